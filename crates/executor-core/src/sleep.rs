@@ -50,7 +50,7 @@ pub enum Slept<F> {
     FoundAndWoken(F),
     /// A waker chose it: it is a searcher.
     Woken,
-    /// It is over, or being aborted; the worker is not registered and not a searcher.
+    /// It is over. The worker leaves; what it is counted as no longer matters.
     Over,
 }
 
@@ -140,17 +140,20 @@ impl<W> Sleep<W> {
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
         let (stamp, before) = self.register(ports, me, searching);
-        let mut over = before.is_over();
+        let mut over = before.is_done();
         loop {
             // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
             ports.fence(Ordering::SeqCst);
-            let found = if over { None } else { look() };
-            if over || found.is_some() {
+            if over {
+                // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.
+                return Slept::Over;
+            }
+            if let Some(found) = look() {
                 let chosen = self.deregister(ports, me, stamp);
-                return match found {
-                    Some(found) if chosen => Slept::FoundAndWoken(found),
-                    Some(found) => Slept::Found(found),
-                    None => Slept::Over,
+                return if chosen {
+                    Slept::FoundAndWoken(found)
+                } else {
+                    Slept::Found(found)
                 };
             }
             let mut timed_out = false;
@@ -159,7 +162,7 @@ impl<W> Sleep<W> {
                 // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`; the chosen worker sees
                 // that it was counted as a searcher.
                 if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
-                    return if self.peek(ports).is_over() {
+                    return if self.peek(ports).is_done() {
                         Slept::Over
                     } else {
                         Slept::Woken
@@ -167,35 +170,29 @@ impl<W> Sleep<W> {
                 }
                 timed_out = timeout.is_some();
             }
-            over = self.peek(ports).is_over();
+            over = self.peek(ports).is_done();
         }
     }
 
     /// Sets DONE and wakes everybody.
     pub fn finish<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
-        self.set_and_wake_all(ports, DONE);
-    }
-
-    /// Sets ABORT and wakes everybody.
-    pub fn abort<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
-        self.set_and_wake_all(ports, ABORT);
-    }
-
-    fn set_and_wake_all<P: Memory<Word = W> + Unpark>(&self, ports: &P, bit: usize) {
-        // Ordering: AcqRel. Edge `sleep/ticket`: a registration before this one is counted in what comes back, and
-        // its slot is visible; a later one gets the bit back.
-        let before = ports.fetch(&self.word, Fetch::Or(bit), Ordering::AcqRel);
-        let mut word = before | bit;
-        loop {
-            let tickets = SleepWord(word).sleepers();
-            if tickets == 0 {
-                return;
-            }
-            match self.take_tickets(ports, word, tickets) {
-                Ok(()) => return self.choose(ports, tickets),
-                Err(now) => word = now,
+        // Ordering: AcqRel. Edge `sleep/ticket`: a registration before this one has made its slot visible; a later
+        // one gets the bit back.
+        ports.fetch(&self.word, Fetch::Or(DONE), Ordering::AcqRel);
+        for (worker, slot) in self.slots.iter().enumerate() {
+            // Slots, not tickets: a worker that registers now leaves at once, and must not be taken for one
+            // that sleeps.
+            // Ordering: AcqRel. Edge `sleep/slot`: pairs with the Acquire in `sleep`.
+            if ports.fetch(slot, Fetch::And(AWAKE), Ordering::AcqRel) != AWAKE {
+                ports.unpark(worker);
             }
         }
+    }
+
+    /// Sets ABORT. Nobody is woken: who sleeps has nothing to hand back, and what is pushed later wakes as usual.
+    pub fn abort<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. Workers read the bit before each task, and nothing else because of it.
+        mem.fetch(&self.word, Fetch::Or(ABORT), Ordering::Relaxed);
     }
 
     /// The slow half of [`Sleep::notify`]: there are sleepers.
@@ -240,11 +237,18 @@ impl<W> Sleep<W> {
             // miss because others are choosing at the same time.
             let worker = loop {
                 let newest = (0..self.slots.len())
-                    // Ordering: Relaxed. A guess that the exchange below confirms.
-                    .map(|worker| (ports.load(&self.slots[worker], Ordering::Relaxed), worker))
+                    // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `finish`, so that whoever finds a
+                    // slot empty because it is over also finds DONE. As a choice it is a guess, confirmed below.
+                    .map(|worker| (ports.load(&self.slots[worker], Ordering::Acquire), worker))
                     .filter(|&(stamp, _)| stamp != AWAKE)
                     .max();
-                let Some((stamp, worker)) = newest else { continue };
+                let Some((stamp, worker)) = newest else {
+                    if self.peek(ports).is_done() {
+                        // Whoever ended the executor has woken everybody.
+                        return;
+                    }
+                    continue;
+                };
                 // Ordering: AcqRel. Edge `sleep/slot`: pairs with the Acquire in `sleep` and in `deregister`.
                 if ports
                     .compare_exchange(&self.slots[worker], stamp, AWAKE, Ordering::AcqRel)
@@ -277,7 +281,7 @@ impl<W> Sleep<W> {
         (stamp, SleepWord(before))
     }
 
-    /// Step deregister. Gives whether a waker was first: then the worker is a searcher, unless it is over.
+    /// Step deregister. Gives whether a waker was first: then the worker is a searcher.
     fn deregister<P: Memory<Word = W> + Parking>(&self, ports: &P, me: usize, stamp: usize) -> bool {
         loop {
             // Ordering: Relaxed. A guess that the exchange below confirms.
@@ -297,7 +301,7 @@ impl<W> Sleep<W> {
                 {
                     return false;
                 }
-                // Ordering: Release. Edge `sleep/ticket`: the ticket was another sleeper's, and goes back.
+                // Ordering: AcqRel. Edge `sleep/ticket`: the ticket was another sleeper's, and goes back.
                 ports.fetch(&self.word, Fetch::Add(SLEEPER), Ordering::AcqRel);
                 return true;
             }
@@ -348,10 +352,6 @@ impl SleepWord {
     #[inline]
     pub fn is_aborting(self) -> bool {
         self.0 & ABORT != 0
-    }
-
-    fn is_over(self) -> bool {
-        self.is_done()
     }
 }
 

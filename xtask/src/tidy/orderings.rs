@@ -1,7 +1,7 @@
 //! Every atomic ordering in shipped code says why it is enough.
 //!
-//! A use of an ordering needs a comment with `Ordering:` on its line or within a few lines above; `edges` then pairs the
-//! labels. Counters of unit tests are left alone.
+//! A use of an ordering needs a comment with `Ordering:` on its line or within a few lines above, and the comment must
+//! name that ordering; `edges` then pairs the labels. Counters of unit tests are left alone.
 
 use super::rust_source::{RustSource, Token};
 use super::tree::Tree;
@@ -17,18 +17,23 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
         for token in uses(source) {
-            let explained = source.comments.iter().any(|comment| {
+            let Token { text, line, .. } = token;
+            let nearest = source.comments.iter().rev().find(|comment| {
                 comment.text.contains("Ordering:")
-                    && comment.line <= token.line
-                    && comment.end + LINES_ABOVE >= token.line
+                    && comment.line <= *line
+                    && comment.end + LINES_ABOVE >= *line
             });
-            if !explained {
-                let what = format!(
-                    "`{}` without a word why, add `// Ordering: ...` right above",
-                    token.text
-                );
-                found.push(Violation::new(&file.path, token.line, what));
-            }
+            let what = match nearest {
+                None => format!("`{text}` without a word why, add `// Ordering: {text}. ...` right above"),
+                Some(comment) if !comment.text.contains(text.as_str()) => {
+                    format!(
+                        "`{text}` is not what the comment at line {} speaks of, correct one of them",
+                        comment.line
+                    )
+                }
+                Some(_) => continue,
+            };
+            found.push(Violation::new(&file.path, *line, what));
         }
     }
     found
@@ -95,6 +100,17 @@ mod tests {
             &check_code("// Orders nothing.\na.load(Ordering::Relaxed);"),
             &["lib.rs:2"],
         );
+    }
+
+    #[test]
+    fn a_comment_that_speaks_of_another_ordering_is_found() {
+        let stale = "// Ordering: Release. Publishes.\na.fetch_add(1, Ordering::AcqRel);";
+        assert_found(
+            &check_code(stale),
+            &["lib.rs:2: `AcqRel` is not what the comment at line 1 speaks of"],
+        );
+        let both = "// Ordering: AcqRel, Relaxed on failure.\na.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Relaxed);";
+        assert_found(&check_code(both), &[]);
     }
 
     #[test]

@@ -29,11 +29,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         [] => None,
         [filter] if !filter.to_string_lossy().starts_with('-') => Some(filter.to_string_lossy().into_owned()),
         [first, ..] => {
-            let what = format!(
-                "loom takes one filter, not {} arguments from `{}`",
-                arguments.len(),
-                first.display()
-            );
+            let what = format!("loom takes one filter and no options, not `{}`", first.display());
             return Err(Misuse::new(what).into());
         }
     };

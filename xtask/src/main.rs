@@ -25,9 +25,10 @@ fn main() -> ExitCode {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned();
-    let arguments = arguments.collect();
+    let arguments: Vec<_> = arguments.collect();
     let outcome = match name.as_str() {
         "" | "help" | "-h" | "--help" => usage::run(),
+        "ci" | "docs" | "loom" | "outside" | "tidy" if usage::asks_for_help(&arguments) => usage::run(),
         "bench" => bench::run(arguments),
         "ci" => ci::run(arguments),
         "docs" => docs::run(arguments),

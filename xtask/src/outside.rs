@@ -27,7 +27,11 @@ struct Program {
     columns: bool,
 }
 
-const PROGRAMS: &[Program] = &[];
+const PROGRAMS: &[Program] = &[Program {
+    library: "executor-core",
+    source: include_str!("../outside/executor_core.rs"),
+    columns: false,
+}];
 
 /// Builds and runs all programs.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -104,14 +108,17 @@ impl Program {
         let package = package.with_context(|| format!("the workspace has no crate `{}`", self.library))?;
         fs::create_dir_all(folder.join("src"))?;
         let path = workspace.root.join(&package.folder);
-        fs::write(folder.join("Cargo.toml"), manifest(self.library, &path))?;
+        let workspace_manifest = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
+        let manifest = manifest(self.library, &path) + &profiles(&workspace_manifest);
+        fs::write(folder.join("Cargo.toml"), manifest)?;
         fs::write(folder.join("src/main.rs"), self.source)?;
         fs::write(folder.join("Cargo.lock"), lock)?;
         let mut command = cargo();
         command
             .args(["run", "--offline", "--quiet", "--manifest-path"])
             .arg(folder.join("Cargo.toml"));
-        command.arg("--target-dir").arg(workspace.target.join("outside"));
+        // The workspace's own folder and profiles, so that what the tests have built is not built again.
+        command.arg("--target-dir").arg(&workspace.target);
         let status = process::run(&mut command)?;
         anyhow::ensure!(status.success(), "cargo run: {status}");
         let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
@@ -129,4 +136,36 @@ fn manifest(library: &str, path: &Path) -> String {
     format!(
         "[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n{library} = {{ path = {path:?} }}\n"
     )
+}
+
+/// The `[profile]` sections of a manifest, as they stand.
+fn profiles(manifest: &str) -> String {
+    let mut inside = false;
+    let lines = manifest.lines().filter(|line| {
+        if line.starts_with('[') {
+            inside = line.starts_with("[profile.");
+        }
+        inside
+    });
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_depends_on_one_library_and_builds_like_the_workspace() {
+        let profile =
+            profiles("[workspace]\na = 1\n[profile.dev]\nb = 2\n[lints]\nc = 3\n[profile.release]\nd = 4\n");
+        assert_eq!(profile, "[profile.dev]\nb = 2\n[profile.release]\nd = 4\n");
+        let manifest = manifest("sim", Path::new("/w/crates/sim")) + &profile;
+        let table: toml::Table = manifest.parse().unwrap();
+        assert_eq!(table["dependencies"].as_table().unwrap().len(), 1);
+        assert_eq!(
+            table["dependencies"]["sim"]["path"].as_str(),
+            Some("/w/crates/sim")
+        );
+        assert!(table.contains_key("workspace"));
+    }
 }

@@ -25,6 +25,11 @@ pub(crate) fn run() -> anyhow::Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
+/// Whether the arguments of a subcommand ask for help, and for nothing else.
+pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
+    matches!(arguments, [only] if only == "--help" || only == "-h")
+}
+
 /// How a subcommand ended when nothing stopped it from doing its work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {

@@ -1,4 +1,4 @@
-//! Our own parts, alone: what one operation costs.
+//! Our own parts, alone: what one operation of the executor costs.
 
 use std::hint::black_box;
 

@@ -6,6 +6,19 @@
 //!
 //! No SQL is parsed here and no thread is started: `query` plans, `pipeline-exec` runs.
 
+mod aggregate;
+mod error;
+mod expr;
+mod filter;
+mod morsel;
+mod scan;
+mod selection;
+mod sort;
 pub mod table;
 
+pub use aggregate::{Aggregate, AggregateFunction};
+pub use error::{ExecError, TypeError};
+pub use expr::{Arithmetic, Comparison, Expr};
+pub use scan::{Output, Scan, ScanResult, ScanStage};
+pub use sort::SortKey;
 pub use table::{ColumnStatistics, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, TableSource};

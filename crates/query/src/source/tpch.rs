@@ -116,6 +116,11 @@ impl TpchTable {
         Self { kind, scale, schema, rows: rows_of_parts(kind, scale), loaded: OnceLock::new() }
     }
 
+    /// Whether a query that names `name` means this table.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.kind.name().eq_ignore_ascii_case(name)
+    }
+
     /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
     /// column find it there. Gives the job's report, or `None` if that was done before: a table is loaded once.
     ///

@@ -11,6 +11,8 @@
 //!
 //! Strings are read as `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
 
+mod damage;
+
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -29,6 +31,9 @@ use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use columnar::{ColumnStatistics, MORSEL_ROWS, MorselReader, ReadError, TableSource};
+
+pub use self::damage::silence_reader_panics;
+use self::damage::guarded;
 
 /// Rows of a range of a row group that is cut.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
@@ -116,7 +121,10 @@ impl TableSource for ParquetTable {
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
         let Morsel { file, row_group, .. } = self.morsels[morsel];
         let file = &self.files[file];
-        let Some(bounds) = file.bounds[column].get_or_init(|| file.bounds_of(column, &self.schema)) else {
+        let Some(bounds) = file.bounds[column].get_or_init(|| {
+            // A plan does without bounds that cannot be read.
+            guarded(|| Ok(file.bounds_of(column, &self.schema))).unwrap_or(None)
+        }) else {
             return ColumnStatistics::unknown();
         };
         let value = |array: &ArrayRef| array.slice(row_group, 1);
@@ -150,7 +158,7 @@ impl ParquetFile {
         };
         let mut file = File::open(&path).map_err(|error| fail(error.into()))?;
         let len = check_ends(&mut file).map_err(|error| fail(error.into()))?.map_err(|message| fail(message.into()))?;
-        let metadata = load(&file).map_err(|error| fail(error.to_string().into()))?;
+        let metadata = guarded(|| load(&file).map_err(|error| error.to_string())).map_err(|error| fail(error.into()))?;
         let end = metadata
             .metadata()
             .row_groups()
@@ -252,7 +260,7 @@ struct ParquetReader<'a> {
 
 impl MorselReader for ParquetReader<'_> {
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        self.read(column).map_err(|message| {
+        guarded(|| self.read(column)).map_err(|message| {
             self.file
                 .error(message)
                 .in_part(format!("row group {}", self.morsel.row_group))

@@ -10,10 +10,12 @@
 
 mod catalog;
 mod error;
+pub mod output;
 mod pipeline_builder;
 mod plan;
 mod planner;
 mod result;
+pub mod source;
 
 pub use catalog::Catalog;
 pub use error::{Position, QueryError};
@@ -21,3 +23,6 @@ pub use pipeline_builder::{PipelineBuilder, QueryRun};
 pub use plan::QueryPlan;
 pub use planner::QueryPlanner;
 pub use result::QueryResult;
+
+/// The executor that jobs are submitted to.
+pub use pipeline_exec;

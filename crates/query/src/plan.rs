@@ -38,6 +38,11 @@ impl QueryPlan {
         self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
     }
 
+    /// The columns of the table that the query reads, ascending: all that must be loaded to run it.
+    pub fn columns(&self) -> Vec<usize> {
+        self.scan.projection()
+    }
+
     /// The columns of the result.
     pub fn schema(&self) -> SchemaRef {
         self.scan.schema()

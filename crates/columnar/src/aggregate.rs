@@ -67,7 +67,11 @@ impl Aggregate {
     pub fn new(function: AggregateFunction, argument: Option<Expr>) -> Result<Self, TypeError> {
         let Some(argument) = argument else {
             if function == AggregateFunction::Count {
-                return Ok(Self { function, argument: None, data_type: DataType::Int64 });
+                return Ok(Self {
+                    function,
+                    argument: None,
+                    data_type: DataType::Int64,
+                });
             }
             return Err(TypeError {
                 expression: format!("{function}(*)"),
@@ -83,7 +87,14 @@ impl Aggregate {
             AggregateFunction::Sum | AggregateFunction::Avg => {
                 let argument = argument.summable().ok_or(refuse)?;
                 let sum = sum::sum_type(argument.data_type());
-                (argument, if function == AggregateFunction::Avg { DataType::Float64 } else { sum })
+                (
+                    argument,
+                    if function == AggregateFunction::Avg {
+                        DataType::Float64
+                    } else {
+                        sum
+                    },
+                )
             }
             AggregateFunction::Min | AggregateFunction::Max => {
                 if !argument.is_comparable() {
@@ -94,7 +105,11 @@ impl Aggregate {
                 (argument, data_type)
             }
         };
-        Ok(Self { function, argument: Some(argument), data_type })
+        Ok(Self {
+            function,
+            argument: Some(argument),
+            data_type,
+        })
     }
 
     /// The type of the results.
@@ -110,7 +125,9 @@ impl Aggregate {
     pub(crate) fn new_state(&self) -> Box<dyn AggregateState> {
         match (&self.argument, self.function) {
             (None, _) | (_, AggregateFunction::Count) => Box::new(count::CountState::default()),
-            (Some(argument), AggregateFunction::Sum | AggregateFunction::Avg) => sum::new_state(argument.data_type()),
+            (Some(argument), AggregateFunction::Sum | AggregateFunction::Avg) => {
+                sum::new_state(argument.data_type())
+            }
             (Some(argument), AggregateFunction::Min) => extreme::new_state(argument.data_type(), true),
             (Some(argument), AggregateFunction::Max) => extreme::new_state(argument.data_type(), false),
         }
@@ -124,16 +141,23 @@ impl Aggregate {
             AggregateFunction::Min => "min",
             AggregateFunction::Max => "max",
         };
-        (kind, self.argument.as_ref().map(|argument| format!("{argument:?}")))
+        (
+            kind,
+            self.argument.as_ref().map(|argument| format!("{argument:?}")),
+        )
     }
 
     /// The results of all groups.
     pub(crate) fn finish(&self, state: &dyn AggregateState) -> Result<ArrayRef, ExecError> {
         let average = self.function == AggregateFunction::Avg;
-        state.finish(&self.data_type, average).map_err(|overflow| match overflow {
-            StateError::Overflow => ExecError::Overflow { expression: self.to_string() },
-            StateError::Arrow(error) => ExecError::of(self, error),
-        })
+        state
+            .finish(&self.data_type, average)
+            .map_err(|overflow| match overflow {
+                StateError::Overflow => ExecError::Overflow {
+                    expression: self.to_string(),
+                },
+                StateError::Arrow(error) => ExecError::of(self, error),
+            })
     }
 }
 
@@ -191,7 +215,8 @@ pub(crate) trait AggregateState: Any + Send {
 /// The state of the same kind that `from` is.
 fn same_kind<S: AggregateState>(from: &dyn AggregateState) -> &S {
     let from: &dyn Any = from;
-    from.downcast_ref().expect("states of one aggregate are of one kind")
+    from.downcast_ref()
+        .expect("states of one aggregate are of one kind")
 }
 
 /// The states of a list of aggregates, each distinct one kept once.
@@ -226,11 +251,14 @@ impl AggregatePlan {
                 plan.made_by.push(at);
                 plan.argument_of.push(aggregate.argument().map(|argument| {
                     let text = format!("{argument:?}");
-                    argument_texts.iter().position(|known| *known == text).unwrap_or_else(|| {
-                        argument_texts.push(text);
-                        plan.arguments.push(argument.clone());
-                        plan.arguments.len() - 1
-                    })
+                    argument_texts
+                        .iter()
+                        .position(|known| *known == text)
+                        .unwrap_or_else(|| {
+                            argument_texts.push(text);
+                            plan.arguments.push(argument.clone());
+                            plan.arguments.len() - 1
+                        })
                 }));
                 keys.len() - 1
             });
@@ -245,11 +273,19 @@ impl AggregatePlan {
     }
 
     pub(crate) fn new_states(&self) -> Vec<Box<dyn AggregateState>> {
-        self.made_by.iter().map(|&aggregate| self.aggregates[aggregate].new_state()).collect()
+        self.made_by
+            .iter()
+            .map(|&aggregate| self.aggregates[aggregate].new_state())
+            .collect()
     }
 
     /// Adds rows whose arguments are `values`, in the order of [`arguments`](Self::arguments).
-    pub(crate) fn update(&self, states: &mut [Box<dyn AggregateState>], values: &[ArrayRef], groups: GroupIds<'_>) {
+    pub(crate) fn update(
+        &self,
+        states: &mut [Box<dyn AggregateState>],
+        values: &[ArrayRef],
+        groups: GroupIds<'_>,
+    ) {
         for (state, argument) in states.iter_mut().zip(&self.argument_of) {
             state.update(argument.map(|argument| &values[argument]), groups);
         }

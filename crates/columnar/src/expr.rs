@@ -93,26 +93,51 @@ impl Comparison {
 
 /// The shape of an expression. Children of a node have the types its evaluation expects.
 pub(crate) enum Node {
-    Column { index: usize, name: String },
+    Column {
+        index: usize,
+        name: String,
+    },
     /// An array of one value.
     Literal(ArrayRef),
-    /// A conversion to the expression's type; `implicit` ones are left out of the text.
-    Cast { value: Expr, implicit: bool },
-    Arithmetic { op: Arithmetic, left: Expr, right: Expr },
-    Compare { op: Comparison, left: Expr, right: Expr },
+    /// A conversion to the expression's type, inserted by a constructor. It keeps the order of values and has no text.
+    Cast(Expr),
+    Arithmetic {
+        op: Arithmetic,
+        left: Expr,
+        right: Expr,
+    },
+    Compare {
+        op: Comparison,
+        left: Expr,
+        right: Expr,
+    },
     And(Expr, Expr),
     Or(Expr, Expr),
     Not(Expr),
-    IsNull { value: Expr, negated: bool },
-    InList { value: Expr, list: ValueList },
-    Like { value: Expr, pattern: Expr, ignore_case: bool },
+    IsNull {
+        value: Expr,
+        negated: bool,
+    },
+    InList {
+        value: Expr,
+        list: ValueList,
+    },
+    Like {
+        value: Expr,
+        pattern: Expr,
+        ignore_case: bool,
+    },
 }
 
 impl Expr {
     pub(crate) fn new(node: Node, data_type: DataType, fails_by_itself: bool) -> Self {
         let mut fallible = fails_by_itself;
         node.for_each_child(|child| fallible |= child.fallible);
-        Self { node: Arc::new(node), data_type, fallible }
+        Self {
+            node: Arc::new(node),
+            data_type,
+            fallible,
+        }
     }
 
     pub(crate) fn node(&self) -> &Node {
@@ -183,7 +208,7 @@ impl Node {
     pub(crate) fn for_each_child(&self, mut visit: impl FnMut(&Expr)) {
         match self {
             Self::Column { .. } | Self::Literal(_) => {}
-            Self::Cast { value, .. }
+            Self::Cast(value)
             | Self::Not(value)
             | Self::IsNull { value, .. }
             | Self::InList { value, .. } => visit(value),

@@ -58,7 +58,11 @@ impl FilterPlan {
     /// The steps for rows of `table` where `filter` is true.
     pub(crate) fn new(filter: Option<&Expr>, table: &dyn TableSource) -> Self {
         let parts = filter.map_or_else(Vec::new, |filter| filter.clone().conjuncts());
-        let prunable = parts.iter().take_while(|part| !part.can_fail()).cloned().collect();
+        let prunable = parts
+            .iter()
+            .take_while(|part| !part.can_fail())
+            .cloned()
+            .collect();
         let mut steps: Vec<FilterStep> = Vec::new();
         let mut movable = Vec::new();
         let mut start = 0;
@@ -70,23 +74,27 @@ impl FilterPlan {
                 continue;
             }
             let columns = part.columns();
-            match steps[start..].iter_mut().find(|step| columns.len() == 1 && step.columns() == columns) {
+            match steps[start..]
+                .iter_mut()
+                .find(|step| columns.len() == 1 && step.columns() == columns)
+            {
                 Some(step) => step.add(part, table),
                 None => steps.push(FilterStep::new(part, table)),
             }
         }
         movable.push(start..steps.len());
-        Self { steps, movable, prunable }
-    }
-
-    /// The columns that the steps read.
-    pub(crate) fn columns(&self) -> BTreeSet<usize> {
-        self.steps.iter().flat_map(FilterStep::columns).collect()
+        Self {
+            steps,
+            movable,
+            prunable,
+        }
     }
 
     /// True if the statistics of `morsel` show that the filter keeps no row of it.
     pub(crate) fn skips(&self, table: &dyn TableSource, morsel: usize) -> bool {
-        self.prunable.iter().any(|part| !prune::may_hold(part, table, morsel))
+        self.prunable
+            .iter()
+            .any(|part| !prune::may_hold(part, table, morsel))
     }
 
     /// The order in which the steps are now expected to cost least: indices of steps.
@@ -149,7 +157,10 @@ impl FilterStep {
     /// Discarded rows per unit of cost: measured once enough rows went through, estimated until then. A nanosecond
     /// stands for a unit of cost; only the order of steps depends on it, never a result.
     fn benefit(&self) -> f64 {
-        let (selectivity, cost) = self.measured.selectivity_and_cost().unwrap_or((self.selectivity, self.cost));
+        let (selectivity, cost) = self
+            .measured
+            .selectivity_and_cost()
+            .unwrap_or((self.selectivity, self.cost));
         (1.0 - selectivity) / cost.max(1e-3)
     }
 

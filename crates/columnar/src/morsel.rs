@@ -28,7 +28,14 @@ pub(crate) struct Morsel<'t> {
 impl<'t> Morsel<'t> {
     pub(crate) fn new(table: &'t dyn TableSource, index: usize, projection: &'t [usize]) -> Self {
         let rows = table.rows(index);
-        Self { table, index, rows, projection, reader: RefCell::new(None), columns: RefCell::default() }
+        Self {
+            table,
+            index,
+            rows,
+            projection,
+            reader: RefCell::new(None),
+            columns: RefCell::default(),
+        }
     }
 
     /// The chunks, in the order of their rows.
@@ -68,7 +75,11 @@ impl<'t> Morsel<'t> {
             return refuse(format!("{} values for {} rows", values.len(), self.rows));
         }
         if values.data_type() != field.data_type() {
-            return refuse(format!("values of type {}, not {}", values.data_type(), field.data_type()));
+            return refuse(format!(
+                "values of type {}, not {}",
+                values.data_type(),
+                field.data_type()
+            ));
         }
         Ok(())
     }

@@ -90,10 +90,18 @@ impl Scan {
                     message: format!("values of type {} cannot be grouped", key.data_type()),
                 });
             }
-            fields.push(Field::new(key.to_string(), key.clone().plain()?.data_type().clone(), true));
+            fields.push(Field::new(
+                key.to_string(),
+                key.clone().plain()?.data_type().clone(),
+                true,
+            ));
         }
         for aggregate in aggregates {
-            fields.push(Field::new(aggregate.to_string(), aggregate.data_type().clone(), true));
+            fields.push(Field::new(
+                aggregate.to_string(),
+                aggregate.data_type().clone(),
+                true,
+            ));
         }
         Ok(fields)
     }
@@ -101,7 +109,9 @@ impl Scan {
     /// The columns of the result.
     pub fn schema(&self) -> SchemaRef {
         let field = |(name, expr): &(String, Expr)| Field::new(name, expr.data_type().clone(), true);
-        Arc::new(Schema::new(self.output.columns().iter().map(field).collect::<Vec<_>>()))
+        Arc::new(Schema::new(
+            self.output.columns().iter().map(field).collect::<Vec<_>>(),
+        ))
     }
 
     /// The columns of the table that the query reads, in ascending order.
@@ -112,8 +122,12 @@ impl Scan {
         }
         match &self.output {
             Output::Rows { columns: outputs } => {
-                outputs.iter().for_each(|(_, expr)| expr.collect_columns(&mut columns));
-                self.order.iter().for_each(|key| key.expr().collect_columns(&mut columns));
+                outputs
+                    .iter()
+                    .for_each(|(_, expr)| expr.collect_columns(&mut columns));
+                self.order
+                    .iter()
+                    .for_each(|key| key.expr().collect_columns(&mut columns));
             }
             Output::Groups { keys, aggregates, .. } => {
                 keys.iter().for_each(|key| key.collect_columns(&mut columns));
@@ -128,12 +142,18 @@ impl Scan {
 
     /// Rows of the ordered result that are needed at all: what is left out at its beginning, and the limit.
     fn rows_needed(&self) -> usize {
-        self.limit.map_or(usize::MAX, |limit| self.offset.saturating_add(limit))
+        self.limit
+            .map_or(usize::MAX, |limit| self.offset.saturating_add(limit))
     }
 }
 
 impl fmt::Display for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        stage::write_plan(f, self, &crate::filter::FilterPlan::new(self.filter.as_ref(), self.table.as_ref()), None)
+        stage::write_plan(
+            f,
+            self,
+            &crate::filter::FilterPlan::new(self.filter.as_ref(), self.table.as_ref()),
+            None,
+        )
     }
 }

@@ -15,7 +15,11 @@ pub(crate) struct Selection {
 impl Selection {
     /// All of `rows` rows.
     pub(crate) fn all(rows: usize) -> Self {
-        Self { rows, kept: None, count: rows }
+        Self {
+            rows,
+            kept: None,
+            count: rows,
+        }
     }
 
     /// The number of rows that are in.
@@ -35,13 +39,20 @@ impl Selection {
 
     /// A filter for the chunk's columns.
     pub(crate) fn mask(&self) -> BooleanArray {
-        let bits = self.kept.clone().unwrap_or_else(|| BooleanBuffer::new_set(self.rows));
+        let bits = self
+            .kept
+            .clone()
+            .unwrap_or_else(|| BooleanBuffer::new_set(self.rows));
         BooleanArray::new(bits, None)
     }
 
     /// Keeps the rows where `condition`, given for all rows of the chunk, is true (neither false nor NULL).
     pub(crate) fn and(&mut self, condition: &BooleanArray) {
-        assert_eq!(condition.len(), self.rows, "a condition for each row of the chunk");
+        assert_eq!(
+            condition.len(),
+            self.rows,
+            "a condition for each row of the chunk"
+        );
         let bits = true_bits(condition);
         let kept = match &self.kept {
             Some(kept) => kept & &bits,
@@ -54,7 +65,9 @@ impl Selection {
     /// Keeps the rows where `condition`, given only for the rows that are in, is true.
     pub(crate) fn and_compact(&mut self, condition: &BooleanArray) {
         assert_eq!(condition.len(), self.count, "a condition for each row that is in");
-        let Some(kept) = &self.kept else { return self.and(condition) };
+        let Some(kept) = &self.kept else {
+            return self.and(condition);
+        };
         let bits = true_bits(condition);
         let mut narrowed = BooleanBufferBuilder::new(self.rows);
         narrowed.append_n(self.rows, false);

@@ -41,7 +41,11 @@ impl SortKey {
                 expression: expr.to_string(),
             });
         }
-        Ok(Self { expr: expr.plain()?, descending, nulls_first })
+        Ok(Self {
+            expr: expr.plain()?,
+            descending,
+            nulls_first,
+        })
     }
 
     pub(crate) fn expr(&self) -> &Expr {
@@ -69,7 +73,10 @@ pub(crate) fn sorted_rows(
     limit: usize,
 ) -> Result<UInt32Array, ArrowError> {
     let field = |key: &SortKey| {
-        let options = SortOptions { descending: key.descending, nulls_first: key.nulls_first };
+        let options = SortOptions {
+            descending: key.descending,
+            nulls_first: key.nulls_first,
+        };
         SortField::new_with_options(key.expr.data_type().clone(), options)
     };
     let converter = RowConverter::new(keys.iter().map(field).collect())?;

@@ -40,7 +40,9 @@ impl Catalog {
     pub fn register(&mut self, table: Arc<dyn TableSource>) -> Result<(), QueryError> {
         let key = table.name().to_lowercase();
         if self.tables.contains_key(&key) {
-            return Err(QueryError::DuplicateTable { name: table.name().to_owned() });
+            return Err(QueryError::DuplicateTable {
+                name: table.name().to_owned(),
+            });
         }
         self.tables.insert(key, table);
         Ok(())

@@ -119,24 +119,45 @@ pub enum QueryError {
 
 impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = |position: &Option<Position>| position.map(|place| format!(" at {place}")).unwrap_or_default();
+        let at =
+            |position: &Option<Position>| position.map(|place| format!(" at {place}")).unwrap_or_default();
         match self {
-            Self::Parse { message, position } => write!(f, "cannot parse the query{}: {message}", at(position)),
-            Self::Unsupported { construct, position } => write!(f, "{construct} is not supported{}", at(position)),
-            Self::UnknownTable { name, candidates, position } => {
+            Self::Parse { message, position } => {
+                write!(f, "cannot parse the query{}: {message}", at(position))
+            }
+            Self::Unsupported { construct, position } => {
+                write!(f, "{construct} is not supported{}", at(position))
+            }
+            Self::UnknownTable {
+                name,
+                candidates,
+                position,
+            } => {
                 write!(f, "unknown table {name}{}", at(position))?;
                 list(f, "the tables are", candidates)
             }
-            Self::UnknownColumn { name, candidates, position } => {
+            Self::UnknownColumn {
+                name,
+                candidates,
+                position,
+            } => {
                 write!(f, "unknown column {name}{}", at(position))?;
                 list(f, "the columns are", candidates)
             }
-            Self::UnknownFunction { name, candidates, position } => {
+            Self::UnknownFunction {
+                name,
+                candidates,
+                position,
+            } => {
                 write!(f, "unknown function {name}{}", at(position))?;
                 list(f, "the functions are", candidates)
             }
             Self::DuplicateTable { name } => write!(f, "two tables are named {name}"),
-            Self::TypeMismatch { expression, message, position } => {
+            Self::TypeMismatch {
+                expression,
+                message,
+                position,
+            } => {
                 write!(f, "type mismatch in {expression}{}: {message}", at(position))
             }
             Self::Invalid { message, position } => write!(f, "{message}{}", at(position)),
@@ -171,9 +192,10 @@ impl From<ExecError> for QueryError {
         match error {
             ExecError::Overflow { expression } => Self::Overflow { expression },
             ExecError::DivisionByZero { expression } => Self::DivisionByZero { expression },
-            ExecError::Kernel { expression, source } => {
-                Self::Evaluation { expression, message: source.to_string() }
-            }
+            ExecError::Kernel { expression, source } => Self::Evaluation {
+                expression,
+                message: source.to_string(),
+            },
             ExecError::Read(error) => Self::Read(error),
         }
     }
@@ -189,7 +211,9 @@ impl From<JobError> for QueryError {
         let message = error.to_string();
         match error.source.map(|source| source.downcast::<ExecError>()) {
             Some(Ok(exec)) => Self::from(*exec),
-            Some(Err(source)) => Self::Internal { message: format!("{message}: {source}") },
+            Some(Err(source)) => Self::Internal {
+                message: format!("{message}: {source}"),
+            },
             None => Self::Internal { message },
         }
     }
@@ -200,7 +224,16 @@ fn list(f: &mut fmt::Formatter<'_>, intro: &str, names: &[String]) -> fmt::Resul
     if names.is_empty() {
         return Ok(());
     }
-    write!(f, "; {intro} {}", names.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "))?;
+    write!(
+        f,
+        "; {intro} {}",
+        names
+            .iter()
+            .take(SHOWN)
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    )?;
     if names.len() > SHOWN {
         write!(f, " and {} more", names.len() - SHOWN)?;
     }

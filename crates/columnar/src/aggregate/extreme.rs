@@ -1,7 +1,8 @@
 //! `min` and `max`: numbers and times by their native values, text and binary by their bytes.
 
 use arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, AsArray, BinaryArray, BooleanArray, PrimitiveArray, downcast_primitive,
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, BinaryArray, BooleanArray, PrimitiveArray,
+    downcast_primitive,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
@@ -14,7 +15,11 @@ use crate::expr::canonical_floats;
 pub(super) fn new_state(argument: &DataType, smallest: bool) -> Box<dyn AggregateState> {
     macro_rules! primitive {
         ($t:ty) => {
-            Box::new(PrimitiveExtreme::<$t> { values: Vec::new(), seen: Vec::new(), smallest })
+            Box::new(PrimitiveExtreme::<$t> {
+                values: Vec::new(),
+                seen: Vec::new(),
+                smallest,
+            })
         };
     }
     downcast_primitive! {
@@ -35,7 +40,11 @@ impl<T: ArrowPrimitiveType> PrimitiveExtreme<T> {
     #[inline]
     fn offer(&mut self, group: usize, value: T::Native) {
         let known = self.values[group];
-        let better = if self.smallest { value.is_lt(known) } else { value.is_gt(known) };
+        let better = if self.smallest {
+            value.is_lt(known)
+        } else {
+            value.is_gt(known)
+        };
         if better || !self.seen[group] {
             self.values[group] = value;
             self.seen[group] = true;
@@ -122,7 +131,11 @@ impl BytesExtreme {
     fn offer(&mut self, group: usize, value: &[u8]) {
         match &mut self.values[group] {
             Some(known) => {
-                let better = if self.smallest { value < known.as_slice() } else { value > known.as_slice() };
+                let better = if self.smallest {
+                    value < known.as_slice()
+                } else {
+                    value > known.as_slice()
+                };
                 if better {
                     known.clear();
                     known.extend_from_slice(value);
@@ -145,7 +158,9 @@ impl AggregateState for BytesExtreme {
         macro_rules! offer {
             ($array:expr) => {{
                 let array = $array;
-                groups.for_each(nulls, |group, row| self.offer(group, array.value(row).as_ref()))
+                groups.for_each(nulls, |group, row| {
+                    self.offer(group, array.value(row).as_ref())
+                })
             }};
         }
         match values.data_type() {

@@ -36,10 +36,15 @@ impl GroupIds<'_> {
             (Self::Single { rows }, None) => (0..rows).for_each(|row| visit(0, row)),
             (Self::Single { .. }, Some(nulls)) => nulls.valid_indices().for_each(|row| visit(0, row)),
             (Self::PerRow(groups), None) => {
-                groups.iter().enumerate().for_each(|(row, &group)| visit(group as usize, row));
+                groups
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, &group)| visit(group as usize, row));
             }
             (Self::PerRow(groups), Some(nulls)) => {
-                nulls.valid_indices().for_each(|row| visit(groups[row] as usize, row));
+                nulls
+                    .valid_indices()
+                    .for_each(|row| visit(groups[row] as usize, row));
             }
         }
     }
@@ -61,7 +66,14 @@ impl GroupKeys {
     pub(crate) fn new(converter: Arc<RowConverter>, hasher: DefaultHashBuilder) -> Self {
         let keys = converter.empty_rows(0, 0);
         let scratch = converter.empty_rows(0, 0);
-        Self { converter, hasher, keys, hashes: Vec::new(), table: HashTable::new(), scratch }
+        Self {
+            converter,
+            hasher,
+            keys,
+            hashes: Vec::new(),
+            table: HashTable::new(),
+            scratch,
+        }
     }
 
     /// The number of groups.
@@ -86,7 +98,12 @@ impl GroupKeys {
 
     /// Adds the groups of `other`; the result says for each which group it is here.
     pub(crate) fn merge(&mut self, other: &GroupKeys) -> Vec<u32> {
-        other.hashes.iter().enumerate().map(|(row, &hash)| self.group_of(&other.keys, row, hash)).collect()
+        other
+            .hashes
+            .iter()
+            .enumerate()
+            .map(|(row, &hash)| self.group_of(&other.keys, row, hash))
+            .collect()
     }
 
     /// The key columns, one value per group.
@@ -97,21 +114,27 @@ impl GroupKeys {
     fn group_of(&mut self, rows: &Rows, row: usize, hash: u64) -> u32 {
         let key = rows.row(row);
         let keys = &self.keys;
-        if let Some(&group) = self.table.find(hash, |&group| keys.row(group as usize).data() == key.data()) {
+        if let Some(&group) = self
+            .table
+            .find(hash, |&group| keys.row(group as usize).data() == key.data())
+        {
             return group;
         }
         let group = u32::try_from(self.hashes.len()).expect("fewer than 2^32 groups");
         self.keys.push(key);
         self.hashes.push(hash);
         let hashes = &self.hashes;
-        self.table.insert_unique(hash, group, |&group| hashes[group as usize]);
+        self.table
+            .insert_unique(hash, group, |&group| hashes[group as usize]);
         group
     }
 }
 
 impl fmt::Debug for GroupKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GroupKeys").field("groups", &self.len()).finish_non_exhaustive()
+        f.debug_struct("GroupKeys")
+            .field("groups", &self.len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -125,7 +148,10 @@ mod tests {
 
     fn keys(types: &[DataType]) -> (Arc<RowConverter>, DefaultHashBuilder) {
         let fields = types.iter().cloned().map(SortField::new).collect();
-        (Arc::new(RowConverter::new(fields).unwrap()), DefaultHashBuilder::default())
+        (
+            Arc::new(RowConverter::new(fields).unwrap()),
+            DefaultHashBuilder::default(),
+        )
     }
 
     fn assign(groups: &mut GroupKeys, columns: &[ArrayRef]) -> Vec<u32> {
@@ -139,10 +165,19 @@ mod tests {
         let (converter, hasher) = keys(&[DataType::Int32, DataType::Utf8]);
         let mut groups = GroupKeys::new(converter, hasher);
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None, Some(7), None, Some(7)]));
-        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("b"), None, Some("a")]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            None,
+            Some("b"),
+            None,
+            Some("a"),
+        ]));
         assert_eq!(assign(&mut groups, &[numbers, texts]), [0, 1, 2, 1, 0]);
         let columns = groups.columns().unwrap();
-        assert_eq!(columns[0].as_primitive::<Int32Type>(), &Int32Array::from(vec![Some(7), None, Some(7)]));
+        assert_eq!(
+            columns[0].as_primitive::<Int32Type>(),
+            &Int32Array::from(vec![Some(7), None, Some(7)])
+        );
     }
 
     #[test]
@@ -151,7 +186,10 @@ mod tests {
         let mut first = GroupKeys::new(converter.clone(), hasher.clone());
         let mut second = GroupKeys::new(converter, hasher);
         assign(&mut first, &[Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef]);
-        assign(&mut second, &[Arc::new(Int32Array::from(vec![3, 2, 4])) as ArrayRef]);
+        assign(
+            &mut second,
+            &[Arc::new(Int32Array::from(vec![3, 2, 4])) as ArrayRef],
+        );
         assert_eq!(first.merge(&second), [2, 1, 3]);
         assert_eq!(first.len(), 4);
     }

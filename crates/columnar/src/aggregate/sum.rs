@@ -59,7 +59,12 @@ struct SumState<T: ArrowPrimitiveType, S: Total<T::Native>> {
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
     fn new(scale: i8) -> Self {
-        Self { totals: Vec::new(), counts: Vec::new(), scale, argument: std::marker::PhantomData }
+        Self {
+            totals: Vec::new(),
+            counts: Vec::new(),
+            scale,
+            argument: std::marker::PhantomData,
+        }
     }
 }
 
@@ -99,8 +104,11 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError> {
         if average {
             let unit = 10f64.powi(i32::from(self.scale));
-            let average = |(&total, &count): (&S, &u64)| (count > 0).then(|| total.to_double() / (count as f64 * unit));
-            return Ok(shared(Float64Array::from_iter(self.totals.iter().zip(&self.counts).map(average))));
+            let average =
+                |(&total, &count): (&S, &u64)| (count > 0).then(|| total.to_double() / (count as f64 * unit));
+            return Ok(shared(Float64Array::from_iter(
+                self.totals.iter().zip(&self.counts).map(average),
+            )));
         }
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
         S::to_array(&self.totals, nulls, data_type)
@@ -156,7 +164,10 @@ impl Total<i64> for Exact {
     fn to_array(totals: &[Self], nulls: NullBuffer, _: &DataType) -> Result<ArrayRef, StateError> {
         let fit = |total: &Self| total.value().and_then(|value| i64::try_from(value).ok());
         let sums: Option<Vec<i64>> = totals.iter().map(fit).collect();
-        Ok(shared(Int64Array::new(sums.ok_or(StateError::Overflow)?.into(), Some(nulls))))
+        Ok(shared(Int64Array::new(
+            sums.ok_or(StateError::Overflow)?.into(),
+            Some(nulls),
+        )))
     }
 }
 
@@ -175,7 +186,8 @@ impl Total<i128> for Exact {
     }
 
     fn to_array(totals: &[Self], nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError> {
-        let fits = |value: &i128| Decimal128Type::is_valid_decimal_precision(*value, DECIMAL128_MAX_PRECISION);
+        let fits =
+            |value: &i128| Decimal128Type::is_valid_decimal_precision(*value, DECIMAL128_MAX_PRECISION);
         let sums: Option<Vec<i128>> = totals.iter().map(|total| total.value().filter(fits)).collect();
         let sums = Decimal128Array::new(sums.ok_or(StateError::Overflow)?.into(), Some(nulls));
         Ok(shared(sums.with_data_type(data_type.clone())))
@@ -212,7 +224,9 @@ impl Total<i256> for Wide {
             return Err(StateError::Overflow);
         }
         let sums: Vec<i256> = totals.iter().map(|total| total.value).collect();
-        Ok(shared(Decimal256Array::new(sums.into(), Some(nulls)).with_data_type(data_type.clone())))
+        Ok(shared(
+            Decimal256Array::new(sums.into(), Some(nulls)).with_data_type(data_type.clone()),
+        ))
     }
 }
 

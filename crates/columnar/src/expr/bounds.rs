@@ -13,7 +13,7 @@ pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {
             let value = i128::from(value.as_primitive::<Int64Type>().value(0));
             Some((value, value))
         }
-        Node::Cast { value, .. } => integer_bounds(value),
+        Node::Cast(value) => integer_bounds(value),
         Node::Arithmetic { op, left, right } => arithmetic_bounds(*op, left, right),
         _ => None,
     };

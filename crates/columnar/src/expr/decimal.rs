@@ -43,7 +43,11 @@ impl DecimalShape {
             | DataType::Decimal128(p, s)
             | DataType::Decimal256(p, s) => {
                 // A negative scale counts zeros before the point; they become digits.
-                if *s < 0 { shape(p.saturating_add(s.unsigned_abs()), 0) } else { shape(*p, *s) }
+                if *s < 0 {
+                    shape(p.saturating_add(s.unsigned_abs()), 0)
+                } else {
+                    shape(*p, *s)
+                }
             }
             _ => None,
         }
@@ -62,7 +66,10 @@ impl DecimalShape {
     pub(crate) fn common(self, other: Self) -> Self {
         let scale = self.scale.max(other.scale);
         let whole = self.whole().max(other.whole());
-        Self { precision: clamp_precision(whole + i16::from(scale)), scale }
+        Self {
+            precision: clamp_precision(whole + i16::from(scale)),
+            scale,
+        }
     }
 
     /// The type of a sum or difference.
@@ -86,14 +93,26 @@ impl DecimalShape {
 
 fn result(precision: i16, scale: i16) -> DecimalResult {
     let narrow = i16::from(DECIMAL128_MAX_PRECISION);
-    let shape = |precision| DecimalShape { precision: clamp_precision(precision), scale: scale as i8 };
+    let shape = |precision| DecimalShape {
+        precision: clamp_precision(precision),
+        scale: scale as i8,
+    };
     if precision <= narrow {
-        DecimalResult { data_type: shape(precision).data_type(), checked: false }
+        DecimalResult {
+            data_type: shape(precision).data_type(),
+            checked: false,
+        }
     } else if narrow - scale >= INTEGER_DIGITS {
-        DecimalResult { data_type: shape(narrow).data_type(), checked: true }
+        DecimalResult {
+            data_type: shape(narrow).data_type(),
+            checked: true,
+        }
     } else {
         let checked = precision > i16::from(DECIMAL256_MAX_PRECISION);
-        DecimalResult { data_type: shape(precision).data_type(), checked }
+        DecimalResult {
+            data_type: shape(precision).data_type(),
+            checked,
+        }
     }
 }
 
@@ -105,33 +124,82 @@ fn clamp_precision(precision: i16) -> u8 {
 mod tests {
     use super::*;
 
-    const PRICE: DecimalShape = DecimalShape { precision: 15, scale: 2 };
-    const ONE: DecimalShape = DecimalShape { precision: 1, scale: 0 };
+    const PRICE: DecimalShape = DecimalShape {
+        precision: 15,
+        scale: 2,
+    };
+    const ONE: DecimalShape = DecimalShape {
+        precision: 1,
+        scale: 0,
+    };
 
     #[test]
     fn price_times_one_less_discount_times_one_more_tax_stays_in_128_bits_with_scale_six() {
         let factor = ONE.sum(PRICE);
-        assert_eq!(factor, DecimalResult { data_type: DataType::Decimal128(16, 2), checked: false });
+        assert_eq!(
+            factor,
+            DecimalResult {
+                data_type: DataType::Decimal128(16, 2),
+                checked: false
+            }
+        );
         let factor = DecimalShape::of(&factor.data_type).unwrap();
         let net = PRICE.product(factor).unwrap();
-        assert_eq!(net, DecimalResult { data_type: DataType::Decimal128(31, 4), checked: false });
+        assert_eq!(
+            net,
+            DecimalResult {
+                data_type: DataType::Decimal128(31, 4),
+                checked: false
+            }
+        );
         let gross = DecimalShape::of(&net.data_type).unwrap().product(factor).unwrap();
-        assert_eq!(gross, DecimalResult { data_type: DataType::Decimal128(38, 6), checked: true });
+        assert_eq!(
+            gross,
+            DecimalResult {
+                data_type: DataType::Decimal128(38, 6),
+                checked: true
+            }
+        );
     }
 
     #[test]
     fn a_scale_that_leaves_no_room_widens_to_256_bits() {
-        let fine = DecimalShape { precision: 38, scale: 20 };
+        let fine = DecimalShape {
+            precision: 38,
+            scale: 20,
+        };
         let product = fine.product(fine).unwrap();
-        assert_eq!(product, DecimalResult { data_type: DataType::Decimal256(76, 40), checked: false });
-        let scale_77 = DecimalShape { precision: 76, scale: 57 }.product(fine);
+        assert_eq!(
+            product,
+            DecimalResult {
+                data_type: DataType::Decimal256(76, 40),
+                checked: false
+            }
+        );
+        let scale_77 = DecimalShape {
+            precision: 76,
+            scale: 57,
+        }
+        .product(fine);
         assert_eq!(scale_77, None);
     }
 
     #[test]
     fn a_common_shape_holds_both() {
-        let cents = DecimalShape { precision: 4, scale: 2 };
-        let big = DecimalShape { precision: 10, scale: 0 };
-        assert_eq!(cents.common(big), DecimalShape { precision: 12, scale: 2 });
+        let cents = DecimalShape {
+            precision: 4,
+            scale: 2,
+        };
+        let big = DecimalShape {
+            precision: 10,
+            scale: 0,
+        };
+        assert_eq!(
+            cents.common(big),
+            DecimalShape {
+                precision: 12,
+                scale: 2
+            }
+        );
     }
 }

@@ -13,8 +13,7 @@ impl fmt::Display for Expr {
         match self.node() {
             Node::Column { name, .. } => f.write_str(name),
             Node::Literal(value) => write_literal(f, value),
-            Node::Cast { value, implicit: true } => value.fmt(f),
-            Node::Cast { value, implicit: false } => write!(f, "cast({value} as {})", self.data_type()),
+            Node::Cast(value) => value.fmt(f),
             Node::Arithmetic { op, left, right } => {
                 write_operand(f, left, self.precedence())?;
                 write!(f, " {op} ")?;
@@ -56,7 +55,11 @@ impl fmt::Display for Expr {
                 }
                 f.write_str(")")
             }
-            Node::Like { value, pattern, ignore_case } => {
+            Node::Like {
+                value,
+                pattern,
+                ignore_case,
+            } => {
                 write_operand(f, value, self.precedence() + 1)?;
                 f.write_str(if *ignore_case { " ilike " } else { " like " })?;
                 write_operand(f, pattern, self.precedence() + 1)
@@ -73,10 +76,13 @@ impl Expr {
             Node::And(..) => 2,
             Node::Not(..) => 3,
             Node::Compare { .. } | Node::IsNull { .. } | Node::InList { .. } | Node::Like { .. } => 4,
-            Node::Arithmetic { op: Arithmetic::Add | Arithmetic::Subtract, .. } => 6,
+            Node::Arithmetic {
+                op: Arithmetic::Add | Arithmetic::Subtract,
+                ..
+            } => 6,
             Node::Arithmetic { .. } => 7,
-            Node::Cast { value, implicit: true } => value.precedence(),
-            Node::Column { .. } | Node::Literal(_) | Node::Cast { .. } => 9,
+            Node::Cast(value) => value.precedence(),
+            Node::Column { .. } | Node::Literal(_) => 9,
         }
     }
 }
@@ -107,7 +113,11 @@ impl fmt::Display for Comparison {
 }
 
 fn write_operand(f: &mut fmt::Formatter<'_>, operand: &Expr, at_least: u8) -> fmt::Result {
-    if operand.precedence() < at_least { write!(f, "({operand})") } else { write!(f, "{operand}") }
+    if operand.precedence() < at_least {
+        write!(f, "({operand})")
+    } else {
+        write!(f, "{operand}")
+    }
 }
 
 fn write_literal(f: &mut fmt::Formatter<'_>, value: &ArrayRef) -> fmt::Result {
@@ -116,7 +126,9 @@ fn write_literal(f: &mut fmt::Formatter<'_>, value: &ArrayRef) -> fmt::Result {
     }
     let text = array_value_to_string(value, 0).map_err(|_| fmt::Error)?;
     match value.data_type() {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => write!(f, "'{}'", text.replace('\'', "''")),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+            write!(f, "'{}'", text.replace('\'', "''"))
+        }
         DataType::Date32 | DataType::Date64 => write!(f, "date '{text}'"),
         DataType::Timestamp(..) => write!(f, "timestamp '{text}'"),
         DataType::Interval(_) => write!(f, "interval '{text}'"),

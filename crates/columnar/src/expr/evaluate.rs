@@ -40,7 +40,11 @@ impl<'a> Filtered<'a> {
     /// The rows of `source` where `keep` is true.
     pub(crate) fn new(source: &'a dyn ColumnSource, keep: &BooleanArray) -> Self {
         let predicate = FilterBuilder::new(keep).optimize().build();
-        Self { source, predicate, columns: RefCell::default() }
+        Self {
+            source,
+            predicate,
+            columns: RefCell::default(),
+        }
     }
 }
 
@@ -54,7 +58,10 @@ impl ColumnSource for Filtered<'_> {
             return Ok(column.clone());
         }
         let whole = self.source.column(index)?;
-        let kept = self.predicate.filter(&whole).map_err(|error| ExecError::of(format!("column {index}"), error))?;
+        let kept = self
+            .predicate
+            .filter(&whole)
+            .map_err(|error| ExecError::of(format!("column {index}"), error))?;
         self.columns.borrow_mut().insert(index, kept.clone());
         Ok(kept)
     }
@@ -97,7 +104,11 @@ impl Value {
 
     /// The result of a kernel over `self` and `other`: a constant if both are.
     fn combined(&self, other: &Self, array: ArrayRef) -> Self {
-        if self.is_constant() && other.is_constant() { Self::Constant(array) } else { Self::Rows(array) }
+        if self.is_constant() && other.is_constant() {
+            Self::Constant(array)
+        } else {
+            Self::Rows(array)
+        }
     }
 
     fn into_rows(self, rows: usize) -> Result<ArrayRef, ArrowError> {
@@ -111,7 +122,9 @@ impl Value {
 impl Expr {
     /// The values for all rows of `source`.
     pub(crate) fn evaluate(&self, source: &dyn ColumnSource) -> Result<ArrayRef, ExecError> {
-        self.value(source)?.into_rows(source.rows()).map_err(|error| ExecError::of(self, error))
+        self.value(source)?
+            .into_rows(source.rows())
+            .map_err(|error| ExecError::of(self, error))
     }
 
     /// A condition's truth for all rows of `source`.
@@ -129,9 +142,10 @@ impl Expr {
         match self.node() {
             Node::Column { index, .. } => Ok(Value::Rows(source.column(*index)?)),
             Node::Literal(value) => Ok(Value::Constant(value.clone())),
-            Node::Cast { value, .. } => {
-                value.value(source)?.map(|array| cast_checked(array, self.data_type())).map_err(failed)
-            }
+            Node::Cast(value) => value
+                .value(source)?
+                .map(|array| cast_checked(array, self.data_type()))
+                .map_err(failed),
             Node::Arithmetic { op, left, right } => {
                 let (left, right) = (left.value(source)?, right.value(source)?);
                 let result = arithmetic::evaluate(*op, &left, &right, self.data_type()).map_err(failed)?;
@@ -152,7 +166,11 @@ impl Expr {
             }
             Node::IsNull { value, negated } => {
                 let test = |array: &ArrayRef| -> Result<ArrayRef, ArrowError> {
-                    Ok(Arc::new(if *negated { is_not_null(array)? } else { is_null(array)? }))
+                    Ok(Arc::new(if *negated {
+                        is_not_null(array)?
+                    } else {
+                        is_null(array)?
+                    }))
                 };
                 value.value(source)?.map(test).map_err(failed)
             }
@@ -162,7 +180,11 @@ impl Expr {
                 };
                 value.value(source)?.map(contains).map_err(failed)
             }
-            Node::Like { value, pattern, ignore_case } => {
+            Node::Like {
+                value,
+                pattern,
+                ignore_case,
+            } => {
                 let (value, pattern) = (value.value(source)?, pattern.value(source)?);
                 let kernel = if *ignore_case { ilike } else { like };
                 let result = kernel(&value, &pattern).map_err(failed)?;
@@ -208,12 +230,19 @@ fn compare(op: Comparison, left: &Value, right: &Value) -> Result<BooleanArray, 
 /// Floats with one NaN and one zero. Arrow orders floats by IEEE's total order, in which -0 is below 0 and a NaN with
 /// its sign bit set below everything; after this, that order is SQL's. Other types pass unchanged.
 pub(crate) fn canonical_floats(values: &ArrayRef) -> ArrayRef {
-    fn canonical<T: ArrowPrimitiveType>(values: &ArrayRef, canonical: impl Fn(T::Native) -> T::Native) -> ArrayRef {
+    fn canonical<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        canonical: impl Fn(T::Native) -> T::Native,
+    ) -> ArrayRef {
         Arc::new(values.as_primitive::<T>().unary::<_, T>(canonical))
     }
     match values.data_type() {
-        DataType::Float64 => canonical::<Float64Type>(values, |x| if x.is_nan() { f64::NAN } else { x + 0.0 }),
-        DataType::Float32 => canonical::<Float32Type>(values, |x| if x.is_nan() { f32::NAN } else { x + 0.0 }),
+        DataType::Float64 => {
+            canonical::<Float64Type>(values, |x| if x.is_nan() { f64::NAN } else { x + 0.0 })
+        }
+        DataType::Float32 => {
+            canonical::<Float32Type>(values, |x| if x.is_nan() { f32::NAN } else { x + 0.0 })
+        }
         DataType::Float16 => {
             type Half = <Float16Type as ArrowPrimitiveType>::Native;
             canonical::<Float16Type>(values, |x| if x.is_nan() { Half::NAN } else { x + Half::ZERO })

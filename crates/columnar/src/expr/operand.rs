@@ -52,9 +52,10 @@ impl Family {
             | DataType::Decimal256(..) => Self::Decimal,
             DataType::Float16 | DataType::Float32 | DataType::Float64 => Self::Float,
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Self::Text,
-            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-                Self::Binary
-            }
+            DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_) => Self::Binary,
             DataType::Date32 => Self::Date,
             DataType::Date64 | DataType::Timestamp(..) => Self::Timestamp,
             DataType::Interval(IntervalUnit::MonthDayNano) => Self::Interval,
@@ -90,9 +91,11 @@ pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
         (_, Family::Null) => Some(left.clone()),
         (Family::Integer, Family::Integer) => Some(DataType::Int64),
         (Family::Float, other) | (other, Family::Float) if other.is_numeric() => Some(DataType::Float64),
-        (l, r) if l.is_numeric() && r.is_numeric() => {
-            Some(DecimalShape::of(left)?.common(DecimalShape::of(right)?).data_type())
-        }
+        (l, r) if l.is_numeric() && r.is_numeric() => Some(
+            DecimalShape::of(left)?
+                .common(DecimalShape::of(right)?)
+                .data_type(),
+        ),
         (Family::Text, Family::Text) => Some(match (left, right) {
             (DataType::LargeUtf8, _) | (_, DataType::LargeUtf8) => DataType::LargeUtf8,
             _ => DataType::Utf8View,
@@ -107,11 +110,6 @@ pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType>
 
 /// `expr` as `to`; a literal is converted now, anything else by a node that stays out of the text.
 pub(super) fn implicit_cast(expr: Expr, to: &DataType) -> Result<Expr, TypeError> {
-    convert(expr, to, true)
-}
-
-/// `expr` as `to`, where `implicit` leaves the conversion out of the text.
-pub(super) fn convert(expr: Expr, to: &DataType, implicit: bool) -> Result<Expr, TypeError> {
     if expr.data_type() == to {
         return Ok(expr);
     }
@@ -129,7 +127,7 @@ pub(super) fn convert(expr: Expr, to: &DataType, implicit: bool) -> Result<Expr,
         });
     }
     let fails = conversion_can_fail(expr.data_type(), to);
-    Ok(Expr::new(Node::Cast { value: expr, implicit }, to.clone(), fails))
+    Ok(Expr::new(Node::Cast(expr), to.clone(), fails))
 }
 
 /// The literal `value` as the type of the column it meets, if no information is lost on the way.
@@ -155,7 +153,14 @@ pub(super) fn cast_checked(values: &ArrayRef, to: &DataType) -> Result<ArrayRef,
     if let (DataType::Date32, DataType::Timestamp(unit, zone)) = (values.data_type(), to) {
         return date_to_timestamp(values, *unit, zone.clone());
     }
-    cast_with_options(values, to, &CastOptions { safe: false, ..CastOptions::default() })
+    cast_with_options(
+        values,
+        to,
+        &CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        },
+    )
 }
 
 /// Arrow multiplies days without looking; a date past the year 2262 has no nanoseconds.
@@ -205,7 +210,9 @@ fn common_timestamp(left: &DataType, right: &DataType) -> Option<DataType> {
     match (left, right) {
         // A moment and a wall-clock time have no common meaning.
         (DataType::Timestamp(_, a), DataType::Timestamp(_, b)) if a.is_some() != b.is_some() => None,
-        (DataType::Timestamp(a, zone), DataType::Timestamp(b, _)) => Some(DataType::Timestamp(a.max(b), zone)),
+        (DataType::Timestamp(a, zone), DataType::Timestamp(b, _)) => {
+            Some(DataType::Timestamp(a.max(b), zone))
+        }
         _ => None,
     }
 }

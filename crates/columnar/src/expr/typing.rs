@@ -7,14 +7,17 @@ use arrow::datatypes::{DataType, Field, IntervalMonthDayNanoType, TimeUnit};
 
 use super::bounds::{fits_int64, integer_bounds};
 use super::decimal::{DecimalResult, DecimalShape};
-use super::operand::{Family, common_type, convert, exact_literal, implicit_cast, value_type};
+use super::operand::{Family, common_type, exact_literal, implicit_cast, value_type};
 use super::{Arithmetic, Comparison, Expr, Node, ValueList};
 use crate::error::TypeError;
 
 impl Expr {
     /// The column at `index` of the table.
     pub fn column(index: usize, field: &Field) -> Self {
-        let node = Node::Column { index, name: field.name().clone() };
+        let node = Node::Column {
+            index,
+            name: field.name().clone(),
+        };
         Self::new(node, field.data_type().clone(), false)
     }
 
@@ -64,7 +67,10 @@ impl Expr {
             message: format!("{} {op} {} is not defined", left.data_type(), right.data_type()),
         };
         let (left, right) = match (Family::of(left.data_type()), Family::of(right.data_type())) {
-            (Family::Null, Family::Null) => (implicit_cast(left, &DataType::Int64)?, implicit_cast(right, &DataType::Int64)?),
+            (Family::Null, Family::Null) => (
+                implicit_cast(left, &DataType::Int64)?,
+                implicit_cast(right, &DataType::Int64)?,
+            ),
             (Family::Null, other) if other.is_numeric() => {
                 let to = right.data_type().clone();
                 (implicit_cast(left, &to)?, right)
@@ -101,7 +107,12 @@ impl Expr {
                 if matches!(op, Arithmetic::Add | Arithmetic::Subtract) =>
             {
                 let has_time = |value: &ArrayRef| {
-                    value.is_valid(0) && value.as_primitive::<IntervalMonthDayNanoType>().value(0).nanoseconds != 0
+                    value.is_valid(0)
+                        && value
+                            .as_primitive::<IntervalMonthDayNanoType>()
+                            .value(0)
+                            .nanoseconds
+                            != 0
                 };
                 let is_date = Family::of(left.data_type()) == Family::Date;
                 if is_date && right.literal_value().is_none_or(has_time) {
@@ -111,7 +122,9 @@ impl Expr {
                     });
                 }
                 let left = match left.data_type() {
-                    DataType::Date64 => implicit_cast(left, &DataType::Timestamp(TimeUnit::Millisecond, None))?,
+                    DataType::Date64 => {
+                        implicit_cast(left, &DataType::Timestamp(TimeUnit::Millisecond, None))?
+                    }
                     _ => left,
                 };
                 let data_type = left.data_type().clone();
@@ -132,7 +145,11 @@ impl Expr {
     pub fn compare(op: Comparison, left: Expr, right: Expr) -> Result<Expr, TypeError> {
         let mismatch = TypeError {
             expression: format!("{left} {op} {right}"),
-            message: format!("{} and {} cannot be compared", left.data_type(), right.data_type()),
+            message: format!(
+                "{} and {} cannot be compared",
+                left.data_type(),
+                right.data_type()
+            ),
         };
         let (left, right) = comparable(left, right)?.ok_or(mismatch)?;
         Ok(Self::new(Node::Compare { op, left, right }, DataType::Boolean, false).folded())
@@ -174,7 +191,10 @@ impl Expr {
     /// # Errors
     ///
     /// When the operand is not boolean.
-    #[expect(clippy::should_implement_trait, reason = "a checked constructor beside and/or, not an operator")]
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "a checked constructor beside and/or, not an operator"
+    )]
     pub fn not(value: Expr) -> Result<Expr, TypeError> {
         let value = condition(value)?;
         Ok(Self::new(Node::Not(value), DataType::Boolean, false).folded())
@@ -182,7 +202,15 @@ impl Expr {
 
     /// `value is null`; never NULL itself.
     pub fn is_null(value: Expr) -> Expr {
-        Self::new(Node::IsNull { value, negated: false }, DataType::Boolean, false).folded()
+        Self::new(
+            Node::IsNull {
+                value,
+                negated: false,
+            },
+            DataType::Boolean,
+            false,
+        )
+        .folded()
     }
 
     /// `value is not null`; never NULL itself.
@@ -233,17 +261,30 @@ impl Expr {
         };
         let to = value_type(value.data_type()).clone();
         let pattern = implicit_cast(pattern, &to)?;
-        let node = Node::Like { value, pattern, ignore_case };
+        let node = Node::Like {
+            value,
+            pattern,
+            ignore_case,
+        };
         Ok(Self::new(node, DataType::Boolean, false).folded())
     }
 
-    /// `cast(value as to)`. A value that has no place in the type is an error when the row is evaluated.
+    /// `value` as something to decide by: boolean, with an untyped NULL as one.
     ///
     /// # Errors
     ///
-    /// When no conversion between the types exists, or a literal is not a value of the type.
-    pub fn cast(value: Expr, to: &DataType) -> Result<Expr, TypeError> {
-        convert(value, to, false)
+    /// When the expression is of another type.
+    pub fn condition(value: Expr) -> Result<Expr, TypeError> {
+        condition(value)
+    }
+
+    /// The constant of type `to` that is written as `text`.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not a value of the type.
+    pub fn read_literal(text: &str, to: &DataType) -> Result<Expr, TypeError> {
+        read_text(Self::text(text), to)
     }
 
     /// The same values in the plain type that group keys and order are built from: a dictionary as its values.
@@ -274,7 +315,8 @@ impl Expr {
     /// The literal this expression is, if its operands are all literals and it has a value.
     fn folded(self) -> Expr {
         let mut constant = true;
-        self.node().for_each_child(|child| constant &= child.literal_value().is_some());
+        self.node()
+            .for_each_child(|child| constant &= child.literal_value().is_some());
         if !constant {
             return self;
         }
@@ -314,9 +356,10 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         Arithmetic::Add | Arithmetic::Subtract => a.sum(b),
         Arithmetic::Multiply => a.product(b).ok_or(too_fine)?,
         // The rest is not larger than either operand, in the common scale.
-        Arithmetic::Divide | Arithmetic::Remainder => {
-            DecimalResult { data_type: a.common(b).data_type(), checked: true }
-        }
+        Arithmetic::Divide | Arithmetic::Remainder => DecimalResult {
+            data_type: a.common(b).data_type(),
+            checked: true,
+        },
     };
     let wide = matches!(result.data_type, DataType::Decimal256(..));
     let operand = |shape: DecimalShape| match shape.data_type() {
@@ -324,7 +367,9 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         data_type => data_type,
     };
     // A wide operand can meet a result narrowed to 38 digits only when the scale leaves room; then compute wide.
-    let wide_operand = [a, b].iter().any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
+    let wide_operand = [a, b]
+        .iter()
+        .any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
     let (left_type, right_type, data_type) = match (wide_operand, &result.data_type) {
         (true, DataType::Decimal128(_, scale)) => {
             let widened = |shape: DecimalShape| DataType::Decimal256(shape.precision, shape.scale);
@@ -342,8 +387,16 @@ fn decimal_shape(expr: &Expr) -> Option<DecimalShape> {
     let by_type = DecimalShape::of(expr.data_type())?;
     match (expr.literal_value(), integer_bounds(expr)) {
         (Some(value), Some((low, high))) if value.is_valid(0) => {
-            let digits = low.unsigned_abs().max(high.unsigned_abs()).checked_ilog10().unwrap_or(0) + 1;
-            Some(DecimalShape { precision: digits as u8, scale: 0 })
+            let digits = low
+                .unsigned_abs()
+                .max(high.unsigned_abs())
+                .checked_ilog10()
+                .unwrap_or(0)
+                + 1;
+            Some(DecimalShape {
+                precision: digits as u8,
+                scale: 0,
+            })
         }
         _ => Some(by_type),
     }
@@ -370,7 +423,10 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
     let is_text_literal =
         |expr: &Expr| expr.literal_value().is_some() && Family::of(expr.data_type()) == Family::Text;
     let takes_text = |expr: &Expr| {
-        !matches!(Family::of(expr.data_type()), Family::Text | Family::Null | Family::Opaque | Family::Interval)
+        !matches!(
+            Family::of(expr.data_type()),
+            Family::Text | Family::Null | Family::Opaque | Family::Interval
+        )
     };
     let (left, right) = if is_text_literal(&right) && takes_text(&left) {
         let right = read_text(right, left.data_type())?;
@@ -399,7 +455,10 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
         }
         _ => {}
     }
-    Ok(Some((implicit_cast(left, &common)?, implicit_cast(right, &common)?)))
+    Ok(Some((
+        implicit_cast(left, &common)?,
+        implicit_cast(right, &common)?,
+    )))
 }
 
 /// A text literal read as a value of the type it meets. A number keeps the digits it is written with.
@@ -426,7 +485,9 @@ fn as_set(value: &Expr, comparisons: &[Expr]) -> Option<Expr> {
     let mut has_null = false;
     let mut operand: Option<&Expr> = None;
     for comparison in comparisons {
-        let Node::Compare { left, right, .. } = comparison.node() else { return None };
+        let Node::Compare { left, right, .. } = comparison.node() else {
+            return None;
+        };
         if operand.is_some_and(|known| known.data_type() != left.data_type()) {
             return None;
         }

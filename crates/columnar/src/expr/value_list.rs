@@ -33,7 +33,11 @@ struct Lookup {
 
 impl ValueList {
     pub(super) fn new(items: Vec<ArrayRef>, has_null: bool) -> Self {
-        Self { items, has_null, lookup: OnceLock::new() }
+        Self {
+            items,
+            has_null,
+            lookup: OnceLock::new(),
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -50,12 +54,19 @@ impl ValueList {
 
     /// For each of `values` whether it is in the list, in three-valued logic.
     pub(super) fn contains(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
-        let found = if self.items.len() <= COMPARED { self.compare(values)? } else { self.look_up(values)? };
+        let found = if self.items.len() <= COMPARED {
+            self.compare(values)?
+        } else {
+            self.look_up(values)?
+        };
         if !self.has_null {
             return Ok(found);
         }
         // Not equal to any known item, but a NULL might have been it: unknown.
-        Ok(BooleanArray::new(found.values().clone(), Some(arrow::buffer::NullBuffer::new(true_bits(&found)))))
+        Ok(BooleanArray::new(
+            found.values().clone(),
+            Some(arrow::buffer::NullBuffer::new(true_bits(&found))),
+        ))
     }
 
     fn compare(&self, values: &ArrayRef) -> Result<BooleanArray, ArrowError> {
@@ -77,7 +88,8 @@ impl ValueList {
         };
         let plain = cast_checked(values, value_type(values.data_type()))?;
         let rows = lookup.converter.convert_columns(&[plain])?;
-        let bits = BooleanBuffer::collect_bool(values.len(), |row| lookup.rows.contains(rows.row(row).data()));
+        let bits =
+            BooleanBuffer::collect_bool(values.len(), |row| lookup.rows.contains(rows.row(row).data()));
         Ok(BooleanArray::new(bits, values.logical_nulls()))
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
             _ if *op == Comparison::Equal => EQUAL,
             _ => RANGE,
         },
-        Node::Column { .. } | Node::Cast { .. } | Node::Arithmetic { .. } => 0.5,
+        Node::Column { .. } | Node::Cast(_) | Node::Arithmetic { .. } => 0.5,
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) fn cost(expr: &Expr) -> f64 {
         Node::Literal(_) => 0.0,
         Node::Compare { .. } | Node::IsNull { .. } | Node::Not(_) => 0.25,
         Node::And(..) | Node::Or(..) => 0.1,
-        Node::Cast { .. } => 1.0,
+        Node::Cast(_) => 1.0,
         Node::Arithmetic { .. } if matches!(expr.data_type(), DataType::Decimal128(..)) => 4.0,
         Node::Arithmetic { .. } if matches!(expr.data_type(), DataType::Decimal256(..)) => 20.0,
         Node::Arithmetic { .. } => 1.0,
@@ -78,10 +78,13 @@ fn comparison(op: Comparison, value: &Expr, bound: &ArrayRef, table: &dyn TableS
         Comparison::NotEqual => return 1.0 - EQUAL,
         _ => {}
     }
-    let below = value.as_column().and_then(|column| part_below(column, bound, table)).unwrap_or(match op {
-        Comparison::Less | Comparison::LessEqual => RANGE,
-        _ => 1.0 - RANGE,
-    });
+    let below = value
+        .as_column()
+        .and_then(|column| part_below(column, bound, table))
+        .unwrap_or(match op {
+            Comparison::Less | Comparison::LessEqual => RANGE,
+            _ => 1.0 - RANGE,
+        });
     match op {
         Comparison::Less | Comparison::LessEqual => below,
         _ => 1.0 - below,
@@ -98,7 +101,11 @@ fn part_below(column: usize, bound: &ArrayRef, table: &dyn TableSource) -> Optio
         span = Some(span.map_or((min, max), |(low, high)| (low.min(min), high.max(max))));
     }
     let (low, high) = span?;
-    Some(if high > low { ((bound - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 })
+    Some(if high > low {
+        ((bound - low) / (high - low)).clamp(0.0, 1.0)
+    } else {
+        0.5
+    })
 }
 
 fn null_part(value: &Expr, table: &dyn TableSource) -> Option<f64> {
@@ -120,5 +127,7 @@ fn number(value: &ArrayRef) -> Option<f64> {
         _ => return None,
     };
     let float = cast(&integer, &DataType::Float64).ok()?;
-    float.is_valid(0).then(|| float.as_primitive::<Float64Type>().value(0))
+    float
+        .is_valid(0)
+        .then(|| float.as_primitive::<Float64Type>().value(0))
 }

@@ -21,7 +21,10 @@ impl Measured {
         // result depends, and are shown to a reader who takes them as they are.
         self.rows_in.fetch_add(rows_in as u64, Ordering::Relaxed);
         self.rows_out.fetch_add(rows_out as u64, Ordering::Relaxed);
-        self.nanos.fetch_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.nanos.fetch_add(
+            u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
     }
 
     /// The part of the rows that stayed and the nanoseconds a row took, once enough rows were seen.
@@ -44,6 +47,10 @@ impl fmt::Display for Measured {
         let rows_out = self.rows_out.load(Ordering::Relaxed);
         let time = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
         let part = rows_out as f64 / rows_in as f64 * 100.0;
-        write!(f, "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {:.3} ms", time.as_secs_f64() * 1e3)
+        write!(
+            f,
+            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {:.3} ms",
+            time.as_secs_f64() * 1e3
+        )
     }
 }

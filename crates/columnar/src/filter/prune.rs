@@ -23,21 +23,27 @@ pub(super) fn may_hold(condition: &Expr, table: &dyn TableSource, morsel: usize)
             _ => true,
         },
         Node::InList { value, list } => list.items().iter().any(|item| {
-            comparison_may_hold(Comparison::Equal, value, &Expr::literal(item.clone()), table, morsel)
+            comparison_may_hold(
+                Comparison::Equal,
+                value,
+                &Expr::literal(item.clone()),
+                table,
+                morsel,
+            )
         }),
-        Node::IsNull { value, negated } => match value.as_column().map(|column| table.statistics(morsel, column)) {
-            Some(known) => match (known.nulls(), negated) {
-                (Some(nulls), false) => nulls > 0,
-                (Some(nulls), true) => nulls < table.rows(morsel),
-                (None, _) => true,
-            },
-            None => true,
-        },
-        Node::Column { .. }
-        | Node::Cast { .. }
-        | Node::Arithmetic { .. }
-        | Node::Not(_)
-        | Node::Like { .. } => true,
+        Node::IsNull { value, negated } => {
+            match value.as_column().map(|column| table.statistics(morsel, column)) {
+                Some(known) => match (known.nulls(), negated) {
+                    (Some(nulls), false) => nulls > 0,
+                    (Some(nulls), true) => nulls < table.rows(morsel),
+                    (None, _) => true,
+                },
+                None => true,
+            }
+        }
+        Node::Column { .. } | Node::Cast(_) | Node::Arithmetic { .. } | Node::Not(_) | Node::Like { .. } => {
+            true
+        }
     }
 }
 
@@ -48,8 +54,13 @@ fn comparison_may_hold(
     table: &dyn TableSource,
     morsel: usize,
 ) -> bool {
-    let Some(column) = bare_column(value) else { return true };
-    if constant.literal_value().is_some_and(|constant| constant.is_null(0)) {
+    let Some(column) = bare_column(value) else {
+        return true;
+    };
+    if constant
+        .literal_value()
+        .is_some_and(|constant| constant.is_null(0))
+    {
         return false;
     }
     let known = table.statistics(morsel, column);
@@ -78,12 +89,23 @@ fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr, column: us
 }
 
 /// Whether `bound op constant` holds, with the bound in the column's place; true where it cannot be told.
-fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, column: usize, bound: Option<&ArrayRef>) -> bool {
+fn bound_holds(
+    op: Comparison,
+    value: &Expr,
+    constant: &Expr,
+    column: usize,
+    bound: Option<&ArrayRef>,
+) -> bool {
     let Some(bound) = bound else { return true };
     let mut columns = vec![bound.clone(); column + 1];
     columns[column] = bound.clone();
-    let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else { return true };
-    match comparison.evaluate_condition(&Columns { rows: 1, columns: &columns }) {
+    let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {
+        return true;
+    };
+    match comparison.evaluate_condition(&Columns {
+        rows: 1,
+        columns: &columns,
+    }) {
         Ok(truth) => truth.is_null(0) || truth.value(0),
         Err(_) => true,
     }
@@ -93,7 +115,7 @@ fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, column: usize, bou
 fn bare_column(value: &Expr) -> Option<usize> {
     match value.node() {
         Node::Column { index, .. } => Some(*index),
-        Node::Cast { value: inner, implicit: true } => bare_column(inner),
+        Node::Cast(inner) => bare_column(inner),
         _ => None,
     }
 }

@@ -34,12 +34,19 @@ impl GroupPlan {
         let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
         let keys: Vec<Expr> = keys.iter().map(plain).collect();
         let encoding = (!keys.is_empty()).then(|| {
-            let fields = keys.iter().map(|key| SortField::new(key.data_type().clone())).collect();
+            let fields = keys
+                .iter()
+                .map(|key| SortField::new(key.data_type().clone()))
+                .collect();
             // `Scan::group_fields` refused what cannot be encoded.
             let converter = RowConverter::new(fields).expect("keys of comparable types");
             (Arc::new(converter), DefaultHashBuilder::default())
         });
-        Self { keys, encoding, aggregates: AggregatePlan::new(aggregates.clone()) }
+        Self {
+            keys,
+            encoding,
+            aggregates: AggregatePlan::new(aggregates.clone()),
+        }
     }
 
     /// The groups of a morsel's chunks.
@@ -91,11 +98,21 @@ impl GroupPlan {
         let Output::Groups { having, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
         };
-        scan.output.finish_columns(scan, having.as_ref(), &Columns { rows, columns: &columns })
+        scan.output.finish_columns(
+            scan,
+            having.as_ref(),
+            &Columns {
+                rows,
+                columns: &columns,
+            },
+        )
     }
 
     fn empty(&self) -> SlotGroups {
-        let keys = self.encoding.as_ref().map(|(converter, hasher)| GroupKeys::new(converter.clone(), hasher.clone()));
+        let keys = self
+            .encoding
+            .as_ref()
+            .map(|(converter, hasher)| GroupKeys::new(converter.clone(), hasher.clone()));
         let mut states = self.aggregates.new_states();
         if keys.is_none() {
             states.iter_mut().for_each(|state| state.resize(1));
@@ -103,19 +120,29 @@ impl GroupPlan {
         SlotGroups { keys, states }
     }
 
-    fn add(&self, slot: &mut SlotGroups, rows: &dyn ColumnSource, groups: &mut Vec<u32>) -> Result<(), ExecError> {
+    fn add(
+        &self,
+        slot: &mut SlotGroups,
+        rows: &dyn ColumnSource,
+        groups: &mut Vec<u32>,
+    ) -> Result<(), ExecError> {
         let ids = match &mut slot.keys {
             Some(keys) => {
                 let columns: Result<Vec<ArrayRef>, ExecError> =
                     self.keys.iter().map(|key| key.evaluate(rows)).collect();
-                keys.assign(&columns?, groups).map_err(|error| ExecError::of("group by", error))?;
+                keys.assign(&columns?, groups)
+                    .map_err(|error| ExecError::of("group by", error))?;
                 slot.states.iter_mut().for_each(|state| state.resize(keys.len()));
                 GroupIds::PerRow(groups)
             }
             None => GroupIds::Single { rows: rows.rows() },
         };
-        let arguments: Result<Vec<ArrayRef>, ExecError> =
-            self.aggregates.arguments().iter().map(|argument| argument.evaluate(rows)).collect();
+        let arguments: Result<Vec<ArrayRef>, ExecError> = self
+            .aggregates
+            .arguments()
+            .iter()
+            .map(|argument| argument.evaluate(rows))
+            .collect();
         self.aggregates.update(&mut slot.states, &arguments?, ids);
         Ok(())
     }

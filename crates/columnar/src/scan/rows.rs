@@ -28,7 +28,12 @@ pub(super) struct RowPlan {
 impl RowPlan {
     pub(super) fn new(scan: &Scan) -> Self {
         Self {
-            columns: scan.output.columns().iter().map(|(_, expr)| expr.clone()).collect(),
+            columns: scan
+                .output
+                .columns()
+                .iter()
+                .map(|(_, expr)| expr.clone())
+                .collect(),
             order: scan.order.clone(),
             needed: scan.rows_needed(),
         }
@@ -87,13 +92,21 @@ impl RowPlan {
             RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
         });
         let batches: Result<Vec<RecordBatch>, ArrowError> = batches.collect();
-        Ok(slice(batches.map_err(|error| ExecError::of("select", error))?, scan.offset, scan.limit))
+        Ok(slice(
+            batches.map_err(|error| ExecError::of("select", error))?,
+            scan.offset,
+            scan.limit,
+        ))
     }
 
     /// The output columns, then the order's keys.
     fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
         let keys = self.order.iter().map(SortKey::expr);
-        self.columns.iter().chain(keys).map(|expr| expr.evaluate(rows)).collect()
+        self.columns
+            .iter()
+            .chain(keys)
+            .map(|expr| expr.evaluate(rows))
+            .collect()
     }
 
     fn sort(&self, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
@@ -120,7 +133,10 @@ impl Output {
         }
         let plan = RowPlan::new(scan);
         let columns = plan.evaluate(rows)?;
-        let slot = SlotRows { rows: rows.rows(), pieces: vec![columns] };
+        let slot = SlotRows {
+            rows: rows.rows(),
+            pieces: vec![columns],
+        };
         plan.finish(scan, std::iter::once(slot))
     }
 }

@@ -127,7 +127,9 @@ impl ScanStage {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
         let row: u64 = self.projection.iter().map(width).sum();
-        let rows: u64 = (0..self.scan.table.morsels()).map(|morsel| self.scan.table.rows(morsel) as u64).sum();
+        let rows: u64 = (0..self.scan.table.morsels())
+            .map(|morsel| self.scan.table.rows(morsel) as u64)
+            .sum();
         rows * row.max(1)
     }
 
@@ -232,16 +234,23 @@ impl Stage for ScanStage {
         }
         let batches = match &self.plan {
             OutputPlan::Rows(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_rows))?,
-            OutputPlan::Groups(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?,
+            OutputPlan::Groups(plan) => {
+                plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?
+            }
         };
-        *lock(&self.result) = Some(ScanResult { schema: self.scan.schema(), batches });
+        *lock(&self.result) = Some(ScanResult {
+            schema: self.scan.schema(),
+            batches,
+        });
         Ok(())
     }
 }
 
 impl fmt::Debug for ScanStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScanStage").field("scan", &self.scan).finish_non_exhaustive()
+        f.debug_struct("ScanStage")
+            .field("scan", &self.scan)
+            .finish_non_exhaustive()
     }
 }
 
@@ -253,33 +262,65 @@ pub(super) fn write_plan(
     skipped: Option<usize>,
 ) -> fmt::Result {
     let schema = scan.table.schema();
-    let rows: usize = (0..scan.table.morsels()).map(|morsel| scan.table.rows(morsel)).sum();
-    let names: Vec<&str> = scan.projection().into_iter().map(|column| schema.field(column).name().as_str()).collect();
-    let columns = if names.is_empty() { "no column".to_owned() } else { names.join(", ") };
-    write!(f, "scan {}: {rows} rows in {} morsels", scan.table.name(), scan.table.morsels())?;
+    let rows: usize = (0..scan.table.morsels())
+        .map(|morsel| scan.table.rows(morsel))
+        .sum();
+    let names: Vec<&str> = scan
+        .projection()
+        .into_iter()
+        .map(|column| schema.field(column).name().as_str())
+        .collect();
+    let columns = if names.is_empty() {
+        "no column".to_owned()
+    } else {
+        names.join(", ")
+    };
+    write!(
+        f,
+        "scan {}: {rows} rows in {} morsels",
+        scan.table.name(),
+        scan.table.morsels()
+    )?;
     match skipped {
         Some(skipped) => writeln!(f, ", {skipped} skipped by statistics; reads {columns}")?,
         None => writeln!(f, "; reads {columns}")?,
     }
     if scan.filter.is_some() {
-        writeln!(f, "filter, in this order  [estimated {:.1} %]", filter.selectivity() * 100.0)?;
+        writeln!(
+            f,
+            "filter, in this order  [estimated {:.1} %]",
+            filter.selectivity() * 100.0
+        )?;
         filter.explain(f, "  ")?;
     }
     let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
     let named = |columns: &[(String, crate::Expr)]| {
         list(&mut columns.iter().map(|(name, expr)| {
             let text = expr.to_string();
-            if text == *name { text } else { format!("{text} as {name}") }
+            if text == *name {
+                text
+            } else {
+                format!("{text} as {name}")
+            }
         }))
     };
     match &scan.output {
         Output::Rows { columns } => writeln!(f, "select {}", named(columns))?,
-        Output::Groups { keys, aggregates, having, columns } => {
+        Output::Groups {
+            keys,
+            aggregates,
+            having,
+            columns,
+        } => {
             if !keys.is_empty() {
                 writeln!(f, "group by {}", list(&mut keys.iter().map(ToString::to_string)))?;
             }
             if !aggregates.is_empty() {
-                writeln!(f, "aggregate {}", list(&mut aggregates.iter().map(ToString::to_string)))?;
+                writeln!(
+                    f,
+                    "aggregate {}",
+                    list(&mut aggregates.iter().map(ToString::to_string))
+                )?;
             }
             if let Some(having) = having {
                 writeln!(f, "having {having}")?;
@@ -288,7 +329,11 @@ pub(super) fn write_plan(
         }
     }
     if !scan.order.is_empty() {
-        writeln!(f, "order by {}", list(&mut scan.order.iter().map(ToString::to_string)))?;
+        writeln!(
+            f,
+            "order by {}",
+            list(&mut scan.order.iter().map(ToString::to_string))
+        )?;
     }
     if let Some(limit) = scan.limit {
         writeln!(f, "limit {limit}")?;

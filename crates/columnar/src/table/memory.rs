@@ -72,7 +72,12 @@ impl MemoryTable {
         if open_rows > 0 {
             morsels.push(close(&schema, &mut open)?);
         }
-        Ok(Self { name: name.into(), schema, morsels, statistics: Vec::new() })
+        Ok(Self {
+            name: name.into(),
+            schema,
+            morsels,
+            statistics: Vec::new(),
+        })
     }
 
     /// Gives the table bounds per morsel and column, `statistics[morsel][column]`, where the caller knows them.
@@ -84,7 +89,11 @@ impl MemoryTable {
     pub fn with_statistics(mut self, statistics: Vec<Vec<ColumnStatistics>>) -> Self {
         assert_eq!(statistics.len(), self.morsels.len(), "statistics of every morsel");
         for columns in &statistics {
-            assert_eq!(columns.len(), self.schema.fields().len(), "statistics of every column");
+            assert_eq!(
+                columns.len(),
+                self.schema.fields().len(),
+                "statistics of every column"
+            );
         }
         self.statistics = statistics;
         self
@@ -114,11 +123,15 @@ impl TableSource for MemoryTable {
     }
 
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
-        self.statistics.get(morsel).map_or_else(ColumnStatistics::unknown, |columns| columns[column].clone())
+        self.statistics
+            .get(morsel)
+            .map_or_else(ColumnStatistics::unknown, |columns| columns[column].clone())
     }
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        Ok(Box::new(MemoryReader { batch: &self.morsels[morsel] }))
+        Ok(Box::new(MemoryReader {
+            batch: &self.morsels[morsel],
+        }))
     }
 }
 
@@ -144,11 +157,18 @@ impl MorselReader for MemoryReader<'_> {
 
 fn check_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<(), ArrowError> {
     let types_agree = schema.fields().len() == batch.num_columns()
-        && schema.fields().iter().zip(batch.columns()).all(|(field, array)| field.data_type() == array.data_type());
+        && schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .all(|(field, array)| field.data_type() == array.data_type());
     if types_agree {
         return Ok(());
     }
-    Err(ArrowError::SchemaError(format!("a batch has the columns {:?}, the table {schema:?}", batch.schema())))
+    Err(ArrowError::SchemaError(format!(
+        "a batch has the columns {:?}, the table {schema:?}",
+        batch.schema()
+    )))
 }
 
 /// Makes one morsel of the open pieces; a single piece is taken as it is.
@@ -190,7 +210,9 @@ mod tests {
         let n = 3 * MORSEL_ROWS as i64 + 17;
         let schema = batch(0..1).schema();
         let one = MemoryTable::try_new("t", schema.clone(), [batch(0..n)]).unwrap();
-        let steps = (0..n).step_by(9_999).map(|start| batch(start..(start + 9_999).min(n)));
+        let steps = (0..n)
+            .step_by(9_999)
+            .map(|start| batch(start..(start + 9_999).min(n)));
         let many = MemoryTable::try_new("t", schema, steps).unwrap();
         for table in [&one, &many] {
             assert_eq!(table.morsels(), 4);
@@ -206,7 +228,10 @@ mod tests {
         let start = batch.column(0).as_primitive::<Int64Type>().values().as_ptr();
         let table = MemoryTable::try_new("t", batch.schema(), [batch]).unwrap();
         let second = table.open(1, &[0]).unwrap().column(0).unwrap();
-        assert_eq!(second.as_primitive::<Int64Type>().values().as_ptr(), start.wrapping_add(MORSEL_ROWS));
+        assert_eq!(
+            second.as_primitive::<Int64Type>().values().as_ptr(),
+            start.wrapping_add(MORSEL_ROWS)
+        );
     }
 
     #[test]

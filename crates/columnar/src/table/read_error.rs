@@ -15,7 +15,12 @@ pub struct ReadError {
 impl ReadError {
     /// An error in `origin`: the path of a file, or the name of a table that has none.
     pub fn new(origin: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self { origin: origin.into(), part: None, column: None, source: source.into() }
+        Self {
+            origin: origin.into(),
+            part: None,
+            column: None,
+            source: source.into(),
+        }
     }
 
     /// Names the part of the file, for example `row group 3` or `line 17`.
@@ -73,8 +78,13 @@ mod tests {
 
     #[test]
     fn names_file_part_and_column() {
-        let error = ReadError::new("a.parquet", "unexpected end").in_part("row group 3").in_column("l_tax");
-        assert_eq!(error.to_string(), "cannot read a.parquet, row group 3, column l_tax: unexpected end");
+        let error = ReadError::new("a.parquet", "unexpected end")
+            .in_part("row group 3")
+            .in_column("l_tax");
+        assert_eq!(
+            error.to_string(),
+            "cannot read a.parquet, row group 3, column l_tax: unexpected end"
+        );
     }
 
     #[test]

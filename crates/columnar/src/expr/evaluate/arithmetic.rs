@@ -64,7 +64,11 @@ fn refuse_zero_divisor(left: &Value, right: &Value) -> Result<(), ArrowError> {
         (0..divisors.len())
             .any(|row| divisors.value(row) == 0.0 && divisors.is_valid(row) && dividend_is_there(row))
     };
-    if divides_by_zero { Err(ArrowError::DivideByZero) } else { Ok(()) }
+    if divides_by_zero {
+        Err(ArrowError::DivideByZero)
+    } else {
+        Ok(())
+    }
 }
 
 /// The kernel checks the 128 bits, not the 38 digits; and it is generous with the precision.
@@ -73,7 +77,9 @@ fn decimal128(result: ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, Ar
     if precision == DECIMAL128_MAX_PRECISION {
         array.validate_decimal_precision(precision).map_err(overflow)?;
     }
-    Ok(Arc::new(array.with_data_type(DataType::Decimal128(precision, scale))))
+    Ok(Arc::new(
+        array.with_data_type(DataType::Decimal128(precision, scale)),
+    ))
 }
 
 fn decimal256(result: ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, ArrowError> {
@@ -81,7 +87,9 @@ fn decimal256(result: ArrayRef, precision: u8, scale: i8) -> Result<ArrayRef, Ar
     if precision == DECIMAL256_MAX_PRECISION {
         array.validate_decimal_precision(precision).map_err(overflow)?;
     }
-    Ok(Arc::new(array.with_data_type(DataType::Decimal256(precision, scale))))
+    Ok(Arc::new(
+        array.with_data_type(DataType::Decimal256(precision, scale)),
+    ))
 }
 
 fn overflow(error: ArrowError) -> ArrowError {

@@ -34,7 +34,11 @@ fn where_open(
     deciding: bool,
     source: &dyn ColumnSource,
 ) -> Result<BooleanArray, ExecError> {
-    let same = if deciding { left.values().clone() } else { !left.values() };
+    let same = if deciding {
+        left.values().clone()
+    } else {
+        !left.values()
+    };
     let decided = match left.nulls() {
         Some(nulls) => &same & nulls.inner(),
         None => same,
@@ -45,7 +49,11 @@ fn where_open(
         return right.evaluate_condition(source);
     }
     if open_rows == 0 {
-        let values = if deciding { BooleanBuffer::new_set(left.len()) } else { BooleanBuffer::new_unset(left.len()) };
+        let values = if deciding {
+            BooleanBuffer::new_set(left.len())
+        } else {
+            BooleanBuffer::new_unset(left.len())
+        };
         return Ok(BooleanArray::new(values, None));
     }
     let rows = Filtered::new(source, &BooleanArray::new(open.clone(), None));
@@ -63,6 +71,8 @@ fn spread(values: &BooleanArray, rows: &BooleanBuffer, elsewhere: bool) -> Boole
         }
         bits.finish()
     };
-    let nulls = values.nulls().map(|nulls| NullBuffer::new(fill(true, &|at| nulls.is_valid(at))));
+    let nulls = values
+        .nulls()
+        .map(|nulls| NullBuffer::new(fill(true, &|at| nulls.is_valid(at))));
     BooleanArray::new(fill(elsewhere, &|at| values.value(at)), nulls)
 }

@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use columnar::{MORSEL_ROWS, MorselReader, ReadError, TableSource};
-use pipeline_exec::{Job, JobReport, Stage, StepCx, StepError};
+use pipeline_exec::{Job, Stage, StepCx, StepError};
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{CustomerGenerator, LineItemGenerator, OrderGenerator};
 use tpchgen::text::TextPool;
@@ -31,7 +31,8 @@ use tpchgen::text::TextPool;
 use self::columns::{CUSTOMER, Columns, LINEITEM, ORDERS};
 pub use self::scale_factor::{ScaleFactor, ScaleFactorError};
 use super::JobRunner;
-use crate::QueryError;
+use crate::statistics::Metered;
+use crate::{JobStatistics, QueryError};
 
 /// Which of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,12 +123,12 @@ impl TpchTable {
     }
 
     /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
-    /// column find it there. Gives the job's report, or `None` if that was done before: a table is loaded once.
+    /// column find it there. Tells what each worker did, or `None` if that was done before: a table is loaded once.
     ///
     /// # Errors
     ///
     /// What `runner` fails with.
-    pub fn load(&self, projection: &[usize], runner: &dyn JobRunner) -> Result<Option<JobReport>, QueryError> {
+    pub fn load(&self, projection: &[usize], runner: &dyn JobRunner) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
         }
@@ -137,14 +138,16 @@ impl TpchTable {
             projection: projection.to_vec(),
             parts: self.rows.iter().map(|_| OnceLock::new()).collect(),
         });
-        let report = runner.run(Job::builder(self.kind.name()).stage(stage.clone()).build())?;
+        let rows = self.rows.clone();
+        let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
+        let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
         let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
         let Some(parts) = parts else {
             return Err(QueryError::Internal { message: format!("a part of {} was not generated", self.kind.name()) });
         };
         // If another caller was faster, its columns are as good.
         let _ = self.loaded.set(Loaded { projection: projection.to_vec(), parts });
-        Ok(Some(report))
+        Ok(Some(JobStatistics::new(format!("generate {}", self.kind.name()), &report, metered.workers())))
     }
 }
 

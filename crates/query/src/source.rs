@@ -24,7 +24,7 @@ use std::sync::Arc;
 use columnar::{ReadError, TableSource};
 
 pub use self::csv::CsvTable;
-pub use self::parquet::ParquetTable;
+pub use self::parquet::{ParquetTable, silence_reader_panics};
 pub use self::runner::JobRunner;
 pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
 

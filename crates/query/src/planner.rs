@@ -45,8 +45,8 @@ impl QueryPlanner {
             Parser::parse_sql(&GenericDialect {}, sql).map_err(|error| parse_error(&error))?;
         let statement = match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => statement,
-            (Some(statement), false) => {
-                let position = place(statement.span());
+            (Some(_), false) => {
+                let position = places.after_word(";");
                 return Err(QueryError::Unsupported {
                     construct: "more than one statement".to_owned(),
                     position,
@@ -153,7 +153,7 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
         [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
         [source] => source,
         [_, second, ..] => {
-            let position = place(second.span());
+            let position = place(second.relation.span());
             return Err(QueryError::Unsupported {
                 construct: "more than one table in FROM".to_owned(),
                 position,
@@ -161,7 +161,7 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
         }
     };
     if let Some(join) = source.joins.first() {
-        let position = places.of_word("JOIN").or_else(|| place(join.span()));
+        let position = places.of_word("JOIN").or_else(|| place(join.relation.span()));
         return Err(QueryError::Unsupported {
             construct: "JOIN".to_owned(),
             position,

@@ -3,6 +3,7 @@
 //! The parser keeps the place of most expressions, but not of every keyword; for a construct that is refused the place
 //! is then that of its keyword among the tokens.
 
+use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::ParserError;
@@ -61,6 +62,15 @@ pub(super) fn place(span: Span) -> Option<Position> {
         line: span.start.line,
         column: span.start.column,
     })
+}
+
+/// The beginning of an expression. A chain of operators is as deep as it is long, so this goes down without recursion.
+pub(super) fn start(ast: &Expr) -> Option<Position> {
+    let mut first = ast;
+    while let Expr::BinaryOp { left, .. } = first {
+        first = left;
+    }
+    place(first.span())
 }
 
 /// The parser's error; it writes the place into its message.

@@ -1,2 +1,42 @@
-//! Entry.
-fn main() {}
+//! `cargo xtask <subcommand>`: the one entry point for people and for CI.
+//!
+//! Everything that checks, builds or measures this workspace has a name here, and CI calls only `cargo xtask ci`.
+//! This file maps a name to its module and an error to an exit code; it decides nothing else.
+//! Exit codes: 0 for success, 1 for a check that failed, 2 for a command line that makes no sense.
+
+mod bench;
+mod ci;
+mod docs;
+mod loom;
+mod outside;
+mod process;
+mod sim;
+mod table;
+mod tidy;
+mod usage;
+mod workspace;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let name = arguments
+        .next()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    let arguments: Vec<_> = arguments.collect();
+    let outcome = match name.as_str() {
+        "" | "help" | "-h" | "--help" => usage::run(),
+        "ci" | "docs" | "loom" | "outside" | "tidy" if usage::asks_for_help(&arguments) => usage::run(),
+        "bench" => bench::run(arguments),
+        "ci" => ci::run(arguments),
+        "docs" => docs::run(arguments),
+        "loom" => loom::run(arguments),
+        "outside" => outside::run(arguments),
+        "sim" => sim::run(arguments),
+        "tidy" => tidy::run(arguments),
+        unknown => Err(usage::Misuse::new(format!("there is no subcommand `{unknown}`")).into()),
+    };
+    usage::exit_code(outcome)
+}

@@ -1,1 +1,62 @@
-//! Placeholder.
+//! The scheduling policy of a work-stealing executor for typed tasks.
+//!
+//! Producers put tasks of one type `T` into a global injector; workers run them local-first and steal when
+//! they have none. This crate holds every decision of that: what is counted, who looks where and in which
+//! order, who is woken, who may sleep, and how it all ends. It holds none of the means. Queues, atomics,
+//! parking and chance come in through small port traits ([`ports`]), each method of which is *one* shared
+//! operation:
+//!
+//! ```text
+//!            executor-core: run_state, credit, sleep, step, run_loop
+//!                 │ ports: Memory, Inject, LocalQueue, Stealing, Parking …
+//!      ┌──────────┼──────────────┐
+//!   threads    simulator       loom
+//! crossbeam,   plain data, a   loom's atomics,
+//! std atomics  switch before   every execution
+//!              every operation
+//! ```
+//!
+//! So the very same code runs on threads, under a deterministic simulator that may switch workers between
+//! any two shared operations, and under the loom model checker.
+//!
+//! What this crate never does: start a thread, block, read a clock, use `unsafe`.
+//!
+//! Where to start reading: [`worker_step`] is what a worker does, [`sleep`] is how nobody
+//! oversleeps, [`run_state`] is how the executor knows that it is finished.
+#![forbid(unsafe_code)]
+
+pub mod config;
+mod credit;
+mod error;
+mod event;
+mod idle;
+mod metrics;
+pub mod ports;
+mod run_loop;
+pub mod run_state;
+mod scheduler;
+pub mod sleep;
+mod spawner;
+mod step;
+mod task_ctx;
+mod victim;
+
+pub use config::{ConfigError, ExecutorConfig, Pin};
+pub use error::Rejected;
+pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
+pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
+pub use metrics::WorkerMetricsLocal;
+pub use run_loop::{WorkerExit, run_worker};
+pub use run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting};
+pub use scheduler::Scheduler;
+pub use spawner::Spawner;
+pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
+pub use task_ctx::{TaskCtx, WorkerCtxLike};
+pub use victim::nth_victim;
+
+/// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.
+///
+/// Unparking costs the caller about 4 µs, which is more than running a few dozen short tasks oneself. Tasks
+/// that are long, or not yet known, never wait for this count: each is public at once and wakes by the rules
+/// of [`sleep`].
+pub const WAKE_ON_HOARD_THRESHOLD: u32 = 32;

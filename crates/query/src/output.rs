@@ -65,10 +65,11 @@ pub fn render(result: &QueryResult, format: OutputFormat) -> Result<Vec<u8>, Que
         OutputFormat::Csv => csv::render(result),
         OutputFormat::Json => json::render(result),
     };
-    text.map(String::into_bytes).map_err(|error| QueryError::Evaluation {
-        expression: "the text of the result".to_owned(),
-        message: error.to_string(),
-    })
+    text.map(String::into_bytes)
+        .map_err(|error| QueryError::Evaluation {
+            expression: "the text of the result".to_owned(),
+            message: error.to_string(),
+        })
 }
 
 /// What a column's values look like to a program that reads them.
@@ -93,7 +94,11 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn of(array: &'a ArrayRef) -> Result<Self, ArrowError> {
         let options = FormatOptions::new().with_display_error(false);
-        Ok(Self { array, formatter: ArrayFormatter::try_new(array.as_ref(), &options)?, class: class(array.data_type()) })
+        Ok(Self {
+            array,
+            formatter: ArrayFormatter::try_new(array.as_ref(), &options)?,
+            class: class(array.data_type()),
+        })
     }
 
     fn class(&self) -> Class {
@@ -130,7 +135,11 @@ fn class(data_type: &DataType) -> Class {
 /// The columns of each batch.
 fn batches(result: &QueryResult) -> impl Iterator<Item = Result<(usize, Vec<Values<'_>>), ArrowError>> {
     result.batches.iter().map(|batch| {
-        let columns = batch.columns().iter().map(Values::of).collect::<Result<Vec<_>, _>>()?;
+        let columns = batch
+            .columns()
+            .iter()
+            .map(Values::of)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok((batch.num_rows(), columns))
     })
 }

@@ -29,6 +29,12 @@ use expression::{Columns, Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
+/// Operators in one query: more than anyone writes, few enough for the stack below.
+const OPERATORS: usize = 10_000;
+
+/// Bytes of stack for planning, 6 KiB for each operator.
+const STACK: usize = OPERATORS * 6 * 1024;
+
 /// Plans queries.
 #[derive(Debug)]
 pub struct QueryPlanner;
@@ -41,12 +47,21 @@ impl QueryPlanner {
     /// What is wrong with the query and where it stands; see [`QueryError`].
     pub fn plan(sql: &str, tables: &Catalog) -> Result<QueryPlan, QueryError> {
         let places = Places::new(sql);
+        if let Some(position) = places.operator_past(OPERATORS) {
+            let construct = format!("a query of more than {OPERATORS} operators");
+            return Err(QueryError::Unsupported { construct, position });
+        }
+        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses.
+        stacker::grow(STACK, || Self::plan_text(sql, tables, &places))
+    }
+
+    fn plan_text(sql: &str, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {
         let mut statements =
             Parser::parse_sql(&GenericDialect {}, sql).map_err(|error| parse_error(&error))?;
         let statement = match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => statement,
-            (Some(statement), false) => {
-                let position = place(statement.span());
+            (Some(_), false) => {
+                let position = places.after_word(";");
                 return Err(QueryError::Unsupported {
                     construct: "more than one statement".to_owned(),
                     position,
@@ -68,7 +83,7 @@ impl QueryPlanner {
                 position,
             });
         };
-        plan_query(&query, tables, &places)
+        plan_query(&query, tables, places)
     }
 }
 
@@ -153,7 +168,7 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
         [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
         [source] => source,
         [_, second, ..] => {
-            let position = place(second.span());
+            let position = place(second.relation.span());
             return Err(QueryError::Unsupported {
                 construct: "more than one table in FROM".to_owned(),
                 position,
@@ -161,7 +176,7 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
         }
     };
     if let Some(join) = source.joins.first() {
-        let position = places.of_word("JOIN").or_else(|| place(join.span()));
+        let position = places.of_word("JOIN").or_else(|| place(join.relation.span()));
         return Err(QueryError::Unsupported {
             construct: "JOIN".to_owned(),
             position,

@@ -78,9 +78,16 @@ fn format_of(path: &Path) -> Result<Format, ReadError> {
         return Ok(Format::Parquet);
     }
     if !metadata.is_file() {
-        return Err(ReadError::new(origin(), "not a regular file; a table is read more than once and in parts"));
+        return Err(ReadError::new(
+            origin(),
+            "not a regular file; a table is read more than once and in parts",
+        ));
     }
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or("").to_ascii_lowercase();
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or("")
+        .to_ascii_lowercase();
     match extension.as_str() {
         "parquet" | "parq" | "pq" => Ok(Format::Parquet),
         _ if parquet::begins_like_parquet(path).map_err(|error| ReadError::new(origin(), error))? => {

@@ -15,6 +15,7 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::FilterPlan;
 use crate::morsel::Chunk;
+use crate::selection::Selection;
 use crate::sort::{SortKey, sorted_rows, take_rows};
 
 /// How rows become output.
@@ -127,9 +128,9 @@ impl Output {
             return Ok(Vec::new());
         }
         if let Some(having) = having {
-            let keep = having.evaluate_condition(rows)?;
-            let keep = arrow::compute::prep_null_mask_filter(&keep);
-            return self.finish_columns(scan, None, &Filtered::new(rows, &keep));
+            let mut selection = Selection::all(rows.rows());
+            selection.and(&having.evaluate_condition(rows)?);
+            return self.finish_columns(scan, None, &Filtered::new(rows, &selection.mask()));
         }
         let plan = RowPlan::new(scan);
         let columns = plan.evaluate(rows)?;

@@ -37,7 +37,9 @@ pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
                 match column.class() {
                     Class::Exact | Class::Boolean => text.push_str(&value),
                     // JSON has no words for them.
-                    Class::Float if value.contains(['N', 'n', 'i']) => push_string(&mut text, not_finite(&value)),
+                    Class::Float if value.contains(['N', 'n', 'i']) => {
+                        push_string(&mut text, not_finite(&value))
+                    }
                     Class::Float => text.push_str(&value),
                     Class::Symbol | Class::Text => push_string(&mut text, &value),
                 }

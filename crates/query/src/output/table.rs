@@ -15,7 +15,12 @@ use super::{Class, Values, batches};
 use crate::QueryResult;
 
 pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
-    let names: Vec<String> = result.schema.fields().iter().map(|field| on_one_line(field.name())).collect();
+    let names: Vec<String> = result
+        .schema
+        .fields()
+        .iter()
+        .map(|field| on_one_line(field.name()))
+        .collect();
     let mut widths: Vec<usize> = names.iter().map(|name| name.width()).collect();
     let mut right = vec![false; names.len()];
     let mut cells: Vec<String> = Vec::new();
@@ -44,7 +49,10 @@ pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
             push_row(&mut text, row, &widths, &right);
         }
     }
-    text.push_str(&format!("({count} {})\n", if count == 1 { "row" } else { "rows" }));
+    text.push_str(&format!(
+        "({count} {})\n",
+        if count == 1 { "row" } else { "rows" }
+    ));
     Ok(text)
 }
 
@@ -54,7 +62,11 @@ fn cell(column: &Values<'_>, row: usize) -> Result<String, ArrowError> {
         return Ok("NULL".to_owned());
     }
     if column.class() == Class::Text {
-        return Ok(if value == "NULL" { "\"NULL\"".to_owned() } else { on_one_line(&value) });
+        return Ok(if value == "NULL" {
+            "\"NULL\"".to_owned()
+        } else {
+            on_one_line(&value)
+        });
     }
     Ok(value)
 }
@@ -64,10 +76,16 @@ fn on_one_line(value: &str) -> String {
     if !value.contains(char::is_control) {
         return value.to_owned();
     }
-    value.chars().fold(String::with_capacity(value.len() + 8), |mut text, character| {
-        if character.is_control() { text.extend(character.escape_default()) } else { text.push(character) }
-        text
-    })
+    value
+        .chars()
+        .fold(String::with_capacity(value.len() + 8), |mut text, character| {
+            if character.is_control() {
+                text.extend(character.escape_default())
+            } else {
+                text.push(character)
+            }
+            text
+        })
 }
 
 fn push_row(text: &mut String, cells: &[String], widths: &[usize], right: &[bool]) {

@@ -5,7 +5,7 @@ use sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
-use super::position::{Places, place};
+use super::position::{Places, place, start};
 use crate::QueryError;
 
 /// Refuses what a query has around its SELECT and the subset has not.
@@ -222,7 +222,7 @@ fn count(expr: &Sql, clause: &str) -> Result<usize, QueryError> {
     }
     Err(QueryError::Invalid {
         message: format!("{clause} takes a whole number, not {expr}"),
-        position: place(expr.span()),
+        position: start(expr),
     })
 }
 

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 
 use super::literal::{plan_interval, plan_number, plan_typed_string, plan_value, text};
-use super::position::place;
+use super::position::{place, start};
 use crate::QueryError;
 
 /// Operators inside operators: deeper than anyone writes, shallow enough for any stack.
@@ -196,7 +196,7 @@ impl Leaf for RowLeaf<'_> {
                 "the aggregate function {function} cannot stand in {}",
                 self.clause
             ),
-            position: place(ast.span()),
+            position: start(ast),
         })
     }
 }
@@ -364,14 +364,14 @@ pub(super) fn type_mismatch(error: TypeError, ast: &Sql) -> QueryError {
     QueryError::TypeMismatch {
         expression: error.expression,
         message: error.message,
-        position: place(ast.span()),
+        position: start(ast),
     }
 }
 
 pub(super) fn unsupported(construct: impl Into<String>, ast: &Sql) -> QueryError {
     QueryError::Unsupported {
         construct: construct.into(),
-        position: place(ast.span()),
+        position: start(ast),
     }
 }
 

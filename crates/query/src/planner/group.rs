@@ -1,10 +1,10 @@
 //! Expressions over groups: what is not a key of GROUP BY must stand inside an aggregate function.
 
 use columnar::{Aggregate, AggregateFunction, Expr, Scan};
-use sqlparser::ast::{Expr as Sql, Ident, Spanned};
+use sqlparser::ast::{Expr as Sql, Ident};
 
 use super::expression::{Columns, Leaf, has_aggregate, plan_expression, type_mismatch};
-use super::position::place;
+use super::position::start;
 use crate::QueryError;
 
 /// The columns of the groups: the keys, then the aggregates in the order in which they are met.
@@ -63,7 +63,7 @@ impl Leaf for GroupColumns<'_> {
     fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError> {
         self.key(&column).ok_or_else(|| QueryError::Invalid {
             message: format!("column {column} is neither in GROUP BY nor inside an aggregate function"),
-            position: ast.and_then(|ast| place(ast.span())),
+            position: ast.and_then(start),
         })
     }
 

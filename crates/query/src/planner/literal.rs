@@ -9,10 +9,10 @@ use arrow::datatypes::{
     IntervalUnit, TimeUnit,
 };
 use columnar::Expr;
-use sqlparser::ast::{self, DataType as SqlType, DateTimeField, Expr as Sql, Spanned, Value, ValueWithSpan};
+use sqlparser::ast::{self, DataType as SqlType, DateTimeField, Expr as Sql, Value, ValueWithSpan};
 
 use super::expression::{type_mismatch, unsupported};
-use super::position::place;
+use super::position::{place, start};
 use crate::QueryError;
 
 /// A number, text, truth value or NULL.
@@ -81,7 +81,7 @@ pub(super) fn plan_typed_string(typed: &ast::TypedString, ast: &Sql) -> Result<E
 
 /// `interval '90' day`, `interval '3 months'`.
 pub(super) fn plan_interval(interval: &ast::Interval, ast: &Sql) -> Result<Expr, QueryError> {
-    let place = || place(interval.value.span());
+    let position = || start(&interval.value);
     if interval.last_field.is_some() || interval.leading_precision.is_some() {
         return Err(unsupported("an interval of several fields", ast));
     }
@@ -103,7 +103,7 @@ pub(super) fn plan_interval(interval: &ast::Interval, ast: &Sql) -> Result<Expr,
     Expr::read_literal(&words, &DataType::Interval(IntervalUnit::MonthDayNano)).map_err(|error| {
         QueryError::Invalid {
             message: format!("'{words}' is not an interval: {}", error.message),
-            position: place(),
+            position: position(),
         }
     })
 }

@@ -3,6 +3,7 @@
 //! The parser keeps the place of most expressions, but not of every keyword; for a construct that is refused the place
 //! is then that of its keyword among the tokens.
 
+use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::ParserError;
@@ -23,6 +24,12 @@ impl Places {
             .unwrap_or_default();
         tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
         Self { tokens }
+    }
+
+    /// The place of the operator after the first `count`, if there are so many.
+    pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
+        let operators = self.tokens.iter().filter(|token| is_operator(&token.token));
+        operators.skip(count).map(|token| place(token.span)).next()
     }
 
     /// The first place of a keyword or symbol.
@@ -63,6 +70,15 @@ pub(super) fn place(span: Span) -> Option<Position> {
     })
 }
 
+/// The beginning of an expression. A chain of operators is as deep as it is long, so this goes down without recursion.
+pub(super) fn start(ast: &Expr) -> Option<Position> {
+    let mut first = ast;
+    while let Expr::BinaryOp { left, .. } = first {
+        first = left;
+    }
+    place(first.span())
+}
+
 /// The parser's error; it writes the place into its message.
 pub(super) fn parse_error(error: &ParserError) -> QueryError {
     let text = match error {
@@ -86,6 +102,15 @@ fn read_place(place: &str) -> Option<Position> {
         line: line.trim().parse().ok()?,
         column: column.trim().parse().ok()?,
     })
+}
+
+/// True for whatever can join expressions into a deeper one; names, numbers and commas cannot.
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma | Token::EOF => false,
+        _ => true,
+    }
 }
 
 fn is_word(token: &Token, word: &str) -> bool {

@@ -68,7 +68,9 @@ impl CsvTable {
         let mut first_line = layout.first_line;
         for (cell, &piece) in survey.pieces.iter().zip(&layout.pieces) {
             let Some(outcome) = cell.get() else {
-                return Err(QueryError::Internal { message: format!("a piece of {name} was not looked at") });
+                return Err(QueryError::Internal {
+                    message: format!("a piece of {name} was not looked at"),
+                });
             };
             let surveyed = match outcome {
                 Ok(surveyed) => surveyed,
@@ -84,7 +86,11 @@ impl CsvTable {
             for (column, piece_facts) in facts.iter_mut().zip(&surveyed.facts) {
                 column.merge(piece_facts);
             }
-            morsels.push(Morsel { piece, rows: surveyed.rows, first_line });
+            morsels.push(Morsel {
+                piece,
+                rows: surveyed.rows,
+                first_line,
+            });
             first_line += surveyed.lines;
         }
         let fields: Vec<ColumnField> = layout
@@ -93,7 +99,12 @@ impl CsvTable {
             .zip(column_types(&facts))
             .map(|(name, data_type)| ColumnField::new(name, data_type, true))
             .collect();
-        Ok(Self { name: name.to_owned(), layout, schema: Arc::new(Schema::new(fields)), morsels })
+        Ok(Self {
+            name: name.to_owned(),
+            layout,
+            schema: Arc::new(Schema::new(fields)),
+            morsels,
+        })
     }
 }
 
@@ -115,19 +126,29 @@ impl TableSource for CsvTable {
     }
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        let Morsel { piece, rows, first_line } = self.morsels[morsel];
+        let Morsel {
+            piece,
+            rows,
+            first_line,
+        } = self.morsels[morsel];
         if projection.is_empty() {
             return Ok(Box::new(CsvReader { columns: Vec::new() }));
         }
         let bytes = self.layout.bytes(piece)?;
         let mut builders: Vec<(usize, ColumnBuilder)> = projection
             .iter()
-            .map(|&column| (column, ColumnBuilder::new(self.schema.field(column).data_type(), rows)))
+            .map(|&column| {
+                (
+                    column,
+                    ColumnBuilder::new(self.schema.field(column).data_type(), rows),
+                )
+            })
             .collect();
         let mut records = Records::new(&self.layout, &bytes);
         let mut read = 0;
-        while let Some((line, fields)) =
-            records.next().map_err(|(line, message)| self.layout.fault(first_line + line, None, message))?
+        while let Some((line, fields)) = records
+            .next()
+            .map_err(|(line, message)| self.layout.fault(first_line + line, None, message))?
         {
             read += 1;
             for (column, builder) in &mut builders {
@@ -139,7 +160,10 @@ impl TableSource for CsvTable {
         if read != rows {
             return Err(self.layout.changed());
         }
-        let columns = builders.into_iter().map(|(column, builder)| (column, builder.finish())).collect();
+        let columns = builders
+            .into_iter()
+            .map(|(column, builder)| (column, builder.finish()))
+            .collect();
         Ok(Box::new(CsvReader { columns }))
     }
 }
@@ -206,15 +230,20 @@ impl Survey {
         let mut facts = vec![ColumnFacts::default(); self.layout.names.len()];
         let mut rows = 0;
         let mut records = Records::new(&self.layout, &bytes);
-        while let Some((_, fields)) =
-            records.next().map_err(|(line, message)| PieceFault::Record { line, message })?
+        while let Some((_, fields)) = records
+            .next()
+            .map_err(|(line, message)| PieceFault::Record { line, message })?
         {
             rows += 1;
             for (column, field) in facts.iter_mut().zip(fields) {
                 column.add(field);
             }
         }
-        Ok(PieceSurvey { rows, lines: records.reader.lines(), facts })
+        Ok(PieceSurvey {
+            rows,
+            lines: records.reader.lines(),
+            facts,
+        })
     }
 }
 
@@ -243,7 +272,11 @@ struct Records<'a> {
 
 impl<'a> Records<'a> {
     fn new(layout: &Layout, bytes: &'a [u8]) -> Self {
-        Self { reader: RecordReader::new(bytes, layout.delimiter), fields: Vec::new(), width: layout.names.len() }
+        Self {
+            reader: RecordReader::new(bytes, layout.delimiter),
+            fields: Vec::new(),
+            width: layout.names.len(),
+        }
     }
 
     /// The next row with its line from the start of the piece; a fault with its line.
@@ -262,7 +295,10 @@ impl<'a> Records<'a> {
             }
             if self.fields.len() != self.width {
                 let (expected, found) = (self.width, self.fields.len());
-                return Err((line, format!("expected {expected} fields as in the header, found {found}")));
+                return Err((
+                    line,
+                    format!("expected {expected} fields as in the header, found {found}"),
+                ));
             }
             return Ok(Some((line, &self.fields)));
         }

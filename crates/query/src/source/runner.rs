@@ -19,9 +19,9 @@ pub trait JobRunner {
 
 impl JobRunner for PipelineExecutor {
     fn run(&self, job: Job) -> Result<JobReport, QueryError> {
-        let ticket = self
-            .submit(job)
-            .map_err(|error| QueryError::Internal { message: format!("the executor took no job: {error:?}") })?;
+        let ticket = self.submit(job).map_err(|error| QueryError::Internal {
+            message: format!("the executor took no job: {error:?}"),
+        })?;
         Ok(ticket.wait()?)
     }
 }

@@ -67,17 +67,23 @@ impl ColumnBuilder {
         let bytes = field.raw.trim_ascii();
         let missing = bytes.is_empty() || (!field.quoted && value::is_missing(bytes));
         let fits = match self {
-            Self::Boolean(builder) => append(missing, value::boolean, bytes, |value| builder.append_option(value)),
-            Self::Int64(builder) => append(missing, value::integer, bytes, |value| builder.append_option(value)),
+            Self::Boolean(builder) => append(missing, value::boolean, bytes, |value| {
+                builder.append_option(value)
+            }),
+            Self::Int64(builder) => append(missing, value::integer, bytes, |value| {
+                builder.append_option(value)
+            }),
             Self::Decimal(builder, scale) => {
                 let parse = |bytes: &[u8]| value::decimal(bytes, *scale);
                 append(missing, parse, bytes, |value| builder.append_option(value))
             }
-            Self::Float64(builder) => append(missing, value::float, bytes, |value| builder.append_option(value)),
-            Self::Date(builder) => append(missing, value::date, bytes, |value| builder.append_option(value)),
-            Self::Timestamp(builder) => {
-                append(missing, value::timestamp, bytes, |value| builder.append_option(value))
+            Self::Float64(builder) => {
+                append(missing, value::float, bytes, |value| builder.append_option(value))
             }
+            Self::Date(builder) => append(missing, value::date, bytes, |value| builder.append_option(value)),
+            Self::Timestamp(builder) => append(missing, value::timestamp, bytes, |value| {
+                builder.append_option(value)
+            }),
             Self::Text(_) => unreachable!("handled above"),
         };
         if fits { Ok(()) } else { Err(ValueFault::DoesNotFit) }

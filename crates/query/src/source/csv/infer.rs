@@ -119,7 +119,9 @@ impl ColumnFacts {
         if !self.decimals {
             return match self.long_integers {
                 false => DataType::Int64,
-                true if self.digits_max <= DECIMAL_DIGITS_MAX => DataType::Decimal128(self.digits_max as u8, 0),
+                true if self.digits_max <= DECIMAL_DIGITS_MAX => {
+                    DataType::Decimal128(self.digits_max as u8, 0)
+                }
                 // An identifier of that length must not be rounded.
                 true => DataType::Utf8,
             };
@@ -136,7 +138,10 @@ impl ColumnFacts {
 /// The types of all columns of a file.
 pub(crate) fn column_types(facts: &[ColumnFacts]) -> Vec<DataType> {
     let quotes_mean_text = facts.iter().any(|column| column.bare);
-    facts.iter().map(|column| column.data_type(quotes_mean_text)).collect()
+    facts
+        .iter()
+        .map(|column| column.data_type(quotes_mean_text))
+        .collect()
 }
 
 #[cfg(test)]
@@ -161,13 +166,16 @@ mod tests {
 
     #[test]
     fn numbers_take_the_narrowest_type_that_loses_nothing() {
-        assert_eq!(types("1,1,1,1.5,99999999999999999999\n2,2.50,1e3,1.0123456789,1\n"), [
-            DataType::Int64,
-            DataType::Decimal128(3, 2),
-            DataType::Float64,
-            DataType::Float64,
-            DataType::Decimal128(20, 0),
-        ]);
+        assert_eq!(
+            types("1,1,1,1.5,99999999999999999999\n2,2.50,1e3,1.0123456789,1\n"),
+            [
+                DataType::Int64,
+                DataType::Decimal128(3, 2),
+                DataType::Float64,
+                DataType::Float64,
+                DataType::Decimal128(20, 0),
+            ]
+        );
         assert_eq!(types("1\nNaN\n"), [DataType::Float64]);
         assert_eq!(types("inf\nNaN\n"), [DataType::Utf8]);
         assert_eq!(types(&format!("{}\n", "1".repeat(39))), [DataType::Utf8]);
@@ -175,19 +183,24 @@ mod tests {
 
     #[test]
     fn missing_values_do_not_change_the_type() {
-        assert_eq!(types("1,2024-01-01,,NA\nNA,NULL,true,x\nN/A,\"\",null,y\n"), [
-            DataType::Int64,
-            DataType::Date32,
-            DataType::Boolean,
-            DataType::Utf8,
-        ]);
+        assert_eq!(
+            types("1,2024-01-01,,NA\nNA,NULL,true,x\nN/A,\"\",null,y\n"),
+            [
+                DataType::Int64,
+                DataType::Date32,
+                DataType::Boolean,
+                DataType::Utf8,
+            ]
+        );
         assert_eq!(types(",NA\n,NA\n"), [DataType::Utf8, DataType::Utf8]);
     }
 
     #[test]
     fn dates_widen_to_timestamps_and_mixed_offsets_to_text() {
         assert_eq!(
-            types("2024-01-01,2024-01-01 10:00,2024-01-01T10:00Z\n2024-01-01 10:00,2024-01-01T10:00Z,2024-01-01T10:00+02\n"),
+            types(
+                "2024-01-01,2024-01-01 10:00,2024-01-01T10:00Z\n2024-01-01 10:00,2024-01-01T10:00Z,2024-01-01T10:00+02\n"
+            ),
             [TIMESTAMP, DataType::Utf8, TIMESTAMP]
         );
         assert_eq!(types("2024-01-01\n7\n"), [DataType::Utf8]);
@@ -197,7 +210,10 @@ mod tests {
     fn quotes_mean_text_unless_everything_is_quoted() {
         assert_eq!(types("\"1\",2\n\"3\",4\n"), [DataType::Utf8, DataType::Int64]);
         assert_eq!(types("\"1\",2\n3,4\n"), [DataType::Int64, DataType::Int64]);
-        assert_eq!(types("\"1\",\"x\"\n\"3\",NULL\n"), [DataType::Int64, DataType::Utf8]);
+        assert_eq!(
+            types("\"1\",\"x\"\n\"3\",NULL\n"),
+            [DataType::Int64, DataType::Utf8]
+        );
     }
 
     #[test]

@@ -58,9 +58,17 @@ impl Layout {
         let mut file = File::open(path).map_err(|error| read_error(path, error))?;
         let metadata = file.metadata().map_err(|error| read_error(path, error))?;
         if !metadata.is_file() {
-            return Err(read_error(path, "not a regular file; a CSV table is read more than once"));
+            return Err(read_error(
+                path,
+                "not a regular file; a CSV table is read more than once",
+            ));
         }
-        Self::read(path, &mut file, (metadata.len(), metadata.modified().ok()), PIECE_BYTES)
+        Self::read(
+            path,
+            &mut file,
+            (metadata.len(), metadata.modified().ok()),
+            PIECE_BYTES,
+        )
     }
 
     fn read(
@@ -69,7 +77,14 @@ impl Layout {
         version: (u64, Option<SystemTime>),
         piece_bytes: usize,
     ) -> Result<Self, ReadError> {
-        let mut blocks = Blocks { path, input, buffer: Vec::new(), ended: false, offset: 0, line: 1 };
+        let mut blocks = Blocks {
+            path,
+            input,
+            buffer: Vec::new(),
+            ended: false,
+            offset: 0,
+            line: 1,
+        };
         blocks.fill(piece_bytes)?;
         if blocks.buffer.starts_with(b"\xFF\xFE") || blocks.buffer.starts_with(b"\xFE\xFF") {
             return Err(read_error(path, "the file is UTF-16; convert it to UTF-8"));
@@ -84,7 +99,14 @@ impl Layout {
         while let Some(piece) = blocks.piece(delimiter, piece_bytes)? {
             pieces.push(piece);
         }
-        Ok(Self { path: path.to_owned(), delimiter, names, first_line, pieces, version })
+        Ok(Self {
+            path: path.to_owned(),
+            delimiter,
+            names,
+            first_line,
+            pieces,
+            version,
+        })
     }
 
     /// The bytes of a piece, read anew.
@@ -103,9 +125,7 @@ impl Layout {
         let mut bytes = vec![0; piece.len];
         match file.read_exact(&mut bytes) {
             Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                Err(self.changed())
-            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.changed()),
             Err(error) => Err(failed(error)),
         }
     }
@@ -175,7 +195,10 @@ impl<R: Read> Blocks<'_, R> {
         if self.buffer.len() > RECORD_BYTES_MAX {
             return Err(self.fault(
                 self.line,
-                format!("the record is longer than {} MiB; is a quote never closed?", RECORD_BYTES_MAX >> 20),
+                format!(
+                    "the record is longer than {} MiB; is a quote never closed?",
+                    RECORD_BYTES_MAX >> 20
+                ),
             ));
         }
         self.fill(self.buffer.len() * 2)
@@ -194,7 +217,9 @@ impl<R: Read> Blocks<'_, R> {
             let mut fields = Vec::new();
             let mut reader = RecordReader::new(&self.buffer, delimiter);
             let outcome = reader.next_record(&mut fields);
-            if !self.ended && (outcome == Err(RecordFault::UnclosedQuote) || reader.position() == self.buffer.len()) {
+            if !self.ended
+                && (outcome == Err(RecordFault::UnclosedQuote) || reader.position() == self.buffer.len())
+            {
                 self.grow()?;
                 continue;
             }
@@ -218,7 +243,11 @@ impl<R: Read> Blocks<'_, R> {
                 return Err(self.fault(1, "the header holds a zero byte; this is no text file"));
             }
             // Row numbers are often exported under no name.
-            let name = if name.is_empty() { format!("column{}", index + 1) } else { name.to_owned() };
+            let name = if name.is_empty() {
+                format!("column{}", index + 1)
+            } else {
+                name.to_owned()
+            };
             if names.contains(&name) {
                 return Err(self.fault(1, format!("two columns are called `{name}`")));
             }
@@ -239,7 +268,10 @@ impl<R: Read> Blocks<'_, R> {
                 len => break len,
             }
         };
-        let piece = Piece { offset: self.offset, len };
+        let piece = Piece {
+            offset: self.offset,
+            len,
+        };
         self.line += line_breaks(&self.buffer[..len]);
         self.consume(len);
         Ok(Some(piece))
@@ -253,10 +285,12 @@ impl<R: Read> Blocks<'_, R> {
                 return Ok(bytes.len());
             }
             // A CR at the very end may be half of a CR LF.
-            return Ok(memchr::memrchr2(b'\n', b'\r', &bytes[..bytes.len() - 1]).map_or(0, |at| {
-                let half = bytes[at] == b'\r' && bytes[at + 1] == b'\n';
-                if half { at + 2 } else { at + 1 }
-            }));
+            return Ok(
+                memchr::memrchr2(b'\n', b'\r', &bytes[..bytes.len() - 1]).map_or(0, |at| {
+                    let half = bytes[at] == b'\r' && bytes[at + 1] == b'\n';
+                    if half { at + 2 } else { at + 1 }
+                }),
+            );
         }
         let mut reader = RecordReader::new(bytes, delimiter);
         let mut fields = Vec::new();
@@ -293,7 +327,9 @@ fn delimiter(bytes: &[u8]) -> u8 {
             }
         }
     }
-    seen.iter().position(|&seen| seen).map_or(b',', |at| CANDIDATES[at])
+    seen.iter()
+        .position(|&seen| seen)
+        .map_or(b',', |at| CANDIDATES[at])
 }
 
 #[cfg(test)]
@@ -308,7 +344,11 @@ mod tests {
     fn pieces(text: &str, piece_bytes: usize) -> Vec<&str> {
         let layout = layout(text, piece_bytes).expect("well formed");
         let start = |piece: &Piece| usize::try_from(piece.offset).unwrap();
-        layout.pieces.iter().map(|piece| &text[start(piece)..start(piece) + piece.len]).collect()
+        layout
+            .pieces
+            .iter()
+            .map(|piece| &text[start(piece)..start(piece) + piece.len])
+            .collect()
     }
 
     #[test]
@@ -318,7 +358,10 @@ mod tests {
             let pieces = pieces(text, piece_bytes);
             assert_eq!(pieces.concat(), &text[5..], "piece_bytes {piece_bytes}");
             for piece in &pieces {
-                assert!(piece.ends_with("\r\n") || piece.ends_with("\"6\""), "{piece_bytes}: {piece:?}");
+                assert!(
+                    piece.ends_with("\r\n") || piece.ends_with("\"6\""),
+                    "{piece_bytes}: {piece:?}"
+                );
                 assert!(!piece.starts_with("y\""), "{piece_bytes}: {piece:?}");
             }
         }
@@ -328,14 +371,22 @@ mod tests {
     fn a_byte_order_mark_is_no_part_of_the_first_name() {
         let layout = layout("\u{FEFF}id,\"a b\",\n1,2,3\n", 100).expect("well formed");
         assert_eq!(layout.names, ["id", "a b", "column3"]);
-        assert_eq!((layout.first_line, layout.pieces), (2, vec![Piece { offset: 13, len: 6 }]));
+        assert_eq!(
+            (layout.first_line, layout.pieces),
+            (2, vec![Piece { offset: 13, len: 6 }])
+        );
     }
 
     #[test]
     fn the_header_shows_the_separator() {
-        for (header, expected) in
-            [("a,b;c", b','), ("a\tb;c", b'\t'), ("a;b|c", b';'), ("a|b", b'|'), ("\"a,b\";c", b';'), ("a", b',')]
-        {
+        for (header, expected) in [
+            ("a,b;c", b','),
+            ("a\tb;c", b'\t'),
+            ("a;b|c", b';'),
+            ("a|b", b'|'),
+            ("\"a,b\";c", b';'),
+            ("a", b','),
+        ] {
             assert_eq!(delimiter(header.as_bytes()), expected, "{header}");
         }
     }
@@ -349,8 +400,18 @@ mod tests {
     #[test]
     fn faults_name_the_line_where_the_record_starts() {
         let fault = |text: &str| layout(text, 4).expect_err("broken");
-        assert_eq!(fault("a,a\n1,2\n"), "cannot read t.csv, line 1: two columns are called `a`");
-        assert!(fault("a,b\n1,2\n\n3,\"4\n5,6\n").starts_with("cannot read t.csv, line 4: a quoted field"), "unclosed");
-        assert!(fault("a,b\n\"1\n\",2\n\"3\"x,4\n").starts_with("cannot read t.csv, line 4: after the closing quote"), "after");
+        assert_eq!(
+            fault("a,a\n1,2\n"),
+            "cannot read t.csv, line 1: two columns are called `a`"
+        );
+        assert!(
+            fault("a,b\n1,2\n\n3,\"4\n5,6\n").starts_with("cannot read t.csv, line 4: a quoted field"),
+            "unclosed"
+        );
+        assert!(
+            fault("a,b\n\"1\n\",2\n\"3\"x,4\n")
+                .starts_with("cannot read t.csv, line 4: after the closing quote"),
+            "after"
+        );
     }
 }

@@ -70,7 +70,12 @@ pub(crate) struct RecordReader<'a> {
 
 impl<'a> RecordReader<'a> {
     pub(crate) fn new(bytes: &'a [u8], delimiter: u8) -> Self {
-        Self { bytes, delimiter, at: 0, lines: 0 }
+        Self {
+            bytes,
+            delimiter,
+            at: 0,
+            lines: 0,
+        }
     }
 
     /// Bytes consumed by the records so far.
@@ -100,13 +105,21 @@ impl<'a> RecordReader<'a> {
                 let (end, doubled) = close_quote(bytes, start + 1)?;
                 let raw = &bytes[start + 1..end];
                 lines += line_breaks(raw);
-                fields.push(Field { raw, quoted: true, doubled });
+                fields.push(Field {
+                    raw,
+                    quoted: true,
+                    doubled,
+                });
                 at = end + 1;
             } else {
                 while at < bytes.len() && !matches!(bytes[at], b'\n' | b'\r') && bytes[at] != self.delimiter {
                     at += 1;
                 }
-                fields.push(Field { raw: &bytes[start..at], quoted: false, doubled: false });
+                fields.push(Field {
+                    raw: &bytes[start..at],
+                    quoted: false,
+                    doubled: false,
+                });
             }
             match bytes.get(at) {
                 Some(&byte) if byte == self.delimiter => at += 1,
@@ -164,7 +177,12 @@ mod tests {
             all.push(
                 fields
                     .iter()
-                    .map(|field| (String::from_utf8(field.content().into_owned()).unwrap(), field.quoted))
+                    .map(|field| {
+                        (
+                            String::from_utf8(field.content().into_owned()).unwrap(),
+                            field.quoted,
+                        )
+                    })
                     .collect(),
             );
         }
@@ -191,7 +209,10 @@ mod tests {
 
     #[test]
     fn every_kind_of_line_end_ends_a_record_and_the_last_may_have_none() {
-        assert_eq!(records("a\nb\r\nc\rd"), [[bare("a")], [bare("b")], [bare("c")], [bare("d")]]);
+        assert_eq!(
+            records("a\nb\r\nc\rd"),
+            [[bare("a")], [bare("b")], [bare("c")], [bare("d")]]
+        );
         assert_eq!(records("a,"), [[bare("a"), bare("")]]);
         assert_eq!(records(""), Vec::<Vec<_>>::new());
         assert_eq!(records("\n"), [[bare("")]]);
@@ -204,7 +225,8 @@ mod tests {
 
     #[test]
     fn broken_quotes_are_faults() {
-        let fault = |text: &'static str| RecordReader::new(text.as_bytes(), b',').next_record(&mut Vec::new());
+        let fault =
+            |text: &'static str| RecordReader::new(text.as_bytes(), b',').next_record(&mut Vec::new());
         assert_eq!(fault("a,\"b\nc"), Err(RecordFault::UnclosedQuote));
         assert_eq!(fault("\"a\"b,c\n"), Err(RecordFault::AfterQuote));
     }

@@ -51,7 +51,11 @@ impl Shape {
     pub(crate) fn of(field: &Field<'_>) -> Self {
         let bytes = field.raw.trim_ascii();
         let Some(&first) = bytes.first() else {
-            return if field.quoted { Self::QuotedEmpty } else { Self::Empty };
+            return if field.quoted {
+                Self::QuotedEmpty
+            } else {
+                Self::Empty
+            };
         };
         if !field.quoted && is_missing(bytes) {
             return Self::Missing;
@@ -120,7 +124,9 @@ pub(crate) fn float(bytes: &[u8]) -> Option<f64> {
 
 /// Days since 1970-01-01; `None` if it is no date of the calendar.
 pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
-    let days = calendar_date(bytes)?.signed_duration_since(NaiveDate::default()).num_days();
+    let days = calendar_date(bytes)?
+        .signed_duration_since(NaiveDate::default())
+        .num_days();
     i32::try_from(days).ok()
 }
 
@@ -130,7 +136,9 @@ pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     let Some(rest) = bytes.get(10..).filter(|rest| !rest.is_empty()) else {
         return Some(NaiveDateTime::from(date).and_utc().timestamp_micros());
     };
-    let [b' ' | b'T', rest @ ..] = rest else { return None };
+    let [b' ' | b'T', rest @ ..] = rest else {
+        return None;
+    };
     let (time, offset_seconds) = split_offset(rest)?;
     let local = date.and_time(time_of_day(time)?).and_utc().timestamp_micros();
     local.checked_sub(offset_seconds.unwrap_or(0) * 1_000_000)
@@ -147,7 +155,10 @@ fn number(bytes: &[u8]) -> Shape {
             (b'.', None) => scale = Some(0),
             (b'e' | b'E', _) if digits + scale.unwrap_or(0) > 0 => {
                 let exponent = &unsigned[at + 1..];
-                let exponent = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-")).unwrap_or(exponent);
+                let exponent = exponent
+                    .strip_prefix(b"+")
+                    .or(exponent.strip_prefix(b"-"))
+                    .unwrap_or(exponent);
                 let all_digits = !exponent.is_empty() && exponent.iter().all(u8::is_ascii_digit);
                 return if all_digits { Shape::Float } else { Shape::Text };
             }
@@ -181,7 +192,11 @@ fn not_finite(bytes: &[u8]) -> Option<f64> {
 
 fn temporal(bytes: &[u8]) -> Shape {
     if bytes.len() == 10 {
-        return if date(bytes).is_some() { Shape::Date } else { Shape::Text };
+        return if date(bytes).is_some() {
+            Shape::Date
+        } else {
+            Shape::Text
+        };
     }
     if timestamp(bytes).is_none() {
         return Shape::Text;
@@ -194,7 +209,9 @@ fn digits(bytes: &[u8]) -> Option<u32> {
     if bytes.is_empty() || !bytes.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    bytes.iter().try_fold(0u32, |value, byte| value.checked_mul(10)?.checked_add(u32::from(byte - b'0')))
+    bytes.iter().try_fold(0u32, |value, byte| {
+        value.checked_mul(10)?.checked_add(u32::from(byte - b'0'))
+    })
 }
 
 /// `YYYY-MM-DD`, nothing around it.
@@ -203,7 +220,11 @@ fn calendar_date(bytes: &[u8]) -> Option<NaiveDate> {
         return None;
     }
     let year = digits(&bytes[..4])?;
-    NaiveDate::from_ymd_opt(i32::try_from(year).ok()?, digits(&bytes[5..7])?, digits(&bytes[8..])?)
+    NaiveDate::from_ymd_opt(
+        i32::try_from(year).ok()?,
+        digits(&bytes[5..7])?,
+        digits(&bytes[8..])?,
+    )
 }
 
 /// `HH:MM`, `HH:MM:SS` or `HH:MM:SS.f`, with one to six digits of fraction.
@@ -247,7 +268,10 @@ fn split_offset(bytes: &[u8]) -> Option<(&[u8], Option<i64>)> {
         return None;
     }
     let seconds = i64::from(hours) * 3600 + i64::from(minutes) * 60;
-    Some((&bytes[..at], Some(if bytes[at] == b'-' { -seconds } else { seconds })))
+    Some((
+        &bytes[..at],
+        Some(if bytes[at] == b'-' { -seconds } else { seconds }),
+    ))
 }
 
 #[cfg(test)]
@@ -257,7 +281,9 @@ mod tests {
 
     fn shape(text: &str) -> Shape {
         let mut fields = Vec::new();
-        RecordReader::new(text.as_bytes(), b',').next_record(&mut fields).expect("well formed");
+        RecordReader::new(text.as_bytes(), b',')
+            .next_record(&mut fields)
+            .expect("well formed");
         Shape::of(&fields[0])
     }
 
@@ -271,7 +297,9 @@ mod tests {
         assert_eq!(shape("5."), Shape::Decimal { digits: 1, scale: 0 });
         assert_eq!(shape("1e-3"), Shape::Float);
         assert_eq!(shape("-inf"), Shape::NotFinite);
-        for text in ["007", "+7", "1 000", "1.2.3", "-", ".", "1e", "e5", "12-05", "0x10", "00.5"] {
+        for text in [
+            "007", "+7", "1 000", "1.2.3", "-", ".", "1e", "e5", "12-05", "0x10", "00.5",
+        ] {
             assert_eq!(shape(text), Shape::Text, "{text}");
         }
     }
@@ -291,8 +319,17 @@ mod tests {
         assert_eq!(shape("2024-02-29"), Shape::Date);
         assert_eq!(shape("2024-02-29 12:30"), Shape::Timestamp { zoned: false });
         assert_eq!(shape("2024-02-29T12:30:01.5Z"), Shape::Timestamp { zoned: true });
-        assert_eq!(shape("2024-02-29T12:30:01+01:00"), Shape::Timestamp { zoned: true });
-        for text in ["2023-02-29", "2024-13-01", "2024-01-01 25:00", "2024-01-01x", "2024-01-01 12:00:00.1234567"] {
+        assert_eq!(
+            shape("2024-02-29T12:30:01+01:00"),
+            Shape::Timestamp { zoned: true }
+        );
+        for text in [
+            "2023-02-29",
+            "2024-13-01",
+            "2024-01-01 25:00",
+            "2024-01-01x",
+            "2024-01-01 12:00:00.1234567",
+        ] {
             assert_eq!(shape(text), Shape::Text, "{text}");
         }
     }

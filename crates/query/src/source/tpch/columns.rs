@@ -108,32 +108,44 @@ enum Builder {
 
 impl Builder {
     fn key(&mut self, value: i64) {
-        let Self::Key(builder) = self else { unreachable!("not a key column") };
+        let Self::Key(builder) = self else {
+            unreachable!("not a key column")
+        };
         builder.append_value(value);
     }
 
     fn number(&mut self, value: i32) {
-        let Self::Number(builder) = self else { unreachable!("not a number column") };
+        let Self::Number(builder) = self else {
+            unreachable!("not a number column")
+        };
         builder.append_value(value);
     }
 
     fn decimal(&mut self, value: TPCHDecimal) {
-        let Self::Decimal(builder) = self else { unreachable!("not a decimal column") };
+        let Self::Decimal(builder) = self else {
+            unreachable!("not a decimal column")
+        };
         builder.append_value(i128::from(value.into_inner()));
     }
 
     fn date(&mut self, value: TPCHDate) {
-        let Self::Date(builder) = self else { unreachable!("not a date column") };
+        let Self::Date(builder) = self else {
+            unreachable!("not a date column")
+        };
         builder.append_value(value.to_unix_epoch());
     }
 
     fn text(&mut self, value: &str) {
-        let Self::Text(builder) = self else { unreachable!("not a text column") };
+        let Self::Text(builder) = self else {
+            unreachable!("not a text column")
+        };
         builder.append_value(value);
     }
 
     fn display(&mut self, value: impl std::fmt::Display) {
-        let Self::Text(builder) = self else { unreachable!("not a text column") };
+        let Self::Text(builder) = self else {
+            unreachable!("not a text column")
+        };
         write!(builder, "{value}").expect("writing into memory");
         builder.append_value("");
     }
@@ -164,7 +176,9 @@ impl Columns {
             };
             (index, builder)
         });
-        Self { builders: builders.collect() }
+        Self {
+            builders: builders.collect(),
+        }
     }
 
     pub(super) fn push_lineitem(&mut self, row: &LineItem<'_>) {
@@ -226,6 +240,9 @@ impl Columns {
     }
 
     pub(super) fn finish(self) -> Vec<ArrayRef> {
-        self.builders.into_iter().map(|(_, builder)| builder.finish()).collect()
+        self.builders
+            .into_iter()
+            .map(|(_, builder)| builder.finish())
+            .collect()
     }
 }

@@ -36,7 +36,10 @@ impl FromStr for ScaleFactor {
     type Err = ScaleFactorError;
 
     fn from_str(text: &str) -> Result<Self, ScaleFactorError> {
-        text.trim().parse().map_err(|_| ScaleFactorError(text.to_owned())).and_then(Self::new)
+        text.trim()
+            .parse()
+            .map_err(|_| ScaleFactorError(text.to_owned()))
+            .and_then(Self::new)
     }
 }
 

@@ -1,0 +1,216 @@
+//! What can be set about an executor: plain data, checked in one place.
+//!
+//! A configuration is a value that can be printed, compared and put into a replay line. Nothing in it is
+//! a callback; those belong to the builder of whoever owns threads.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::sleep::WORKERS_MAX;
+
+/// Settings of an executor. Open to struct update syntax:
+///
+/// ```
+/// use executor_core::ExecutorConfig;
+///
+/// let config = ExecutorConfig { workers: 4, ..ExecutorConfig::default() };
+/// assert!(config.validate().is_ok());
+/// assert!(ExecutorConfig { workers: 0, ..config }.validate().is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecutorConfig {
+    /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
+    pub workers: usize,
+    /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
+    pub seed: u64,
+    /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default 4.
+    pub steal_tries: u32,
+    /// Fruitless search rounds before a worker parks. 0 parks at once, default 200.
+    pub spin_iters: u32,
+    /// How long a worker parks before it looks again by itself. The wake protocol does not need it: the
+    /// default, `None`, parks until woken.
+    pub park_timeout: Option<Duration>,
+    /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
+    pub pin_threads: Pin,
+    /// Counts that a worker borrows from the state word at once. 1 to 65,536, default 64.
+    pub credit_block: usize,
+    /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
+    /// outside. 1 or more, default 61.
+    pub fairness_interval: u32,
+}
+
+/// Whether worker threads are pinned to cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pin {
+    /// Pin where it helps and harms nobody: on Linux, when the process may use every core of the machine and
+    /// enough cores are not yet taken by another executor of this process.
+    #[default]
+    Auto,
+    /// Pin, and fail to build when a core cannot be had.
+    Always,
+    /// Leave placement to the operating system.
+    Never,
+}
+
+impl Default for ExecutorConfig {
+    fn default() -> Self {
+        Self {
+            workers: 1,
+            seed: 0x853c_49e6_748f_ea9b,
+            steal_tries: 4,
+            spin_iters: 200,
+            park_timeout: None,
+            pin_threads: Pin::Auto,
+            credit_block: 64,
+            fairness_interval: 61,
+        }
+    }
+}
+
+impl ExecutorConfig {
+    /// Checks every field.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is out of its range, named, with its value and the range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        within("workers", self.workers as u64, 1, WORKERS_MAX as u64)?;
+        within("steal_tries", u64::from(self.steal_tries), 1, 1024)?;
+        within("credit_block", self.credit_block as u64, 1, 65_536)?;
+        within(
+            "fairness_interval",
+            u64::from(self.fairness_interval),
+            1,
+            u64::from(u32::MAX),
+        )?;
+        if self.park_timeout == Some(Duration::ZERO) {
+            return Err(ConfigError {
+                field: "park_timeout",
+                value: 0,
+                min: 1,
+                max: u64::MAX,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A field of [`ExecutorConfig`] is out of its range. Nothing was started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// Name of the field.
+    pub field: &'static str,
+    /// What it was set to (nanoseconds for a duration).
+    pub value: u64,
+    /// Smallest value that is taken.
+    pub min: u64,
+    /// Largest value that is taken.
+    pub max: u64,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            field,
+            value,
+            min,
+            max,
+        } = self;
+        write!(f, "`{field}` is {value}, but must be at least {min}")?;
+        if *max < u64::from(u32::MAX) {
+            write!(f, " and at most {max}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+fn within(field: &'static str, value: u64, min: u64, max: u64) -> Result<(), ConfigError> {
+    if (min..=max).contains(&value) {
+        Ok(())
+    } else {
+        Err(ConfigError {
+            field,
+            value,
+            min,
+            max,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_valid_and_as_documented() {
+        let config = ExecutorConfig::default();
+        assert_eq!(config.validate(), Ok(()));
+        assert_eq!(
+            (config.workers, config.steal_tries, config.spin_iters),
+            (1, 4, 200)
+        );
+        assert_eq!(config.park_timeout, None);
+    }
+
+    #[test]
+    fn each_bad_field_is_named_with_its_value() {
+        let base = ExecutorConfig::default();
+        let bad = [
+            (
+                ExecutorConfig {
+                    workers: 0,
+                    ..base.clone()
+                },
+                "workers",
+                0,
+            ),
+            (
+                ExecutorConfig {
+                    workers: usize::MAX,
+                    ..base.clone()
+                },
+                "workers",
+                usize::MAX as u64,
+            ),
+            (
+                ExecutorConfig {
+                    steal_tries: 0,
+                    ..base.clone()
+                },
+                "steal_tries",
+                0,
+            ),
+            (
+                ExecutorConfig {
+                    credit_block: 0,
+                    ..base.clone()
+                },
+                "credit_block",
+                0,
+            ),
+            (
+                ExecutorConfig {
+                    fairness_interval: 0,
+                    ..base.clone()
+                },
+                "fairness_interval",
+                0,
+            ),
+            (
+                ExecutorConfig {
+                    park_timeout: Some(Duration::ZERO),
+                    ..base
+                },
+                "park_timeout",
+                0,
+            ),
+        ];
+        for (config, field, value) in bad {
+            let error = config.validate().expect_err(field);
+            assert_eq!((error.field, error.value), (field, value));
+            assert!(error.to_string().contains(field), "{error}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a worker did, told as it happens, for whoever wants to draw or check it.
+//!
+//! Hooks belong to one worker and are called on it. [`NoopTrace`] compiles to nothing.
+
+use crate::step::PopSource;
+
+/// Receives a worker's events.
+pub trait TraceHooks<T> {
+    /// What names a task in an event.
+    type Tag: Copy;
+
+    /// Names a task, before it runs and moves away.
+    fn tag(&mut self, task: &T) -> Self::Tag;
+
+    /// Something happened.
+    fn event(&mut self, event: ExecTraceEvent<Self::Tag>);
+}
+
+/// One thing that a worker did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExecTraceEvent<Tag> {
+    /// A task is about to run.
+    TaskStart {
+        /// The task.
+        tag: Tag,
+        /// Where it came from.
+        source: PopSource,
+        /// Whose it was, if it was stolen.
+        victim: Option<usize>,
+    },
+    /// A task has returned.
+    TaskEnd {
+        /// The task.
+        tag: Tag,
+    },
+    /// A task was taken while aborting, and is handed back.
+    HandedBack {
+        /// The task.
+        tag: Tag,
+    },
+    /// The task that started last has panicked.
+    Panicked,
+    /// The worker is about to park.
+    Park,
+    /// The worker is awake again.
+    Awake {
+        /// A waker chose it; otherwise it found something in its last look, or it is over.
+        woken: bool,
+    },
+    /// The worker leaves.
+    Exit,
+}
+
+/// No trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoopTrace;
+
+impl<T> TraceHooks<T> for NoopTrace {
+    type Tag = ();
+
+    #[inline]
+    fn tag(&mut self, _task: &T) {}
+
+    #[inline]
+    fn event(&mut self, _event: ExecTraceEvent<()>) {}
+}

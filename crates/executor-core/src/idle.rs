@@ -1,0 +1,107 @@
+//! What a worker does after a search that found nothing: spin, yield or park.
+//!
+//! A wake-up costs microseconds, so it pays to look a few more times first; looking for ever costs a core, so it
+//! must end. Where the line runs is the host's choice, through [`IdleHooks`].
+
+use std::time::Duration;
+
+/// Decides what a worker does while it finds no work. One per worker.
+pub trait IdleHooks {
+    /// A search found nothing.
+    fn on_idle(&mut self, round: IdleRound) -> IdleAction;
+
+    /// The worker has work again.
+    fn on_work(&mut self) {}
+}
+
+/// What is known when a search has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleRound {
+    /// Fruitless rounds since the worker last had work, this one not counted.
+    pub round: u32,
+    /// Whether the worker is one of the searchers. If not, enough others search: it has not looked into others'
+    /// queues, and looking again soon is not worth it.
+    pub searching: bool,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdleAction {
+    /// Look again in an instant.
+    Spin,
+    /// Let another thread have the core, then look again.
+    Yield,
+    /// Look once more, and sleep until woken or until the timeout.
+    Park {
+        /// `None`: until woken.
+        timeout: Option<Duration>,
+    },
+}
+
+/// The default: spin for some rounds, then park, with a yield in every 16th round past the limit.
+#[derive(Clone, Debug)]
+pub struct TieredIdle {
+    spin_rounds: u32,
+    park_timeout: Option<Duration>,
+}
+
+impl TieredIdle {
+    /// Spins for `spin_rounds` rounds and parks for `park_timeout`.
+    #[must_use]
+    pub fn new(spin_rounds: u32, park_timeout: Option<Duration>) -> Self {
+        Self {
+            spin_rounds,
+            park_timeout,
+        }
+    }
+}
+
+impl IdleHooks for TieredIdle {
+    fn on_idle(&mut self, IdleRound { round, searching }: IdleRound) -> IdleAction {
+        let past = round.checked_sub(self.spin_rounds);
+        match past {
+            _ if !searching => IdleAction::Park {
+                timeout: self.park_timeout,
+            },
+            None => IdleAction::Spin,
+            Some(past) if past % 16 == 15 => IdleAction::Yield,
+            Some(_) => IdleAction::Park {
+                timeout: self.park_timeout,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(idle: &mut TieredIdle, round: u32) -> IdleAction {
+        idle.on_idle(IdleRound {
+            round,
+            searching: true,
+        })
+    }
+
+    #[test]
+    fn it_spins_then_parks_and_yields_in_every_sixteenth_round() {
+        let mut idle = TieredIdle::new(200, None);
+        assert_eq!(at(&mut idle, 0), IdleAction::Spin);
+        assert_eq!(at(&mut idle, 199), IdleAction::Spin);
+        for round in 200..215 {
+            assert_eq!(at(&mut idle, round), IdleAction::Park { timeout: None });
+        }
+        assert_eq!(at(&mut idle, 215), IdleAction::Yield);
+        assert_eq!(at(&mut idle, 216), IdleAction::Park { timeout: None });
+    }
+
+    #[test]
+    fn without_a_place_among_the_searchers_it_parks_at_once() {
+        let timeout = Some(Duration::from_micros(200));
+        let action = TieredIdle::new(200, timeout).on_idle(IdleRound {
+            round: 0,
+            searching: false,
+        });
+        assert_eq!(action, IdleAction::Park { timeout });
+    }
+}

@@ -1,0 +1,70 @@
+//! What one worker counts about itself: plain integers of its own, always on.
+
+use std::time::Duration;
+
+/// One worker's counters. They only grow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkerMetricsLocal {
+    /// Tasks run that came from the worker's own queue.
+    pub executed_local: u64,
+    /// Tasks run that came straight from the injector.
+    pub executed_injector: u64,
+    /// Tasks run that were stolen from another worker.
+    pub executed_stolen: u64,
+    /// Tasks spawned by tasks on this worker, brought up to date whenever the worker runs out of work.
+    pub spawned: u64,
+    /// Looks into another worker's queue.
+    pub steals_tried: u64,
+    /// Looks into another worker's queue that brought a task home.
+    pub steals_won: u64,
+    /// Times that the worker parked.
+    pub parks: u64,
+    /// Workers that this one woke, brought up to date like `spawned`.
+    pub wakes: u64,
+    /// Times that this worker was woken and found nothing.
+    pub wakes_for_nothing: u64,
+    /// Tasks taken while aborting and handed back instead of run.
+    pub handed_back: u64,
+    /// Tasks that panicked.
+    pub panicked: u64,
+    /// Time spent parked.
+    pub idle: Duration,
+}
+
+impl WorkerMetricsLocal {
+    /// Tasks run, wherever they came from, those that panicked included.
+    #[must_use]
+    pub fn executed(&self) -> u64 {
+        self.executed_local + self.executed_injector + self.executed_stolen
+    }
+
+    /// Adds another worker's counters to these.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            executed_local,
+            executed_injector,
+            executed_stolen,
+            spawned,
+            steals_tried,
+            steals_won,
+            parks,
+            wakes,
+            wakes_for_nothing,
+            handed_back,
+            panicked,
+            idle,
+        } = other;
+        self.executed_local += executed_local;
+        self.executed_injector += executed_injector;
+        self.executed_stolen += executed_stolen;
+        self.spawned += spawned;
+        self.steals_tried += steals_tried;
+        self.steals_won += steals_won;
+        self.parks += parks;
+        self.wakes += wakes;
+        self.wakes_for_nothing += wakes_for_nothing;
+        self.handed_back += handed_back;
+        self.panicked += panicked;
+        self.idle += *idle;
+    }
+}

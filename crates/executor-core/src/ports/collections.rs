@@ -1,0 +1,40 @@
+//! Shared collections as ports, each method one shared operation.
+//!
+//! As with [`Memory`](crate::ports::Memory), the collection and the handle that operates on it are two things: the
+//! collection is everybody's, the handle is one party's.
+
+/// One party's access to a shared ordered set of `K`.
+pub trait OrderedSet<K: Ord + Copy> {
+    /// A shared ordered set.
+    type Set;
+
+    /// Adds a key. `false` if it was there.
+    fn insert(&self, set: &Self::Set, key: K) -> bool;
+
+    /// Takes a key away. `false` if it was not there.
+    fn remove(&self, set: &Self::Set, key: &K) -> bool;
+
+    /// The largest key, or the largest below `below`.
+    fn last(&self, set: &Self::Set, below: Option<&K>) -> Option<K>;
+}
+
+/// One party's access to a shared table of places for values of `V`, which are cheap to clone (an `Arc`, say).
+///
+/// A value is freed as soon as it has been cleared and its last clone is dropped.
+pub trait Table<V: Clone> {
+    /// A shared table.
+    type Places;
+
+    /// Puts a value into an empty place and gives its index, or the value back if every place is taken.
+    ///
+    /// # Errors
+    ///
+    /// The value.
+    fn put(&self, table: &Self::Places, value: V) -> Result<usize, V>;
+
+    /// What is at `index` now.
+    fn get(&self, table: &Self::Places, index: usize) -> Option<V>;
+
+    /// Empties the place.
+    fn clear(&self, table: &Self::Places, index: usize) -> Option<V>;
+}

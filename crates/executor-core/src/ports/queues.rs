@@ -1,0 +1,40 @@
+//! Where tasks wait: the injector, a worker's own queue, and the queues of others.
+
+/// Handing tasks to the global injector, first in, first out.
+pub trait Inject<T> {
+    /// Appends one task.
+    fn inject(&self, task: T);
+}
+
+/// A worker's own public queue. Its owner works at one end, last in, first out; thieves take from the other.
+pub trait LocalQueue<T> {
+    /// Adds a task at the owner's end.
+    fn push(&self, task: T);
+
+    /// Takes the task that was pushed last.
+    fn pop(&self) -> Option<T>;
+
+    /// Whether the owner sees no task in it. Owner's knowledge only: a thief may just be taking the last one.
+    fn is_empty(&self) -> bool;
+}
+
+/// Taking tasks that are not one's own, oldest first, several at a time.
+pub trait Stealing<T> {
+    /// Takes a batch from the injector: one task is returned, the rest goes to the own queue.
+    fn steal_injected(&self) -> Steal<T>;
+
+    /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
+    fn steal_from(&self, victim: usize) -> Steal<T>;
+}
+
+/// What an attempt to take came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Steal<T> {
+    /// There was nothing.
+    Empty,
+    /// A task; more may have gone to the own queue.
+    Task(T),
+    /// Somebody else was quicker and the queue may hold more. It says nothing about emptiness, so it must be
+    /// tried again before "no work" may be concluded.
+    Retry,
+}

@@ -1,0 +1,113 @@
+//! A worker's life: step, park, catch panics, leave.
+//!
+//! Panics are caught around the loop, not around each task, so that a task that does not panic pays nothing. What
+//! the task had in hand, and what the worker holds, lives outside the catch.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use crate::event::{ExecTraceEvent, TraceHooks};
+use crate::idle::IdleHooks;
+use crate::ports::{Faults, ProducerPorts};
+use crate::sleep::Slept;
+use crate::step::{WorkerStepResult, look_everywhere, worker_step};
+use crate::task_ctx::WorkerCtxLike;
+
+/// How a worker left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerExit {
+    /// The executor has ended.
+    Done,
+    /// The executor has ended, and a task on this worker has panicked.
+    Panicked,
+}
+
+/// Runs a worker until the executor has ended.
+///
+/// A panic of the runner goes to [`Faults::record_panic`] and aborts the executor; the worker then stays on and hands
+/// back what is left, like all the others.
+pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    loop {
+        // Unwind safety: after a panic the scratch value, which alone may be half changed, is not touched again
+        // by the policy, and the spawner's state is settled below.
+        match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
+            Ok(exit) => {
+                let (spawned, wakes) = cx.spawner().take_counters();
+                let metrics = cx.metrics();
+                metrics.spawned += spawned;
+                metrics.wakes += wakes;
+                return exit;
+            }
+            Err(payload) => {
+                let spawner = cx.spawner();
+                spawner.ports.record_panic(payload);
+                spawner.panicked = true;
+                spawner.scheduler().abort(&spawner.ports);
+                if std::mem::take(&mut spawner.running) {
+                    spawner.complete();
+                }
+                // Others may wait for the end, which this worker's credits must not hold up.
+                spawner.return_credits();
+                cx.metrics().panicked += 1;
+                trace.event(ExecTraceEvent::Panicked);
+            }
+        }
+    }
+}
+
+fn run_until_exit<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    loop {
+        match worker_step(cx, runner, idle, trace) {
+            WorkerStepResult::RanTask { .. } | WorkerStepResult::NoWork => {}
+            WorkerStepResult::ShouldPark { timeout } => park(cx, timeout, trace),
+            WorkerStepResult::ExitDone => return WorkerExit::Done,
+            WorkerStepResult::ExitPanicked => return WorkerExit::Panicked,
+        }
+    }
+}
+
+/// Goes through the sleep protocol once.
+fn park<T, S, C, H>(cx: &mut C, timeout: Option<Duration>, trace: &mut H)
+where
+    C: WorkerCtxLike<T, S>,
+    H: TraceHooks<T>,
+{
+    trace.event(ExecTraceEvent::Park);
+    let spawner = cx.spawner();
+    let woken_for_nothing = std::mem::take(&mut spawner.woken);
+    let (ports, me) = (&spawner.ports, spawner.worker);
+    let slept = ports
+        .scheduler()
+        .sleep()
+        .sleep(ports, me, spawner.searching, timeout, || {
+            look_everywhere(ports, me)
+        });
+    spawner.searching = matches!(slept, Slept::Woken | Slept::FoundAndWoken(_));
+    spawner.woken = matches!(slept, Slept::Woken);
+    let woken = spawner.woken;
+    let parked = matches!(slept, Slept::Woken | Slept::Over);
+    match slept {
+        Slept::Found(popped) => {
+            spawner.in_hand = Some(popped);
+            spawner.found_work(true);
+        }
+        Slept::FoundAndWoken(popped) => spawner.in_hand = Some(popped),
+        Slept::Woken | Slept::Over => {}
+    }
+    let metrics = cx.metrics();
+    metrics.parks += u64::from(parked);
+    metrics.wakes_for_nothing += u64::from(woken_for_nothing);
+    trace.event(ExecTraceEvent::Awake { woken });
+}

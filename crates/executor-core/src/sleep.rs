@@ -1,0 +1,370 @@
+#![doc = include_str!("sleep/README.md")]
+//!
+//! This file is that protocol, once, for threads, simulator and models.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam::utils::CachePadded;
+
+use crate::ports::{Fetch, Memory, Parking, Unpark};
+
+/// The largest number of workers that the packed word can count.
+pub const WORKERS_MAX: usize = FIELD_MAX;
+
+const DONE: usize = 1 << 0;
+const ABORT: usize = 1 << 1;
+const FIELD_BITS: u32 = 15;
+const FIELD_MAX: usize = (1 << FIELD_BITS) - 1;
+const SLEEPER_SHIFT: u32 = 2;
+const SEARCHER_SHIFT: u32 = SLEEPER_SHIFT + FIELD_BITS;
+const SLEEPER: usize = 1 << SLEEPER_SHIFT;
+const SEARCHER: usize = 1 << SEARCHER_SHIFT;
+
+/// Value of a slot whose worker is not registered.
+const AWAKE: usize = 0;
+
+/// Who searches, who sleeps, and whether it is over.
+#[derive(Debug)]
+pub struct Sleep<W> {
+    /// Searchers, sleepers, ABORT, DONE: the table in the module's documentation.
+    word: CachePadded<W>,
+    /// Source of the slots' stamps; it only ever grows.
+    stamps: CachePadded<W>,
+    /// A slot a worker: [`AWAKE`] or the stamp of its registration.
+    slots: Box<[W]>,
+    searchers_max: usize,
+}
+
+/// What the sleep word said.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SleepWord(usize);
+
+/// How a worker came out of [`Sleep::sleep`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slept<F> {
+    /// It found something in its last look and is not a searcher. It owes the hand-on: call
+    /// [`Sleep::found_work`].
+    Found(F),
+    /// It found something in its last look, but a waker had already chosen it, so it is a searcher.
+    FoundAndWoken(F),
+    /// A waker chose it: it is a searcher.
+    Woken,
+    /// It is over. The worker leaves; what it is counted as no longer matters.
+    Over,
+}
+
+impl<W> Sleep<W> {
+    /// Nobody sleeps and nobody searches, among `workers` workers; words are made by `word`.
+    ///
+    /// # Panics
+    ///
+    /// If `workers` is 0 or more than [`WORKERS_MAX`].
+    pub fn new(workers: usize, mut word: impl FnMut(usize) -> W) -> Self {
+        assert!(
+            (1..=WORKERS_MAX).contains(&workers),
+            "{workers} workers do not fit the sleep word"
+        );
+        Self {
+            word: CachePadded::new(word(0)),
+            stamps: CachePadded::new(word(AWAKE + 1)),
+            slots: (0..workers).map(|_| word(AWAKE)).collect(),
+            searchers_max: (workers / 2).max(1),
+        }
+    }
+
+    /// The word, for a worker's look at DONE and ABORT before each task.
+    #[inline]
+    pub fn peek<M: Memory<Word = W>>(&self, mem: &M) -> SleepWord {
+        // Ordering: Relaxed. A worker acts on the bits only by stopping; what it must see then was published
+        // by the state word (edge `state/settle`) or is handed over when its thread is joined.
+        SleepWord(mem.load(&self.word, Ordering::Relaxed))
+    }
+
+    /// Becomes a searcher, unless enough others search.
+    pub fn begin_search<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. The bound is counted on a single word; nothing else is read because of it.
+        let mut word = mem.load(&self.word, Ordering::Relaxed);
+        while SleepWord(word).searchers() < self.searchers_max {
+            // Ordering: Relaxed. As above.
+            match mem.compare_exchange(&self.word, word, word + SEARCHER, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// Publisher: wakes as many as `tasks` new tasks call for. The tasks are in their queue. Gives the number
+    /// of workers woken.
+    #[inline]
+    pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
+        // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in `sleep`. Whichever
+        // of the two fences comes second, its side sees the other's write: the task, or the registration.
+        ports.fence(Ordering::SeqCst);
+        // Ordering: Relaxed. Step read-word; the fence above orders it.
+        let word = ports.load(&self.word, Ordering::Relaxed);
+        if SleepWord(word).sleepers() == 0 {
+            0
+        } else {
+            self.wake(ports, word, tasks)
+        }
+    }
+
+    /// A worker has found work: leaves the search if it was searching, and hands on if it was the last searcher
+    /// or brought more home than it can run at once. Gives the number of workers woken.
+    #[inline]
+    pub fn found_work<P: Memory<Word = W> + Unpark>(&self, ports: &P, was: Search, surplus: bool) -> usize {
+        let hand_on = match was {
+            Search::No => surplus,
+            Search::Yes => {
+                // Ordering: Relaxed. The count is ordered by the fence in `notify`, if it comes to that.
+                let before = ports.fetch(&self.word, Fetch::Sub(SEARCHER), Ordering::Relaxed);
+                surplus || SleepWord(before).searchers() == 1
+            }
+            Search::LastLook => true,
+        };
+        if hand_on { self.notify(ports, 1) } else { 0 }
+    }
+
+    /// Sleeper: registers `me`, looks at everything once more through `look`, and parks until it is chosen.
+    ///
+    /// `look` must look at every source of work, however contended, and must not take `Retry` for nothing. It is
+    /// called again after each timeout.
+    pub fn sleep<P: Memory<Word = W> + Parking, F>(
+        &self,
+        ports: &P,
+        me: usize,
+        searching: bool,
+        timeout: Option<Duration>,
+        mut look: impl FnMut() -> Option<F>,
+    ) -> Slept<F> {
+        let (stamp, before) = self.register(ports, me, searching);
+        let mut over = before.is_done();
+        loop {
+            // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
+            ports.fence(Ordering::SeqCst);
+            if over {
+                // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.
+                return Slept::Over;
+            }
+            if let Some(found) = look() {
+                let chosen = self.deregister(ports, me, stamp);
+                return if chosen {
+                    Slept::FoundAndWoken(found)
+                } else {
+                    Slept::Found(found)
+                };
+            }
+            let mut timed_out = false;
+            while !timed_out {
+                ports.park(timeout);
+                // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`; the chosen worker sees
+                // that it was counted as a searcher.
+                if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
+                    return if self.peek(ports).is_done() {
+                        Slept::Over
+                    } else {
+                        Slept::Woken
+                    };
+                }
+                timed_out = timeout.is_some();
+            }
+            over = self.peek(ports).is_done();
+        }
+    }
+
+    /// Sets DONE and wakes everybody.
+    pub fn finish<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
+        // Ordering: AcqRel. Edge `sleep/ticket`: a registration before this one has made its slot visible; a later
+        // one gets the bit back.
+        ports.fetch(&self.word, Fetch::Or(DONE), Ordering::AcqRel);
+        for (worker, slot) in self.slots.iter().enumerate() {
+            // Slots, not tickets: a worker that registers now leaves at once, and must not be taken for one
+            // that sleeps.
+            // Ordering: AcqRel. Edge `sleep/slot`: pairs with the Acquire in `sleep`.
+            if ports.fetch(slot, Fetch::And(AWAKE), Ordering::AcqRel) != AWAKE {
+                ports.unpark(worker);
+            }
+        }
+    }
+
+    /// Sets ABORT. Nobody is woken: who sleeps has nothing to hand back, and what is pushed later wakes as usual.
+    pub fn abort<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. Workers read the bit before each task, and nothing else because of it.
+        mem.fetch(&self.word, Fetch::Or(ABORT), Ordering::Relaxed);
+    }
+
+    /// The slow half of [`Sleep::notify`]: there are sleepers.
+    #[cold]
+    fn wake<P: Memory<Word = W> + Unpark>(&self, ports: &P, mut word: usize, tasks: usize) -> usize {
+        loop {
+            let now = SleepWord(word);
+            let room = self.searchers_max.saturating_sub(now.searchers());
+            let wanted = match tasks {
+                1 if now.searchers() > 0 => 0,
+                n => n.min(room).min(now.sleepers()),
+            };
+            if wanted == 0 {
+                return 0;
+            }
+            match self.take_tickets(ports, word, wanted) {
+                Ok(()) => {
+                    self.choose(ports, wanted);
+                    return wanted;
+                }
+                Err(other) => word = other,
+            }
+        }
+    }
+
+    /// Step ticket: `n` sleepers fewer and `n` searchers more, if the word is still `word`.
+    fn take_tickets<M: Memory<Word = W>>(&self, mem: &M, word: usize, n: usize) -> Result<(), usize> {
+        // Ordering: AcqRel. Edge `sleep/ticket`: pairs with the registration, whose slot must be visible to `choose`.
+        mem.compare_exchange(
+            &self.word,
+            word,
+            word - n * SLEEPER + n * SEARCHER,
+            Ordering::AcqRel,
+        )
+        .map(|_| ())
+    }
+
+    /// Steps choose and unpark, once for each of `tickets`: the newest registered workers.
+    fn choose<P: Memory<Word = W> + Unpark>(&self, ports: &P, tickets: usize) {
+        for _ in 0..tickets {
+            // A ticket in hand means that a registered slot is left for it, so the search ends: it can only
+            // miss because others are choosing at the same time.
+            let worker = loop {
+                let newest = (0..self.slots.len())
+                    // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `finish`, so that whoever finds a
+                    // slot empty because it is over also finds DONE. As a choice it is a guess, confirmed below.
+                    .map(|worker| (ports.load(&self.slots[worker], Ordering::Acquire), worker))
+                    .filter(|&(stamp, _)| stamp != AWAKE)
+                    .max();
+                let Some((stamp, worker)) = newest else {
+                    if self.peek(ports).is_done() {
+                        // Whoever ended the executor has woken everybody.
+                        return;
+                    }
+                    continue;
+                };
+                // Ordering: AcqRel. Edge `sleep/slot`: pairs with the Acquire in `sleep` and in `deregister`.
+                if ports
+                    .compare_exchange(&self.slots[worker], stamp, AWAKE, Ordering::AcqRel)
+                    .is_ok()
+                {
+                    break worker;
+                }
+            };
+            ports.unpark(worker);
+        }
+    }
+
+    /// Step register. Gives the stamp, and the word as it was before.
+    fn register<M: Memory<Word = W>>(&self, mem: &M, me: usize, searching: bool) -> (usize, SleepWord) {
+        // Ordering: Relaxed. Stamps order sleepers by age for the choice of a warm one; nothing hangs on them.
+        let stamp = mem.fetch(&self.stamps, Fetch::Add(1), Ordering::Relaxed);
+        // Ordering: Relaxed. Published by the read-modify-write below.
+        mem.store(&self.slots[me], stamp, Ordering::Relaxed);
+        let change = if searching {
+            SLEEPER.wrapping_sub(SEARCHER)
+        } else {
+            SLEEPER
+        };
+        // Ordering: AcqRel. Edge `sleep/ticket`: publishes the slot to whoever takes a ticket, and reads DONE.
+        let before = mem.fetch(&self.word, Fetch::Add(change), Ordering::AcqRel);
+        debug_assert!(
+            !searching || SleepWord(before).searchers() > 0,
+            "a worker left a search it was not in"
+        );
+        (stamp, SleepWord(before))
+    }
+
+    /// Step deregister. Gives whether a waker was first: then the worker is a searcher.
+    fn deregister<P: Memory<Word = W> + Parking>(&self, ports: &P, me: usize, stamp: usize) -> bool {
+        loop {
+            // Ordering: Relaxed. A guess that the exchange below confirms.
+            let word = ports.load(&self.word, Ordering::Relaxed);
+            if SleepWord(word).sleepers() > 0 {
+                // Ordering: Relaxed. The ticket is this worker's own or goes back; no slot is read because of it.
+                if ports
+                    .compare_exchange(&self.word, word, word - SLEEPER, Ordering::Relaxed)
+                    .is_err()
+                {
+                    continue;
+                }
+                // Ordering: AcqRel. Edge `sleep/slot`: pairs with the exchange in `choose`, if a waker was first.
+                if ports
+                    .compare_exchange(&self.slots[me], stamp, AWAKE, Ordering::AcqRel)
+                    .is_ok()
+                {
+                    return false;
+                }
+                // Ordering: AcqRel. Edge `sleep/ticket`: the ticket was another sleeper's, and goes back.
+                ports.fetch(&self.word, Fetch::Add(SLEEPER), Ordering::AcqRel);
+                return true;
+            }
+            // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`.
+            if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
+                return true;
+            }
+            // Every ticket is in somebody's hand, for the few steps until this slot is chosen or a ticket
+            // comes back.
+            ports.yield_now();
+        }
+    }
+}
+
+/// In which way a worker that found work had been looking for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Search {
+    /// At its own queue and the injector only.
+    No,
+    /// As a searcher.
+    Yes,
+    /// In its last look before parking, and it has deregistered itself.
+    LastLook,
+}
+
+impl SleepWord {
+    /// Workers that search.
+    #[must_use]
+    pub fn searchers(self) -> usize {
+        (self.0 >> SEARCHER_SHIFT) & FIELD_MAX
+    }
+
+    /// Registered workers that no waker has claimed.
+    #[must_use]
+    pub fn sleepers(self) -> usize {
+        (self.0 >> SLEEPER_SHIFT) & FIELD_MAX
+    }
+
+    /// The executor has ended.
+    #[must_use]
+    #[inline]
+    pub fn is_done(self) -> bool {
+        self.0 & DONE != 0
+    }
+
+    /// Tasks are no longer run, but handed back.
+    #[must_use]
+    #[inline]
+    pub fn is_aborting(self) -> bool {
+        self.0 & ABORT != 0
+    }
+}
+
+impl std::fmt::Debug for SleepWord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SleepWord")
+            .field("searchers", &self.searchers())
+            .field("sleepers", &self.sleepers())
+            .field("aborting", &self.is_aborting())
+            .field("done", &self.is_done())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Values of the sleep word, one operation at a time, on the machine's own atomics.
+
+use std::cell::RefCell;
+
+use super::*;
+use crate::ports::{Native, NativeWord};
+
+/// Ports that remember who was unparked, and never block.
+#[derive(Default)]
+struct Ports {
+    unparked: RefCell<Vec<usize>>,
+}
+
+impl Memory for Ports {
+    type Word = NativeWord;
+
+    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+        Native.load(word, order)
+    }
+
+    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+        Native.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+        Native.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &NativeWord,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        Native.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        Native.fence(order);
+    }
+}
+
+impl Unpark for Ports {
+    fn unpark(&self, worker: usize) {
+        self.unparked.borrow_mut().push(worker);
+    }
+
+    fn signal_waiters(&self) {}
+}
+
+fn sleeping(workers: usize, asleep: impl IntoIterator<Item = usize>) -> (Sleep<NativeWord>, Ports) {
+    let sleep = Sleep::new(workers, NativeWord::new);
+    for worker in asleep {
+        sleep.register(&Native, worker, false);
+    }
+    (sleep, Ports::default())
+}
+
+fn counts(sleep: &Sleep<NativeWord>) -> (usize, usize) {
+    let word = sleep.peek(&Native);
+    (word.searchers(), word.sleepers())
+}
+
+#[test]
+fn a_push_wakes_the_newest_sleeper_and_counts_it_as_a_searcher() {
+    let (sleep, ports) = sleeping(8, [3, 1, 5]);
+    assert_eq!(sleep.notify(&ports, 1), 1);
+    assert_eq!(ports.unparked.take(), [5]);
+    assert_eq!(counts(&sleep), (1, 2));
+}
+
+#[test]
+fn a_push_wakes_nobody_while_somebody_searches() {
+    let (sleep, ports) = sleeping(8, [0, 1]);
+    assert!(sleep.begin_search(&Native));
+    assert_eq!(sleep.notify(&ports, 1), 0);
+    assert_eq!(counts(&sleep), (1, 2));
+}
+
+#[test]
+fn a_batch_wakes_as_many_as_tasks_sleepers_and_searcher_bound_allow() {
+    for (tasks, asleep, searchers, woken) in [
+        (2, 6, 0, 2),
+        (9, 6, 0, 4),
+        (9, 3, 0, 3),
+        (9, 6, 3, 1),
+        (9, 6, 4, 0),
+    ] {
+        let (sleep, ports) = sleeping(8, 0..asleep);
+        for _ in 0..searchers {
+            assert!(sleep.begin_search(&Native));
+        }
+        assert_eq!(
+            sleep.notify(&ports, tasks),
+            woken,
+            "{tasks} tasks, {asleep} asleep, {searchers} searching"
+        );
+        let newest_first: Vec<_> = (0..asleep).rev().take(woken).collect();
+        assert_eq!(ports.unparked.take(), newest_first);
+        assert_eq!(counts(&sleep), (searchers + woken, asleep - woken));
+    }
+}
+
+#[test]
+fn at_most_half_of_the_workers_search_and_always_at_least_one() {
+    for (workers, bound) in [(1, 1), (2, 1), (3, 1), (4, 2), (65, 32)] {
+        let (sleep, _) = sleeping(workers, []);
+        let searchers = (0..workers).filter(|_| sleep.begin_search(&Native)).count();
+        assert_eq!(searchers, bound, "{workers} workers");
+    }
+}
+
+#[test]
+fn the_last_searcher_that_finds_work_hands_on_and_others_only_with_surplus() {
+    let (sleep, ports) = sleeping(8, [6, 7]);
+    assert!(sleep.begin_search(&Native) && sleep.begin_search(&Native));
+    assert_eq!(
+        sleep.found_work(&ports, Search::Yes, false),
+        0,
+        "another one still searches"
+    );
+    assert_eq!(sleep.found_work(&ports, Search::Yes, false), 1, "it was the last");
+    assert_eq!(
+        sleep.found_work(&ports, Search::No, true),
+        0,
+        "the woken one searches"
+    );
+    assert_eq!(
+        sleep.found_work(&ports, Search::Yes, true),
+        1,
+        "the last, with surplus"
+    );
+    assert_eq!(ports.unparked.take(), [7, 6]);
+}
+
+#[test]
+fn the_end_unparks_every_sleeper_of_a_crowd_beyond_one_machine_word() {
+    let (sleep, ports) = sleeping(200, (0..200).filter(|w| w % 3 == 0));
+    sleep.finish(&ports);
+    let everybody: Vec<_> = (0..200).filter(|w| w % 3 == 0).collect();
+    assert_eq!(ports.unparked.take(), everybody);
+    assert!(sleep.peek(&Native).is_done());
+}
+
+#[test]
+fn the_word_counts_the_largest_number_of_workers() {
+    let (sleep, _) = sleeping(WORKERS_MAX, 0..WORKERS_MAX);
+    assert_eq!(counts(&sleep), (0, WORKERS_MAX));
+}
+
+#[test]
+#[should_panic(expected = "do not fit")]
+fn one_worker_too_many_is_refused() {
+    sleeping(WORKERS_MAX + 1, []);
+}

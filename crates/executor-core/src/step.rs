@@ -1,0 +1,143 @@
+//! One step of a worker: find a task and run it, or say why not.
+//!
+//! The step never blocks. It returns what should happen next, and the run loop, or a test, does it.
+
+mod find;
+
+use std::time::Duration;
+
+use crate::event::{ExecTraceEvent, TraceHooks};
+use crate::idle::{IdleAction, IdleHooks, IdleRound};
+use crate::ports::Parking;
+use crate::task_ctx::WorkerCtxLike;
+
+pub(crate) use find::look_everywhere;
+pub use find::pop_task;
+
+/// Where a task was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PopSource {
+    /// In what the worker had itself.
+    Local,
+    /// In the injector.
+    Injector,
+    /// In another worker's queue.
+    Steal,
+}
+
+/// A task that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Popped<T> {
+    /// The task.
+    pub task: T,
+    /// Where it was.
+    pub source: PopSource,
+    /// Whose it was, if it was stolen.
+    pub victim: Option<usize>,
+}
+
+/// What a step came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerStepResult<Tag> {
+    /// A task ran.
+    RanTask {
+        /// The task, as the trace hooks named it.
+        tag: Tag,
+        /// Where it was found.
+        source: PopSource,
+        /// Whose it was, if it was stolen.
+        victim: Option<usize>,
+    },
+    /// Nothing ran, and the worker should step again.
+    NoWork,
+    /// Nothing ran, and the worker should park.
+    ShouldPark {
+        /// For how long; `None` until woken.
+        timeout: Option<Duration>,
+    },
+    /// The executor has ended.
+    ExitDone,
+    /// The executor has ended, and a task on this worker has panicked.
+    ExitPanicked,
+}
+
+/// Finds a task and runs it.
+///
+/// A panic of the runner goes through; the run loop catches it and settles what the task had in hand.
+pub fn worker_step<T, S, C, R, I, H>(
+    cx: &mut C,
+    runner: &R,
+    idle: &mut I,
+    trace: &mut H,
+) -> WorkerStepResult<H::Tag>
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let Some(Popped { task, source, victim }) = pop_task(cx) else {
+        return nothing_found(cx, idle, trace);
+    };
+
+    let spawner = cx.spawner();
+    // From here on a panic, be it the task's or a hook's, is reckoned as this task's.
+    spawner.running = true;
+    spawner.idle_rounds = 0;
+    let aborting = spawner.scheduler().sleep().peek(&spawner.ports).is_aborting();
+    idle.on_work();
+    let tag = trace.tag(&task);
+    if aborting {
+        trace.event(ExecTraceEvent::HandedBack { tag });
+        cx.metrics().handed_back += 1;
+        cx.spawner().hand_back(task);
+        return WorkerStepResult::NoWork;
+    }
+    let metrics = cx.metrics();
+    match source {
+        PopSource::Local => metrics.executed_local += 1,
+        PopSource::Injector => metrics.executed_injector += 1,
+        PopSource::Steal => metrics.executed_stolen += 1,
+    }
+    trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
+    runner(task, cx);
+    cx.spawner().complete();
+    trace.event(ExecTraceEvent::TaskEnd { tag });
+    WorkerStepResult::RanTask { tag, source, victim }
+}
+
+fn nothing_found<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> WorkerStepResult<H::Tag>
+where
+    C: WorkerCtxLike<T, S>,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let spawner = cx.spawner();
+    // Before any spinning: a worker that never parks must not hold up the end.
+    spawner.return_credits();
+    let (spawned, wakes) = spawner.take_counters();
+    let metrics = cx.metrics();
+    metrics.spawned += spawned;
+    metrics.wakes += wakes;
+
+    let spawner = cx.spawner();
+    if spawner.scheduler().sleep().peek(&spawner.ports).is_done() {
+        trace.event(ExecTraceEvent::Exit);
+        return if spawner.panicked {
+            WorkerStepResult::ExitPanicked
+        } else {
+            WorkerStepResult::ExitDone
+        };
+    }
+    let round = IdleRound {
+        round: spawner.idle_rounds,
+        searching: spawner.searching,
+    };
+    spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
+    match idle.on_idle(round) {
+        IdleAction::Spin => spawner.ports.spin(),
+        IdleAction::Yield => spawner.ports.yield_now(),
+        IdleAction::Park { timeout } => return WorkerStepResult::ShouldPark { timeout },
+    }
+    WorkerStepResult::NoWork
+}

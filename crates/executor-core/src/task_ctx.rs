@@ -1,0 +1,89 @@
+//! What a running task may touch, and what the policy may.
+//!
+//! [`TaskCtx`] is the face towards the user: one function generic over it runs on threads and in the simulator.
+//! [`WorkerCtxLike`] is the face towards the policy: whoever owns workers implements it once.
+
+use crate::metrics::WorkerMetricsLocal;
+use crate::ports::WorkerPorts;
+use crate::spawner::Spawner;
+
+/// What a running task may touch.
+///
+/// ```
+/// use executor_core::TaskCtx;
+///
+/// /// Counts the leaves of a binary tree: a runner for threads and simulator alike.
+/// fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
+///     if depth == 0 {
+///         *cx.scratch() += 1;
+///     } else {
+///         cx.spawn_local(depth - 1);
+///         cx.spawn_local(depth - 1);
+///     }
+/// }
+/// ```
+pub trait TaskCtx<T, S> {
+    /// Number of the worker that runs the task, from 0.
+    fn worker_id(&self) -> usize;
+
+    /// The worker's own scratch value.
+    fn scratch(&mut self) -> &mut S;
+
+    /// Adds a task to the worker's own queue. It runs here next unless somebody steals it.
+    fn spawn_local(&mut self, task: T);
+
+    /// Adds a task to the end of the global queue.
+    fn spawn_global(&mut self, task: T);
+
+    /// Makes every task of this worker visible to thieves.
+    fn publish(&mut self);
+}
+
+/// A worker, as [`crate::pop_task`] and [`crate::worker_step`] see it: the bundle of small ports, and what the
+/// policy keeps for this worker.
+pub trait WorkerCtxLike<T, S> {
+    /// The ports.
+    type Ports: WorkerPorts<T>;
+
+    /// The worker's own side of the scheduler.
+    fn spawner(&mut self) -> &mut Spawner<T, Self::Ports>;
+
+    /// The worker's number.
+    fn worker_id(&self) -> usize;
+
+    /// The worker's scratch value.
+    fn scratch(&mut self) -> &mut S;
+
+    /// The worker's counters.
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal;
+
+    /// A number below `bound`, which is not 0: chance on threads, a choice in the simulator.
+    fn below(&mut self, bound: usize) -> usize;
+}
+
+impl<T, S, C: WorkerCtxLike<T, S>> TaskCtx<T, S> for C {
+    #[inline]
+    fn worker_id(&self) -> usize {
+        WorkerCtxLike::worker_id(self)
+    }
+
+    #[inline]
+    fn scratch(&mut self) -> &mut S {
+        WorkerCtxLike::scratch(self)
+    }
+
+    #[inline]
+    fn spawn_local(&mut self, task: T) {
+        self.spawner().spawn_local(task);
+    }
+
+    #[inline]
+    fn spawn_global(&mut self, task: T) {
+        self.spawner().spawn_global(task);
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        self.spawner().publish();
+    }
+}

@@ -1,0 +1,1 @@
+//! The policy from outside, one step at a time.

@@ -1,0 +1,313 @@
+//! A whole executor on loom: words, parkers, and queues that publish by a plain store.
+//!
+//! The queues must not help: behind a mutex, or published by a read-modify-write, a missing fence would not
+//! show. So a task is a number, a queue is a row of cells, one per task, and a push is one `Release` store into the
+//! task's cell. Only the taker exchanges.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use executor_core::ports::{
+    Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
+};
+use executor_core::{
+    ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerExit, WorkerMetricsLocal,
+    run_worker,
+};
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::{Arc, Condvar, Mutex, Notify};
+
+use super::memory::LoomMemory;
+
+/// A task is its number.
+pub(crate) type Task = usize;
+
+const QUEUED: usize = 1;
+const TAKEN: usize = 2;
+
+/// One queue: a cell a task.
+pub(crate) struct Row(Vec<AtomicUsize>);
+
+impl Row {
+    pub(crate) fn new(tasks: usize) -> Self {
+        Self((0..tasks).map(|_| AtomicUsize::new(0)).collect())
+    }
+
+    pub(crate) fn push(&self, task: Task) {
+        self.0[task].store(QUEUED, Ordering::Release);
+    }
+
+    pub(crate) fn take(&self) -> Option<Task> {
+        self.0.iter().position(|cell| {
+            cell.load(Ordering::Relaxed) == QUEUED
+                && cell
+                    .compare_exchange(QUEUED, TAKEN, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
+        })
+    }
+}
+
+/// A scene: a handle to what all its parties share.
+#[derive(Clone)]
+pub(crate) struct Scene(Arc<Shared>);
+
+impl Deref for Scene {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+/// What all parties of a scene share.
+pub(crate) struct Shared {
+    pub(crate) scheduler: Scheduler<AtomicUsize>,
+    pub(crate) injector: Row,
+    locals: Vec<Row>,
+    parkers: Vec<Notify>,
+    signals: Mutex<u64>,
+    signalled: Condvar,
+    /// How often each task ran.
+    pub(crate) ran: Vec<AtomicUsize>,
+}
+
+impl Scene {
+    /// `workers` workers that park at once, and room for `tasks` tasks.
+    pub(crate) fn new(workers: usize, tasks: usize, credit_block: usize) -> Self {
+        let config = ExecutorConfig {
+            workers,
+            credit_block,
+            steal_tries: 1,
+            spin_iters: 0,
+            ..Default::default()
+        };
+        Self(Arc::new(Shared {
+            scheduler: Scheduler::new(config, AtomicUsize::new),
+            injector: Row::new(tasks),
+            locals: (0..workers).map(|_| Row::new(tasks)).collect(),
+            parkers: (0..workers).map(|_| Notify::new()).collect(),
+            signals: Mutex::new(0),
+            signalled: Condvar::new(),
+            ran: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
+        }))
+    }
+
+    /// The ports of somebody outside.
+    pub(crate) fn outside(&self) -> Party {
+        Party {
+            scene: self.clone(),
+            worker: usize::MAX,
+        }
+    }
+
+    /// The ports of worker number `worker`, for a scene that plays that worker by hand.
+    pub(crate) fn outside_as(&self, worker: usize) -> Party {
+        Party {
+            scene: self.clone(),
+            worker,
+        }
+    }
+
+    /// Runs worker number `worker` to its end. Gives what it handed back, and how it left.
+    pub(crate) fn work(
+        &self,
+        worker: usize,
+        runner: impl Fn(Task, &mut LoomWorker),
+    ) -> (Vec<Task>, WorkerExit) {
+        let mut cx = LoomWorker {
+            spawner: Spawner::new(
+                worker,
+                Party {
+                    scene: self.clone(),
+                    worker,
+                },
+            ),
+            scratch: (),
+            metrics: WorkerMetricsLocal::default(),
+        };
+        let scene = self.clone();
+        let counted = move |task: Task, cx: &mut LoomWorker| {
+            scene.ran[task].fetch_add(1, Ordering::Relaxed);
+            runner(task, cx);
+        };
+        let exit = run_worker(&mut cx, &counted, &mut TieredIdle::new(0, None), &mut NoopTrace);
+        (cx.spawner.take_handed_back(), exit)
+    }
+
+    /// How often `task` has run.
+    pub(crate) fn runs(&self, task: Task) -> usize {
+        self.ran[task].load(Ordering::Relaxed)
+    }
+}
+
+/// One party's ports.
+pub(crate) struct Party {
+    scene: Scene,
+    worker: usize,
+}
+
+/// A worker on loom.
+pub(crate) struct LoomWorker {
+    spawner: Spawner<Task, Party>,
+    scratch: (),
+    metrics: WorkerMetricsLocal,
+}
+
+impl WorkerCtxLike<Task, ()> for LoomWorker {
+    type Ports = Party;
+
+    fn spawner(&mut self) -> &mut Spawner<Task, Party> {
+        &mut self.spawner
+    }
+
+    fn worker_id(&self) -> usize {
+        self.spawner.worker_id()
+    }
+
+    fn scratch(&mut self) -> &mut () {
+        &mut self.scratch
+    }
+
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
+    }
+
+    fn below(&mut self, _bound: usize) -> usize {
+        0
+    }
+}
+
+impl Memory for Party {
+    type Word = AtomicUsize;
+
+    fn load(&self, word: &AtomicUsize, order: Ordering) -> usize {
+        LoomMemory.load(word, order)
+    }
+
+    fn store(&self, word: &AtomicUsize, value: usize, order: Ordering) {
+        LoomMemory.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &AtomicUsize, fetch: Fetch, order: Ordering) -> usize {
+        LoomMemory.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &AtomicUsize,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        LoomMemory.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        LoomMemory.fence(order);
+    }
+}
+
+impl Inject<Task> for Party {
+    fn inject(&self, task: Task) {
+        self.scene.injector.push(task);
+    }
+}
+
+impl ProducerPorts<Task> for Party {
+    fn scheduler(&self) -> &Scheduler<AtomicUsize> {
+        &self.scene.scheduler
+    }
+}
+
+impl LocalQueue<Task> for Party {
+    fn push(&self, task: Task) {
+        self.scene.locals[self.worker].push(task);
+    }
+
+    fn pop(&self) -> Option<Task> {
+        self.scene.locals[self.worker].take()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.scene.locals[self.worker]
+            .0
+            .iter()
+            .all(|cell| cell.load(Ordering::Relaxed) != QUEUED)
+    }
+}
+
+impl Stealing<Task> for Party {
+    fn steal_injected(&self) -> Steal<Task> {
+        self.scene.injector.take().map_or(Steal::Empty, Steal::Task)
+    }
+
+    fn steal_from(&self, victim: usize) -> Steal<Task> {
+        self.scene.locals[victim].take().map_or(Steal::Empty, Steal::Task)
+    }
+}
+
+impl Unpark for Party {
+    fn unpark(&self, worker: usize) {
+        self.scene.parkers[worker].notify();
+    }
+
+    fn signal_waiters(&self) {
+        *self.scene.signals.lock().unwrap() += 1;
+        self.scene.signalled.notify_all();
+    }
+}
+
+impl Parking for Party {
+    fn park(&self, _timeout: Option<Duration>) {
+        self.scene.parkers[self.worker].wait();
+    }
+
+    fn spin(&self) {
+        loom::thread::yield_now();
+    }
+
+    fn yield_now(&self) {
+        loom::thread::yield_now();
+    }
+}
+
+impl Waiting for Party {
+    fn ticket(&self) -> u64 {
+        *self.scene.signals.lock().unwrap()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        let mut signals = self.scene.signals.lock().unwrap();
+        while *signals <= ticket {
+            signals = self.scene.signalled.wait(signals).unwrap();
+        }
+    }
+}
+
+thread_local! {
+    /// Payloads of the panics that this thread's models have caught.
+    static PANICS: RefCell<Vec<Box<dyn Any + Send>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Faults for Party {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        // What loom itself has to say goes on; only the scenes' own panics are a task's.
+        if payload.is::<PlannedPanic>() {
+            PANICS.with_borrow_mut(|panics| panics.push(payload));
+        } else {
+            std::panic::resume_unwind(payload);
+        }
+    }
+}
+
+/// The payload of a task that panics because the scene says so. Thrown without a message on the screen.
+pub(crate) struct PlannedPanic;
+
+impl PlannedPanic {
+    pub(crate) fn throw() -> ! {
+        std::panic::resume_unwind(Box::new(Self))
+    }
+}

@@ -1,0 +1,208 @@
+//! The state word: gate and count in one, ended exactly once, and what the ender sees.
+
+use std::sync::atomic::Ordering;
+
+use executor_core::RunState;
+use executor_core::run_state::{Closed, Settled};
+use loom::sync::Arc;
+use loom::sync::atomic::AtomicUsize;
+use loom::thread;
+
+use crate::harness::memory::LoomMemory;
+use crate::harness::model;
+
+fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
+    let state = Arc::new(RunState::new(8, AtomicUsize::new));
+    if in_flight > 0 {
+        state.accept(&LoomMemory, in_flight).unwrap();
+    }
+    state
+}
+
+/// A producer against the closer: either the task is refused and the closer ends the executor, or it is
+/// accepted and its completion does.
+#[test]
+fn spawn_vs_join_gate_atomicity() {
+    model("spawn_vs_join_gate_atomicity", None, || {
+        let state = open(0);
+        let producer = thread::spawn({
+            let state = state.clone();
+            move || {
+                state
+                    .increment_count(&LoomMemory)
+                    .is_ok()
+                    .then(|| state.settle(&LoomMemory, 1))
+            }
+        });
+        let closed = state.close_gate(&LoomMemory);
+        match (producer.join().unwrap(), closed) {
+            (None | Some(Settled::Idle), Closed::Ended) | (Some(Settled::Ended), Closed::Draining) => {}
+            other => panic!("not ended exactly once: {other:?}"),
+        }
+    });
+}
+
+/// The last completion against the closer: exactly one ends the executor, and it sees what the task wrote.
+#[test]
+fn completion_vs_join_termination() {
+    model("completion_vs_join_termination", None, || {
+        let state = open(1);
+        let effect = Arc::new(AtomicUsize::new(0));
+        let worker = thread::spawn({
+            let (state, effect) = (state.clone(), effect.clone());
+            move || {
+                effect.store(1, Ordering::Relaxed);
+                state.settle(&LoomMemory, 1)
+            }
+        });
+        let closed = state.close_gate(&LoomMemory);
+        if closed == Closed::Ended {
+            assert_eq!(
+                effect.load(Ordering::Relaxed),
+                1,
+                "the ender must see the last task's writes"
+            );
+        }
+        let settled = worker.join().unwrap();
+        assert!(
+            (closed == Closed::Ended) != (settled == Settled::Ended),
+            "{closed:?} {settled:?}"
+        );
+    });
+}
+
+/// Two workers finish the last two tasks: the one that ends the executor sees what both wrote.
+#[test]
+fn last_completion_sees_the_other_tasks_writes() {
+    model("last_completion_sees_the_other_tasks_writes", None, || {
+        let state = open(2);
+        let effects = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+        assert_eq!(state.close_gate(&LoomMemory), Closed::Draining);
+        let finish = |me: usize| {
+            let (state, effects) = (state.clone(), effects.clone());
+            move || {
+                effects[me].store(1, Ordering::Relaxed);
+                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                if ended {
+                    assert_eq!(
+                        effects[1 - me].load(Ordering::Relaxed),
+                        1,
+                        "a task's writes are lost to the ender"
+                    );
+                }
+                ended
+            }
+        };
+        let other = thread::spawn(finish(1));
+        let mine = finish(0)();
+        assert!(mine != other.join().unwrap(), "ended exactly once");
+    });
+}
+
+/// Somebody who waits for zero sees what the tasks wrote.
+#[test]
+fn idle_reader_sees_the_tasks_writes() {
+    model("idle_reader_sees_the_tasks_writes", None, || {
+        let state = open(1);
+        let effect = Arc::new(AtomicUsize::new(0));
+        let worker = thread::spawn({
+            let (state, effect) = (state.clone(), effect.clone());
+            move || {
+                effect.store(1, Ordering::Relaxed);
+                state.settle(&LoomMemory, 1);
+            }
+        });
+        if state.is_idle(&LoomMemory) {
+            assert_eq!(effect.load(Ordering::Relaxed), 1);
+        }
+        worker.join().unwrap();
+    });
+}
+
+/// Two producers at once: both are counted.
+#[test]
+fn concurrent_spawns_no_lost_count() {
+    model("concurrent_spawns_no_lost_count", None, || {
+        let state = open(0);
+        let other = thread::spawn({
+            let state = state.clone();
+            move || state.accept(&LoomMemory, 2).unwrap()
+        });
+        state.increment_count(&LoomMemory).unwrap();
+        other.join().unwrap();
+        assert_eq!(state.in_flight(&LoomMemory), 3);
+    });
+}
+
+/// A producer, a completion and the closer: exactly one of them ends the executor.
+#[test]
+fn three_way_spawn_complete_join() {
+    model("three_way_spawn_complete_join", None, || {
+        let state = open(1);
+        let completer = thread::spawn({
+            let state = state.clone();
+            move || state.settle(&LoomMemory, 1) == Settled::Ended
+        });
+        let producer = thread::spawn({
+            let state = state.clone();
+            move || {
+                state.increment_count(&LoomMemory).is_ok() && state.settle(&LoomMemory, 1) == Settled::Ended
+            }
+        });
+        let closer = state.close_gate(&LoomMemory) == Closed::Ended;
+        let enders = [closer, completer.join().unwrap(), producer.join().unwrap()];
+        assert_eq!(
+            enders.iter().filter(|&&ended| ended).count(),
+            1,
+            "closer, completer, producer: {enders:?}"
+        );
+    });
+}
+
+/// Two closers: one of them ends the executor, the other changes nothing.
+#[test]
+fn two_closers_end_it_once() {
+    model("two_closers_end_it_once", None, || {
+        let state = open(0);
+        let other = thread::spawn({
+            let state = state.clone();
+            move || state.close_gate(&LoomMemory)
+        });
+        let mut both = [state.close_gate(&LoomMemory), other.join().unwrap()];
+        both.sort_by_key(|closed| *closed == Closed::Ended);
+        assert_eq!(both, [Closed::Already, Closed::Ended]);
+    });
+}
+
+/// A worker borrows a block of one and returns it, while the gate closes.
+#[test]
+fn credits_of_one_returned_against_close() {
+    model("credits_of_one_returned_against_close", None, || {
+        credits_returned_against_close(1)
+    });
+}
+
+/// The same with a block of two.
+#[test]
+fn credits_of_two_returned_against_close() {
+    model("credits_of_two_returned_against_close", None, || {
+        credits_returned_against_close(2)
+    });
+}
+
+/// A worker with a task spawns a child on credit, finishes both, and puts everything back, against the closer.
+fn credits_returned_against_close(block: usize) {
+    let state = open(1);
+    let worker = thread::spawn({
+        let state = state.clone();
+        move || {
+            // The task spawns a child: a block is borrowed, one count of it is the child's.
+            state.borrow(&LoomMemory, block);
+            // The child is over, then the task: two counts and what was left of the block go back.
+            state.settle(&LoomMemory, block + 1) == Settled::Ended
+        }
+    });
+    let closer = state.close_gate(&LoomMemory) == Closed::Ended;
+    assert!(closer != worker.join().unwrap(), "ended exactly once");
+    assert_eq!(state.in_flight(&LoomMemory), 0);
+}

@@ -1,0 +1,164 @@
+//! What can go wrong when an executor is built, and what is left when one was aborted.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+
+use executor_core::ConfigError;
+
+use crate::metrics::MetricsSnapshot;
+
+/// The executor could not be built. Every thread that had been started is joined again.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// A field of the configuration is out of its range. Nothing was started.
+    Config(ConfigError),
+    /// The prefix of the thread names has a NUL byte in it, which no thread name can hold. Nothing was started.
+    ThreadName {
+        /// The prefix.
+        prefix: String,
+    },
+    /// `Pin::Always`, and this process may not use as many cores, or other executors have taken them.
+    Cores {
+        /// Cores that were asked for: one a worker.
+        wanted: usize,
+        /// Cores that are to be had.
+        free: usize,
+    },
+    /// `Pin::Always`, and the operating system refused.
+    Pin {
+        /// Number of the worker.
+        worker: usize,
+        /// The operating system's number of the core.
+        core: usize,
+    },
+    /// The operating system did not start a thread.
+    Thread {
+        /// Number of the worker.
+        worker: usize,
+        /// What it said.
+        source: io::Error,
+    },
+    /// The function that makes a worker's scratch value panicked.
+    ScratchPanicked {
+        /// Number of the worker.
+        worker: usize,
+        /// What the panic said.
+        message: String,
+    },
+    /// A start hook, or a function that makes a worker's idle or trace hooks, panicked.
+    HookPanicked {
+        /// Number of the worker.
+        worker: usize,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Config(error) => write!(f, "the executor's configuration is not valid: {error}"),
+            Self::ThreadName { prefix } => write!(f, "the thread name prefix {prefix:?} contains a NUL byte"),
+            Self::Cores { wanted, free } => write!(
+                f,
+                "{wanted} workers were to be pinned to a core each, but only {free} cores are to be had"
+            ),
+            Self::Pin { worker, core } => write!(f, "worker {worker} could not be pinned to core {core}"),
+            Self::Thread { worker, source } => {
+                write!(f, "the thread of worker {worker} could not be started: {source}")
+            }
+            Self::ScratchPanicked { worker, message } => {
+                write!(
+                    f,
+                    "making the scratch value of worker {worker} panicked: {message}"
+                )
+            }
+            Self::HookPanicked { worker, message } => {
+                write!(f, "a hook of worker {worker} panicked at its start: {message}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Config(error) => Some(error),
+            Self::Thread { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<ConfigError> for BuildError {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(error)
+    }
+}
+
+/// The executor has ended, but a task panicked or not every task was run.
+///
+/// What [`Executor::try_join`](crate::Executor::try_join) found instead of a clean end.
+#[non_exhaustive]
+pub struct Aborted<T> {
+    /// What the first panic carried, for [`std::panic::resume_unwind`] or a downcast. `None` if nothing
+    /// panicked and the executor was only told to shut down.
+    pub panic: Option<Box<dyn Any + Send>>,
+    /// What the workers counted.
+    pub metrics: MetricsSnapshot,
+    /// Tasks that were accepted or spawned and not run, in no particular order.
+    pub tasks: Vec<T>,
+}
+
+impl<T> Aborted<T> {
+    pub(crate) fn new(panic: Option<Box<dyn Any + Send>>, metrics: MetricsSnapshot, tasks: Vec<T>) -> Self {
+        Self {
+            panic,
+            metrics,
+            tasks,
+        }
+    }
+
+    /// The text of the panic, if there was one and it carried text.
+    #[must_use]
+    pub fn panic_message(&self) -> Option<&str> {
+        self.panic.as_deref().and_then(payload_text)
+    }
+}
+
+impl<T> fmt::Debug for Aborted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aborted")
+            .field("panic", &self.panic.as_deref().map(panic_message))
+            .field("tasks", &self.tasks.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for Aborted<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.panic {
+            Some(payload) => write!(f, "a task panicked: {}", panic_message(&**payload))?,
+            None => f.write_str("the executor was shut down")?,
+        }
+        write!(f, "; {} tasks were not run", self.tasks.len())
+    }
+}
+
+impl<T> std::error::Error for Aborted<T> {}
+
+/// What a panic said, for people.
+pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
+    payload_text(payload)
+        .unwrap_or("(the panic carried no text)")
+        .to_owned()
+}
+
+fn payload_text(payload: &(dyn Any + Send)) -> Option<&str> {
+    payload
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+}

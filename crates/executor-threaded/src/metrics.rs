@@ -1,0 +1,174 @@
+//! What all workers counted, together, in a form that a person wants to read.
+//!
+//! Each worker counts for itself in plain integers ([`WorkerMetricsLocal`]); only when its thread has ended are they
+//! put side by side here. So counting costs no shared operation and is always on.
+
+use std::fmt;
+
+use executor_core::WorkerMetricsLocal;
+
+/// The counters of an executor that has ended: each worker's, and their sum.
+///
+/// Its `Display` is a line in words and a table with a line a worker.
+///
+/// ```
+/// use executor_threaded::{Executor, ExecutorConfig};
+///
+/// let executor = Executor::<u32>::new(ExecutorConfig::default(), |_| (), |n, cx| {
+///     if n > 0 {
+///         cx.spawn_local(n - 1);
+///     }
+/// })?;
+/// executor.spawn_external(9)?;
+/// let metrics = executor.join();
+/// assert_eq!((metrics.total.executed(), metrics.total.spawned), (10, 9));
+/// assert_eq!(metrics.accepted_external(), 1);
+/// assert!(metrics.to_string().starts_with("10 tasks run by 1 worker"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MetricsSnapshot {
+    /// The sum over all workers.
+    pub total: WorkerMetricsLocal,
+    /// Each worker's counters, by its number.
+    pub workers: Vec<WorkerMetricsLocal>,
+    /// Workers that producers woke who are not workers; not part of `total.wakes`.
+    pub wakes_external: u64,
+}
+
+impl MetricsSnapshot {
+    pub(crate) fn new(workers: Vec<WorkerMetricsLocal>, wakes_external: u64) -> Self {
+        let mut total = WorkerMetricsLocal::default();
+        for worker in &workers {
+            total.merge(worker);
+        }
+        Self {
+            total,
+            workers,
+            wakes_external,
+        }
+    }
+
+    /// Tasks that came from outside: everything that was run or handed back and not spawned by a task.
+    #[must_use]
+    pub fn accepted_external(&self) -> u64 {
+        (self.total.executed() + self.total.handed_back).saturating_sub(self.total.spawned)
+    }
+}
+
+const COLUMNS: [&str; 12] = [
+    "worker", "run", "own", "injected", "stolen", "spawned", "steals", "tried", "parks", "wakes", "vain",
+    "idle",
+];
+
+impl fmt::Display for MetricsSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.workers.len();
+        write!(
+            f,
+            "{} tasks run by {n} {}",
+            thousands(self.total.executed()),
+            if n == 1 { "worker" } else { "workers" }
+        )?;
+        write!(
+            f,
+            ", {} of them from outside",
+            thousands(self.accepted_external())
+        )?;
+        if self.total.panicked > 0 {
+            write!(f, ", {} panicked", thousands(self.total.panicked))?;
+        }
+        if self.total.handed_back > 0 {
+            write!(f, ", {} handed back", thousands(self.total.handed_back))?;
+        }
+        writeln!(f)?;
+
+        let mut rows = vec![COLUMNS.map(str::to_owned)];
+        rows.extend(
+            self.workers
+                .iter()
+                .enumerate()
+                .map(|(id, w)| row(id.to_string(), w)),
+        );
+        if n > 1 {
+            rows.push(row("total".to_owned(), &self.total));
+        }
+        let widths: [usize; COLUMNS.len()] =
+            std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
+        for (i, row) in rows.iter().enumerate() {
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                write!(f, "{}{cell:>width$}", if column == 0 { "" } else { "  " })?;
+            }
+            if i + 1 < rows.len() {
+                writeln!(f)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
+    [
+        name,
+        thousands(w.executed()),
+        thousands(w.executed_local),
+        thousands(w.executed_injector),
+        thousands(w.executed_stolen),
+        thousands(w.spawned),
+        thousands(w.steals_won),
+        thousands(w.steals_tried),
+        thousands(w.parks),
+        thousands(w.wakes),
+        thousands(w.wakes_for_nothing),
+        format!("{:.1?}", w.idle),
+    ]
+}
+
+/// `1234567` as `1,234,567`.
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn numbers_are_grouped_by_thousands() {
+        let shown = [0, 7, 999, 1_000, 1_234_567].map(thousands);
+        assert_eq!(shown, ["0", "7", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn the_total_is_the_sum_and_the_table_has_a_line_a_worker() {
+        let worker = |n: u64| WorkerMetricsLocal {
+            executed_local: 1_000 * n,
+            executed_stolen: n,
+            spawned: 1_000 * n,
+            idle: Duration::from_millis(n),
+            ..WorkerMetricsLocal::default()
+        };
+        let snapshot = MetricsSnapshot::new(vec![worker(1), worker(2)], 5);
+        assert_eq!(snapshot.total.executed(), 3_003);
+        assert_eq!(snapshot.accepted_external(), 3);
+        let text = snapshot.to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "3,003 tasks run by 2 workers, 3 of them from outside");
+        assert_eq!(lines.len(), 5, "{text}");
+        assert!(lines[4].starts_with(" total  3,003"), "{text}");
+        assert!(
+            lines[1..].iter().all(|line| line.len() == lines[1].len()),
+            "{text}"
+        );
+    }
+}

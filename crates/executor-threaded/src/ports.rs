@@ -1,0 +1,210 @@
+//! Core's ports on threads: what everybody shares, and what one worker has of it.
+//!
+//! [`Shared`] is everybody's: the words, the injector, the far ends of all queues, the handles that wake. It is also
+//! the ports of a producer, who owns nothing. [`ThreadPorts`] is one worker's: its own end of its queue and its
+//! place to sleep, and through the shared part everything else.
+//!
+//! Nothing here decides anything. Each method is the operation that its port names.
+
+mod events;
+mod parking;
+mod queues;
+
+use std::any::Any;
+use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crossbeam::sync::{Parker, Unparker};
+use crossbeam_deque::{Injector, Stealer, Worker};
+use executor_core::ports::{Faults, Fetch, Memory, Native, NativeWord, ProducerPorts};
+use executor_core::{ExecutorConfig, Rejected, Scheduler};
+
+pub(crate) use events::Departures;
+use events::EventCount;
+
+/// What all workers and producers of an executor share.
+pub(crate) struct Shared<T> {
+    scheduler: Scheduler<NativeWord>,
+    injector: Injector<T>,
+    /// The thieves' end of each worker's queue.
+    stealers: Box<[Stealer<T>]>,
+    unparkers: Box<[Unparker]>,
+    /// For those who wait for the count to reach zero.
+    signals: EventCount,
+    /// For those who wait for threads to leave.
+    pub(crate) departures: Departures,
+    /// What the first panic carried.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    wakes_external: AtomicU64,
+}
+
+impl<T> Shared<T> {
+    /// The shared part of an executor with a valid `config`, and the ports of each of its workers.
+    pub(crate) fn new(config: ExecutorConfig) -> (Arc<Self>, Vec<ThreadPorts<T>>) {
+        let workers = config.workers;
+        let queues: Vec<Worker<T>> = (0..workers).map(|_| Worker::new_lifo()).collect();
+        let parkers: Vec<Parker> = (0..workers).map(|_| Parker::new()).collect();
+        let shared = Arc::new(Self {
+            scheduler: Scheduler::new(config, NativeWord::new),
+            injector: Injector::new(),
+            stealers: queues.iter().map(Worker::stealer).collect(),
+            unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
+            signals: EventCount::default(),
+            departures: Departures::default(),
+            panic: Mutex::new(None),
+            wakes_external: AtomicU64::new(0),
+        });
+        let ports = queues
+            .into_iter()
+            .zip(parkers)
+            .map(|(queue, parker)| ThreadPorts {
+                shared: Arc::clone(&shared),
+                queue,
+                parker,
+                idle: Cell::new(Duration::ZERO),
+            });
+        let ports = ports.collect();
+        (shared, ports)
+    }
+
+    pub(crate) fn spawn_external(&self, task: T) -> Result<(), Rejected<T>> {
+        let woken = self.scheduler.spawn_external(self, task)?;
+        self.count_wakes(woken);
+        Ok(())
+    }
+
+    pub(crate) fn spawn_external_batch(&self, tasks: Vec<T>) -> Result<(), Rejected<Vec<T>>> {
+        let woken = self.scheduler.spawn_external_batch(self, tasks)?;
+        self.count_wakes(woken);
+        Ok(())
+    }
+
+    pub(crate) fn scheduler(&self) -> &Scheduler<NativeWord> {
+        &self.scheduler
+    }
+
+    /// Takes what the first panic carried.
+    pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
+        self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(crate) fn wakes_external(&self) -> u64 {
+        // Ordering: Relaxed. A number for people.
+        self.wakes_external.load(Ordering::Relaxed)
+    }
+
+    fn count_wakes(&self, woken: usize) {
+        if woken > 0 {
+            // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
+            self.wakes_external.fetch_add(woken as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One worker's ports: what [`executor_core::WorkerCtxLike`] asks for. Tasks have no business with it.
+pub struct ThreadPorts<T> {
+    shared: Arc<Shared<T>>,
+    queue: Worker<T>,
+    parker: Parker,
+    /// Time spent parked.
+    idle: Cell<Duration>,
+}
+
+impl<T> ThreadPorts<T> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle.get()
+    }
+}
+
+impl<T> std::fmt::Debug for ThreadPorts<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ThreadPorts").finish_non_exhaustive()
+    }
+}
+
+/// Threads need no handle to memory, so everybody's access is [`Native`].
+macro_rules! native_memory {
+    ($ports:ident) => {
+        impl<T> Memory for $ports<T> {
+            type Word = NativeWord;
+
+            #[inline]
+            fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+                Native.load(word, order)
+            }
+
+            #[inline]
+            fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+                Native.store(word, value, order);
+            }
+
+            #[inline]
+            fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+                Native.fetch(word, fetch, order)
+            }
+
+            #[inline]
+            fn compare_exchange(
+                &self,
+                word: &NativeWord,
+                current: usize,
+                new: usize,
+                order: Ordering,
+            ) -> Result<usize, usize> {
+                Native.compare_exchange(word, current, new, order)
+            }
+
+            #[inline]
+            fn fence(&self, order: Ordering) {
+                Native.fence(order);
+            }
+        }
+    };
+}
+
+native_memory!(Shared);
+native_memory!(ThreadPorts);
+
+impl<T> ProducerPorts<T> for Shared<T> {
+    #[inline]
+    fn scheduler(&self) -> &Scheduler<NativeWord> {
+        &self.scheduler
+    }
+}
+
+impl<T> ProducerPorts<T> for ThreadPorts<T> {
+    #[inline]
+    fn scheduler(&self) -> &Scheduler<NativeWord> {
+        &self.shared.scheduler
+    }
+}
+
+impl<T> Faults for Shared<T> {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let later = if first.is_none() {
+            first.replace(payload)
+        } else {
+            Some(payload)
+        };
+        // A payload may run anything when it is dropped: not under the lock.
+        drop(first);
+        drop(later);
+    }
+}
+
+impl<T> Faults for ThreadPorts<T> {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        tracing::error!(
+            message = crate::error::panic_message(&*payload),
+            "a task panicked; the executor aborts"
+        );
+        self.shared.record_panic(payload);
+    }
+}

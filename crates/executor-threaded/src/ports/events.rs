@@ -1,0 +1,103 @@
+//! Blocking for those who are not workers: until a signal, and until threads have left.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A count of signals that one can wait on: who reads the count, looks, and waits for more than that count
+/// misses no signal that came after the reading.
+#[derive(Debug, Default)]
+pub(super) struct EventCount {
+    signals: Mutex<u64>,
+    more: Condvar,
+}
+
+impl EventCount {
+    pub(super) fn signal(&self) {
+        *locked(&self.signals) += 1;
+        self.more.notify_all();
+    }
+
+    pub(super) fn ticket(&self) -> u64 {
+        *locked(&self.signals)
+    }
+
+    pub(super) fn wait_past(&self, ticket: u64) {
+        let guard = self
+            .more
+            .wait_while(locked(&self.signals), |signals| *signals <= ticket);
+        drop(guard.unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// How many worker threads have nothing left to do but end.
+#[derive(Debug, Default)]
+pub(crate) struct Departures {
+    departed: Mutex<usize>,
+    more: Condvar,
+}
+
+impl Departures {
+    /// Counts one thread, however its function is left, when what comes back is dropped.
+    pub(crate) fn on_drop(&self) -> Departure<'_> {
+        Departure(self)
+    }
+
+    /// Blocks until `threads` have departed, or for `timeout`. Whether they have.
+    pub(crate) fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
+        let waited = self
+            .more
+            .wait_timeout_while(locked(&self.departed), timeout, |departed| *departed < threads);
+        let (departed, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *departed >= threads
+    }
+}
+
+/// See [`Departures::on_drop`].
+#[derive(Debug)]
+pub(crate) struct Departure<'a>(&'a Departures);
+
+impl Drop for Departure<'_> {
+    fn drop(&mut self) {
+        *locked(&self.0.departed) += 1;
+        self.0.more.notify_all();
+    }
+}
+
+/// The counters are plain numbers, whole at every moment, so a poisoned lock is as good as any.
+fn locked<N>(mutex: &Mutex<N>) -> MutexGuard<'_, N> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::thread;
+
+    #[test]
+    fn a_signal_after_the_ticket_is_not_missed() {
+        let events = EventCount::default();
+        let ticket = events.ticket();
+        events.signal();
+        events.wait_past(ticket);
+        let ticket = events.ticket();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| events.wait_past(ticket));
+            events.signal();
+            waiter.join().expect("the waiter does not panic");
+        });
+    }
+
+    #[test]
+    fn departures_are_counted_on_unwinding_as_well() {
+        let departures = Departures::default();
+        assert!(!departures.wait_for(1, Duration::ZERO));
+        let unwound = std::panic::catch_unwind(|| {
+            let _departure = departures.on_drop();
+            std::panic::resume_unwind(Box::new(()));
+        });
+        assert!(unwound.is_err());
+        assert!(departures.wait_for(1, Duration::ZERO));
+        drop(departures.on_drop());
+        assert!(departures.wait_for(2, Duration::MAX));
+    }
+}

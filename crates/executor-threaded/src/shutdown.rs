@@ -1,0 +1,207 @@
+//! The ways in which an executor ends, for its owner.
+//!
+//! | way | queued tasks | a panic | blocks until |
+//! |---|---|---|---|
+//! | [`Executor::join`] | are run | is thrown again | threads have ended |
+//! | [`Executor::try_join`] | are run | is handed over, with the tasks that were not run | threads have ended |
+//! | [`Executor::join_timeout`] | are run | is thrown again | threads have ended, or the time is up |
+//! | [`Executor::shutdown`] | are handed back | was printed, and is dropped | threads have ended |
+//! | drop | are dropped | was printed, and is dropped | other threads have ended |
+//!
+//! The phases themselves, and why no task falls between them, are core's; see [`executor_core::Scheduler`].
+
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::Duration;
+
+use executor_core::WorkerMetricsLocal;
+
+use crate::error::{Aborted, panic_message};
+use crate::executor::Executor;
+use crate::metrics::MetricsSnapshot;
+use crate::worker::Remains;
+
+/// What is left of an executor whose threads have ended.
+struct End<T> {
+    panic: Option<Box<dyn Any + Send>>,
+    metrics: MetricsSnapshot,
+    handed_back: Vec<T>,
+}
+
+impl<T> Executor<T> {
+    /// Stops accepting, runs everything that was accepted and all that this spawns, and ends the threads. Every
+    /// scratch value has been dropped when it returns.
+    ///
+    /// After a handle's [`shutdown`](crate::ExecutorHandle::shutdown) tasks that were not run are dropped, and counted
+    /// in `handed_back`; [`Executor::try_join`] hands them over instead.
+    ///
+    /// # Panics
+    ///
+    /// With the first panic, if a task, a hook or the drop of a scratch value panicked. On one of the executor's own
+    /// workers, whose running task would wait for itself.
+    pub fn join(self) -> MetricsSnapshot {
+        self.assert_not_on_own_worker("join");
+        self.close();
+        self.collect().into_metrics()
+    }
+
+    /// Like [`Executor::join`], but a panic is handed over instead of thrown, together with the tasks that nobody ran.
+    ///
+    /// ```
+    /// use executor_threaded::{Executor, ExecutorConfig};
+    ///
+    /// let executor = Executor::<u32>::new(
+    ///     ExecutorConfig::default(),
+    ///     |_| (),
+    ///     |task, _cx| assert_ne!(task, 3, "three is bad luck"),
+    /// )?;
+    /// executor.spawn_external_batch((0..10).collect())?;
+    /// let aborted = executor.try_join().expect_err("a task panicked");
+    /// assert!(aborted.panic_message().is_some_and(|text| text.contains("three is bad luck")));
+    /// let run = aborted.metrics.total.executed() as usize;
+    /// assert_eq!(run + aborted.tasks.len(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Aborted`], if something panicked or not every task was run.
+    ///
+    /// # Panics
+    ///
+    /// On one of the executor's own workers, whose running task would wait for itself.
+    #[expect(
+        clippy::result_large_err,
+        reason = "returned once in an executor's life, and hardly larger than the Ok"
+    )]
+    pub fn try_join(self) -> Result<MetricsSnapshot, Aborted<T>> {
+        self.assert_not_on_own_worker("try_join");
+        self.close();
+        let End {
+            panic,
+            metrics,
+            handed_back,
+        } = self.collect();
+        if panic.is_none() && handed_back.is_empty() {
+            Ok(metrics)
+        } else {
+            Err(Aborted::new(panic, metrics, handed_back))
+        }
+    }
+
+    /// Like [`Executor::join`], but gives up waiting after `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// The executor, if it has not ended by then. It goes on draining and accepts nothing more; join it again, or
+    /// shut it down.
+    ///
+    /// # Panics
+    ///
+    /// Like [`Executor::join`].
+    pub fn join_timeout(self, timeout: Duration) -> Result<MetricsSnapshot, Self> {
+        self.assert_not_on_own_worker("join_timeout");
+        self.close();
+        if self.shared.departures.wait_for(self.threads.len(), timeout) {
+            Ok(self.collect().into_metrics())
+        } else {
+            Err(self)
+        }
+    }
+
+    /// Stops at task boundaries: tasks that run now finish, everything else comes back, in no particular order: what
+    /// was queued, and what the last tasks still spawned.
+    ///
+    /// A panic is not thrown again here, since that would lose the tasks; it has been printed when it happened. Who
+    /// wants both calls [`ExecutorHandle::shutdown`](crate::ExecutorHandle::shutdown) and [`Executor::try_join`].
+    ///
+    /// # Panics
+    ///
+    /// On one of the executor's own workers, whose running task would wait for itself.
+    #[must_use = "these tasks were accepted and nobody has run them"]
+    pub fn shutdown(self) -> Vec<T> {
+        self.assert_not_on_own_worker("shutdown");
+        self.shared.scheduler().abort(&*self.shared);
+        let end = self.collect();
+        end.tell_of_panic("shutdown");
+        end.handed_back
+    }
+
+    fn close(&self) {
+        self.shared.scheduler().close(&*self.shared);
+    }
+
+    /// Joins the threads of a closed executor, but not the calling one, should it be one of them.
+    fn collect(mut self) -> End<T> {
+        self.join_threads()
+    }
+
+    fn join_threads(&mut self) -> End<T> {
+        let me = thread::current().id();
+        let mut workers = Vec::with_capacity(self.threads.len());
+        let mut handed_back = Vec::new();
+        let mut panic = None;
+        for thread in std::mem::take(&mut self.threads) {
+            if thread.thread().id() == me {
+                // It ends by itself, soon after its running task, in which we are. Its counters and the tasks that
+                // it takes until then go with it.
+                workers.push(WorkerMetricsLocal::default());
+                continue;
+            }
+            match thread.join() {
+                Ok(Remains {
+                    metrics,
+                    handed_back: mut tasks,
+                }) => {
+                    workers.push(metrics);
+                    handed_back.append(&mut tasks);
+                }
+                Err(payload) => {
+                    workers.push(WorkerMetricsLocal::default());
+                    panic = panic.or(Some(payload));
+                }
+            }
+        }
+        let metrics = MetricsSnapshot::new(workers, self.shared.wakes_external());
+        tracing::debug!(
+            executed = metrics.total.executed(),
+            handed_back = metrics.total.handed_back,
+            "executor ended"
+        );
+        End {
+            panic: self.shared.take_panic().or(panic),
+            metrics,
+            handed_back,
+        }
+    }
+}
+
+impl<T> End<T> {
+    fn into_metrics(self) -> MetricsSnapshot {
+        if let Some(payload) = self.panic {
+            resume_unwind(payload);
+        }
+        self.metrics
+    }
+
+    fn tell_of_panic(&self, way: &str) {
+        if let Some(payload) = &self.panic {
+            tracing::error!(
+                message = panic_message(&**payload),
+                "a panic is not thrown again by {way}"
+            );
+        }
+    }
+}
+
+impl<T> Drop for Executor<T> {
+    fn drop(&mut self) {
+        // Ended already, by one of the ways above, which took the threads.
+        if self.threads.is_empty() {
+            return;
+        }
+        self.shared.scheduler().abort(&*self.shared);
+        self.join_threads().tell_of_panic("drop");
+    }
+}

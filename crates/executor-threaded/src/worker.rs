@@ -1,0 +1,173 @@
+//! A worker's thread, from its first line to its last.
+//!
+//! ```text
+//!   pin ─► start hook ─► scratch ─► report ─► core's run loop ─► stop hook ─► drop scratch ─► departed
+//!    └───────┴── failed ──┴───────────┘
+//! ```
+//!
+//! Whoever builds the executor waits for all reports. What the worker does in between is core's; here is only
+//! what a thread needs around it.
+
+mod context;
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+
+use executor_core::ports::Faults;
+use executor_core::{ExecutorConfig, IdleHooks, Pin, TraceHooks, WorkerMetricsLocal, run_worker};
+
+pub use context::{Spawner, WorkerCtx};
+
+use crate::affinity::CoreLease;
+use crate::error::{BuildError, panic_message};
+use crate::ports::ThreadPorts;
+use crate::worker_id::set_current_worker_id;
+
+/// A function that is called with a worker's number on the worker's own thread.
+pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// What all workers of an executor are made from.
+pub(crate) struct Blueprint<A, R, FI, FH> {
+    pub(crate) config: ExecutorConfig,
+    pub(crate) scratch_init: A,
+    pub(crate) runner: R,
+    pub(crate) idle_hooks: FI,
+    pub(crate) trace_hooks: FH,
+    pub(crate) on_start: Option<WorkerHook>,
+    pub(crate) on_stop: Option<WorkerHook>,
+}
+
+/// What one worker takes with it.
+pub(crate) struct Seat<T> {
+    pub(crate) worker: usize,
+    pub(crate) ports: ThreadPorts<T>,
+    pub(crate) core: Option<CoreLease>,
+}
+
+/// What is left of a worker.
+pub(crate) struct Remains<T> {
+    pub(crate) metrics: WorkerMetricsLocal,
+    pub(crate) handed_back: Vec<T>,
+}
+
+/// What a worker says once: that it is ready, or why it cannot be.
+pub(crate) type Report = (usize, Result<(), BuildError>);
+
+/// The body of a worker's thread.
+pub(crate) fn run<T, S, A, R, FI, I, FH, H>(
+    seat: Seat<T>,
+    blueprint: Arc<Blueprint<A, R, FI, FH>>,
+    reports: Sender<Report>,
+) -> Remains<T>
+where
+    A: Fn(usize) -> S,
+    R: Fn(T, &mut WorkerCtx<T, S>),
+    FI: Fn(usize, &ExecutorConfig) -> I,
+    I: IdleHooks,
+    FH: Fn(usize) -> H,
+    H: TraceHooks<T>,
+{
+    let Seat { worker, ports, core } = seat;
+    let shared = Arc::clone(ports.shared());
+    // Declared before all that belongs to the worker, so it is dropped after all of that.
+    let _departure = shared.departures.on_drop();
+    let span = tracing::debug_span!("worker", id = worker);
+    let _entered = span.enter();
+    set_current_worker_id(Some(worker));
+
+    let started = prepare(worker, core.as_ref(), &blueprint);
+    let (scratch, mut idle, mut trace) = match started {
+        Ok(parts) => parts,
+        Err(error) => {
+            report(reports, worker, Err(error));
+            return Remains {
+                metrics: WorkerMetricsLocal::default(),
+                handed_back: Vec::new(),
+            };
+        }
+    };
+    let mut cx = WorkerCtx::new(worker, scratch, blueprint.config.seed, ports);
+    report(reports, worker, Ok(()));
+
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        run_worker(&mut cx, &blueprint.runner, &mut idle, &mut trace)
+    }));
+    if let Err(payload) = ran {
+        // The run loop catches what tasks and hooks do; this is an assertion of its own. The count can no
+        // longer be trusted to reach zero, so everybody is told that it is over, rather than to wait for ever.
+        shared.record_panic(payload);
+        shared.scheduler().abort(&*shared);
+        shared.scheduler().sleep().finish(&*shared);
+    }
+
+    let (metrics, handed_back, scratch) = cx.into_remains();
+    let farewell = [
+        catch_unwind(AssertUnwindSafe(|| call(blueprint.on_stop.as_ref(), worker))),
+        catch_unwind(AssertUnwindSafe(|| drop(scratch))),
+        catch_unwind(AssertUnwindSafe(|| drop((idle, trace)))),
+        catch_unwind(AssertUnwindSafe(|| drop(blueprint))),
+    ];
+    for payload in farewell.into_iter().filter_map(Result::err) {
+        shared.record_panic(payload);
+    }
+    tracing::debug!(
+        executed = metrics.executed(),
+        handed_back = metrics.handed_back,
+        "worker stopped"
+    );
+    Remains { metrics, handed_back }
+}
+
+/// All that can fail before the worker is one.
+fn prepare<T, S, A, R, FI, I, FH, H>(
+    worker: usize,
+    core: Option<&CoreLease>,
+    blueprint: &Blueprint<A, R, FI, FH>,
+) -> Result<(S, I, H), BuildError>
+where
+    A: Fn(usize) -> S,
+    FI: Fn(usize, &ExecutorConfig) -> I,
+    FH: Fn(usize) -> H,
+    H: TraceHooks<T>,
+{
+    if let Some(lease) = core
+        && !lease.pin_current_thread()
+    {
+        let core = lease.core();
+        if blueprint.config.pin_threads == Pin::Always {
+            return Err(BuildError::Pin { worker, core });
+        }
+        tracing::warn!(core, "the worker could not be pinned and stays where it is put");
+    }
+    let hook_panicked = |payload: Box<dyn Any + Send>| BuildError::HookPanicked {
+        worker,
+        message: panic_message(&*payload),
+    };
+    catch_unwind(AssertUnwindSafe(|| call(blueprint.on_start.as_ref(), worker))).map_err(hook_panicked)?;
+    let scratch = catch_unwind(AssertUnwindSafe(|| (blueprint.scratch_init)(worker))).map_err(|payload| {
+        BuildError::ScratchPanicked {
+            worker,
+            message: panic_message(&*payload),
+        }
+    })?;
+    let hooks = catch_unwind(AssertUnwindSafe(|| {
+        let idle = (blueprint.idle_hooks)(worker, &blueprint.config);
+        (idle, (blueprint.trace_hooks)(worker))
+    }));
+    let (idle, trace) = hooks.map_err(hook_panicked)?;
+    tracing::debug!("worker started");
+    Ok((scratch, idle, trace))
+}
+
+fn call(hook: Option<&WorkerHook>, worker: usize) {
+    if let Some(hook) = hook {
+        hook(worker);
+    }
+}
+
+fn report(reports: Sender<Report>, worker: usize, report: Result<(), BuildError>) {
+    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    let _ = reports.send((worker, report));
+}

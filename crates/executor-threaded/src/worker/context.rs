@@ -1,0 +1,212 @@
+//! What a running task may touch: its worker's number, scratch, chance and counters, and the doors for new tasks.
+
+use std::fmt;
+use std::sync::Arc;
+
+use executor_core::{WorkerCtxLike, WorkerMetricsLocal};
+use rand_core::{Rng, SeedableRng};
+use rand_xorshift::XorShiftRng;
+
+use crate::handle::ExecutorHandle;
+use crate::ports::ThreadPorts;
+
+/// The worker that runs a task, as the task sees it.
+///
+/// It has no lifetime parameter, and every field that a task may change is a field of its own, so borrowing one
+/// leaves the others free. For code that is to run in the simulator as well there is
+/// [`TaskCtx`](executor_core::TaskCtx), which this implements.
+pub struct WorkerCtx<T, S> {
+    /// Number of the worker, from 0.
+    pub worker_id: usize,
+    /// The worker's own value; only tasks on this worker see it.
+    pub scratch: S,
+    /// The worker's own random numbers, from the executor's seed and the worker's number. The policy draws victims
+    /// from it, too.
+    pub rng: XorShiftRng,
+    /// What the worker has counted. `spawned`, `wakes` and `idle` are brought up to date when the worker runs out of
+    /// work, the last only when it leaves.
+    pub metrics: WorkerMetricsLocal,
+    spawner: Spawner<T>,
+}
+
+impl<T, S> WorkerCtx<T, S> {
+    pub(crate) fn new(worker_id: usize, scratch: S, seed: u64, ports: ThreadPorts<T>) -> Self {
+        Self {
+            worker_id,
+            scratch,
+            rng: worker_rng(seed, worker_id),
+            metrics: WorkerMetricsLocal::default(),
+            spawner: Spawner(executor_core::Spawner::new(worker_id, ports)),
+        }
+    }
+
+    /// Adds a task to this worker's own queue. It runs here next unless somebody steals it, whether the executor
+    /// still accepts tasks from outside or not. While the executor aborts it is handed back instead of run.
+    #[inline]
+    pub fn spawn_local(&mut self, task: T) {
+        self.spawner.spawn_local(task);
+    }
+
+    /// Adds a task to the end of the global queue, so that it runs after what waits there.
+    #[inline]
+    pub fn spawn_global(&mut self, task: T) {
+        self.spawner.spawn_global(task);
+    }
+
+    /// Makes every task of this worker visible to thieves: for a task that is about to take long or to wait.
+    #[inline]
+    pub fn publish(&mut self) {
+        self.spawner.publish();
+    }
+
+    /// A handle to the executor, to be kept or given away.
+    #[must_use]
+    pub fn handle(&self) -> ExecutorHandle<T> {
+        self.spawner.handle()
+    }
+
+    /// Scratch and spawner at the same time, for a task that spawns while it borrows from its scratch.
+    ///
+    /// ```
+    /// use executor_threaded::{Executor, ExecutorConfig};
+    ///
+    /// let tables = |_worker| vec![1_u32, 2, 3];
+    /// let executor = Executor::<u32>::new(ExecutorConfig::default(), tables, |task, cx| {
+    ///     let (table, spawner) = cx.parts();
+    ///     for entry in table.iter().filter(|&&entry| entry < task) {
+    ///         spawner.spawn_local(*entry);
+    ///     }
+    /// })?;
+    /// executor.spawn_external(3)?;
+    /// assert_eq!(executor.join().total.executed(), 1 + 2 + 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn parts(&mut self) -> (&mut S, &mut Spawner<T>) {
+        (&mut self.scratch, &mut self.spawner)
+    }
+
+    /// The worker leaves: what it counted, what it took and did not run, and the scratch value.
+    pub(crate) fn into_remains(mut self) -> (WorkerMetricsLocal, Vec<T>, S) {
+        let Spawner(mut spawner) = self.spawner;
+        self.metrics.idle = spawner.ports().idle();
+        (self.metrics, spawner.take_handed_back(), self.scratch)
+    }
+}
+
+impl<T, S> fmt::Debug for WorkerCtx<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkerCtx")
+            .field("worker_id", &self.worker_id)
+            .field("metrics", &self.metrics)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How a running task brings others into the world; half of [`WorkerCtx::parts`].
+pub struct Spawner<T>(executor_core::Spawner<T, ThreadPorts<T>>);
+
+impl<T> Spawner<T> {
+    /// See [`WorkerCtx::spawn_local`].
+    #[inline]
+    pub fn spawn_local(&mut self, task: T) {
+        self.0.spawn_local(task);
+    }
+
+    /// See [`WorkerCtx::spawn_global`].
+    #[inline]
+    pub fn spawn_global(&mut self, task: T) {
+        self.0.spawn_global(task);
+    }
+
+    /// See [`WorkerCtx::publish`].
+    #[inline]
+    pub fn publish(&mut self) {
+        self.0.publish();
+    }
+
+    /// See [`WorkerCtx::handle`].
+    #[must_use]
+    pub fn handle(&self) -> ExecutorHandle<T> {
+        ExecutorHandle::new(Arc::clone(self.0.ports().shared()))
+    }
+}
+
+impl<T> fmt::Debug for Spawner<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Spawner").finish_non_exhaustive()
+    }
+}
+
+impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
+    type Ports = ThreadPorts<T>;
+
+    #[inline]
+    fn spawner(&mut self) -> &mut executor_core::Spawner<T, ThreadPorts<T>> {
+        &mut self.spawner.0
+    }
+
+    #[inline]
+    fn worker_id(&self) -> usize {
+        self.worker_id
+    }
+
+    #[inline]
+    fn scratch(&mut self) -> &mut S {
+        &mut self.scratch
+    }
+
+    #[inline]
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
+    }
+
+    #[inline]
+    fn below(&mut self, bound: usize) -> usize {
+        // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
+        // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
+        ((u64::from(self.rng.next_u32()) * bound as u64) >> 32) as usize
+    }
+}
+
+/// A generator of its own for each worker, the same for the same seed.
+fn worker_rng(seed: u64, worker: usize) -> XorShiftRng {
+    let first = splitmix64(seed ^ splitmix64(worker as u64));
+    let second = splitmix64(first);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&first.to_le_bytes());
+    bytes[8..].copy_from_slice(&second.to_le_bytes());
+    XorShiftRng::from_seed(bytes)
+}
+
+/// A step of the SplitMix64 generator: mixes all bits of its argument. Source: Steele, Lea and Flood, "Fast
+/// Splittable Pseudorandom Number Generators", OOPSLA 2014.
+fn splitmix64(state: u64) -> u64 {
+    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splitmix64_gives_the_published_numbers() {
+        // The first outputs of the reference implementation from state 0.
+        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(splitmix64(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
+    }
+
+    #[test]
+    fn workers_draw_different_numbers_and_the_same_worker_the_same() {
+        let draw = |seed, worker| {
+            let mut rng = worker_rng(seed, worker);
+            [(); 4].map(|()| rng.next_u64())
+        };
+        assert_eq!(draw(7, 0), draw(7, 0));
+        assert_ne!(draw(7, 0), draw(7, 1));
+        assert_ne!(draw(7, 0), draw(8, 0));
+    }
+}

@@ -1,0 +1,202 @@
+//! On `executor-core` alone: the policy over ports of one's own, here plain queues. One worker counts the leaves of
+//! a tree without a thread.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use executor_core::ports::{
+    Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Unpark,
+};
+use executor_core::{
+    ExecutorConfig, NoopTrace, Scheduler, Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, run_worker,
+};
+
+/// A subtree of this depth.
+type Tree = u32;
+
+/// What the only worker shares with whoever hands it work.
+struct Shared {
+    scheduler: Scheduler<NativeWord>,
+    injector: RefCell<VecDeque<Tree>>,
+    own: RefCell<Vec<Tree>>,
+}
+
+#[derive(Clone, Copy)]
+struct Ports<'a>(&'a Shared);
+
+impl Memory for Ports<'_> {
+    type Word = NativeWord;
+
+    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+        Native.load(word, order)
+    }
+
+    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+        Native.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+        Native.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &NativeWord,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        Native.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        Native.fence(order);
+    }
+}
+
+impl Inject<Tree> for Ports<'_> {
+    fn inject(&self, task: Tree) {
+        self.0.injector.borrow_mut().push_back(task);
+    }
+}
+
+impl LocalQueue<Tree> for Ports<'_> {
+    fn push(&self, task: Tree) {
+        self.0.own.borrow_mut().push(task);
+    }
+
+    fn pop(&self) -> Option<Tree> {
+        self.0.own.borrow_mut().pop()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.own.borrow().is_empty()
+    }
+}
+
+impl Stealing<Tree> for Ports<'_> {
+    fn steal_injected(&self) -> Steal<Tree> {
+        self.0
+            .injector
+            .borrow_mut()
+            .pop_front()
+            .map_or(Steal::Empty, Steal::Task)
+    }
+
+    fn steal_from(&self, victim: usize) -> Steal<Tree> {
+        panic!("the only worker looked for worker {victim}");
+    }
+}
+
+impl Unpark for Ports<'_> {
+    fn unpark(&self, worker: usize) {
+        panic!("worker {worker} was woken, but never slept");
+    }
+
+    fn signal_waiters(&self) {}
+}
+
+impl Parking for Ports<'_> {
+    fn park(&self, _timeout: Option<Duration>) {
+        panic!("the only worker went to sleep with nobody to wake it");
+    }
+
+    fn spin(&self) {}
+
+    fn yield_now(&self) {}
+}
+
+impl Faults for Ports<'_> {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        std::panic::resume_unwind(payload);
+    }
+}
+
+impl ProducerPorts<Tree> for Ports<'_> {
+    fn scheduler(&self) -> &Scheduler<NativeWord> {
+        &self.0.scheduler
+    }
+}
+
+struct Worker<'a> {
+    spawner: Spawner<Tree, Ports<'a>>,
+    leaves: u64,
+    metrics: WorkerMetricsLocal,
+}
+
+impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
+    type Ports = Ports<'a>;
+
+    fn spawner(&mut self) -> &mut Spawner<Tree, Ports<'a>> {
+        &mut self.spawner
+    }
+
+    fn worker_id(&self) -> usize {
+        0
+    }
+
+    fn scratch(&mut self) -> &mut u64 {
+        &mut self.leaves
+    }
+
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
+    }
+
+    fn below(&mut self, _bound: usize) -> usize {
+        0
+    }
+}
+
+fn count<C: TaskCtx<Tree, u64>>(depth: Tree, cx: &mut C) {
+    if depth == 0 {
+        *cx.scratch() += 1;
+    } else {
+        cx.spawn_local(depth - 1);
+        cx.spawn_global(depth - 1);
+    }
+}
+
+fn main() {
+    let shared = Shared {
+        scheduler: Scheduler::new(ExecutorConfig::default(), NativeWord::new),
+        injector: RefCell::default(),
+        own: RefCell::default(),
+    };
+    let ports = Ports(&shared);
+    shared
+        .scheduler
+        .spawn_external(&ports, 10)
+        .expect("the gate is open");
+    shared.scheduler.close(&ports);
+    let rejected = shared
+        .scheduler
+        .spawn_external(&ports, 7)
+        .expect_err("the gate is closed");
+    assert_eq!(rejected.0, 7);
+
+    let mut worker = Worker {
+        spawner: Spawner::new(0, ports),
+        leaves: 0,
+        metrics: WorkerMetricsLocal::default(),
+    };
+    let mut idle = TieredIdle::new(0, None);
+    let exit = run_worker(
+        &mut worker,
+        &|tree, cx: &mut Worker<'_>| count(tree, cx),
+        &mut idle,
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Done);
+    assert_eq!(worker.leaves, 1 << 10);
+    println!(
+        "executor-core: {} leaves in {} tasks",
+        worker.leaves,
+        worker.metrics.executed()
+    );
+}

@@ -1,0 +1,95 @@
+//! The sum of what the test binaries report, each in a closing line of its own.
+
+/// Tests passed, failed and skipped, over all binaries.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct TestCount {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+    binaries: u64,
+    /// Whether the runner itself ended well: false also when a binary did not build or crashed.
+    pub(crate) succeeded: bool,
+}
+
+impl TestCount {
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; ignores any other.
+    pub(crate) fn read(&mut self, line: &str) {
+        let Some((_, counts)) = line.split_once("test result: ") else {
+            return;
+        };
+        self.binaries += 1;
+        for part in counts.split(['.', ';']) {
+            let mut words = part.split_whitespace();
+            if let (Some(number), Some(what)) = (words.next(), words.next()) {
+                let number = number.parse().unwrap_or(0);
+                match what {
+                    "passed" => self.passed += number,
+                    "failed" => self.failed += number,
+                    "ignored" => self.ignored += number,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// For the table.
+    pub(crate) fn summary(&self) -> String {
+        format!(
+            "{} tests in {} binaries, {} ignored",
+            self.passed + self.failed,
+            self.binaries,
+            self.ignored
+        )
+    }
+
+    /// In the words of the test runner.
+    pub(crate) fn closing_line(&self) -> String {
+        let TestCount {
+            passed,
+            failed,
+            ignored,
+            ..
+        } = self;
+        let result = if self.succeeded { "ok" } else { "FAILED" };
+        format!("test result: {result}. {passed} passed; {failed} failed; {ignored} ignored")
+    }
+
+    /// Alone on its line, for programs that look for it.
+    pub(crate) fn total(&self) -> String {
+        format!("{} passed, {} failed", self.passed, self.failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_closing_lines_of_all_binaries_add_up() {
+        let mut count = TestCount {
+            succeeded: true,
+            ..TestCount::default()
+        };
+        for line in [
+            "test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s",
+            "test a ... ok",
+            "test result: FAILED. 4 passed; 2 failed; 0 ignored; 0 measured; 5 filtered out; finished in 0.01s",
+        ] {
+            count.read(line);
+        }
+        assert_eq!(count.total(), "7 passed, 2 failed");
+        assert_eq!(count.summary(), "9 tests in 2 binaries, 1 ignored");
+        assert_eq!(
+            count.closing_line(),
+            "test result: ok. 7 passed; 2 failed; 1 ignored"
+        );
+    }
+
+    #[test]
+    fn a_runner_that_never_got_to_its_tests_has_failed() {
+        assert_eq!(
+            TestCount::default().closing_line(),
+            "test result: FAILED. 0 passed; 0 failed; 0 ignored"
+        );
+    }
+}

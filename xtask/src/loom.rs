@@ -1,0 +1,193 @@
+//! `cargo xtask loom [FILTER]`: every loom model, with its bound, its executions and its time.
+//!
+//! The models are tests in `tests/loom/main.rs` of the crates that have atomics, empty unless `--cfg windlass_loom` is
+//! set. They are built with that flag into a folder of their own, so that they and the normal build leave each other's
+//! artifacts alone. When a model closes it prints one line, which [`ModelRun`] reads; a model that failed, or ended
+//! without its line, is named.
+
+mod model_run;
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context as _, bail};
+
+use self::model_run::ModelRun;
+use crate::process::{self, cargo};
+use crate::table;
+use crate::usage::{Misuse, Outcome};
+use crate::workspace::Workspace;
+
+/// The name of the test target that holds a crate's models.
+const TARGET: &str = "loom";
+
+/// Runs the models whose name contains the filter.
+pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    let filter = match arguments.as_slice() {
+        [] => None,
+        [filter] if !filter.to_string_lossy().starts_with('-') => Some(filter.to_string_lossy().into_owned()),
+        [first, ..] => {
+            let what = format!("loom takes one filter and no options, not `{}`", first.display());
+            return Err(Misuse::new(what).into());
+        }
+    };
+    let report = check(&Workspace::load()?, filter.as_deref())?;
+    report.print();
+    Ok(if report.is_closed() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// What became of the models.
+#[derive(Debug)]
+pub(crate) struct Report {
+    runs: Vec<ModelRun>,
+    unclosed: Vec<String>,
+    succeeded: bool,
+    seconds: f64,
+}
+
+/// Builds and runs the models.
+///
+/// # Errors
+///
+/// When there are none to run, or when they do not build.
+pub(crate) fn check(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result<Report> {
+    let listed = list(workspace, filter)?;
+    if listed.is_empty() {
+        bail!(
+            "no loom model matches {}",
+            filter.map_or("anything".to_owned(), |filter| format!("`{filter}`"))
+        );
+    }
+    let mut command = models(workspace)?;
+    command.args(["--nocapture", "--test-threads=1"]).args(filter);
+    let mut runs = Vec::new();
+    let started = Instant::now();
+    let status = process::run_reading(&mut command, |line| runs.extend(ModelRun::parse(line)))?;
+    Ok(Report::new(
+        listed,
+        runs,
+        status.success(),
+        started.elapsed().as_secs_f64(),
+    ))
+}
+
+/// The names of the models, from the test binaries themselves.
+fn list(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result<BTreeSet<String>> {
+    let output = models(workspace)?
+        .args(["--list"])
+        .args(filter)
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot list the loom models")?;
+    if !output.status.success() {
+        bail!("the loom models do not build");
+    }
+    let names = String::from_utf8_lossy(&output.stdout).into_owned();
+    let names = names.lines().filter_map(|line| line.strip_suffix(": test"));
+    Ok(names.map(|path| last_segment(path).to_owned()).collect())
+}
+
+/// The command that runs the loom tests, up to the arguments of the test binaries.
+fn models(workspace: &Workspace) -> anyhow::Result<Command> {
+    let mut packages = workspace.with_target("test", TARGET).peekable();
+    if packages.peek().is_none() {
+        bail!("no crate has a test target `{TARGET}`");
+    }
+    let mut command = cargo();
+    command
+        .args(["test", "--release", "--no-fail-fast", "--target-dir"])
+        .arg(workspace.target.join("loom"));
+    for package in packages {
+        command.args(["--package", &package.name]);
+    }
+    command.args(["--test", TARGET, "--"]);
+    process::add_rustflags(&mut command, &["--cfg", "windlass_loom"]);
+    Ok(command)
+}
+
+fn last_segment(path: &str) -> &str {
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+impl Report {
+    fn new(listed: BTreeSet<String>, mut runs: Vec<ModelRun>, succeeded: bool, seconds: f64) -> Report {
+        runs.sort_by(|a, b| a.name.cmp(&b.name));
+        let closed = |name: &String| runs.iter().any(|run| last_segment(&run.name) == name);
+        let unclosed = listed.iter().filter(|name| !closed(name)).cloned().collect();
+        Report {
+            runs,
+            unclosed,
+            succeeded,
+            seconds,
+        }
+    }
+
+    /// Whether every model closed, and every test passed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.unclosed.is_empty() && self.succeeded
+    }
+
+    /// One line for the table of `cargo xtask ci`.
+    pub(crate) fn summary(&self) -> String {
+        let executions: u64 = self.runs.iter().map(|run| run.executions).sum();
+        let bounded = self.runs.iter().filter(|run| run.bound != "none").count();
+        let mut text = format!(
+            "{} models closed ({bounded} bounded), {executions} executions",
+            self.runs.len()
+        );
+        if !self.unclosed.is_empty() {
+            text.push_str(&format!(", NOT CLOSED: {}", self.unclosed.join(", ")));
+        }
+        text
+    }
+
+    /// Prints the table, and the models that did not close.
+    pub(crate) fn print(&self) {
+        let rows: Vec<_> = self.runs.iter().map(ModelRun::row).collect();
+        println!();
+        table::print(["model", "bound", "executions", "seconds"], &rows);
+        for name in &self.unclosed {
+            println!("model `{name}` did not close");
+        }
+        if self.unclosed.is_empty() && !self.succeeded {
+            println!("every model closed, yet a test failed; its message is above");
+        }
+        println!("loom: {} in {:.1} s", self.summary(), self.seconds);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str) -> ModelRun {
+        ModelRun {
+            name: name.to_owned(),
+            bound: "none".to_owned(),
+            executions: 7,
+            seconds: 0.5,
+        }
+    }
+
+    #[test]
+    fn a_model_that_printed_no_line_is_named() {
+        let listed = BTreeSet::from(["close_vs_spawn".to_owned(), "push_vs_park".to_owned()]);
+        let report = Report::new(listed, vec![run("close_vs_spawn")], true, 1.0);
+        assert!(!report.is_closed());
+        assert_eq!(report.unclosed, ["push_vs_park"]);
+        assert!(report.summary().contains("NOT CLOSED: push_vs_park"));
+    }
+
+    #[test]
+    fn a_failed_test_is_a_failure_even_if_all_lines_are_there() {
+        let listed = BTreeSet::from(["a".to_owned()]);
+        assert!(!Report::new(listed.clone(), vec![run("a")], false, 1.0).is_closed());
+        assert!(Report::new(listed, vec![run("word::a")], true, 1.0).is_closed());
+    }
+}

@@ -1,0 +1,95 @@
+//! What a lock file says about a tree: names and versions.
+
+use std::collections::BTreeSet;
+
+use anyhow::ensure;
+
+/// The packages of a lock file.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    packages: BTreeSet<(String, String)>,
+}
+
+impl Lock {
+    /// Reads the `[[package]]` entries.
+    pub(crate) fn parse(text: &str) -> Lock {
+        let lines: Vec<&str> = text.lines().collect();
+        let entries = lines.windows(2).filter_map(|pair| {
+            let name = pair[0].strip_prefix("name = ")?.trim_matches('"');
+            let version = pair[1].strip_prefix("version = ")?.trim_matches('"');
+            Some((name.to_owned(), version.to_owned()))
+        });
+        Lock {
+            packages: entries.collect(),
+        }
+    }
+
+    /// How many packages there are.
+    pub(crate) fn len(&self) -> usize {
+        self.packages.len()
+    }
+
+    /// Checks that `allowed` has everything that is in here, the outside program aside.
+    pub(crate) fn check_resolved_by(&self, allowed: &Lock) -> anyhow::Result<()> {
+        let new = self
+            .packages
+            .iter()
+            .find(|entry| !entry.0.starts_with("outside-") && !allowed.packages.contains(entry));
+        ensure!(
+            new.is_none(),
+            "{new:?} was resolved anew, the workspace's lock file has no such version"
+        );
+        Ok(())
+    }
+
+    /// Checks that there is no column format and no async runtime in the tree.
+    pub(crate) fn check_plain(&self) -> anyhow::Result<()> {
+        let heavy = self.packages.iter().map(|(name, _)| name).find(|name| {
+            ["arrow", "parquet", "tokio"]
+                .iter()
+                .any(|heavy| name == heavy || name.starts_with(&format!("{heavy}-")))
+        });
+        ensure!(
+            heavy.is_none(),
+            "{heavy:?} is in the tree of a library that knows no columns and no runtime"
+        );
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock(entries: &[(&str, &str)]) -> Lock {
+        let text = |(name, version): &(&str, &str)| {
+            format!("[[package]]\nname = \"{name}\"\nversion = \"{version}\"\n\n")
+        };
+        Lock::parse(&entries.iter().map(text).collect::<String>())
+    }
+
+    #[test]
+    fn what_the_workspace_did_not_lock_is_found() {
+        let workspace = lock(&[("crossbeam", "0.8.4"), ("executor-core", "0.1.0")]);
+        let same = lock(&[("outside-executor-core", "0.0.0"), ("crossbeam", "0.8.4")]);
+        assert_eq!(same.len(), 2);
+        assert!(same.check_resolved_by(&workspace).is_ok());
+        let error = lock(&[("crossbeam", "0.8.5")])
+            .check_resolved_by(&workspace)
+            .unwrap_err();
+        assert!(error.to_string().contains("0.8.5"), "{error}");
+    }
+
+    #[test]
+    fn arrow_and_tokio_are_found() {
+        for heavy in ["arrow", "arrow-array", "parquet", "tokio", "tokio-util"] {
+            assert!(
+                lock(&[("crossbeam", "0.8.4"), (heavy, "1.0.0")])
+                    .check_plain()
+                    .is_err(),
+                "{heavy}"
+            );
+        }
+        assert!(lock(&[("narrow", "1.0.0")]).check_plain().is_ok());
+    }
+}

@@ -1,0 +1,115 @@
+//! Running other programs: shown before they run, their output passed through, and read on the way if need be.
+
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, ExitStatus, Stdio};
+
+use anyhow::Context as _;
+
+use crate::usage::Outcome;
+
+/// The cargo that runs this program, so that a toolchain chosen outside is kept.
+pub(crate) fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Runs `command` with its output passed through.
+///
+/// # Errors
+///
+/// When the program cannot be started at all.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<ExitStatus> {
+    announce(command);
+    command
+        .status()
+        .with_context(|| format!("cannot start {}", shown(command)))
+}
+
+/// Runs `command` as the last act of a subcommand: its exit code becomes ours.
+///
+/// # Errors
+///
+/// When the program cannot be started at all.
+pub(crate) fn pass_through(command: &mut Command) -> anyhow::Result<Outcome> {
+    let status = run(command)?;
+    Ok(match status.code() {
+        Some(0) => Outcome::Passed,
+        // A code that does not fit, or a signal, is still a failure.
+        Some(code) => Outcome::Exited(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(1)),
+        None => Outcome::Failed,
+    })
+}
+
+/// Runs `command`, passes every line of its standard output through and shows it to `line` as well.
+///
+/// # Errors
+///
+/// When the program cannot be started, or when its output cannot be read or passed on.
+pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+    announce(command);
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    let output = child.stdout.take().context("the child has no standard output")?;
+    let mut reader = BufReader::new(output);
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes)? > 0 {
+        std::io::stdout().write_all(&bytes)?;
+        line(String::from_utf8_lossy(&bytes).trim_end());
+        bytes.clear();
+    }
+    Ok(child.wait()?)
+}
+
+/// Adds flags for rustc to whatever the caller's environment already sets.
+pub(crate) fn add_rustflags(command: &mut Command, flags: &[&str]) {
+    let mut all: Vec<String> = match (
+        std::env::var("CARGO_ENCODED_RUSTFLAGS"),
+        std::env::var("RUSTFLAGS"),
+    ) {
+        (Ok(encoded), _) if !encoded.is_empty() => encoded.split('\x1f').map(str::to_owned).collect(),
+        (_, Ok(plain)) => plain.split_whitespace().map(str::to_owned).collect(),
+        _ => Vec::new(),
+    };
+    all.extend(flags.iter().map(|flag| (*flag).to_owned()));
+    command.env("CARGO_ENCODED_RUSTFLAGS", all.join("\x1f"));
+}
+
+fn announce(command: &Command) {
+    eprintln!("$ {}", shown(command));
+}
+
+/// The command as a person would type it, the program by its bare name.
+fn shown(command: &Command) -> String {
+    let program = std::path::Path::new(command.get_program());
+    let program = program.file_stem().unwrap_or(command.get_program()).to_owned();
+    let words: Vec<OsString> = std::iter::once(program)
+        .chain(command.get_args().map(std::ffi::OsStr::to_owned))
+        .collect();
+    words
+        .iter()
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_read_while_they_pass_through() {
+        let mut lines = Vec::new();
+        let status = run_reading(cargo().arg("--version"), |line| lines.push(line.to_owned())).unwrap();
+        assert!(status.success());
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with("cargo "), "{lines:?}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_named() {
+        let error = run(&mut Command::new("windlass-no-such-program")).unwrap_err();
+        assert!(error.to_string().contains("windlass-no-such-program"), "{error}");
+    }
+}

@@ -1,0 +1,138 @@
+//! `cargo xtask tidy`: what the compiler and clippy cannot see, checked over the tree.
+//!
+//! Each check is a file below: a pure function from the tree (or from `cargo metadata`) to violations, with tests that
+//! plant the fault that it exists for. All violations are listed, not just the first. The same run is a test of this
+//! package, so that plain `cargo test --workspace` does not pass over an untidy tree.
+//!
+//! ```text
+//! cargo metadata ──► arrows
+//! tree ──► top_level, manifests, given, edges, orderings, ports, links, story, leftovers, machine, size
+//! ```
+
+mod arrows;
+mod edges;
+mod given;
+mod leftovers;
+mod links;
+mod machine;
+mod manifests;
+mod orderings;
+mod ports;
+mod rust_source;
+mod size;
+mod story;
+mod top_level;
+mod tree;
+mod violation;
+
+use std::ffi::OsString;
+
+use self::given::Use;
+use self::tree::Tree;
+use self::violation::Violation;
+use crate::table;
+use crate::usage::{self, Outcome};
+use crate::workspace::Workspace;
+
+/// Checks the tree and prints what it found.
+pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    let [] = usage::flags(arguments, [])?;
+    let report = check(&Workspace::load()?)?;
+    report.print();
+    Ok(if report.violations.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// What a run of all checks found.
+#[derive(Debug)]
+pub(crate) struct Report {
+    violations: Vec<Violation>,
+    warnings: Vec<Violation>,
+    given: Vec<Use>,
+    files: usize,
+    edges: usize,
+}
+
+/// Runs every check over the tree of `workspace`.
+///
+/// # Errors
+///
+/// When the tree cannot be read.
+pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
+    let tree = Tree::load(&workspace.root)?;
+    let given = given::uses(&tree, &workspace.packages);
+    let mut violations = [
+        arrows::check(&workspace.packages),
+        top_level::check(&tree),
+        manifests::check(&tree),
+        given::check(&tree, &given),
+        edges::check(&tree),
+        orderings::check(&tree),
+        ports::check(&tree),
+        links::check(&tree),
+        story::check(&tree),
+        leftovers::check(&tree),
+        machine::check(&tree),
+    ]
+    .concat();
+    violations.sort();
+    let warnings = size::check(&tree);
+    Ok(Report {
+        violations,
+        warnings,
+        given,
+        files: tree.len(),
+        edges: edges::count(&tree),
+    })
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub(crate) fn is_tidy(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    /// One line for the table of `cargo xtask ci`.
+    pub(crate) fn summary(&self) -> String {
+        let Report {
+            violations,
+            warnings,
+            files,
+            edges,
+            ..
+        } = self;
+        format!(
+            "{files} files, {edges} edges, {} violations, {} warnings",
+            violations.len(),
+            warnings.len()
+        )
+    }
+
+    /// Prints the table of given packages, then warnings, then violations, then the summary.
+    pub(crate) fn print(&self) {
+        let rows: Vec<_> = self.given.iter().map(Use::row).collect();
+        table::print(["package", "files", "for example"], &rows);
+        for warning in &self.warnings {
+            println!("warning: {warning}");
+        }
+        for violation in &self.violations {
+            println!("{violation}");
+        }
+        println!("tidy: {}", self.summary());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_tree_is_tidy() {
+        let report = check(&Workspace::load().unwrap()).unwrap();
+        let list: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
+        assert!(list.is_empty(), "{} violations:\n{}", list.len(), list.join("\n"));
+    }
+}

@@ -1,0 +1,166 @@
+//! The arrows between crates, from `cargo metadata`: none runs against the layers.
+//!
+//! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may also skip a layer (whoever sits on
+//! `pipeline-exec` may name `executor-core`), except the simulator, which must not come near a thread. The tests of the
+//! applications may use the simulator. The four libraries below the columns carry no column format and no async runtime.
+
+use std::collections::BTreeSet;
+
+use super::violation::Violation;
+use crate::workspace::{Dependency, Package};
+
+/// A crate and the layers right below it.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("executor-core", &[]),
+    ("executor-threaded", &["executor-core"]),
+    ("pipeline-exec", &["executor-threaded", "executor-core"]),
+    ("sim", &["pipeline-exec", "executor-core"]),
+    ("columnar", &["pipeline-exec"]),
+    ("pools", &["pipeline-exec"]),
+    ("query", &["columnar", "pools"]),
+    ("scan", &["executor-threaded"]),
+    ("windlass", &["query", "scan"]),
+    ("benches", &["windlass", "sim"]),
+    ("xtask", &[]),
+];
+
+/// May name only what [`LAYERS`] names, not what lies further below.
+const NO_SHORTCUT: &[&str] = &["sim"];
+
+/// Their tests may depend on the simulator.
+const APPLICATIONS: &[&str] = &["columnar", "query", "scan", "pools", "windlass"];
+
+/// Libraries that know no column and no async runtime.
+const PLAIN: &[&str] = &["executor-core", "executor-threaded", "pipeline-exec", "sim"];
+
+/// Checks every arrow of every member.
+pub(crate) fn check(packages: &[Package]) -> Vec<Violation> {
+    packages.iter().flat_map(arrows).collect()
+}
+
+fn arrows(package: &Package) -> Vec<Violation> {
+    let manifest = format!("{}/Cargo.toml", package.folder);
+    let Some(allowed) = allowed(&package.name) else {
+        let what = format!(
+            "crate `{}` has no layer, give it one in xtask/src/tidy/arrows.rs",
+            package.name
+        );
+        return vec![Violation::new(&manifest, 1, what)];
+    };
+    let mut found = Vec::new();
+    for dependency in &package.dependencies {
+        let Dependency { name, dev } = dependency;
+        if is_member(name) {
+            let tests_only = *dev && name == "sim" && APPLICATIONS.contains(&package.name.as_str());
+            if !allowed.contains(name.as_str()) && !tests_only {
+                let what = format!(
+                    "`{}` must not depend on `{name}`, the layers allow {allowed:?}; move the code or turn the arrow",
+                    package.name
+                );
+                found.push(Violation::new(&manifest, 1, what));
+            }
+        } else if !dev && PLAIN.contains(&package.name.as_str()) && is_heavy(name) {
+            let what = format!(
+                "`{}` must not depend on `{name}`, that belongs to a layer above",
+                package.name
+            );
+            found.push(Violation::new(&manifest, 1, what));
+        }
+    }
+    found
+}
+
+/// Everything that `name` may depend on.
+fn allowed(name: &str) -> Option<BTreeSet<&'static str>> {
+    let (_, below) = LAYERS.iter().find(|(layer, _)| *layer == name)?;
+    let mut all: BTreeSet<&str> = below.iter().copied().collect();
+    if !NO_SHORTCUT.contains(&name) {
+        all.extend(below.iter().filter_map(|layer| allowed(layer)).flatten());
+    }
+    Some(all)
+}
+
+fn is_member(name: &str) -> bool {
+    LAYERS.iter().any(|(layer, _)| *layer == name)
+}
+
+fn is_heavy(name: &str) -> bool {
+    ["arrow", "parquet", "tokio"]
+        .iter()
+        .any(|heavy| name == *heavy || name.starts_with(&format!("{heavy}-")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::assert_found;
+    use super::*;
+
+    fn package(name: &str, dependencies: &[(&str, bool)]) -> Package {
+        let dependency = |(name, dev): &(&str, bool)| Dependency {
+            name: (*name).to_owned(),
+            dev: *dev,
+        };
+        Package {
+            name: name.to_owned(),
+            folder: format!("crates/{name}"),
+            dependencies: dependencies.iter().map(dependency).collect(),
+            targets: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn arrows_down_the_layers_pass_and_may_skip_one() {
+        let packages = [
+            package(
+                "pipeline-exec",
+                &[("executor-threaded", false), ("executor-core", false)],
+            ),
+            package(
+                "query",
+                &[("columnar", false), ("pipeline-exec", false), ("sim", true)],
+            ),
+            package("executor-core", &[("proptest", true)]),
+        ];
+        assert_found(&check(&packages), &[]);
+    }
+
+    #[test]
+    fn an_arrow_turned_round_is_found() {
+        let found = check(&[package("executor-core", &[("executor-threaded", false)])]);
+        assert_found(
+            &found,
+            &["crates/executor-core/Cargo.toml:1: `executor-core` must not depend on `executor-threaded`"],
+        );
+        let found = check(&[package("executor-threaded", &[("pipeline-exec", true)])]);
+        assert_found(&found, &["must not depend on `pipeline-exec`"]);
+    }
+
+    #[test]
+    fn the_simulator_stays_away_from_threads_and_out_of_products() {
+        let found = check(&[
+            package("sim", &[("executor-threaded", false)]),
+            package("query", &[("sim", false)]),
+        ]);
+        assert_found(
+            &found,
+            &[
+                "`sim` must not depend on `executor-threaded`",
+                "`query` must not depend on `sim`",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_library_below_the_columns_carries_no_arrow_and_no_tokio() {
+        let found = check(&[package(
+            "pipeline-exec",
+            &[("arrow-array", false), ("tokio", false), ("tokio", true)],
+        )]);
+        assert_found(&found, &["`arrow-array`", "`tokio`"]);
+    }
+
+    #[test]
+    fn a_crate_without_a_layer_is_found() {
+        assert_found(&check(&[package("utils", &[])]), &["crate `utils` has no layer"]);
+    }
+}

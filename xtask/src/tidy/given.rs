@@ -1,0 +1,153 @@
+//! The nine packages that were given to this project each earn their place, and there is one arrow.
+//!
+//! A package counts as used where code names it, not where a manifest lists it.
+
+use super::tree::Tree;
+use super::violation::Violation;
+use crate::workspace::Package;
+
+const GIVEN: &[&str] = &[
+    "crossbeam",
+    "crossbeam-deque",
+    "crossbeam-skiplist",
+    "rand_xorshift",
+    "core_affinity",
+    "num_cpus",
+    "loom",
+    "criterion",
+    "tracing",
+];
+
+/// A given package and the files that name it.
+#[derive(Debug)]
+pub(crate) struct Use {
+    package: &'static str,
+    files: Vec<String>,
+}
+
+impl Use {
+    /// Package, number of files, the first of them.
+    pub(crate) fn row(&self) -> [String; 3] {
+        let first = self.files.first().map_or("none", String::as_str);
+        [
+            self.package.to_owned(),
+            self.files.len().to_string(),
+            first.to_owned(),
+        ]
+    }
+}
+
+/// Who uses what; sources before tests.
+pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
+    let named: Vec<_> = tree
+        .rust("")
+        .map(|(file, source)| (file, source.paths()))
+        .collect();
+    let uses = GIVEN.iter().map(|package| {
+        let name = package.replace('-', "_");
+        // A module of the same name is not the package: only who depends on it can use it.
+        let users = packages
+            .iter()
+            .filter(|user| user.dependencies.iter().any(|given| given.name == *package));
+        let folders: Vec<String> = users.map(|user| format!("{}/", user.folder)).collect();
+        let names = named.iter().filter(|(file, paths)| {
+            folders.iter().any(|folder| file.path.starts_with(folder))
+                && paths
+                    .iter()
+                    .any(|path| path.is_in(&name) && (path.import || path.path.len() > name.len()))
+        });
+        let mut files: Vec<String> = names.map(|(file, _)| file.path.clone()).collect();
+        files.sort_by_key(|path| !path.contains("/src/"));
+        Use { package, files }
+    });
+    uses.collect()
+}
+
+/// Checks that each given package is used, and that the lock file has one arrow.
+pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
+    let idle = uses.iter().filter(|given| given.files.is_empty()).map(|given| {
+        Violation::new(
+            "Cargo.toml",
+            1,
+            format!("no source file uses `{}`, use it or drop it", given.package),
+        )
+    });
+    idle.chain(arrows(tree)).collect()
+}
+
+/// A second arrow would mean two incompatible kinds of column in one program.
+fn arrows(tree: &Tree) -> Option<Violation> {
+    let lock = tree.file("Cargo.lock")?;
+    let lines: Vec<&str> = lock.text.lines().collect();
+    let mut majors: Vec<(&str, usize)> = Vec::new();
+    for (index, pair) in lines.windows(2).enumerate() {
+        let name = quoted(pair[0], "name = ");
+        let version = quoted(pair[1], "version = ");
+        if let (Some(name), Some(version)) = (name, version)
+            && (name == "arrow" || name == "parquet" || name.starts_with("arrow-"))
+        {
+            majors.push((version.split('.').next().unwrap_or(version), index + 1));
+        }
+    }
+    let (first, _) = *majors.first()?;
+    let (other, line) = *majors.iter().find(|(major, _)| *major != first)?;
+    let what = format!("arrow {first} and arrow {other} are both in the tree, align the versions");
+    Some(Violation::new("Cargo.lock", line, what))
+}
+
+fn quoted<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    line.strip_prefix(key)?.strip_prefix('"')?.strip_suffix('"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::assert_found;
+    use super::*;
+    use crate::workspace::Dependency;
+
+    #[test]
+    fn a_package_counts_as_used_where_code_of_a_dependent_names_it() {
+        let tree = Tree::planted(&[
+            ("crates/a/tests/b.rs", "use crossbeam_deque::Worker;"),
+            (
+                "crates/a/src/lib.rs",
+                "//! crossbeam::channel\nfn tracing() { crossbeam_deque::Injector::<u8>::new(); }",
+            ),
+            (
+                "xtask/src/main.rs",
+                "mod loom;\nfn main() { loom::run(); crossbeam_deque::run(); }",
+            ),
+        ]);
+        let dependency = |name: &&str| Dependency {
+            name: (*name).to_owned(),
+            dev: false,
+        };
+        let package = Package {
+            name: "a".to_owned(),
+            folder: "crates/a".to_owned(),
+            dependencies: GIVEN.iter().map(dependency).collect(),
+            targets: Vec::new(),
+        };
+        let uses = uses(&tree, &[package]);
+        assert_eq!(uses[1].row(), ["crossbeam-deque", "2", "crates/a/src/lib.rs"]);
+        let found = check(&tree, &uses);
+        assert_eq!(found.len(), GIVEN.len() - 1);
+        assert!(found[0].to_string().contains("`crossbeam`"), "{}", found[0]);
+    }
+
+    #[test]
+    fn a_second_arrow_major_is_found() {
+        let lock = "[[package]]\nname = \"arrow\"\nversion = \"59.3.0\"\n\n[[package]]\nname = \"arrow-array\"\nversion = \"58.0.0\"\n";
+        assert_found(
+            &check(&Tree::planted(&[("Cargo.lock", lock)]), &[]),
+            &["Cargo.lock:6: arrow 59 and arrow 58"],
+        );
+        assert_found(
+            &check(
+                &Tree::planted(&[("Cargo.lock", &lock.replace("58.0", "59.1"))]),
+                &[],
+            ),
+            &[],
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Manifests: what can be said once is said in the workspace, and nothing comes from outside the registry.
+
+use toml::{Table, Value};
+
+use super::tree::{File, Tree};
+use super::violation::Violation;
+
+/// Keys of `[package]` that every member inherits.
+const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "publish"];
+
+/// Checks the manifest of the workspace and those of its members.
+pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut asked = Vec::new();
+    let mut workspace = None;
+    for file in tree
+        .files()
+        .filter(|file| file.path == "Cargo.toml" || file.path.ends_with("/Cargo.toml"))
+    {
+        match file.text.parse::<Table>() {
+            Err(error) => found.push(Violation::new(&file.path, 1, error.message().to_owned())),
+            Ok(table) if file.path == "Cargo.toml" => workspace = Some((file, table)),
+            Ok(table) => member(file, &table, &mut asked, &mut found),
+        }
+    }
+    if let Some((file, table)) = workspace {
+        root(file, &table, &asked, &mut found);
+    }
+    found
+}
+
+fn member(file: &File, table: &Table, asked: &mut Vec<String>, found: &mut Vec<Violation>) {
+    let mut report =
+        |key: &str, what: String| found.push(Violation::new(&file.path, line_of(file, key), what));
+    let inherits =
+        |value: Option<&Value>| value.and_then(|v| v.get("workspace")) == Some(&Value::Boolean(true));
+    if !inherits(table.get("lints")) {
+        report(
+            "[lints]",
+            "does not inherit the lints, add `[lints] workspace = true`".to_owned(),
+        );
+    }
+    let package = table.get("package");
+    for key in INHERITED
+        .iter()
+        .filter(|key| !inherits(package.and_then(|package| package.get(**key))))
+    {
+        report(
+            key,
+            format!("`{key}` is not inherited, write `{key}.workspace = true`"),
+        );
+    }
+    if package.and_then(|package| package.get("description")).is_none() {
+        report(
+            "[package]",
+            "has no `description`, say in a line what the crate is".to_owned(),
+        );
+    }
+    for (name, value) in dependencies(table) {
+        if inherits(Some(value)) {
+            asked.push(name.clone());
+        } else {
+            report(
+                name,
+                format!("`{name}` is not from the workspace table, write `{name}.workspace = true`"),
+            );
+        }
+    }
+}
+
+fn root(file: &File, table: &Table, asked: &[String], found: &mut Vec<Violation>) {
+    let mut report =
+        |key: &str, what: String| found.push(Violation::new(&file.path, line_of(file, key), what));
+    for key in ["patch", "replace"]
+        .iter()
+        .filter(|key| table.contains_key(**key))
+    {
+        report(
+            &format!("[{key}"),
+            format!("`[{key}]` changes what a dependency is, use a released version"),
+        );
+    }
+    let dependencies = table
+        .get("workspace")
+        .and_then(|workspace| workspace.get("dependencies"));
+    for (name, value) in dependencies.and_then(Value::as_table).into_iter().flatten() {
+        let path = value.get("path").and_then(Value::as_str);
+        if value.get("git").is_some() || path.is_some_and(|path| !path.starts_with("crates/")) {
+            report(
+                name,
+                format!("`{name}` comes from outside the workspace and the registry, use a release"),
+            );
+        }
+        if path.is_none() && !asked.contains(name) {
+            report(name, format!("no member asks for `{name}`, remove it"));
+        }
+    }
+}
+
+/// All dependencies of a manifest, whatever their kind and target.
+fn dependencies(table: &Table) -> Vec<(&String, &Value)> {
+    let targets = table
+        .get("target")
+        .and_then(Value::as_table)
+        .into_iter()
+        .flat_map(Table::values);
+    let tables = std::iter::once(table).chain(targets.filter_map(Value::as_table));
+    let kinds = tables.flat_map(|table| {
+        ["dependencies", "dev-dependencies", "build-dependencies"]
+            .into_iter()
+            .filter_map(|kind| table.get(kind))
+    });
+    kinds.filter_map(Value::as_table).flatten().collect()
+}
+
+fn line_of(file: &File, key: &str) -> usize {
+    file.text
+        .lines()
+        .position(|line| line.starts_with(key))
+        .map_or(1, |index| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::assert_found;
+    use super::*;
+
+    const MEMBER: &str = "[package]\nname = \"a\"\ndescription = \"A.\"\nversion.workspace = true\nedition.workspace = true
+rust-version.workspace = true\nlicense.workspace = true\npublish.workspace = true\n[lints]\nworkspace = true\n";
+
+    fn check_member(text: &str) -> Vec<Violation> {
+        check(&Tree::planted(&[("crates/a/Cargo.toml", text)]))
+    }
+
+    #[test]
+    fn a_member_that_inherits_passes() {
+        assert_found(
+            &check_member(&format!("{MEMBER}[dependencies]\nloom.workspace = true\n")),
+            &[],
+        );
+        assert_found(
+            &check_member(&format!(
+                "{MEMBER}[dev-dependencies]\nb = {{ workspace = true, features = [] }}\n"
+            )),
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_member_that_goes_its_own_way_is_found() {
+        let own_edition = MEMBER.replace("edition.workspace = true", "edition = \"2021\"");
+        assert_found(
+            &check_member(&own_edition),
+            &["crates/a/Cargo.toml:5: `edition` is not inherited"],
+        );
+        let no_lints = MEMBER.replace("[lints]\nworkspace = true\n", "");
+        assert!(
+            check_member(&no_lints)
+                .iter()
+                .any(|v| v.to_string().contains("lints"))
+        );
+        for wrong in [
+            "[dependencies]\nb = \"1\"",
+            "[target.'cfg(x)'.dev-dependencies]\nb = { path = \"../b\" }",
+        ] {
+            assert_found(
+                &check_member(&format!("{MEMBER}{wrong}")),
+                &["`b` is not from the workspace table"],
+            );
+        }
+    }
+
+    #[test]
+    fn git_patches_and_unasked_dependencies_of_the_workspace_are_found() {
+        let root = "[workspace.dependencies]\na = { path = \"crates/a\" }\nb = { git = \"x\" }\nc = \"1\"\n[patch.crates-io]\n";
+        let tree = Tree::planted(&[("Cargo.toml", root)]);
+        assert_found(
+            &check(&tree),
+            &[
+                "Cargo.toml:5: `[patch]`",
+                "`b` comes from outside",
+                "no member asks for `b`",
+                "no member asks for `c`",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_manifest_that_does_not_parse_is_found() {
+        assert_eq!(check_member("[package").len(), 1);
+    }
+}

@@ -90,8 +90,8 @@ pub struct TpchTable {
     kind: TpchTableKind,
     scale: ScaleFactor,
     schema: SchemaRef,
-    /// Rows of each part.
-    rows: Vec<usize>,
+    /// Rows of each part, counted when a plan first asks: of the three tables a query reads one.
+    rows: OnceLock<Arc<[usize]>>,
     /// The columns that were loaded, by part.
     loaded: OnceLock<Loaded>,
 }
@@ -123,7 +123,7 @@ impl TpchTable {
             kind,
             scale,
             schema,
-            rows: rows_of_parts(kind, scale),
+            rows: OnceLock::new(),
             loaded: OnceLock::new(),
         }
     }
@@ -131,6 +131,12 @@ impl TpchTable {
     /// Whether a query that names `name` means this table.
     pub fn is_called(&self, name: &str) -> bool {
         self.kind.name().eq_ignore_ascii_case(name)
+    }
+
+    /// The rows of each part.
+    fn parts(&self) -> &Arc<[usize]> {
+        self.rows
+            .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
     /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
@@ -151,9 +157,9 @@ impl TpchTable {
             kind: self.kind,
             scale: self.scale,
             projection: projection.to_vec(),
-            parts: self.rows.iter().map(|_| OnceLock::new()).collect(),
+            parts: self.parts().iter().map(|_| OnceLock::new()).collect(),
         });
-        let rows = self.rows.clone();
+        let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
         let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
         let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
@@ -185,11 +191,11 @@ impl TableSource for TpchTable {
     }
 
     fn morsels(&self) -> usize {
-        self.rows.len()
+        self.parts().len()
     }
 
     fn rows(&self, morsel: usize) -> usize {
-        self.rows[morsel]
+        self.parts()[morsel]
     }
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
@@ -201,7 +207,7 @@ impl TableSource for TpchTable {
                 .zip(loaded.parts[morsel].iter().cloned())
                 .collect(),
             _ => {
-                let arrays = generate(self.kind, self.scale, morsel, self.rows.len(), projection);
+                let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
                 projection.iter().copied().zip(arrays).collect()
             }
         };

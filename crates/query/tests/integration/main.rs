@@ -1,0 +1,7 @@
+//! Queries from SQL to rows, through every layer below the program.
+
+mod differential;
+mod folder;
+mod inputs;
+mod run;
+mod tpch;

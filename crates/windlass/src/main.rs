@@ -32,6 +32,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // A damaged file is an error message, not a trace of the reader.
+    query::source::silence_reader_panics();
     match Arguments::parse().command {
         Command::Query(arguments) => query_command::run(&arguments),
     }

@@ -158,20 +158,16 @@ impl ParquetFile {
         };
         let mut file = File::open(&path).map_err(|error| fail(error.into()))?;
         let len = check_ends(&mut file).map_err(|error| fail(error.into()))?.map_err(|message| fail(message.into()))?;
-        let metadata = guarded(|| load(&file).map_err(|error| error.to_string())).map_err(|error| fail(error.into()))?;
-        let end = metadata
-            .metadata()
-            .row_groups()
-            .iter()
-            .flat_map(|group| group.columns())
-            .map(|column| {
-                let (start, bytes) = column.byte_range();
-                start.saturating_add(bytes)
-            })
-            .max();
-        if end.is_some_and(|end| end > len) {
-            return Err(fail("the Parquet file is cut short: its footer names data behind its end".into()));
-        }
+        let metadata = guarded(|| {
+            let metadata = load(&file).map_err(|error| error.to_string())?;
+            match end_of_data(&metadata) {
+                Some(end) if end > len => {
+                    Err("the Parquet file is truncated: its footer names data behind its end".to_owned())
+                }
+                _ => Ok(metadata),
+            }
+        })
+        .map_err(|message| fail(message.into()))?;
         let bounds = metadata.schema().fields().iter().map(|_| OnceLock::new()).collect();
         Ok(Self { path, metadata, bounds })
     }
@@ -360,6 +356,16 @@ fn check_ends(file: &mut File) -> io::Result<Result<u64, &'static str>> {
         return Ok(Err("the Parquet file is truncated: it does not end with its footer and PAR1"));
     }
     Ok(Ok(len))
+}
+
+/// Where the last column chunk ends.
+fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
+    let groups = metadata.metadata().row_groups().iter();
+    let ends = groups.flat_map(|group| group.columns()).map(|column| {
+        let (start, bytes) = column.byte_range();
+        start.saturating_add(bytes)
+    });
+    ends.max()
 }
 
 /// Reads the footer and, where there is one, the page index; strings become `Utf8View`.

@@ -301,8 +301,9 @@ impl Reference<'_> {
             "avg" => match sum(&values) {
                 Cell::Null => Cell::Null,
                 Cell::Int(sum) => Cell::Float(sum as f64 / values.len() as f64),
+                // One rounding: both operands are exact.
                 Cell::Decimal(sum, scale) => {
-                    Cell::Float(sum as f64 / 10f64.powi(scale as i32) / values.len() as f64)
+                    Cell::Float(sum as f64 / (values.len() as f64 * 10f64.powi(scale as i32)))
                 }
                 Cell::Float(sum) => Cell::Float(sum / values.len() as f64),
                 other => panic!("avg {other:?}"),
@@ -365,6 +366,7 @@ fn arithmetic(op: &BinaryOperator, left: &Cell, right: &Cell) -> Outcome<Cell> {
                 BinaryOperator::Minus => a - b,
                 BinaryOperator::Multiply => a * b,
                 BinaryOperator::Divide => a / b,
+                BinaryOperator::Modulo => a % b,
                 other => panic!("not generated: {other}"),
             })
         }

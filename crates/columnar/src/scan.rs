@@ -91,7 +91,7 @@ impl Scan {
                 });
             }
             fields.push(Field::new(
-                key.to_string(),
+                key.as_operand(),
                 key.clone().plain()?.data_type().clone(),
                 true,
             ));

@@ -20,8 +20,9 @@ use crate::worker_id::current_worker_id;
 ///
 /// See the [crate's documentation](crate) for an example.
 ///
-/// Dropping it shuts it down: tasks that run now finish, the others are dropped, and the threads are joined. On one
-/// of its own workers a drop does not wait for that worker, which leaves by itself when its task is over.
+/// Dropping it shuts it down: tasks that run now finish, the others are dropped, and the threads are joined. A drop
+/// inside one of its own tasks joins nobody, since every worker waits for that very task; the threads then leave by
+/// themselves when it is over.
 pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,
@@ -115,12 +116,15 @@ impl<T> Executor<T> {
         self.shared.scheduler().wait_idle(&*self.shared);
     }
 
+    pub(crate) fn is_on_own_worker(&self) -> bool {
+        let me = thread::current().id();
+        self.threads.iter().any(|worker| worker.thread().id() == me)
+    }
+
     /// A task that waits for its own end never gets there; rather than hang, say so.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
-        let me = thread::current().id();
-        let own = self.threads.iter().any(|worker| worker.thread().id() == me);
         assert!(
-            !own,
+            !self.is_on_own_worker(),
             "`Executor::{method}` was called on worker {} of the same executor, whose running task would wait for \
              itself; call it from another thread, or end the executor with `ExecutorHandle::shutdown`",
             current_worker_id().unwrap_or_default()

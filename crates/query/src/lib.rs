@@ -16,6 +16,7 @@ mod plan;
 mod planner;
 mod result;
 pub mod source;
+mod statistics;
 
 pub use catalog::Catalog;
 pub use error::{Position, QueryError};
@@ -23,6 +24,7 @@ pub use pipeline_builder::{PipelineBuilder, QueryRun};
 pub use plan::QueryPlan;
 pub use planner::QueryPlanner;
 pub use result::QueryResult;
+pub use statistics::{JobStatistics, WorkerShare};
 
 /// The executor that jobs are submitted to.
 pub use pipeline_exec;

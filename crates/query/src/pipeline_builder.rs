@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use columnar::ScanStage;
-use pipeline_exec::Job;
+use pipeline_exec::{Job, JobReport};
 
-use crate::{QueryError, QueryPlan, QueryResult};
+use crate::statistics::Metered;
+use crate::{JobStatistics, QueryError, QueryPlan, QueryResult};
 
 /// Makes a job of a plan.
 ///
@@ -40,20 +41,24 @@ impl PipelineBuilder {
 
     /// The job to submit, and the handle that gives its result once it has ended.
     pub fn build(self) -> (Job, QueryRun) {
-        let table = self.plan.table().to_owned();
+        let name = self.plan.table().to_owned();
+        let table = Arc::clone(&self.plan.scan.table);
         let stage = Arc::new(ScanStage::new(self.plan.scan));
-        let job = Job::builder(table)
-            .stage(Arc::clone(&stage) as _)
+        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |morsel| table.rows(morsel)));
+        let job = Job::builder(name.as_str())
+            .stage(Arc::clone(&metered) as _)
             .cost(stage.cost())
             .build();
-        (job, QueryRun { stage })
+        (job, QueryRun { table: name, stage, metered })
     }
 }
 
 /// A query that runs or ran.
 #[derive(Clone, Debug)]
 pub struct QueryRun {
+    table: String,
     stage: Arc<ScanStage>,
+    metered: Arc<Metered>,
 }
 
 impl QueryRun {
@@ -72,6 +77,11 @@ impl QueryRun {
             .ok_or_else(|| QueryError::Internal {
                 message: "the query has no result: it has not ended, or was taken".to_owned(),
             })
+    }
+
+    /// What each worker did, with the times of the job's `report`.
+    pub fn statistics(&self, report: &JobReport) -> JobStatistics {
+        JobStatistics::new(format!("query {}", self.table), report, self.metered.workers())
     }
 
     /// The plan with what was measured so far: rows and time of each filter step, morsels skipped.

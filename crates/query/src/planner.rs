@@ -29,6 +29,12 @@ use expression::{Columns, Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
+/// Operators in one query: more than anyone writes, few enough for the stack below.
+const OPERATORS: usize = 10_000;
+
+/// Bytes of stack for planning, 6 KiB for each operator.
+const STACK: usize = OPERATORS * 6 * 1024;
+
 /// Plans queries.
 #[derive(Debug)]
 pub struct QueryPlanner;
@@ -41,6 +47,15 @@ impl QueryPlanner {
     /// What is wrong with the query and where it stands; see [`QueryError`].
     pub fn plan(sql: &str, tables: &Catalog) -> Result<QueryPlan, QueryError> {
         let places = Places::new(sql);
+        if let Some(position) = places.operator_past(OPERATORS) {
+            let construct = format!("a query of more than {OPERATORS} operators");
+            return Err(QueryError::Unsupported { construct, position });
+        }
+        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses.
+        stacker::grow(STACK, || Self::plan_text(sql, tables, &places))
+    }
+
+    fn plan_text(sql: &str, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {
         let mut statements =
             Parser::parse_sql(&GenericDialect {}, sql).map_err(|error| parse_error(&error))?;
         let statement = match (statements.pop(), statements.is_empty()) {
@@ -68,7 +83,7 @@ impl QueryPlanner {
                 position,
             });
         };
-        plan_query(&query, tables, &places)
+        plan_query(&query, tables, places)
     }
 }
 

@@ -122,20 +122,22 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
         catalog.register(source::open(name, path, terminal)?)?;
     }
     let plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
-    if let Some(table) = generated.iter().find(|table| table.is_called(plan.table())) {
-        table.load(&plan.columns(), terminal)?;
-    }
+    let loaded = match generated.iter().find(|table| table.is_called(plan.table())) {
+        Some(table) => table.load(&plan.columns(), terminal)?,
+        None => None,
+    };
     let (job, run) = PipelineBuilder::new(plan).build();
     let outcome = terminal.run(job);
     if arguments.explain {
         eprintln!("{}", run.explain().trim_end());
     }
-    outcome?;
-    let text = render(&run.take()?, arguments.format.into())?;
+    let report = outcome?;
     if arguments.stats {
-        eprint!("{}", terminal.statistics());
+        for statistics in loaded.iter().chain(Some(&run.statistics(&report))) {
+            eprint!("{statistics}");
+        }
     }
-    Ok(text)
+    render(&run.take()?, arguments.format.into())
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no error.

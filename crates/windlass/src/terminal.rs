@@ -11,7 +11,6 @@
 //!
 //! The bar appears only on a terminal and only for jobs that take longer than [`BAR_AFTER`].
 
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,11 +29,10 @@ const BAR_EVERY: Duration = Duration::from_millis(100);
 /// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
 const EXIT_CANCELLED: i32 = 130;
 
-/// Runs jobs on an executor, with a bar and Ctrl-C, and keeps their reports.
+/// Runs jobs on an executor, with a bar and Ctrl-C.
 pub(crate) struct Terminal {
     executor: PipelineExecutor,
     interrupt: Arc<Mutex<Interrupt>>,
-    reports: Mutex<Vec<(String, JobReport)>>,
 }
 
 #[derive(Default)]
@@ -49,21 +47,12 @@ impl Terminal {
         let interrupt = Arc::new(Mutex::new(Interrupt::default()));
         let handler = interrupt.clone();
         ctrlc::set_handler(move || request(&handler))?;
-        Ok(Self { executor, interrupt, reports: Mutex::default() })
+        Ok(Self { executor, interrupt })
     }
 
     /// Tells the handler which job runs.
     fn show(&self, running: Option<&JobControl>) {
         self.interrupt.lock().unwrap_or_else(PoisonError::into_inner).running = running.cloned();
-    }
-
-    /// What each worker did in each job so far.
-    pub(crate) fn statistics(&self) -> String {
-        let mut text = String::new();
-        for (name, report) in self.reports.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            writeln!(text, "{name}: {report:?}").expect("writing into memory");
-        }
-        text
     }
 }
 
@@ -79,7 +68,6 @@ impl JobRunner for Terminal {
         let outcome = thread::scope(|scope| {
             let (done, wait_for_done) = mpsc::channel();
             if std::io::stderr().is_terminal() {
-                let name = name.clone();
                 scope.spawn(move || show_bar(&name, &control, &wait_for_done));
             }
             let outcome = ticket.wait();
@@ -87,9 +75,7 @@ impl JobRunner for Terminal {
             outcome
         });
         self.show(None);
-        let report = outcome?;
-        self.reports.lock().unwrap_or_else(PoisonError::into_inner).push((name, report.clone()));
-        Ok(report)
+        Ok(outcome?)
     }
 }
 

@@ -69,6 +69,15 @@ impl fmt::Display for Expr {
 }
 
 impl Expr {
+    /// The text as it can stand beside any operator: in brackets unless it is a name, a constant or a function.
+    pub(crate) fn as_operand(&self) -> String {
+        if self.precedence() < 9 {
+            format!("({self})")
+        } else {
+            self.to_string()
+        }
+    }
+
     /// How strongly the outermost operator binds; higher is stronger.
     fn precedence(&self) -> u8 {
         match self.node() {

@@ -7,7 +7,7 @@ use crate::aggregate::{AggregateState, GroupKeys};
 /// A slot's part of the result.
 pub(super) enum Collected {
     Rows(SlotRows),
-    Groups(SlotGroups),
+    Groups(Box<SlotGroups>),
 }
 
 /// Rows a slot gives out, in pieces.
@@ -43,7 +43,7 @@ impl Collected {
 
     pub(super) fn into_groups(self) -> SlotGroups {
         match self {
-            Self::Groups(groups) => groups,
+            Self::Groups(groups) => *groups,
             Self::Rows(_) => unreachable!("a plan of groups collects groups"),
         }
     }

@@ -163,7 +163,10 @@ impl ScanStage {
     ) -> Result<Collected, ExecError> {
         match &self.plan {
             OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
-            OutputPlan::Groups(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Groups),
+            OutputPlan::Groups(plan) => {
+                let groups = plan.collect(&self.filter, order, chunks)?;
+                Ok(Collected::Groups(Box::new(groups)))
+            }
         }
     }
 

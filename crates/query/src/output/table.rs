@@ -41,7 +41,7 @@ pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
     }
     let mut text = String::new();
     if !names.is_empty() {
-        push_row(&mut text, &names, &widths, &vec![false; names.len()]);
+        push_row(&mut text, &names, &widths, &right);
         let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width + 2)).collect();
         text.push_str(&rules.join("+"));
         text.push('\n');

@@ -26,6 +26,12 @@ impl Places {
         Self { tokens }
     }
 
+    /// The place of the operator after the first `count`, if there are so many.
+    pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
+        let operators = self.tokens.iter().filter(|token| is_operator(&token.token));
+        operators.skip(count).map(|token| place(token.span)).next()
+    }
+
     /// The first place of a keyword or symbol.
     pub(super) fn of_word(&self, word: &str) -> Option<Position> {
         self.tokens
@@ -96,6 +102,15 @@ fn read_place(place: &str) -> Option<Position> {
         line: line.trim().parse().ok()?,
         column: column.trim().parse().ok()?,
     })
+}
+
+/// True for whatever can join expressions into a deeper one; names, numbers and commas cannot.
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma | Token::EOF => false,
+        _ => true,
+    }
 }
 
 fn is_word(token: &Token, word: &str) -> bool {

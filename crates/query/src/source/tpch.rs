@@ -23,7 +23,7 @@ use std::sync::{Arc, OnceLock};
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Schema, SchemaRef};
 use columnar::{MORSEL_ROWS, MorselReader, ReadError, TableSource};
-use pipeline_exec::{Job, JobReport, Stage, StepCx, StepError};
+use pipeline_exec::{Job, Stage, StepCx, StepError};
 use tpchgen::distribution::Distributions;
 use tpchgen::generators::{CustomerGenerator, LineItemGenerator, OrderGenerator};
 use tpchgen::text::TextPool;
@@ -31,7 +31,8 @@ use tpchgen::text::TextPool;
 use self::columns::{CUSTOMER, Columns, LINEITEM, ORDERS};
 pub use self::scale_factor::{ScaleFactor, ScaleFactorError};
 use super::JobRunner;
-use crate::QueryError;
+use crate::statistics::Metered;
+use crate::{JobStatistics, QueryError};
 
 /// Which of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,19 +113,8 @@ impl TpchTable {
     /// # Ok::<(), query::source::ScaleFactorError>(())
     /// ```
     pub fn new(kind: TpchTableKind, scale: ScaleFactor) -> Self {
-        let schema = Arc::new(Schema::new(
-            kind.columns()
-                .iter()
-                .map(columns::Column::field)
-                .collect::<Vec<_>>(),
-        ));
-        Self {
-            kind,
-            scale,
-            schema,
-            rows: rows_of_parts(kind, scale),
-            loaded: OnceLock::new(),
-        }
+        let schema = Arc::new(Schema::new(kind.columns().iter().map(columns::Column::field).collect::<Vec<_>>()));
+        Self { kind, scale, schema, rows: rows_of_parts(kind, scale), loaded: OnceLock::new() }
     }
 
     /// Whether a query that names `name` means this table.
@@ -133,16 +123,12 @@ impl TpchTable {
     }
 
     /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
-    /// column find it there. Gives the job's report, or `None` if that was done before: a table is loaded once.
+    /// column find it there. Tells what each worker did, or `None` if that was done before: a table is loaded once.
     ///
     /// # Errors
     ///
     /// What `runner` fails with.
-    pub fn load(
-        &self,
-        projection: &[usize],
-        runner: &dyn JobRunner,
-    ) -> Result<Option<JobReport>, QueryError> {
+    pub fn load(&self, projection: &[usize], runner: &dyn JobRunner) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
         }
@@ -152,19 +138,16 @@ impl TpchTable {
             projection: projection.to_vec(),
             parts: self.rows.iter().map(|_| OnceLock::new()).collect(),
         });
-        let report = runner.run(Job::builder(self.kind.name()).stage(stage.clone()).build())?;
+        let rows = self.rows.clone();
+        let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
+        let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
         let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
         let Some(parts) = parts else {
-            return Err(QueryError::Internal {
-                message: format!("a part of {} was not generated", self.kind.name()),
-            });
+            return Err(QueryError::Internal { message: format!("a part of {} was not generated", self.kind.name()) });
         };
         // If another caller was faster, its columns are as good.
-        let _ = self.loaded.set(Loaded {
-            projection: projection.to_vec(),
-            parts,
-        });
-        Ok(Some(report))
+        let _ = self.loaded.set(Loaded { projection: projection.to_vec(), parts });
+        Ok(Some(JobStatistics::new(format!("generate {}", self.kind.name()), &report, metered.workers())))
     }
 }
 
@@ -187,12 +170,9 @@ impl TableSource for TpchTable {
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let columns = match self.loaded.get() {
-            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => loaded
-                .projection
-                .iter()
-                .copied()
-                .zip(loaded.parts[morsel].iter().cloned())
-                .collect(),
+            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => {
+                loaded.projection.iter().copied().zip(loaded.parts[morsel].iter().cloned()).collect()
+            }
             _ => {
                 let arrays = generate(self.kind, self.scale, morsel, self.rows.len(), projection);
                 projection.iter().copied().zip(arrays).collect()
@@ -265,13 +245,8 @@ fn generate(
     let scale = scale.get();
     match kind {
         TpchTableKind::Lineitem => {
-            let rows = LineItemGenerator::new_with_distributions_and_text_pool(
-                scale,
-                part,
-                parts,
-                distributions,
-                text,
-            );
+            let rows =
+                LineItemGenerator::new_with_distributions_and_text_pool(scale, part, parts, distributions, text);
             rows.iter().for_each(|row| columns.push_lineitem(&row));
         }
         TpchTableKind::Orders => {
@@ -280,13 +255,8 @@ fn generate(
             rows.iter().for_each(|row| columns.push_order(&row));
         }
         TpchTableKind::Customer => {
-            let rows = CustomerGenerator::new_with_distributions_and_text_pool(
-                scale,
-                part,
-                parts,
-                distributions,
-                text,
-            );
+            let rows =
+                CustomerGenerator::new_with_distributions_and_text_pool(scale, part, parts, distributions, text);
             rows.iter().for_each(|row| columns.push_customer(&row));
         }
     }
@@ -297,10 +267,7 @@ fn generate(
 /// their own, so no other column changes with it.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
-    if projection
-        .iter()
-        .any(|&column| kind.columns()[column].is_comment())
-    {
+    if projection.iter().any(|&column| kind.columns()[column].is_comment()) {
         TextPool::get_or_init_default()
     } else {
         SMALL.get_or_init(|| TextPool::new(64 << 10, Distributions::static_default()))
@@ -317,11 +284,7 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     let ranges = (0..parts).map(|part| {
         // As the generator cuts: equal parts, the last takes the remainder.
         let start = units / parts * part;
-        let end = if part + 1 == parts {
-            units
-        } else {
-            units / parts * (part + 1)
-        };
+        let end = if part + 1 == parts { units } else { units / parts * (part + 1) };
         start..end
     });
     let mut lines = OrderGenerator::create_line_count_random();
@@ -337,9 +300,7 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
                 .sum(),
         }
     };
-    ranges
-        .map(|range| usize::try_from(rows(range)).expect("a part is small"))
-        .collect()
+    ranges.map(|range| usize::try_from(rows(range)).expect("a part is small")).collect()
 }
 
 #[cfg(test)]
@@ -372,56 +333,23 @@ mod tests {
         let table = table(TpchTableKind::Lineitem, 1.0);
         let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
         assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);
-        assert_eq!(
-            reader.column(1).unwrap().as_primitive::<Int64Type>().value(0),
-            155_190
-        );
-        assert_eq!(
-            reader
-                .column(4)
-                .unwrap()
-                .as_primitive::<Decimal128Type>()
-                .value(0),
-            17_00
-        );
-        assert_eq!(
-            reader
-                .column(5)
-                .unwrap()
-                .as_primitive::<Decimal128Type>()
-                .value(0),
-            21_168_23
-        );
-        assert_eq!(
-            reader
-                .column(6)
-                .unwrap()
-                .as_primitive::<Decimal128Type>()
-                .value(0),
-            4
-        );
+        assert_eq!(reader.column(1).unwrap().as_primitive::<Int64Type>().value(0), 155_190);
+        assert_eq!(reader.column(4).unwrap().as_primitive::<Decimal128Type>().value(0), 17_00);
+        assert_eq!(reader.column(5).unwrap().as_primitive::<Decimal128Type>().value(0), 21_168_23);
+        assert_eq!(reader.column(6).unwrap().as_primitive::<Decimal128Type>().value(0), 4);
         assert_eq!(reader.column(8).unwrap().as_string::<i32>().value(0), "N");
         // 1996-03-13.
-        assert_eq!(
-            reader.column(10).unwrap().as_primitive::<Date32Type>().value(0),
-            9_568
-        );
+        assert_eq!(reader.column(10).unwrap().as_primitive::<Date32Type>().value(0), 9_568);
         assert_eq!(reader.column(14).unwrap().as_string::<i32>().value(0), "TRUCK");
-        assert_eq!(
-            (0..table.morsels())
-                .map(|morsel| table.rows(morsel))
-                .sum::<usize>(),
-            6_001_215
-        );
+        assert_eq!((0..table.morsels()).map(|morsel| table.rows(morsel)).sum::<usize>(), 6_001_215);
     }
 
     #[test]
     fn a_small_pool_of_text_changes_no_other_column() {
         for kind in TpchTableKind::ALL {
             let table = table(kind, 0.001);
-            let others: Vec<usize> = (0..kind.columns().len())
-                .filter(|&column| !kind.columns()[column].is_comment())
-                .collect();
+            let others: Vec<usize> =
+                (0..kind.columns().len()).filter(|&column| !kind.columns()[column].is_comment()).collect();
             let all: Vec<usize> = (0..kind.columns().len()).collect();
             let (mut without, mut with) = (table.open(0, &others).unwrap(), table.open(0, &all).unwrap());
             for column in others {

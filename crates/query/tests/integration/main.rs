@@ -3,5 +3,6 @@
 mod differential;
 mod folder;
 mod inputs;
+mod planner;
 mod run;
 mod tpch;

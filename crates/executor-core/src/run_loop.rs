@@ -10,7 +10,7 @@ use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::IdleHooks;
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
-use crate::step::{WorkerStepResult, look_everywhere, worker_step};
+use crate::step::{PopSource, WorkerStepResult, look_everywhere, worker_step};
 use crate::task_ctx::WorkerCtxLike;
 
 /// How a worker left.
@@ -33,17 +33,11 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    loop {
+    let exit = loop {
         // Unwind safety: after a panic the scratch value, which alone may be half changed, is not touched again
         // by the policy, and the spawner's state is settled below.
         match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
-            Ok(exit) => {
-                let (spawned, wakes) = cx.spawner().take_counters();
-                let metrics = cx.metrics();
-                metrics.spawned += spawned;
-                metrics.wakes += wakes;
-                return exit;
-            }
+            Ok(exit) => break exit,
             Err(payload) => {
                 let spawner = cx.spawner();
                 spawner.ports.record_panic(payload);
@@ -54,11 +48,25 @@ where
                 }
                 // Others may wait for the end, which this worker's credits must not hold up.
                 spawner.return_credits();
+                let over = spawner.scheduler().sleep().peek(&spawner.ports).is_done();
                 cx.metrics().panicked += 1;
-                trace.event(ExecTraceEvent::Panicked);
+                // Settled is what counts; a hook that panics here, or panics again when the worker leaves, must
+                // neither keep it from handing back nor keep it from leaving.
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
+                {
+                    cx.spawner().ports.record_panic(payload);
+                }
+                if over {
+                    break WorkerExit::Panicked;
+                }
             }
         }
-    }
+    };
+    let (spawned, wakes) = cx.spawner().take_counters();
+    let metrics = cx.metrics();
+    metrics.spawned += spawned;
+    metrics.wakes += wakes;
+    exit
 }
 
 fn run_until_exit<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
@@ -88,16 +96,21 @@ where
     let spawner = cx.spawner();
     let woken_for_nothing = std::mem::take(&mut spawner.woken);
     let (ports, me) = (&spawner.ports, spawner.worker);
+    let mut steals_tried = 0;
     let slept = ports
         .scheduler()
         .sleep()
         .sleep(ports, me, spawner.searching, timeout, || {
-            look_everywhere(ports, me)
+            look_everywhere(ports, me, &mut steals_tried)
         });
     spawner.searching = matches!(slept, Slept::Woken | Slept::FoundAndWoken(_));
     spawner.woken = matches!(slept, Slept::Woken);
     let woken = spawner.woken;
     let parked = matches!(slept, Slept::Woken | Slept::Over);
+    let stolen = match &slept {
+        Slept::Found(popped) | Slept::FoundAndWoken(popped) => popped.source == PopSource::Steal,
+        Slept::Woken | Slept::Over => false,
+    };
     match slept {
         Slept::Found(popped) => {
             spawner.in_hand = Some(popped);
@@ -107,6 +120,8 @@ where
         Slept::Woken | Slept::Over => {}
     }
     let metrics = cx.metrics();
+    metrics.steals_tried += steals_tried;
+    metrics.steals_won += u64::from(stolen);
     metrics.parks += u64::from(parked);
     metrics.wakes_for_nothing += u64::from(woken_for_nothing);
     trace.event(ExecTraceEvent::Awake { woken });

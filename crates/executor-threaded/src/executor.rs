@@ -20,8 +20,9 @@ use crate::worker_id::current_worker_id;
 ///
 /// See the [crate's documentation](crate) for an example.
 ///
-/// Dropping it shuts it down: tasks that run now finish, the others are dropped, and the threads are joined. On one
-/// of its own workers a drop does not wait for that worker, which leaves by itself when its task is over.
+/// Dropping it shuts it down: tasks that run now finish, the others are dropped, and the threads are joined. A drop
+/// inside one of its own tasks joins nobody, since every worker waits for that very task; the threads then leave by
+/// themselves when it is over.
 pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,
@@ -33,6 +34,9 @@ impl<T: Send + 'static> Executor<T> {
     /// `scratch_init` makes the scratch value of the worker with the number that it is given, on that worker's own
     /// thread; the value is dropped there, too, before the executor has ended. `runner` runs a task, and may spawn
     /// more through the context that it is given.
+    ///
+    /// Threads inherit the affinity mask of the thread that starts them: an executor that is built inside a task of a
+    /// pinned one has that worker's core only.
     ///
     /// # Errors
     ///
@@ -115,12 +119,15 @@ impl<T> Executor<T> {
         self.shared.scheduler().wait_idle(&*self.shared);
     }
 
+    pub(crate) fn is_on_own_worker(&self) -> bool {
+        let me = thread::current().id();
+        self.threads.iter().any(|worker| worker.thread().id() == me)
+    }
+
     /// A task that waits for its own end never gets there; rather than hang, say so.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
-        let me = thread::current().id();
-        let own = self.threads.iter().any(|worker| worker.thread().id() == me);
         assert!(
-            !own,
+            !self.is_on_own_worker(),
             "`Executor::{method}` was called on worker {} of the same executor, whose running task would wait for \
              itself; call it from another thread, or end the executor with `ExecutorHandle::shutdown`",
             current_worker_id().unwrap_or_default()

@@ -42,12 +42,16 @@
 //!   to the owner exactly once. A task that was not accepted comes back at once.
 //! - An idle executor sleeps without a timeout: no polling, no context switch.
 //! - A panic in a task closes the gate before anything else, so that nothing is accepted that nobody will run.
-//! - No thread outlives its [`Executor`], whichever way it ends, but for one that drops it itself.
+//! - No thread outlives its [`Executor`], whichever way it ends, unless one of its own tasks drops it: then the
+//!   threads leave when that task is over.
 //!
 //! # What is where
 //!
 //! Every decision is `executor-core`'s: who looks where, who wakes whom, when it is over. This crate brings what the
 //! policy runs on: crossbeam's queues and parkers, the machine's atomics, OS threads, and cores to pin them to.
+//!
+//! Starts, stops and panics are spans and events of `tracing`; with the feature `task-events`, which is off by default,
+//! so is every task, at level TRACE.
 //!
 //! What it refuses to do: grow or shrink the set of threads, run closures, give priorities.
 #![forbid(unsafe_code)]
@@ -61,6 +65,8 @@ mod host;
 mod metrics;
 mod ports;
 mod shutdown;
+#[cfg(feature = "task-events")]
+mod task_events;
 mod worker;
 mod worker_id;
 
@@ -78,4 +84,6 @@ pub use executor_core::{
     ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, Pin, PopSource,
     Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
 };
+/// The trait that draws from [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
+pub use rand_core::Rng;
 pub use rand_xorshift::XorShiftRng;

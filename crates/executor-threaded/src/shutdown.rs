@@ -6,13 +6,17 @@
 //! | [`Executor::try_join`] | are run | is handed over, with the tasks that were not run | threads have ended |
 //! | [`Executor::join_timeout`] | are run | is thrown again | threads have ended, or the time is up |
 //! | [`Executor::shutdown`] | are handed back | was printed, and is dropped | threads have ended |
-//! | drop | are dropped | was printed, and is dropped | other threads have ended |
+//! | drop | are dropped | was printed, and is dropped | threads have ended |
+//! | drop on one of its own workers | are dropped | was printed, and is dropped | not at all |
+//!
+//! Whoever drops an executor inside one of its own tasks cannot wait for its threads, not even for the others: they
+//! stay until nothing is in flight, since whatever runs may still spawn, and the dropping task itself is in flight.
+//! The threads end by themselves when the tasks that run now are over.
 //!
 //! The phases themselves, and why no task falls between them, are core's; see [`executor_core::Scheduler`].
 
 use std::any::Any;
 use std::panic::resume_unwind;
-use std::thread;
 use std::time::Duration;
 
 use executor_core::WorkerMetricsLocal;
@@ -132,23 +136,16 @@ impl<T> Executor<T> {
         self.shared.scheduler().close(&*self.shared);
     }
 
-    /// Joins the threads of a closed executor, but not the calling one, should it be one of them.
+    /// Joins the threads of a closed executor. Not to be called on one of them.
     fn collect(mut self) -> End<T> {
         self.join_threads()
     }
 
     fn join_threads(&mut self) -> End<T> {
-        let me = thread::current().id();
         let mut workers = Vec::with_capacity(self.threads.len());
         let mut handed_back = Vec::new();
         let mut panic = None;
         for thread in std::mem::take(&mut self.threads) {
-            if thread.thread().id() == me {
-                // It ends by itself, soon after its running task, in which we are. Its counters and the tasks that
-                // it takes until then go with it.
-                workers.push(WorkerMetricsLocal::default());
-                continue;
-            }
             match thread.join() {
                 Ok(Remains {
                     metrics,
@@ -202,6 +199,11 @@ impl<T> Drop for Executor<T> {
             return;
         }
         self.shared.scheduler().abort(&*self.shared);
-        self.join_threads().tell_of_panic("drop");
+        if self.is_on_own_worker() {
+            // Joining would wait for the task that we are in.
+            self.threads.clear();
+        } else {
+            self.join_threads().tell_of_panic("drop");
+        }
     }
 }

@@ -78,7 +78,7 @@ where
     set_current_worker_id(Some(worker));
 
     let started = prepare(worker, core.as_ref(), &blueprint);
-    let (scratch, mut idle, mut trace) = match started {
+    let (scratch, mut idle, trace) = match started {
         Ok(parts) => parts,
         Err(error) => {
             report(reports, worker, Err(error));
@@ -88,6 +88,9 @@ where
             };
         }
     };
+    #[cfg(feature = "task-events")]
+    let trace = crate::task_events::TaskEvents(trace);
+    let mut trace = trace;
     let mut cx = WorkerCtx::new(worker, scratch, blueprint.config.seed, ports);
     report(reports, worker, Ok(()));
 

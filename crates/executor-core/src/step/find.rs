@@ -34,8 +34,13 @@ pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     Some(popped)
 }
 
-/// Looks at every source of work once, whatever the order of the day: for the last look before parking.
-pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(ports: &P, me: usize) -> Option<Popped<T>> {
+/// Looks at every source of work once, whatever the order of the day: for the last look before parking. Adds to
+/// `steals_tried` how many other workers it looked at.
+pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
+    ports: &P,
+    me: usize,
+    steals_tried: &mut u64,
+) -> Option<Popped<T>> {
     if let Some(task) = insist(ports, || ports.steal_injected()) {
         return Some(Popped {
             task,
@@ -45,6 +50,7 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(ports: &P, me: usize) -> Opt
     }
     let others = ports.scheduler().config().workers - 1;
     (0..others).map(|k| nth_victim(me, k)).find_map(|victim| {
+        *steals_tried += 1;
         let task = insist(ports, || ports.steal_from(victim))?;
         Some(Popped {
             task,

@@ -1,0 +1,32 @@
+//! Every task as an event of `tracing`, behind the feature `task-events`.
+//!
+//! It wraps whatever trace hooks there are, so a worker has one stream of events and two who read it.
+
+use executor_core::{ExecTraceEvent, TraceHooks};
+
+/// Passes everything on to `inner` and tells `tracing` of tasks, parks and wakes, at level TRACE.
+#[derive(Debug)]
+pub(crate) struct TaskEvents<H>(pub(crate) H);
+
+impl<T, H: TraceHooks<T>> TraceHooks<T> for TaskEvents<H> {
+    type Tag = H::Tag;
+
+    fn tag(&mut self, task: &T) -> H::Tag {
+        self.0.tag(task)
+    }
+
+    fn event(&mut self, event: ExecTraceEvent<H::Tag>) {
+        match &event {
+            ExecTraceEvent::TaskStart { source, victim, .. } => {
+                tracing::trace!(?source, victim, "task started");
+            }
+            ExecTraceEvent::TaskEnd { .. } => tracing::trace!("task ended"),
+            ExecTraceEvent::HandedBack { .. } => tracing::trace!("task handed back"),
+            ExecTraceEvent::Park => tracing::trace!("worker parks"),
+            ExecTraceEvent::Awake { woken } => tracing::trace!(woken, "worker awake"),
+            // Told at their own levels by whoever runs the worker.
+            ExecTraceEvent::Panicked | ExecTraceEvent::Exit => {}
+        }
+        self.0.event(event);
+    }
+}

@@ -1,0 +1,247 @@
+//! Building an executor: settings that are refused, names, stacks, cores, and what the environment says.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use executor_threaded::{
+    BuildError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks, IdleRound, Pin, for_host,
+};
+
+use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
+
+#[test]
+fn a_setting_out_of_its_range_is_named() {
+    let bad = [
+        (
+            ExecutorConfig {
+                workers: 0,
+                ..config(1, None)
+            },
+            "workers",
+        ),
+        (
+            ExecutorConfig {
+                workers: usize::MAX,
+                ..config(1, None)
+            },
+            "workers",
+        ),
+        (
+            ExecutorConfig {
+                steal_tries: 0,
+                ..config(1, None)
+            },
+            "steal_tries",
+        ),
+    ];
+    for (config, field) in bad {
+        let error = Executor::<()>::new(config, |_| (), |(), _cx| {}).expect_err(field);
+        assert!(
+            matches!(error, BuildError::Config(inner) if inner.field == field),
+            "{error:?}"
+        );
+        assert!(error.to_string().contains(field), "{error}");
+    }
+}
+
+#[test]
+fn executors_and_handles_can_be_shared_even_if_tasks_can_only_be_sent() {
+    fn shared<X: Send + Sync>() {}
+    fn cloned<X: Clone>() {}
+    // A `Cell` is `Send` and not `Sync`.
+    shared::<Executor<std::cell::Cell<u32>>>();
+    shared::<ExecutorHandle<std::cell::Cell<u32>>>();
+    cloned::<ExecutorHandle<std::cell::Cell<u32>>>();
+}
+
+#[test]
+fn a_thread_name_that_no_thread_can_have_is_refused() {
+    let built = Executor::<()>::builder()
+        .config(config(1, None))
+        .thread_name("a\0b")
+        .build(|_| (), |(), _cx| {});
+    let error = built.expect_err("a NUL byte");
+    assert!(error.to_string().contains("a\\0b"), "{error}");
+}
+
+#[test]
+fn a_thread_that_cannot_be_started_is_an_error_and_the_started_ones_are_joined() {
+    // A stack as large as a quarter of the address space: there is room for a few at most.
+    let started = Arc::new(AtomicUsize::new(0));
+    let (starts, stops) = (Arc::clone(&started), Arc::clone(&started));
+    let built = Executor::<()>::builder()
+        .config(config(65, None))
+        .thread_name("huge-stack")
+        .stack_size(1 << 45)
+        .on_start(move |_| {
+            starts.fetch_add(1, Ordering::Relaxed);
+        })
+        .on_stop(move |_| {
+            stops.fetch_sub(1, Ordering::Relaxed);
+        })
+        .build(|_| (), |(), _cx| {});
+    let error = built.expect_err("65 such stacks do not fit any address space");
+    assert!(matches!(error, BuildError::Thread { .. }), "{error:?}");
+    assert!(error.to_string().contains("could not be started"), "{error}");
+    assert_eq!(started.load(Ordering::Relaxed), 0, "whoever started has stopped");
+    assert_no_thread_is_left("huge-stack");
+}
+
+both_ways_of_parking! {
+    fn hooks_run_on_every_worker_and_idle_hooks_decide(park_timeout) {
+        struct Counting {
+            rounds: Arc<AtomicUsize>,
+            park_timeout: Option<std::time::Duration>,
+        }
+        impl IdleHooks for Counting {
+            fn on_idle(&mut self, _round: IdleRound) -> IdleAction {
+                self.rounds.fetch_add(1, Ordering::Relaxed);
+                IdleAction::Park { timeout: self.park_timeout }
+            }
+        }
+        let (started, stopped, rounds) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::default());
+        let (starts, stops, idles) = (Arc::clone(&started), Arc::clone(&stopped), Arc::clone(&rounds));
+        let executor = Executor::<()>::builder()
+            .config(config(3, park_timeout))
+            .stack_size(256 * 1024)
+            .on_start(move |worker| { starts.fetch_add(worker + 1, Ordering::Relaxed); })
+            .on_stop(move |worker| { stops.fetch_add(worker + 1, Ordering::Relaxed); })
+            .idle_hooks(move |_worker, config| Counting {
+                rounds: Arc::clone(&idles),
+                park_timeout: config.park_timeout,
+            })
+            .build(|_| (), |(), _cx| {})
+            .expect("the executor starts");
+        assert_eq!(started.load(Ordering::Relaxed), 1 + 2 + 3);
+        assert_eq!(stopped.load(Ordering::Relaxed), 0);
+        executor.spawn_external_batch(vec![(); 100]).expect("the gate is open");
+        executor.wait_idle();
+        executor.join();
+        assert_eq!(stopped.load(Ordering::Relaxed), 1 + 2 + 3);
+        assert!(rounds.load(Ordering::Relaxed) > 0);
+    }
+}
+
+/// One test for all of pinning, since cores are dealt out once per process and tests run beside each other; no other
+/// test of this binary pins.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_core_belongs_to_one_executor_at_a_time() {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    fn pinned(pin_threads: Pin, workers: usize) -> Result<(Executor<()>, BTreeSet<String>), BuildError> {
+        let places: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&places);
+        let config = ExecutorConfig {
+            pin_threads,
+            ..config(workers, None)
+        };
+        let executor = Executor::<()>::new(
+            config,
+            move |_| seen.lock().expect("nobody panics here").push(allowed_cores()),
+            |(), _cx| {},
+        )?;
+        let places = places
+            .lock()
+            .expect("nobody panics here")
+            .iter()
+            .cloned()
+            .collect();
+        Ok((executor, places))
+    }
+
+    let cores = core_count();
+    let (first, places) = pinned(Pin::Always, cores).expect("all cores are free");
+    assert_eq!(
+        places.len(),
+        cores,
+        "each worker has a core of its own: {places:?}"
+    );
+    assert!(
+        places.iter().all(|place| place.parse::<usize>().is_ok()),
+        "{places:?}"
+    );
+
+    let error = pinned(Pin::Always, 1)
+        .map(|_| ())
+        .expect_err("every core is taken");
+    assert!(
+        matches!(error, BuildError::Cores { wanted: 1, free: 0 }),
+        "{error:?}"
+    );
+    let (unpinned, places) = pinned(Pin::Auto, 1).expect("Auto does without");
+    assert_eq!(places, BTreeSet::from([allowed_cores()]));
+    unpinned.join();
+
+    first.join();
+    let error = pinned(Pin::Always, cores + 1)
+        .map(|_| ())
+        .expect_err("there are not as many");
+    assert!(
+        matches!(error, BuildError::Cores { free, .. } if free == cores),
+        "{error:?}"
+    );
+    let (again, places) = pinned(Pin::Always, cores).expect("the cores were given back");
+    assert_eq!(places.len(), cores);
+    drop(again);
+    let (free, places) = pinned(Pin::Never, 1).expect("Never always can");
+    assert_eq!(places, BTreeSet::from([allowed_cores()]));
+    drop(free);
+
+    /// The kernel's list of cores that this thread may run on.
+    fn allowed_cores() -> String {
+        let status =
+            std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.expect("the status has the cores").trim().to_owned()
+    }
+
+    fn core_count() -> usize {
+        let ranges = allowed_cores();
+        let ends = ranges.split(',').map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let number = |text: &str| text.parse::<usize>().expect("a core's number");
+            number(last) + 1 - number(first)
+        });
+        ends.sum()
+    }
+}
+
+/// The variable is read in a child process, this very test once more: setting it in this process would race with
+/// other tests.
+#[test]
+fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_error() {
+    const CHILD: &str = "WINDLASS_TEST_IS_CHILD";
+    if std::env::var_os(CHILD).is_some() {
+        match for_host() {
+            Ok(config) => println!("[workers {}]", config.workers),
+            Err(error) => println!("[error {error}]"),
+        }
+        return;
+    }
+    let child = |workers: Option<&str>| {
+        let test = std::env::current_exe().expect("this program has a path");
+        let mut command = Command::new(test);
+        let name = "building::the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_error";
+        command.args(["--exact", name, "--nocapture"]).env(CHILD, "1");
+        match workers {
+            Some(workers) => command.env("WINDLASS_WORKERS", workers),
+            None => command.env_remove("WINDLASS_WORKERS"),
+        };
+        let output = command.output().expect("the child runs");
+        String::from_utf8(output.stdout).expect("the child speaks UTF-8")
+    };
+    let said = child(Some("7"));
+    assert!(said.contains("[workers 7]"), "{said}");
+    let said = child(Some("many"));
+    assert!(
+        said.contains("[error") && said.contains("WINDLASS_WORKERS") && said.contains("\"many\""),
+        "{said}"
+    );
+    let said = child(None);
+    assert!(said.contains(&format!("[workers {}]", num_cpus::get())), "{said}");
+}

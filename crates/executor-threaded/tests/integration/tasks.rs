@@ -1,0 +1,214 @@
+//! What a task sees of its worker: scratch, chance, counters, number and the doors for new tasks.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use executor_threaded::{
+    Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id, set_current_worker_id,
+};
+
+use crate::support::{Door, both_ways_of_parking, config, wait_until};
+
+both_ways_of_parking! {
+    fn scratch_space_per_worker(park_timeout) {
+        // Neither `Send` nor `Sync`: it lives on its worker's thread alone.
+        type Scratch = Rc<RefCell<Vec<usize>>>;
+        let workers = 4;
+        let seen: Arc<Mutex<BTreeSet<(usize, usize)>>> = Arc::default();
+        let sees = Arc::clone(&seen);
+        let met = AtomicUsize::new(0);
+        let executor = Executor::<usize>::new(
+            config(workers, park_timeout),
+            |worker| -> Scratch { Rc::new(RefCell::new(vec![worker])) },
+            move |task, cx| {
+                assert_eq!(cx.scratch.borrow()[0], cx.worker_id);
+                cx.scratch.borrow_mut().push(task);
+                // One task a worker: each waits until all have been picked up.
+                met.fetch_add(1, Ordering::Relaxed);
+                wait_until(|| met.load(Ordering::Relaxed) == workers);
+                sees.lock().expect("nobody panics here").insert((cx.worker_id, cx.scratch.borrow().len()));
+            },
+        )
+        .expect("the executor starts");
+        executor.spawn_external_batch((0..workers).collect()).expect("the gate is open");
+        executor.join();
+        let seen = seen.lock().expect("nobody panics here").clone();
+        assert_eq!(seen, (0..workers).map(|worker| (worker, 2)).collect());
+    }
+}
+
+/// The order in which a single worker runs tasks that draw lots, and what they drew.
+fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u64)> {
+    let history: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
+    let writes = Arc::clone(&history);
+    let executor = Executor::<u32>::new(
+        ExecutorConfig {
+            seed,
+            ..config(1, park_timeout)
+        },
+        |_| (),
+        move |task, cx| {
+            let lot = cx.rng.next_u64();
+            writes.lock().expect("nobody panics here").push((task, lot));
+            if task < 200 {
+                for k in 1..=lot % 3 {
+                    cx.spawn_local(task * 2 + k as u32);
+                }
+                if lot.is_multiple_of(5) {
+                    cx.spawn_global(task + 100);
+                }
+            }
+        },
+    )
+    .expect("the executor starts");
+    executor
+        .spawn_external_batch((0..10).collect())
+        .expect("the gate is open");
+    executor.join();
+    Arc::into_inner(history)
+        .expect("the runner is gone")
+        .into_inner()
+        .expect("nobody panics here")
+}
+
+both_ways_of_parking! {
+    fn deterministic_with_same_seed_single_worker(park_timeout) {
+        let first = history(1, park_timeout);
+        assert!(first.len() >= 10);
+        assert_eq!(first, history(1, park_timeout));
+        assert_ne!(first, history(2, park_timeout));
+    }
+}
+
+both_ways_of_parking! {
+    fn metrics_track_steals(park_timeout) {
+        #[derive(Clone, Copy)]
+        enum Task {
+            Parent,
+            Child,
+        }
+        for _ in 0..50 {
+            let taken = Door::default();
+            let by = Arc::new(AtomicUsize::new(usize::MAX));
+            let taker = Arc::clone(&by);
+            let executor = Executor::<Task>::new(config(2, park_timeout), |_| (), move |task, cx| match task {
+                // Its worker is busy here, so only the other one can take the child, and only by stealing it.
+                Task::Parent => {
+                    cx.spawn_local(Task::Child);
+                    taken.pass();
+                    assert_ne!(taker.load(Ordering::Relaxed), cx.worker_id);
+                }
+                Task::Child => {
+                    taker.store(cx.worker_id, Ordering::Relaxed);
+                    taken.open();
+                }
+            })
+            .expect("the executor starts");
+            executor.spawn_external(Task::Parent).expect("the gate is open");
+            let metrics = executor.join();
+            let thief = by.load(Ordering::Relaxed);
+            assert_eq!(metrics.workers[thief].executed_stolen, 1, "{metrics}");
+            assert_eq!(metrics.workers[thief].steals_won, 1, "{metrics}");
+            assert!(metrics.workers[thief].steals_tried >= 1, "{metrics}");
+            assert_eq!(metrics.workers[1 - thief].steals_won, 0, "{metrics}");
+            assert_eq!(metrics.total.executed_injector, 1, "{metrics}");
+        }
+    }
+}
+
+both_ways_of_parking! {
+    fn metrics_count_parks_wakes_and_idle_time(park_timeout) {
+        let executor = Executor::<()>::new(
+            ExecutorConfig { spin_iters: 0, ..config(1, park_timeout) },
+            |_| (),
+            |(), _cx| {},
+        )
+        .expect("the executor starts");
+        for _ in 0..100 {
+            executor.spawn_external(()).expect("the gate is open");
+            executor.wait_idle();
+        }
+        let metrics = executor.join();
+        let total = &metrics.total;
+        assert_eq!(total.executed_injector, 100);
+        // Every wake from outside ends a park, and so does the end.
+        assert!(metrics.wakes_external <= total.parks, "{metrics}");
+        assert!(total.parks >= 1, "{metrics}");
+        assert!(total.idle > std::time::Duration::ZERO, "{metrics}");
+        assert_eq!((total.steals_tried, total.wakes), (0, 0), "{metrics}");
+    }
+}
+
+both_ways_of_parking! {
+    fn tasks_know_their_worker_and_other_threads_know_that_they_are_none(park_timeout) {
+        let executor = Executor::<()>::new(config(3, park_timeout), |_| (), |(), cx| {
+            assert_eq!(current_worker_id(), Some(cx.worker_id));
+            assert_eq!(thread::current().name(), Some(format!("windlass-{}", cx.worker_id).as_str()));
+        })
+        .expect("the executor starts");
+        executor.spawn_external_batch(vec![(); 1_000]).expect("the gate is open");
+        assert_eq!(executor.join().total.executed(), 1_000);
+        assert_eq!(current_worker_id(), None);
+    }
+}
+
+#[test]
+fn a_thread_of_ones_own_may_call_itself_a_worker() {
+    set_current_worker_id(Some(3));
+    assert_eq!(current_worker_id(), Some(3));
+    set_current_worker_id(None);
+    assert_eq!(current_worker_id(), None);
+}
+
+both_ways_of_parking! {
+    fn one_runner_serves_every_task_context(park_timeout) {
+        fn run<C: TaskCtx<u32, u64>>(task: u32, cx: &mut C) {
+            *cx.scratch() += 1;
+            for child in 0..task {
+                cx.spawn_local(child);
+            }
+            cx.publish();
+        }
+        let leaves = Arc::new(AtomicUsize::new(0));
+        let counts = Arc::clone(&leaves);
+        let executor = Executor::<u32>::new(
+            config(2, park_timeout),
+            |_| 0_u64,
+            move |task, cx: &mut WorkerCtx<u32, u64>| {
+                run(task, cx);
+                counts.fetch_add(usize::from(task == 0), Ordering::Relaxed);
+            },
+        )
+        .expect("the executor starts");
+        executor.spawn_external(10).expect("the gate is open");
+        // Task n spawns one of each smaller number: 2ⁿ tasks, half of them leaves.
+        assert_eq!(executor.join().total.executed(), 1 << 10);
+        assert_eq!(leaves.load(Ordering::Relaxed), 1 << 9);
+    }
+}
+
+both_ways_of_parking! {
+    fn the_parts_of_a_context_can_be_borrowed_together(park_timeout) {
+        let executor = Executor::<usize>::new(config(2, park_timeout), |_| vec![1, 2, 3], |task, cx| {
+            if task == 0 {
+                let (numbers, spawner) = cx.parts();
+                for &number in numbers.iter() {
+                    spawner.spawn_local(number);
+                    spawner.spawn_global(number);
+                    spawner.publish();
+                }
+                spawner.handle().spawn(4).expect("the gate is open");
+            }
+        })
+        .expect("the executor starts");
+        executor.spawn_external(0).expect("the gate is open");
+        executor.wait_idle();
+        let metrics = executor.join();
+        assert_eq!((metrics.total.spawned, metrics.total.executed()), (6, 8));
+        assert_eq!(metrics.accepted_external(), 2);
+    }
+}

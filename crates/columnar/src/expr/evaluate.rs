@@ -4,6 +4,7 @@
 //! skip NULL operands, so a row with a NULL never overflows and never divides by zero.
 
 mod arithmetic;
+mod decimal;
 mod logic;
 
 use std::cell::RefCell;

@@ -7,7 +7,7 @@ use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Float64Type};
 use arrow::error::ArrowError;
 
-use super::Value;
+use super::{Value, decimal};
 use crate::expr::Arithmetic;
 
 /// `left op right` as `data_type`, the type that the expression was given when it was built.
@@ -30,6 +30,9 @@ pub(super) fn evaluate(
     // Kernels check operands that are both there; a NULL constant they would read as the value beneath it.
     if let Some(nulls) = null_result(left, right, data_type) {
         return Ok(nulls);
+    }
+    if let Some(result) = decimal::narrow(op, left, right, data_type) {
+        return result;
     }
     let result = kernel(left, right)?;
     match data_type {

@@ -62,14 +62,20 @@ impl PipelineExecutor {
         PipelineBuilder::default()
     }
 
-    fn start(hub: Hub, builder: executor_threaded::ExecutorBuilder<PipelineTask>) -> Result<Self, BuildError> {
+    fn start(
+        hub: Hub,
+        builder: executor_threaded::ExecutorBuilder<PipelineTask>,
+    ) -> Result<Self, BuildError> {
         let hub = Arc::new(hub);
         let workers = Arc::clone(&hub);
-        let executor = builder.build(|_worker| (), move |PipelineTask, cx| {
-            if run_look(&workers, cx.worker_id()) == LookEnd::Again {
-                cx.spawn_global(PipelineTask);
-            }
-        })?;
+        let executor = builder.build(
+            |_worker| (),
+            move |PipelineTask, cx| {
+                if run_look(&workers, cx.worker_id()) == LookEnd::Again {
+                    cx.spawn_global(PipelineTask);
+                }
+            },
+        )?;
         hub.set_workers(executor.handle());
         Ok(Self {
             handle: PipelineHandle { hub },
@@ -104,7 +110,10 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(&self, job: Job) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
         self.handle.submit_async(job)
     }
 
@@ -145,7 +154,9 @@ impl PipelineExecutor {
     /// In a step that runs on this executor: it would wait for itself.
     #[must_use = "these jobs were accepted and nobody has run them"]
     pub fn shutdown(mut self) -> Vec<Job> {
-        self.handle.hub.assert_not_on_own_worker("PipelineExecutor::shutdown");
+        self.handle
+            .hub
+            .assert_not_on_own_worker("PipelineExecutor::shutdown");
         self.stop()
     }
 
@@ -159,7 +170,10 @@ impl PipelineExecutor {
         // Pending looks come back and mean nothing now; running ones find every job closed.
         drop(executor);
         handed_back.sort_by_key(|body| body.state().seq());
-        handed_back.iter().map(|body| Job::from_spec(body.spec().clone())).collect()
+        handed_back
+            .iter()
+            .map(|body| Job::from_spec(body.spec().clone()))
+            .collect()
     }
 }
 
@@ -205,7 +219,10 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(&self, job: Job) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
         let handle = self.clone();
         let mut waiting = Some(job);
         poll_fn(move |cx| {
@@ -259,7 +276,11 @@ impl fmt::Debug for PipelineHandle {
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(|| policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {
-        tracing::error!(message = panic_message(&*payload), worker, "a look at the job board panicked");
+        tracing::error!(
+            message = panic_message(&*payload),
+            worker,
+            "a look at the job board panicked"
+        );
         LookEnd::Again
     })
 }

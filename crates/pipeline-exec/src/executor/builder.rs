@@ -120,5 +120,7 @@ fn within(setting: &'static str, value: usize, max: usize) -> Result<NonZeroUsiz
         min: 1,
         max,
     };
-    NonZeroUsize::new(value).filter(|value| value.get() <= max).ok_or(error)
+    NonZeroUsize::new(value)
+        .filter(|value| value.get() <= max)
+        .ok_or(error)
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
+use super::claim::Unclaimed;
 use super::ledger::{CloseReason, Failure, JobEnd};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use crate::report::JobReport;
@@ -82,10 +83,13 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     close_claims(env, state, job);
 }
 
-fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
-    let Some(left) = state.claims.close(env) else {
-        return Closing::Touched;
-    };
+/// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
+pub(crate) fn abandon<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    left: Unclaimed,
+) -> Closing {
     env.shared().board.remove(env, job);
     let closing = if left.untouched {
         Closing::Untouched
@@ -96,6 +100,13 @@ fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHand
         end(env, state, job, closing);
     }
     closing
+}
+
+fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
+    match state.claims.close(env) {
+        Some(left) => abandon(env, state, job, left),
+        None => Closing::Touched,
+    }
 }
 
 /// The job is over. Called once, by its last finisher.
@@ -116,8 +127,12 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let started_or_now = started.unwrap_or(now);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
     let run_ns = now.saturating_sub(started_or_now);
-    let error = env.change(&state.ledger, |ledger| ledger.error(closing == Closing::Untouched));
-    shared.counters.ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
+    let error = env.change(&state.ledger, |ledger| {
+        ledger.error(closing == Closing::Untouched)
+    });
+    shared
+        .counters
+        .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
     env.observe(PipelineEvent::Ended {
         job,
         id: &id,

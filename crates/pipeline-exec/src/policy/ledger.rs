@@ -76,7 +76,10 @@ impl Ledger {
         match &self.end {
             End::Pending if self.started_ns.is_none() => JobStatus::Queued,
             End::Pending => JobStatus::Running,
-            End::Told(end) => end.as_ref().as_ref().map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
+            End::Told(end) => end
+                .as_ref()
+                .as_ref()
+                .map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
             End::Taken(kind) => kind.map_or(JobStatus::Completed, JobStatus::Ended),
         }
     }

@@ -40,7 +40,8 @@ pub(crate) fn visit<E: PipelinePorts>(
     if !state.enter(env) {
         return false;
     }
-    let span = tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
+    let span =
+        tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
     let _inside = span.enter();
     let began_ns = env.now_ns();
     let mut now_ns = began_ns;
@@ -115,9 +116,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     /// The last slot of `stage` is accounted for, and this is the last finisher.
     fn stage_over(&self, stage: usize) {
-        let Self {
-            env, job, state, ..
-        } = *self;
+        let Self { env, job, state, .. } = *self;
         env.observe(PipelineEvent::StageOver { job, stage });
         if !state.claims.is_closed(env) {
             match self.next_stage(stage) {
@@ -151,12 +150,12 @@ impl<E: PipelinePorts> Visit<'_, E> {
     }
 
     fn fail(&self, failure: Failure) {
-        let Self {
-            env, job, state, ..
-        } = *self;
+        let Self { env, job, state, .. } = *self;
         if state.is_past_deadline(env.now_ns()) {
             // The slot may have failed because it was told to stop.
-            env.change(&state.ledger, |ledger| ledger.close(CloseReason::DeadlineExceeded));
+            env.change(&state.ledger, |ledger| {
+                ledger.close(CloseReason::DeadlineExceeded)
+            });
         }
         fail(env, state, job, failure);
     }

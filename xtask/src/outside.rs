@@ -27,11 +27,18 @@ struct Program {
     columns: bool,
 }
 
-const PROGRAMS: &[Program] = &[Program {
-    library: "executor-core",
-    source: include_str!("../outside/executor_core.rs"),
-    columns: false,
-}];
+const PROGRAMS: &[Program] = &[
+    Program {
+        library: "executor-core",
+        source: include_str!("../outside/executor_core.rs"),
+        columns: false,
+    },
+    Program {
+        library: "executor-threaded",
+        source: include_str!("../outside/executor_threaded.rs"),
+        columns: false,
+    },
+];
 
 /// Builds and runs all programs.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {

@@ -7,6 +7,9 @@
 //! A core in hand is a [`CoreLease`], which the worker's thread holds for as long as it lives. Who drops it gives
 //! the core back, on whatever path the thread ends.
 //!
+//! A thread inherits the mask of the thread that starts it, so an executor that is built on a pinned worker shares
+//! that worker's core, whatever its own setting.
+//!
 //! What it refuses to do: choose among cores by their caches or sockets, and move a thread later.
 
 use std::collections::BTreeSet;
@@ -135,6 +138,21 @@ mod tests {
         assert_eq!(lease(&CORES, 3).map(|_| ()), Err(2));
         drop(second);
         assert_eq!(lease(&CORES, 3).map(|leases| leases.len()), Ok(3));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn auto_leaves_a_process_with_a_restricted_mask_alone() {
+        let machine = fs::read_to_string("/sys/devices/system/cpu/online").expect("Linux lists its cores");
+        let machine = parse_cpu_list(&machine).expect("in its own notation");
+        let restricted = std::thread::spawn(move || {
+            let core = allowed_cores()[0];
+            assert!(core_affinity::set_for_current(CoreId { id: core }));
+            assert_eq!(allowed_cores(), [core]);
+            may_use_the_whole_machine()
+        });
+        let whole = restricted.join().expect("nothing above fails");
+        assert_eq!(whole, machine.len() == 1);
     }
 
     #[test]

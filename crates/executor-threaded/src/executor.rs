@@ -35,6 +35,9 @@ impl<T: Send + 'static> Executor<T> {
     /// thread; the value is dropped there, too, before the executor has ended. `runner` runs a task, and may spawn
     /// more through the context that it is given.
     ///
+    /// Threads inherit the affinity mask of the thread that starts them: an executor that is built inside a task of a
+    /// pinned one has that worker's core only.
+    ///
     /// # Errors
     ///
     /// When the configuration is not valid, a thread cannot be started or pinned, or `scratch_init` panics; see

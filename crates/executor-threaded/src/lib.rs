@@ -84,4 +84,6 @@ pub use executor_core::{
     ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, Pin, PopSource,
     Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
 };
+/// The trait that draws from [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
+pub use rand_core::Rng;
 pub use rand_xorshift::XorShiftRng;

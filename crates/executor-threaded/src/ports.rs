@@ -12,6 +12,7 @@ mod queues;
 
 use std::any::Any;
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -193,9 +194,12 @@ impl<T> Faults for Shared<T> {
         } else {
             Some(payload)
         };
-        // A payload may run anything when it is dropped: not under the lock.
+        // A payload may run anything when it is dropped: not under the lock. Should that panic in its turn, what comes
+        // of it is leaked, since nobody could ever drop it in peace.
         drop(first);
-        drop(later);
+        if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(later))) {
+            std::mem::forget(endless);
+        }
     }
 }
 
@@ -203,8 +207,78 @@ impl<T> Faults for ThreadPorts<T> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         tracing::error!(
             message = crate::error::panic_message(&*payload),
-            "a task panicked; the executor aborts"
+            "a task or hook panicked; the executor aborts"
         );
         self.shared.record_panic(payload);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+
+    use super::*;
+
+    /// Panics when it is dropped, with another one of it, `depth` times.
+    struct PanicsWhenDropped {
+        depth: u32,
+    }
+
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            if let Some(depth) = self.depth.checked_sub(1) {
+                std::panic::resume_unwind(Box::new(PanicsWhenDropped { depth }));
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_panic_is_kept_and_later_ones_do_no_harm() {
+        let (shared, _ports) = Shared::<()>::new(ExecutorConfig::default());
+        shared.record_panic(Box::new("first"));
+        shared.record_panic(Box::new("second"));
+        shared.record_panic(Box::new(PanicsWhenDropped { depth: 3 }));
+        let kept = shared.take_panic().expect("one is kept");
+        assert_eq!(kept.downcast_ref(), Some(&"first"));
+        assert!(shared.take_panic().is_none());
+    }
+
+    #[test]
+    fn a_batch_from_the_injector_keeps_its_order_and_leaves_half() {
+        let (shared, ports) = Shared::<u32>::new(ExecutorConfig::default());
+        for task in 0..10 {
+            shared.inject(task);
+        }
+        let worker = &ports[0];
+        assert_eq!(worker.steal_injected(), Steal::Task(0));
+        let own: Vec<u32> = std::iter::from_fn(|| worker.pop()).collect();
+        assert_eq!(own, [1, 2, 3, 4], "half of ten, the first of them already given");
+        assert_eq!(worker.steal_injected(), Steal::Task(5));
+        worker.push(11);
+        assert!(!worker.is_empty());
+        assert_eq!(worker.pop(), Some(11), "the newest first");
+    }
+
+    #[test]
+    fn a_thief_takes_the_oldest_half() {
+        let config = ExecutorConfig {
+            workers: 2,
+            ..ExecutorConfig::default()
+        };
+        let (_shared, ports) = Shared::<u32>::new(config);
+        let [victim, thief] = ports.as_slice() else {
+            unreachable!("two workers have two ports");
+        };
+        (0..10).for_each(|task| victim.push(task));
+        let first = thief.steal_from(0);
+        let mut stolen: Vec<u32> = std::iter::from_fn(|| thief.pop()).collect();
+        stolen.extend(match first {
+            Steal::Task(task) => Some(task),
+            Steal::Empty | Steal::Retry => None,
+        });
+        stolen.sort_unstable();
+        assert_eq!(stolen, [0, 1, 2, 3, 4]);
+        assert_eq!(victim.pop(), Some(9));
+        assert_eq!(thief.steal_from(1), Steal::Empty);
     }
 }

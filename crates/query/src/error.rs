@@ -5,6 +5,7 @@ use std::fmt;
 
 use columnar::{ExecError, ReadError};
 use pipeline_exec::{JobError, JobErrorKind};
+use unicode_width::UnicodeWidthChar;
 
 /// A place in the text of a query, both counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,6 +14,40 @@ pub struct Position {
     pub line: u64,
     /// The column, in characters.
     pub column: u64,
+}
+
+impl Position {
+    /// The line of `sql` that this place is on, and under it a mark; nothing if `sql` has no such place.
+    ///
+    /// ```
+    /// use query::Position;
+    ///
+    /// let place = Position { line: 2, column: 6 };
+    /// let marked = place.mark("select town\nfrom citys").expect("there is a second line");
+    /// assert_eq!(marked, "from citys\n     ^");
+    /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
+    /// ```
+    pub fn mark(&self, sql: &str) -> Option<String> {
+        let line = sql
+            .lines()
+            .nth(usize::try_from(self.line).ok()?.checked_sub(1)?)?;
+        let before: Vec<char> = line
+            .chars()
+            .take(usize::try_from(self.column).ok()?.checked_sub(1)?)
+            .collect();
+        let mut text = format!("{line}\n");
+        for character in before {
+            // A tab stays one, so that both lines stop at the same place.
+            let width = if character == '\t' {
+                0
+            } else {
+                character.width().unwrap_or(0)
+            };
+            text.push_str(if character == '\t' { "\t" } else { &"  "[..width] });
+        }
+        text.push('^');
+        Some(text)
+    }
 }
 
 impl fmt::Display for Position {
@@ -115,6 +150,29 @@ pub enum QueryError {
         /// What happened.
         message: String,
     },
+}
+
+impl QueryError {
+    /// Where in the text of the query it stands, where that is known.
+    pub fn position(&self) -> Option<Position> {
+        match self {
+            Self::Parse { position, .. }
+            | Self::Unsupported { position, .. }
+            | Self::UnknownTable { position, .. }
+            | Self::UnknownColumn { position, .. }
+            | Self::UnknownFunction { position, .. }
+            | Self::TypeMismatch { position, .. }
+            | Self::Invalid { position, .. } => *position,
+            Self::DuplicateTable { .. }
+            | Self::Overflow { .. }
+            | Self::DivisionByZero { .. }
+            | Self::Evaluation { .. }
+            | Self::Read(_)
+            | Self::Cancelled
+            | Self::DeadlineExceeded
+            | Self::Internal { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for QueryError {

@@ -44,12 +44,21 @@ impl PipelineBuilder {
         let name = self.plan.table().to_owned();
         let table = Arc::clone(&self.plan.scan.table);
         let stage = Arc::new(ScanStage::new(self.plan.scan));
-        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |morsel| table.rows(morsel)));
+        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |morsel| {
+            table.rows(morsel)
+        }));
         let job = Job::builder(name.as_str())
             .stage(Arc::clone(&metered) as _)
             .cost(stage.cost())
             .build();
-        (job, QueryRun { table: name, stage, metered })
+        (
+            job,
+            QueryRun {
+                table: name,
+                stage,
+                metered,
+            },
+        )
     }
 }
 

@@ -47,7 +47,12 @@ pub struct JobStatistics {
 
 impl JobStatistics {
     pub(crate) fn new(what: impl Into<String>, report: &JobReport, workers: Vec<WorkerShare>) -> Self {
-        Self { what: what.into(), wait: report.wait, run: report.run, workers }
+        Self {
+            what: what.into(),
+            wait: report.wait,
+            run: report.run,
+            workers,
+        }
     }
 }
 
@@ -56,10 +61,23 @@ impl fmt::Display for JobStatistics {
         let milliseconds = |time: Duration| time.as_secs_f64() * 1e3;
         let slots: usize = self.workers.iter().map(|share| share.slots).sum();
         let (run, wait) = (milliseconds(self.run), milliseconds(self.wait));
-        writeln!(f, "{}: {slots} slots in {run:.3} ms, first claimed after {wait:.3} ms", self.what)?;
+        writeln!(
+            f,
+            "{}: {slots} slots in {run:.3} ms, first claimed after {wait:.3} ms",
+            self.what
+        )?;
         for share in &self.workers {
-            let WorkerShare { worker, slots, rows, busy } = share;
-            writeln!(f, "  worker {worker}: {slots} slots, {rows} rows, {:.3} ms", milliseconds(*busy))?;
+            let WorkerShare {
+                worker,
+                slots,
+                rows,
+                busy,
+            } = share;
+            writeln!(
+                f,
+                "  worker {worker}: {slots} slots, {rows} rows, {:.3} ms",
+                milliseconds(*busy)
+            )?;
         }
         Ok(())
     }
@@ -75,12 +93,21 @@ pub(crate) struct Metered {
 
 impl Metered {
     pub(crate) fn new(stage: Arc<dyn Stage>, rows: impl Fn(usize) -> usize + Send + Sync + 'static) -> Self {
-        Self { stage, rows: Box::new(rows), shares: Mutex::default() }
+        Self {
+            stage,
+            rows: Box::new(rows),
+            shares: Mutex::default(),
+        }
     }
 
     /// The tallies so far, by worker.
     pub(crate) fn workers(&self) -> Vec<WorkerShare> {
-        self.shares.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.shares
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
     }
 }
 
@@ -99,8 +126,12 @@ impl Stage for Metered {
         let busy = start.elapsed();
         let worker = cx.worker_id();
         let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-        let share =
-            shares.entry(worker).or_insert(WorkerShare { worker, slots: 0, rows: 0, busy: Duration::ZERO });
+        let share = shares.entry(worker).or_insert(WorkerShare {
+            worker,
+            slots: 0,
+            rows: 0,
+            busy: Duration::ZERO,
+        });
         share.slots += 1;
         share.rows += (self.rows)(slot);
         share.busy += busy;

@@ -30,7 +30,6 @@ pub(crate) enum Side {
     Producer(usize),
     Closer,
     Waiter(usize),
-    Other(&'static str, usize),
 }
 
 impl Side {
@@ -53,7 +52,6 @@ impl fmt::Display for Side {
             Self::Producer(n) => write!(f, "producer {n}"),
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
-            Self::Other(name, n) => write!(f, "{name} {n}"),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Tracked<T> {
 }
 
 /// What the workers and producers of one simulated executor share besides the world.
-pub struct Queues<T> {
+pub(crate) struct Queues<T> {
     pub(crate) scheduler: Rc<Scheduler<SimWord>>,
     /// Pushed at the back, taken from the front.
     pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,

@@ -50,9 +50,10 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         runner(task, self);
         self.maybe_panic();
         self.with(|world, worker| {
-            world.did(worker, Op::End, Object::None, 0);
-            let verdict = world.oracles.tasks.ran(worker);
-            world.judge(verdict);
+            match world.oracles.tasks.ran(worker) {
+                Ok(id) => world.did(worker, Op::End, Object::Task(id), id),
+                Err(violation) => world.judge(Err(violation)),
+            }
             world.oracles.count.ended(worker);
         });
     }

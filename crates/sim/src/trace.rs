@@ -227,3 +227,30 @@ impl fmt::Display for Interleaving<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn did(trace: &mut Trace, n: u64) {
+        trace.did(n, 3, Op::Inject, Object::Task(n), n, 0);
+    }
+
+    /// The value was reckoned outside of this program: no profile, compiler or layout of a type may change it.
+    #[test]
+    fn the_hash_depends_on_the_operations_alone() {
+        let mut trace = Trace::new(false);
+        trace.did(1, 0, Op::Load, Object::Word(WordName::State), 1, 10);
+        trace.did(2, 1, Op::Exchange, Object::Word(WordName::Slot(7)), 5, 20);
+        trace.did(3, 65, Op::TakeEmpty, Object::Injector, 0, 30);
+        assert_eq!(trace.hash(), 0x2056_88c6_33c3_5068);
+    }
+
+    #[test]
+    fn the_tail_is_the_last_operations_in_order() {
+        let mut trace = Trace::new(false);
+        (0..100).for_each(|n| did(&mut trace, n));
+        let steps: Vec<u64> = trace.tail().iter().map(|event| event.step).collect();
+        assert_eq!(steps, (100 - TAIL as u64..100).collect::<Vec<_>>());
+    }
+}

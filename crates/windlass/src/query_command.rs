@@ -20,7 +20,9 @@ use crate::terminal::Terminal;
 /// The subset of SQL: columns, arithmetic, sum, count, min, max and avg over one table; WHERE with AND, OR, NOT,
 /// comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, ORDER BY, LIMIT.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"")]
+#[command(
+    after_help = "Example:\n  windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\""
+)]
 pub(crate) struct QueryArguments {
     /// A table: a Parquet file, a folder of Parquet files or a CSV file
     #[arg(long = "table", value_name = "NAME=PATH", value_parser = table_argument)]
@@ -83,7 +85,10 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
         eprintln!("error: {error}");
         ExitCode::from(code)
     };
-    let threads = arguments.threads.or_else(|| available_parallelism().ok()).unwrap_or(NonZeroUsize::MIN);
+    let threads = arguments
+        .threads
+        .or_else(|| available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN);
     let executor = match PipelineExecutor::new(threads.get()) {
         Ok(executor) => executor,
         Err(error) => return failed(&error, 1),
@@ -100,6 +105,16 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
         Err(error @ QueryError::Cancelled) => failed(&error, 130),
         Err(error) => {
             let code = failed(&error, 1);
+            if let Some(marked) = error.position().and_then(|place| place.mark(&arguments.sql)) {
+                eprintln!(
+                    "{}",
+                    marked
+                        .lines()
+                        .map(|line| format!("  | {line}\n"))
+                        .collect::<String>()
+                        .trim_end()
+                );
+            }
             if arguments.tables.is_empty() && arguments.tpch.is_none() {
                 eprintln!("hint: name a table with --table NAME=PATH, or generate some with --tpch SF");
             }
@@ -112,7 +127,10 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
 fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, QueryError> {
     let mut catalog = Catalog::new();
     let generated: Vec<Arc<TpchTable>> = match arguments.tpch {
-        Some(scale) => TpchTableKind::ALL.iter().map(|&kind| Arc::new(TpchTable::new(kind, scale))).collect(),
+        Some(scale) => TpchTableKind::ALL
+            .iter()
+            .map(|&kind| Arc::new(TpchTable::new(kind, scale)))
+            .collect(),
         None => Vec::new(),
     };
     for table in &generated {
@@ -151,9 +169,10 @@ fn write(text: &[u8]) -> std::io::Result<()> {
 
 fn table_argument(text: &str) -> Result<TableArgument, String> {
     match text.split_once('=') {
-        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => {
-            Ok(TableArgument { name: name.trim().to_owned(), path: PathBuf::from(path) })
-        }
+        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => Ok(TableArgument {
+            name: name.trim().to_owned(),
+            path: PathBuf::from(path),
+        }),
         _ => Err("a table is given as NAME=PATH, for example trips=data/trips.parquet".to_owned()),
     }
 }

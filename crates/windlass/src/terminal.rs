@@ -52,17 +52,19 @@ impl Terminal {
 
     /// Tells the handler which job runs.
     fn show(&self, running: Option<&JobControl>) {
-        self.interrupt.lock().unwrap_or_else(PoisonError::into_inner).running = running.cloned();
+        self.interrupt
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .running = running.cloned();
     }
 }
 
 impl JobRunner for Terminal {
     fn run(&self, job: Job) -> Result<JobReport, QueryError> {
         let name = job.table_name.clone();
-        let ticket = self
-            .executor
-            .submit(job)
-            .map_err(|error| QueryError::Internal { message: format!("the executor took no job: {error:?}") })?;
+        let ticket = self.executor.submit(job).map_err(|error| QueryError::Internal {
+            message: format!("the executor took no job: {error:?}"),
+        })?;
         let control = ticket.control();
         self.show(Some(&control));
         let outcome = thread::scope(|scope| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use executor_threaded::{
-    BuildError, Executor, ExecutorConfig, IdleAction, IdleHooks, IdleRound, Pin, for_host,
+    BuildError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks, IdleRound, Pin, for_host,
 };
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
@@ -43,6 +43,16 @@ fn a_setting_out_of_its_range_is_named() {
         );
         assert!(error.to_string().contains(field), "{error}");
     }
+}
+
+#[test]
+fn executors_and_handles_can_be_shared_even_if_tasks_can_only_be_sent() {
+    fn shared<X: Send + Sync>() {}
+    fn cloned<X: Clone>() {}
+    // A `Cell` is `Send` and not `Sync`.
+    shared::<Executor<std::cell::Cell<u32>>>();
+    shared::<ExecutorHandle<std::cell::Cell<u32>>>();
+    cloned::<ExecutorHandle<std::cell::Cell<u32>>>();
 }
 
 #[test]

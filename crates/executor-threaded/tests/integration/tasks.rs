@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use executor_threaded::{
-    Executor, ExecutorConfig, TaskCtx, WorkerCtx, current_worker_id, set_current_worker_id,
+    Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id, set_current_worker_id,
 };
-use rand_core::Rng;
 
 use crate::support::{Door, both_ways_of_parking, config, wait_until};
 

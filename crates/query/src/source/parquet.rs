@@ -32,8 +32,8 @@ use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use columnar::{ColumnStatistics, MORSEL_ROWS, MorselReader, ReadError, TableSource};
 
-pub use self::damage::silence_reader_panics;
 use self::damage::guarded;
+pub use self::damage::silence_reader_panics;
 
 /// Rows of a range of a row group that is cut.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
@@ -84,7 +84,11 @@ impl ParquetTable {
     /// columns than the first file; with the path of the folder when it holds no Parquet file or a folder.
     pub fn open(name: &str, path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
-        let paths = if path.is_dir() { files_of(path)? } else { vec![path.to_owned()] };
+        let paths = if path.is_dir() {
+            files_of(path)?
+        } else {
+            vec![path.to_owned()]
+        };
         let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
         for path in paths {
             let file = ParquetFile::open(path)?;
@@ -94,10 +98,22 @@ impl ParquetTable {
             files.push(file);
         }
         let schema = files[0].metadata.schema();
-        let columns = schema.fields().iter().map(|field| Field::new(field.name(), field.data_type().clone(), true));
+        let columns = schema
+            .fields()
+            .iter()
+            .map(|field| Field::new(field.name(), field.data_type().clone(), true));
         let schema = Arc::new(Schema::new(columns.collect::<Vec<_>>()));
-        let morsels = files.iter().enumerate().flat_map(|(index, file)| file.morsels(index)).collect();
-        Ok(Self { name: name.to_owned(), schema, files, morsels })
+        let morsels = files
+            .iter()
+            .enumerate()
+            .flat_map(|(index, file)| file.morsels(index))
+            .collect();
+        Ok(Self {
+            name: name.to_owned(),
+            schema,
+            files,
+            morsels,
+        })
     }
 }
 
@@ -131,7 +147,11 @@ impl TableSource for ParquetTable {
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
         // The count is that of the row group; of a range of it only zero is known.
-        match bounds.nulls.is_valid(row_group).then(|| bounds.nulls.value(row_group)) {
+        match bounds
+            .nulls
+            .is_valid(row_group)
+            .then(|| bounds.nulls.value(row_group))
+        {
             Some(nulls) if nulls == 0 || self.morsels[morsel].whole => {
                 statistics.with_nulls(usize::try_from(nulls).unwrap_or(usize::MAX))
             }
@@ -157,7 +177,9 @@ impl ParquetFile {
             ReadError::new(path.display().to_string(), message)
         };
         let mut file = File::open(&path).map_err(|error| fail(error.into()))?;
-        let len = check_ends(&mut file).map_err(|error| fail(error.into()))?.map_err(|message| fail(message.into()))?;
+        let len = check_ends(&mut file)
+            .map_err(|error| fail(error.into()))?
+            .map_err(|message| fail(message.into()))?;
         let metadata = guarded(|| {
             let metadata = load(&file).map_err(|error| error.to_string())?;
             match end_of_data(&metadata) {
@@ -168,8 +190,17 @@ impl ParquetFile {
             }
         })
         .map_err(|message| fail(message.into()))?;
-        let bounds = metadata.schema().fields().iter().map(|_| OnceLock::new()).collect();
-        Ok(Self { path, metadata, bounds })
+        let bounds = metadata
+            .schema()
+            .fields()
+            .iter()
+            .map(|_| OnceLock::new())
+            .collect();
+        Ok(Self {
+            path,
+            metadata,
+            bounds,
+        })
     }
 
     fn error(&self, message: impl Display) -> ReadError {
@@ -186,14 +217,25 @@ impl ParquetFile {
             let (our_type, their_type) = (our.data_type(), their.data_type());
             if our.name() != their.name() {
                 let at = index + 1;
-                return Err(differs(format!("column {at} is `{}` instead of `{}`", our.name(), their.name())));
+                return Err(differs(format!(
+                    "column {at} is `{}` instead of `{}`",
+                    our.name(),
+                    their.name()
+                )));
             }
             if our_type != their_type {
-                return Err(differs(format!("column `{}` is {our_type} instead of {their_type}", our.name())));
+                return Err(differs(format!(
+                    "column `{}` is {our_type} instead of {their_type}",
+                    our.name()
+                )));
             }
         }
         if ours.len() != theirs.len() {
-            return Err(differs(format!("{} columns instead of {}", ours.len(), theirs.len())));
+            return Err(differs(format!(
+                "{} columns instead of {}",
+                ours.len(),
+                theirs.len()
+            )));
         }
         Ok(())
     }
@@ -207,10 +249,19 @@ impl ParquetFile {
                 .offset_index()
                 .and_then(|index| index.get(row_group))
                 .is_some_and(|columns| columns.iter().all(|column| !column.page_locations().is_empty()));
-            let step = if indexed && rows > RANGE_ROWS { RANGE_ROWS } else { rows.max(1) };
+            let step = if indexed && rows > RANGE_ROWS {
+                RANGE_ROWS
+            } else {
+                rows.max(1)
+            };
             for start in (0..rows).step_by(step) {
                 let end = (start + step).min(rows);
-                morsels.push(Morsel { file, row_group, rows: start..end, whole: step >= rows });
+                morsels.push(Morsel {
+                    file,
+                    row_group,
+                    rows: start..end,
+                    whole: step >= rows,
+                });
             }
         }
         morsels
@@ -222,7 +273,13 @@ impl ParquetFile {
         let parquet_schema = self.metadata.parquet_schema();
         let name = schema.field(column).name();
         // Columns are found by name there.
-        if schema.fields().iter().filter(|field| field.name() == name).count() > 1 {
+        if schema
+            .fields()
+            .iter()
+            .filter(|field| field.name() == name)
+            .count()
+            > 1
+        {
             return None;
         }
         let converter = StatisticsConverter::try_new(name, schema, parquet_schema)
@@ -230,9 +287,12 @@ impl ParquetFile {
             // A count that the writer did not give is unknown, not zero.
             .with_missing_null_counts_as_zero(false);
         let leaf = converter.parquet_column_index()?;
-        let outdated = groups.iter().filter_map(|group| group.column(leaf).statistics()).any(|statistics| {
-            statistics.is_min_max_deprecated() && !statistics.is_min_max_backwards_compatible()
-        });
+        let outdated = groups
+            .iter()
+            .filter_map(|group| group.column(leaf).statistics())
+            .any(|statistics| {
+                statistics.is_min_max_deprecated() && !statistics.is_min_max_backwards_compatible()
+            });
         if outdated {
             return None;
         }
@@ -267,8 +327,16 @@ impl MorselReader for ParquetReader<'_> {
 
 impl ParquetReader<'_> {
     fn read(&self, column: usize) -> Result<ArrayRef, String> {
-        let Morsel { row_group, ref rows, whole, .. } = *self.morsel;
-        let handle = self.handle.as_ref().expect("a column that is read is in the projection");
+        let Morsel {
+            row_group,
+            ref rows,
+            whole,
+            ..
+        } = *self.morsel;
+        let handle = self
+            .handle
+            .as_ref()
+            .expect("a column that is read is in the projection");
         let handle = handle.try_clone().map_err(|error| error.to_string())?;
         let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
         let mut builder =
@@ -289,7 +357,10 @@ impl ParquetReader<'_> {
         }
         let found: usize = arrays.iter().map(|array| array.len()).sum();
         if found != rows.len() {
-            return Err(format!("the column has {found} values where the row group has {} rows", rows.len()));
+            return Err(format!(
+                "the column has {found} values where the row group has {} rows",
+                rows.len()
+            ));
         }
         match arrays.len() {
             1 => Ok(arrays.remove(0)),
@@ -314,15 +385,21 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
         if name.starts_with(['.', '_']) {
             continue;
         }
         if path.is_dir() {
-            let message = format!("the folder holds another folder, `{name}`; a table is one folder of files");
+            let message =
+                format!("the folder holds another folder, `{name}`; a table is one folder of files");
             return Err(ReadError::new(folder.display().to_string(), message));
         }
-        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let extension = path
+            .extension()
+            .map(|extension| extension.to_string_lossy().to_ascii_lowercase());
         if matches!(extension.as_deref(), Some("parquet" | "parq" | "pq")) {
             files.push(path);
         }
@@ -341,7 +418,9 @@ fn check_ends(file: &mut File) -> io::Result<Result<u64, &'static str>> {
     let len = file.metadata()?.len();
     let mut ends = [0; 4];
     if len < 4 {
-        return Ok(Err("not a Parquet file: it is shorter than the mark that every Parquet file begins with"));
+        return Ok(Err(
+            "not a Parquet file: it is shorter than the mark that every Parquet file begins with",
+        ));
     }
     file.read_exact(&mut ends)?;
     if &ends == b"PARE" {
@@ -353,7 +432,9 @@ fn check_ends(file: &mut File) -> io::Result<Result<u64, &'static str>> {
     file.seek(SeekFrom::End(-4))?;
     file.read_exact(&mut ends)?;
     if len < 12 || &ends != MARK {
-        return Ok(Err("the Parquet file is truncated: it does not end with its footer and PAR1"));
+        return Ok(Err(
+            "the Parquet file is truncated: it does not end with its footer and PAR1",
+        ));
     }
     Ok(Ok(len))
 }
@@ -383,6 +464,9 @@ fn load(file: &File) -> ParquetResult<ArrowReaderMetadata> {
             _ => field.as_ref().clone(),
         })
         .collect();
-    let schema = Arc::new(Schema::new_with_metadata(fields, plain.schema().metadata().clone()));
+    let schema = Arc::new(Schema::new_with_metadata(
+        fields,
+        plain.schema().metadata().clone(),
+    ));
     ArrowReaderMetadata::try_new(plain.metadata().clone(), options.with_schema(schema))
 }

@@ -90,8 +90,8 @@ pub struct TpchTable {
     kind: TpchTableKind,
     scale: ScaleFactor,
     schema: SchemaRef,
-    /// Rows of each part.
-    rows: Vec<usize>,
+    /// Rows of each part, counted when a plan first asks: of the three tables a query reads one.
+    rows: OnceLock<Arc<[usize]>>,
     /// The columns that were loaded, by part.
     loaded: OnceLock<Loaded>,
 }
@@ -113,13 +113,30 @@ impl TpchTable {
     /// # Ok::<(), query::source::ScaleFactorError>(())
     /// ```
     pub fn new(kind: TpchTableKind, scale: ScaleFactor) -> Self {
-        let schema = Arc::new(Schema::new(kind.columns().iter().map(columns::Column::field).collect::<Vec<_>>()));
-        Self { kind, scale, schema, rows: rows_of_parts(kind, scale), loaded: OnceLock::new() }
+        let schema = Arc::new(Schema::new(
+            kind.columns()
+                .iter()
+                .map(columns::Column::field)
+                .collect::<Vec<_>>(),
+        ));
+        Self {
+            kind,
+            scale,
+            schema,
+            rows: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }
     }
 
     /// Whether a query that names `name` means this table.
     pub fn is_called(&self, name: &str) -> bool {
         self.kind.name().eq_ignore_ascii_case(name)
+    }
+
+    /// The rows of each part.
+    fn parts(&self) -> &Arc<[usize]> {
+        self.rows
+            .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
     /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
@@ -128,7 +145,11 @@ impl TpchTable {
     /// # Errors
     ///
     /// What `runner` fails with.
-    pub fn load(&self, projection: &[usize], runner: &dyn JobRunner) -> Result<Option<JobStatistics>, QueryError> {
+    pub fn load(
+        &self,
+        projection: &[usize],
+        runner: &dyn JobRunner,
+    ) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
         }
@@ -136,18 +157,27 @@ impl TpchTable {
             kind: self.kind,
             scale: self.scale,
             projection: projection.to_vec(),
-            parts: self.rows.iter().map(|_| OnceLock::new()).collect(),
+            parts: self.parts().iter().map(|_| OnceLock::new()).collect(),
         });
-        let rows = self.rows.clone();
+        let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
         let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
         let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
         let Some(parts) = parts else {
-            return Err(QueryError::Internal { message: format!("a part of {} was not generated", self.kind.name()) });
+            return Err(QueryError::Internal {
+                message: format!("a part of {} was not generated", self.kind.name()),
+            });
         };
         // If another caller was faster, its columns are as good.
-        let _ = self.loaded.set(Loaded { projection: projection.to_vec(), parts });
-        Ok(Some(JobStatistics::new(format!("generate {}", self.kind.name()), &report, metered.workers())))
+        let _ = self.loaded.set(Loaded {
+            projection: projection.to_vec(),
+            parts,
+        });
+        Ok(Some(JobStatistics::new(
+            format!("generate {}", self.kind.name()),
+            &report,
+            metered.workers(),
+        )))
     }
 }
 
@@ -161,20 +191,23 @@ impl TableSource for TpchTable {
     }
 
     fn morsels(&self) -> usize {
-        self.rows.len()
+        self.parts().len()
     }
 
     fn rows(&self, morsel: usize) -> usize {
-        self.rows[morsel]
+        self.parts()[morsel]
     }
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let columns = match self.loaded.get() {
-            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => {
-                loaded.projection.iter().copied().zip(loaded.parts[morsel].iter().cloned()).collect()
-            }
+            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => loaded
+                .projection
+                .iter()
+                .copied()
+                .zip(loaded.parts[morsel].iter().cloned())
+                .collect(),
             _ => {
-                let arrays = generate(self.kind, self.scale, morsel, self.rows.len(), projection);
+                let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
                 projection.iter().copied().zip(arrays).collect()
             }
         };
@@ -245,8 +278,13 @@ fn generate(
     let scale = scale.get();
     match kind {
         TpchTableKind::Lineitem => {
-            let rows =
-                LineItemGenerator::new_with_distributions_and_text_pool(scale, part, parts, distributions, text);
+            let rows = LineItemGenerator::new_with_distributions_and_text_pool(
+                scale,
+                part,
+                parts,
+                distributions,
+                text,
+            );
             rows.iter().for_each(|row| columns.push_lineitem(&row));
         }
         TpchTableKind::Orders => {
@@ -255,8 +293,13 @@ fn generate(
             rows.iter().for_each(|row| columns.push_order(&row));
         }
         TpchTableKind::Customer => {
-            let rows =
-                CustomerGenerator::new_with_distributions_and_text_pool(scale, part, parts, distributions, text);
+            let rows = CustomerGenerator::new_with_distributions_and_text_pool(
+                scale,
+                part,
+                parts,
+                distributions,
+                text,
+            );
             rows.iter().for_each(|row| columns.push_customer(&row));
         }
     }
@@ -267,7 +310,10 @@ fn generate(
 /// their own, so no other column changes with it.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
-    if projection.iter().any(|&column| kind.columns()[column].is_comment()) {
+    if projection
+        .iter()
+        .any(|&column| kind.columns()[column].is_comment())
+    {
         TextPool::get_or_init_default()
     } else {
         SMALL.get_or_init(|| TextPool::new(64 << 10, Distributions::static_default()))
@@ -284,7 +330,11 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     let ranges = (0..parts).map(|part| {
         // As the generator cuts: equal parts, the last takes the remainder.
         let start = units / parts * part;
-        let end = if part + 1 == parts { units } else { units / parts * (part + 1) };
+        let end = if part + 1 == parts {
+            units
+        } else {
+            units / parts * (part + 1)
+        };
         start..end
     });
     let mut lines = OrderGenerator::create_line_count_random();
@@ -300,7 +350,9 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
                 .sum(),
         }
     };
-    ranges.map(|range| usize::try_from(rows(range)).expect("a part is small")).collect()
+    ranges
+        .map(|range| usize::try_from(rows(range)).expect("a part is small"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -333,23 +385,56 @@ mod tests {
         let table = table(TpchTableKind::Lineitem, 1.0);
         let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
         assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);
-        assert_eq!(reader.column(1).unwrap().as_primitive::<Int64Type>().value(0), 155_190);
-        assert_eq!(reader.column(4).unwrap().as_primitive::<Decimal128Type>().value(0), 17_00);
-        assert_eq!(reader.column(5).unwrap().as_primitive::<Decimal128Type>().value(0), 21_168_23);
-        assert_eq!(reader.column(6).unwrap().as_primitive::<Decimal128Type>().value(0), 4);
+        assert_eq!(
+            reader.column(1).unwrap().as_primitive::<Int64Type>().value(0),
+            155_190
+        );
+        assert_eq!(
+            reader
+                .column(4)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            17_00
+        );
+        assert_eq!(
+            reader
+                .column(5)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            21_168_23
+        );
+        assert_eq!(
+            reader
+                .column(6)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            4
+        );
         assert_eq!(reader.column(8).unwrap().as_string::<i32>().value(0), "N");
         // 1996-03-13.
-        assert_eq!(reader.column(10).unwrap().as_primitive::<Date32Type>().value(0), 9_568);
+        assert_eq!(
+            reader.column(10).unwrap().as_primitive::<Date32Type>().value(0),
+            9_568
+        );
         assert_eq!(reader.column(14).unwrap().as_string::<i32>().value(0), "TRUCK");
-        assert_eq!((0..table.morsels()).map(|morsel| table.rows(morsel)).sum::<usize>(), 6_001_215);
+        assert_eq!(
+            (0..table.morsels())
+                .map(|morsel| table.rows(morsel))
+                .sum::<usize>(),
+            6_001_215
+        );
     }
 
     #[test]
     fn a_small_pool_of_text_changes_no_other_column() {
         for kind in TpchTableKind::ALL {
             let table = table(kind, 0.001);
-            let others: Vec<usize> =
-                (0..kind.columns().len()).filter(|&column| !kind.columns()[column].is_comment()).collect();
+            let others: Vec<usize> = (0..kind.columns().len())
+                .filter(|&column| !kind.columns()[column].is_comment())
+                .collect();
             let all: Vec<usize> = (0..kind.columns().len()).collect();
             let (mut without, mut with) = (table.open(0, &others).unwrap(), table.open(0, &all).unwrap());
             for column in others {

@@ -23,14 +23,18 @@ const QUERIES: u64 = 400;
 #[test]
 fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
     let executors = executors();
-    let replay = std::env::var("WINDLASS_DIFFERENTIAL_SEED").ok().map(|seed| seed.parse().expect("a seed"));
+    let replay = std::env::var("WINDLASS_DIFFERENTIAL_SEED")
+        .ok()
+        .map(|seed| seed.parse().expect("a seed"));
     let seeds = replay.map_or(0..QUERIES, |seed: u64| seed..seed + 1);
     let (mut answered, mut failed) = (0, 0);
     for seed in seeds {
         let case = Case::generate(seed);
         let what = format!("seed {seed}: {}", case.sql);
         let tables = catalog(case.source());
-        let mut outcomes = executors.iter().map(|executor| query(&case.sql, &tables, executor));
+        let mut outcomes = executors
+            .iter()
+            .map(|executor| query(&case.sql, &tables, executor));
         let first = outcomes.next().expect("one executor at least");
         match (answer(&case.sql, &case.table, Fault::None), &first) {
             (Ok(expected), Ok(result)) => {
@@ -50,7 +54,10 @@ fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
     }
     if replay.is_none() {
         // The generator is worth its name: most queries have an answer, and some divide by zero.
-        assert!(answered > QUERIES * 9 / 10 && failed > 0, "{answered} answered, {failed} divided by zero");
+        assert!(
+            answered > QUERIES * 9 / 10 && failed > 0,
+            "{answered} answered, {failed} divided by zero"
+        );
     }
 }
 

@@ -25,8 +25,13 @@ fn read(path: &Path) -> Result<(Vec<String>, Vec<Row>), String> {
     let projection: Vec<usize> = (0..schema.fields().len()).collect();
     let mut batches = Vec::new();
     for morsel in 0..table.morsels() {
-        let mut reader = table.open(morsel, &projection).map_err(|error| error.to_string())?;
-        let columns = projection.iter().map(|&column| reader.column(column)).collect::<Result<Vec<_>, _>>();
+        let mut reader = table
+            .open(morsel, &projection)
+            .map_err(|error| error.to_string())?;
+        let columns = projection
+            .iter()
+            .map(|&column| reader.column(column))
+            .collect::<Result<Vec<_>, _>>();
         let columns = columns.map_err(|error| error.to_string())?;
         if columns.is_empty() {
             continue;
@@ -35,7 +40,11 @@ fn read(path: &Path) -> Result<(Vec<String>, Vec<Row>), String> {
         assert_eq!(batch.num_rows(), table.rows(morsel));
         batches.push(batch);
     }
-    let types = schema.fields().iter().map(|field| field.data_type().to_string()).collect();
+    let types = schema
+        .fields()
+        .iter()
+        .map(|field| field.data_type().to_string())
+        .collect();
     Ok((types, rows(&QueryResult { schema, batches })))
 }
 
@@ -44,9 +53,15 @@ fn a_path_that_is_no_table_is_named() {
     let folder = crate::folder::Folder::new();
     let missing = folder.path("nowhere.parquet");
     let error = read(&missing).unwrap_err();
-    assert!(error.contains("nowhere.parquet") && error.contains("No such file"), "{error}");
+    assert!(
+        error.contains("nowhere.parquet") && error.contains("No such file"),
+        "{error}"
+    );
 
     let unknown = folder.write("notes.docx", "PK");
     let error = read(&unknown).unwrap_err();
-    assert!(error.contains("notes.docx") && error.contains("cannot tell what this is"), "{error}");
+    assert!(
+        error.contains("notes.docx") && error.contains("cannot tell what this is"),
+        "{error}"
+    );
 }

@@ -46,7 +46,10 @@ pub(crate) type Row = Vec<Cell>;
 
 /// Executors of 1, 2, 3 and 8 threads.
 pub(crate) fn executors() -> Vec<PipelineExecutor> {
-    [1, 2, 3, 8].into_iter().map(|threads| PipelineExecutor::new(threads).expect("threads start")).collect()
+    [1, 2, 3, 8]
+        .into_iter()
+        .map(|threads| PipelineExecutor::new(threads).expect("threads start"))
+        .collect()
 }
 
 pub(crate) fn catalog(table: Arc<dyn TableSource>) -> Catalog {
@@ -108,7 +111,11 @@ pub(crate) fn assert_same_bits(a: &QueryResult, b: &QueryResult, what: &str) {
     for (index, (left, right)) in a.columns().iter().zip(b.columns()).enumerate() {
         if left.data_type() == &DataType::Float64 {
             let bits = |array: &ArrayRef| -> Vec<Option<u64>> {
-                array.as_primitive::<Float64Type>().iter().map(|value| value.map(f64::to_bits)).collect()
+                array
+                    .as_primitive::<Float64Type>()
+                    .iter()
+                    .map(|value| value.map(f64::to_bits))
+                    .collect()
             };
             assert_eq!(bits(left), bits(right), "{what}: column {index}");
         } else {

@@ -58,7 +58,10 @@ fn lineitem(factor: f64, executor: &PipelineExecutor) -> Arc<TpchTable> {
 
 fn decimal(text: &str) -> Cell {
     let (whole, fraction) = text.split_once('.').expect("a decimal");
-    Cell::Decimal(format!("{whole}{fraction}").parse().expect("digits"), fraction.len() as u32)
+    Cell::Decimal(
+        format!("{whole}{fraction}").parse().expect("digits"),
+        fraction.len() as u32,
+    )
 }
 
 /// A row as the specification prints it; a sum may come as an integer where the file had no decimals.
@@ -68,8 +71,12 @@ fn published(row: &Row) -> String {
         Cell::Int(value) => value.to_string(),
         Cell::Float(value) => format!("{value:.2}"),
         Cell::Decimal(..) => {
-            let text = Q1_ANSWER.iter().map(|line| line.split('|').nth(index).expect("ten fields"));
-            text.map(str::to_owned).find(|text| decimal(text) == *cell).unwrap_or_else(|| format!("{cell:?}"))
+            let text = Q1_ANSWER
+                .iter()
+                .map(|line| line.split('|').nth(index).expect("ten fields"));
+            text.map(str::to_owned)
+                .find(|text| decimal(text) == *cell)
+                .unwrap_or_else(|| format!("{cell:?}"))
         }
         other => format!("{other:?}"),
     };
@@ -77,7 +84,11 @@ fn published(row: &Row) -> String {
 }
 
 fn assert_published(q1: &QueryResult, q6: &QueryResult, what: &str) {
-    assert_eq!(rows(q1).iter().map(published).collect::<Vec<_>>(), Q1_ANSWER, "Q1 from {what}");
+    assert_eq!(
+        rows(q1).iter().map(published).collect::<Vec<_>>(),
+        Q1_ANSWER,
+        "Q1 from {what}"
+    );
     assert_eq!(rows(q6), [[decimal(Q6_ANSWER)]], "Q6 from {what}");
 }
 
@@ -107,10 +118,14 @@ fn write_csv(table: &TpchTable, path: &Path) {
     let mut file = std::io::BufWriter::new(File::create(path).expect("a file"));
     for morsel in 0..table.morsels() {
         let batch = batch(table, morsel);
-        let result = QueryResult { schema: batch.schema(), batches: vec![batch] };
+        let result = QueryResult {
+            schema: batch.schema(),
+            batches: vec![batch],
+        };
         let text = render(&result, OutputFormat::Csv).expect("text");
         let header = text.iter().position(|&byte| byte == b'\n').expect("a header") + 1;
-        file.write_all(if morsel == 0 { &text } else { &text[header..] }).expect("a disk with room");
+        file.write_all(if morsel == 0 { &text } else { &text[header..] })
+            .expect("a disk with room");
     }
     file.flush().expect("a disk with room");
 }
@@ -125,15 +140,22 @@ fn published_answers_from_generated_rows_parquet_and_csv_with_any_number_of_thre
     write_csv(&generated, &folder.path("lineitem.csv"));
     let sources: [(&str, Arc<dyn TableSource>); 3] = [
         ("generated rows", generated),
-        ("Parquet", source::open("lineitem", folder.path("lineitem"), &executors[1]).expect("opens")),
-        ("CSV", source::open("lineitem", folder.path("lineitem.csv"), &executors[1]).expect("opens")),
+        (
+            "Parquet",
+            source::open("lineitem", folder.path("lineitem"), &executors[1]).expect("opens"),
+        ),
+        (
+            "CSV",
+            source::open("lineitem", folder.path("lineitem.csv"), &executors[1]).expect("opens"),
+        ),
     ];
     for (what, table) in sources {
         let tables = catalog(table);
         let answers: Vec<(QueryResult, QueryResult)> = executors
             .iter()
             .map(|executor| {
-                let answer = |sql| query(sql, &tables, executor).unwrap_or_else(|error| panic!("{what}: {error}"));
+                let answer =
+                    |sql| query(sql, &tables, executor).unwrap_or_else(|error| panic!("{what}: {error}"));
                 (answer(Q1), answer(Q6))
             })
             .collect();
@@ -152,7 +174,10 @@ fn a_table_that_is_generated_while_it_is_read_gives_the_same_as_one_in_memory() 
     let loaded = catalog(lineitem(0.01, executor));
     let streamed = catalog(Arc::new(TpchTable::new(TpchTableKind::Lineitem, scale(0.01))));
     for sql in [Q1, Q6] {
-        let (loaded, streamed) = (query(sql, &loaded, executor).unwrap(), query(sql, &streamed, executor).unwrap());
+        let (loaded, streamed) = (
+            query(sql, &loaded, executor).unwrap(),
+            query(sql, &streamed, executor).unwrap(),
+        );
         assert_same_bits(&loaded, &streamed, sql);
     }
 }

@@ -65,13 +65,14 @@ impl TaskOracle {
     }
 
     /// What `worker` runs has ended.
-    pub(crate) fn ran(&mut self, worker: usize) -> Result<(), Violation> {
-        match self.hands[worker].take() {
-            Some(task) => self.step(task, Stage::Running, Stage::Ran),
-            None => Err(violation(format!(
+    pub(crate) fn ran(&mut self, worker: usize) -> Result<TaskId, Violation> {
+        let Some(task) = self.hands[worker].take() else {
+            return Err(violation(format!(
                 "worker {worker} ended a task that it did not run"
-            ))),
-        }
+            )));
+        };
+        self.step(task, Stage::Running, Stage::Ran)?;
+        Ok(task)
     }
 
     /// What `worker` runs has panicked. `None` if it runs nothing.

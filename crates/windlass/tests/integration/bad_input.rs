@@ -8,13 +8,18 @@ use crate::program::Folder;
 
 fn cities() -> Folder {
     let folder = Folder::new();
-    folder.write("cities.csv", "city,country,inhabitants\nUlm,DE,128928\nBern,CH,134794\nOslo,NO,\n");
+    folder.write(
+        "cities.csv",
+        "city,country,inhabitants\nUlm,DE,128928\nBern,CH,134794\nOslo,NO,\n",
+    );
     folder
 }
 
 /// Runs a query over a table of cities that must fail.
 fn assert_sql_error(sql: &str, parts: &[&str]) {
-    cities().query(["--table", "cities=cities.csv", sql]).assert_error(1, parts);
+    cities()
+        .query(["--table", "cities=cities.csv", sql])
+        .assert_error(1, parts);
 }
 
 #[test]
@@ -55,7 +60,9 @@ fn a_parquet_file_with_damaged_pages_is_named() {
 fn a_file_that_is_no_parquet_is_named() {
     let folder = Folder::new();
     folder.write("t.parquet", "n\n1\n");
-    folder.query(["--table", "t=t.parquet", "select * from t"]).assert_error(1, &["t.parquet", "not a Parquet file"]);
+    folder
+        .query(["--table", "t=t.parquet", "select * from t"])
+        .assert_error(1, &["t.parquet", "not a Parquet file"]);
 }
 
 #[test]
@@ -69,9 +76,23 @@ fn a_csv_row_with_a_wrong_number_of_fields_is_named_by_line() {
 
 #[test]
 fn unknown_names_are_named_with_what_there_is() {
-    assert_sql_error("select * from towns", &["unknown table towns", "line 1, column 15", "cities"]);
-    assert_sql_error("select\n town from cities", &["unknown column town", "line 2, column 2", "inhabitants"]);
-    assert_sql_error("select median(inhabitants) from cities", &["unknown function median", "column 8", "avg"]);
+    assert_sql_error(
+        "select * from towns",
+        &["unknown table towns", "line 1, column 15", "cities"],
+    );
+    assert_sql_error(
+        "select\n town from cities",
+        &[
+            "unknown column town",
+            "line 2, column 2",
+            "inhabitants",
+            "  |  town from cities\n  |  ^\n",
+        ],
+    );
+    assert_sql_error(
+        "select median(inhabitants) from cities",
+        &["unknown function median", "column 8", "avg"],
+    );
     let outcome = Folder::new().query(["select * from t"]);
     outcome.assert_error(1, &["unknown table t", "--table NAME=PATH"]);
 }
@@ -98,12 +119,20 @@ fn a_type_mismatch_names_the_expression() {
 
 #[test]
 fn division_by_zero_and_overflow_name_the_expression() {
-    assert_sql_error("select inhabitants / 0 from cities", &["division by zero", "inhabitants / 0"]);
-    assert_sql_error("select city from cities where 1 / (inhabitants - 128928) > 0", &["division by zero"]);
+    assert_sql_error(
+        "select inhabitants / 0 from cities",
+        &["division by zero", "inhabitants / 0"],
+    );
+    assert_sql_error(
+        "select city from cities where 1 / (inhabitants - 128928) > 0",
+        &["division by zero"],
+    );
     let folder = Folder::new();
     folder.write("t.csv", "n\n9223372036854775807\n1\n");
     for sql in ["select sum(n) from t", "select n + 1 from t"] {
-        folder.query(["--table", "t=t.csv", sql]).assert_error(1, &["overflow", "n"]);
+        folder
+            .query(["--table", "t=t.csv", sql])
+            .assert_error(1, &["overflow", "n"]);
     }
 }
 
@@ -111,13 +140,23 @@ fn division_by_zero_and_overflow_name_the_expression() {
 fn arguments_that_make_no_sense_are_named() {
     let folder = cities();
     let sql = "select * from cities";
-    folder.query(["--threads", "0", sql]).assert_error(2, &["--threads", "at least one thread"]);
-    folder.query(["--threads", "-1", sql]).assert_error(2, &["--threads"]);
-    folder.query(["--table", "cities.csv", sql]).assert_error(2, &["--table", "NAME=PATH"]);
+    folder
+        .query(["--threads", "0", sql])
+        .assert_error(2, &["--threads", "at least one thread"]);
+    folder
+        .query(["--threads", "-1", sql])
+        .assert_error(2, &["--threads"]);
+    folder
+        .query(["--table", "cities.csv", sql])
+        .assert_error(2, &["--table", "NAME=PATH"]);
     for factor in ["0", "-1", "NaN", "inf", "1e6", "much"] {
-        folder.query(["--tpch", factor, sql]).assert_error(2, &["--tpch", factor, "from 0.0001 to 100"]);
+        folder
+            .query(["--tpch", factor, sql])
+            .assert_error(2, &["--tpch", factor, "from 0.0001 to 100"]);
     }
-    folder.query(["--format", "xml", sql]).assert_error(2, &["--format", "xml"]);
+    folder
+        .query(["--format", "xml", sql])
+        .assert_error(2, &["--format", "xml"]);
     folder
         .query(["--table", "a=cities.csv", "--table", "A=cities.csv", sql])
         .assert_error(1, &["two tables are named A"]);
@@ -132,5 +171,7 @@ fn no_part_of_a_result_is_written_before_an_error() {
     }
     folder.write("t.csv", content);
     // Only the last row divides by zero.
-    folder.query(["--table", "t=t.csv", "--format", "csv", "select 1 / n from t"]).assert_error(1, &["division by zero"]);
+    folder
+        .query(["--table", "t=t.csv", "--format", "csv", "select 1 / n from t"])
+        .assert_error(1, &["division by zero"]);
 }

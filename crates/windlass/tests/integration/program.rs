@@ -37,7 +37,11 @@ impl Folder {
 
     /// Runs `windlass query` with `arguments` in the folder, so that paths are relative to it.
     pub(crate) fn query<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Outcome {
-        let output = program().arg("query").args(arguments).current_dir(self.path()).output();
+        let output = program()
+            .arg("query")
+            .args(arguments)
+            .current_dir(self.path())
+            .output();
         Outcome::of(&output.expect("the program starts"))
     }
 }
@@ -57,7 +61,11 @@ pub(crate) struct Outcome {
 impl Outcome {
     pub(crate) fn of(output: &Output) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
-        Self { code: output.status.code(), stdout: text(&output.stdout), stderr: text(&output.stderr) }
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
     }
 
     /// The result, of a run that went well.

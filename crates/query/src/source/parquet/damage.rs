@@ -36,7 +36,8 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, 
 
 fn message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("the reader panicked")
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("the reader panicked")
 }
 
 #[cfg(test)]
@@ -47,7 +48,10 @@ mod tests {
     fn a_panic_of_the_reader_is_an_error() {
         silence_reader_panics();
         let outcome: Result<(), String> = guarded(|| panic!("offset {} out of bounds", 7));
-        assert_eq!(outcome, Err("the file is damaged: offset 7 out of bounds".to_owned()));
+        assert_eq!(
+            outcome,
+            Err("the file is damaged: offset 7 out of bounds".to_owned())
+        );
         assert_eq!(guarded(|| Ok(1)), Ok(1));
     }
 }

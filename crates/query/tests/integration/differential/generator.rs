@@ -39,11 +39,24 @@ impl Case {
         let morsel_rows = 1 + random.below(30);
         let zone_maps = random.chance(2);
         let sql = random.query();
-        Self { table: Table { columns: COLUMNS.to_vec(), rows }, sql, morsel_rows, zone_maps }
+        Self {
+            table: Table {
+                columns: COLUMNS.to_vec(),
+                rows,
+            },
+            sql,
+            morsel_rows,
+            zone_maps,
+        }
     }
 
     pub(crate) fn source(&self) -> Arc<dyn TableSource> {
-        Arc::new(TinyTable::new(&self.table.columns, &self.table.rows, self.morsel_rows, self.zone_maps))
+        Arc::new(TinyTable::new(
+            &self.table.columns,
+            &self.table.rows,
+            self.morsel_rows,
+            self.zone_maps,
+        ))
     }
 }
 
@@ -123,9 +136,19 @@ impl Random {
         let order = match self.below(3) {
             0 => String::new(),
             1 => format!(" order by a0{}", self.direction()),
-            _ => format!(" order by {}{}, {}{}", self.pick(&COLUMNS), self.direction(), count, self.direction()),
+            _ => format!(
+                " order by {}{}, {}{}",
+                self.pick(&COLUMNS),
+                self.direction(),
+                count,
+                self.direction()
+            ),
         };
-        format!("select {} from t{condition}{order}{}", items.join(", "), self.limit())
+        format!(
+            "select {} from t{condition}{order}{}",
+            items.join(", "),
+            self.limit()
+        )
     }
 
     fn totals_query(&mut self, condition: &str) -> String {
@@ -151,19 +174,37 @@ impl Random {
         }
         let order = match self.below(3) {
             0 => String::new(),
-            1 => format!(" order by a0{}, {}{}", self.direction(), keys[0], self.direction()),
+            1 => format!(
+                " order by a0{}, {}{}",
+                self.direction(),
+                keys[0],
+                self.direction()
+            ),
             _ => format!(" order by {}{}", keys[0], self.direction()),
         };
-        format!("select {} from t{condition} group by {}{order}{}", items.join(", "), keys.join(", "), self.limit())
+        format!(
+            "select {} from t{condition} group by {}{order}{}",
+            items.join(", "),
+            keys.join(", "),
+            self.limit()
+        )
     }
 
     fn aggregate(&mut self) -> String {
         match self.below(9) {
             0 => "count(*)".to_owned(),
             1 => format!("count({})", self.pick(&COLUMNS)),
-            2 | 3 => format!("{}({})", self.pick(&["min", "max"]), self.pick(&["i", "j", "d", "f", "s", "u", "day"])),
+            2 | 3 => format!(
+                "{}({})",
+                self.pick(&["min", "max"]),
+                self.pick(&["i", "j", "d", "f", "s", "u", "day"])
+            ),
             4 | 5 => format!("{}({})", self.pick(&["sum", "avg"]), self.exact(2)),
-            6 => format!("{}({})", self.pick(&["sum", "avg"]), self.pick(&["f", "f + i", "f * 2", "-f", "j - f"])),
+            6 => format!(
+                "{}({})",
+                self.pick(&["sum", "avg"]),
+                self.pick(&["f", "f + i", "f * 2", "-f", "j - f"])
+            ),
             7 => format!("sum({}) + count(*)", self.exact(1)),
             _ => format!("sum({})", self.pick(&["i", "j", "d"])),
         }
@@ -174,7 +215,11 @@ impl Random {
     }
 
     fn limit(&mut self) -> String {
-        if self.chance(3) { format!(" limit {}", self.below(12)) } else { String::new() }
+        if self.chance(3) {
+            format!(" limit {}", self.below(12))
+        } else {
+            String::new()
+        }
     }
 
     fn predicate(&mut self, depth: usize) -> String {
@@ -187,7 +232,12 @@ impl Random {
             // Without parentheses, precedence decides.
             2 => format!("{} and {}", self.predicate(depth - 1), self.predicate(depth - 1)),
             3 => format!("{} or {}", self.predicate(depth - 1), self.predicate(depth - 1)),
-            _ => format!("({} or {}) and {}", self.predicate(depth - 1), self.leaf(), self.predicate(depth - 1)),
+            _ => format!(
+                "({} or {}) and {}",
+                self.predicate(depth - 1),
+                self.leaf(),
+                self.predicate(depth - 1)
+            ),
         }
     }
 
@@ -196,10 +246,19 @@ impl Random {
         let not = self.pick(&["", "", "not "]);
         match self.below(12) {
             0 | 1 => format!("{} {operator} {}", self.number(2), self.number(1)),
-            2 | 3 => format!("{} {operator} {}", self.pick(&["i", "j", "d", "f"]), self.literal()),
+            2 | 3 => format!(
+                "{} {operator} {}",
+                self.pick(&["i", "j", "d", "f"]),
+                self.literal()
+            ),
             4 => format!("{} {operator} '{}'", self.pick(&["s", "u"]), self.pick(&WORDS)),
             5 => format!("day {operator} date '2024-01-{:02}'", 1 + self.below(28)),
-            6 => format!("{} {not}between {} and {}", self.pick(&["i", "d", "f"]), self.literal(), self.literal()),
+            6 => format!(
+                "{} {not}between {} and {}",
+                self.pick(&["i", "d", "f"]),
+                self.literal(),
+                self.literal()
+            ),
             7 => format!(
                 "day {not}between date '2024-01-{:02}' and date '2024-01-{:02}'",
                 1 + self.below(28),
@@ -227,10 +286,19 @@ impl Random {
             0 => format!("({} + {})", self.number(depth - 1), self.number(depth - 1)),
             1 => format!("({} - {})", self.number(depth - 1), self.number(depth - 1)),
             2 => format!("({} * {})", self.number(depth - 1), self.number(depth - 1)),
-            3 => format!("{} / {}", self.pick(&["i", "j", "d", "f"]), self.pick(&["2", "-3", "0.5", "4.0"])),
+            3 => format!(
+                "{} / {}",
+                self.pick(&["i", "j", "d", "f"]),
+                self.pick(&["2", "-3", "0.5", "4.0"])
+            ),
             4 => format!("i % {}", 2 + self.below(4)),
             5 => format!("-{}", self.pick(&["i", "j", "d", "f"])),
-            _ => format!("{} + {} * {}", self.pick(&["i", "d"]), self.pick(&["j", "f"]), self.literal()),
+            _ => format!(
+                "{} + {} * {}",
+                self.pick(&["i", "d"]),
+                self.pick(&["j", "f"]),
+                self.literal()
+            ),
         }
     }
 

@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 
 use sqlparser::ast::{
-    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, LimitClause,
-    OrderByKind, Query, Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr,
+    LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, Statement, UnaryOperator, Value,
 };
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
@@ -39,9 +39,14 @@ type Outcome<T> = Result<T, DivisionByZero>;
 
 /// Answers `sql` over `table`.
 pub(crate) fn answer(sql: &str, table: &Table, fault: Fault) -> Outcome<Vec<Row>> {
-    let statements = Parser::parse_sql(&GenericDialect {}, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
-    let [Statement::Query(query)] = statements.as_slice() else { panic!("not one query: {sql}") };
-    let SetExpr::Select(select) = query.body.as_ref() else { panic!("not a select: {sql}") };
+    let statements =
+        Parser::parse_sql(&GenericDialect {}, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let [Statement::Query(query)] = statements.as_slice() else {
+        panic!("not one query: {sql}")
+    };
+    let SetExpr::Select(select) = query.body.as_ref() else {
+        panic!("not a select: {sql}")
+    };
     Reference { table, fault }.select(query, select)
 }
 
@@ -71,17 +76,26 @@ impl Reference<'_> {
                 kept.push(row);
             }
         }
-        let GroupByExpr::Expressions(keys, _) = &select.group_by else { panic!("GROUP BY ALL") };
+        let GroupByExpr::Expressions(keys, _) = &select.group_by else {
+            panic!("GROUP BY ALL")
+        };
         let items = self.items(select);
         let grouped = !keys.is_empty() || items.iter().any(|(expr, _)| has_aggregate(expr));
-        let groups = if grouped { Some(self.groups(keys, &items, &kept)?) } else { None };
+        let groups = if grouped {
+            Some(self.groups(keys, &items, &kept)?)
+        } else {
+            None
+        };
         let scopes: Vec<Scope<'_>> = match &groups {
             Some(groups) => groups.iter().map(|group| Scope::Group(group)).collect(),
             None => kept.iter().map(|row| Scope::Row(row)).collect(),
         };
         let mut answers: Vec<(Row, Row)> = Vec::new();
         for scope in scopes {
-            let values = items.iter().map(|(expr, _)| self.value(expr, scope)).collect::<Outcome<Row>>()?;
+            let values = items
+                .iter()
+                .map(|(expr, _)| self.value(expr, scope))
+                .collect::<Outcome<Row>>()?;
             let mut sort_keys = Vec::new();
             for expr in order_expressions(query) {
                 sort_keys.push(match position(expr, &items) {
@@ -107,9 +121,14 @@ impl Reference<'_> {
         for item in &select.projection {
             match item {
                 SelectItem::UnnamedExpr(expr) => items.push((expr.clone(), None)),
-                SelectItem::ExprWithAlias { expr, alias } => items.push((expr.clone(), Some(alias.value.clone()))),
+                SelectItem::ExprWithAlias { expr, alias } => {
+                    items.push((expr.clone(), Some(alias.value.clone())))
+                }
                 SelectItem::Wildcard(_) => items.extend(
-                    self.table.columns.iter().map(|&name| (Expr::Identifier(name.into()), Some(name.to_owned()))),
+                    self.table
+                        .columns
+                        .iter()
+                        .map(|&name| (Expr::Identifier(name.into()), Some(name.to_owned()))),
                 ),
                 other => panic!("not generated: {other}"),
             }
@@ -119,7 +138,12 @@ impl Reference<'_> {
 
     /// Whether the row satisfies every conjunct, from left to right, until one is not true.
     fn condition(&self, expr: &Expr, row: &Row) -> Outcome<bool> {
-        if let Expr::BinaryOp { left, op: BinaryOperator::And, right } = expr {
+        if let Expr::BinaryOp {
+            left,
+            op: BinaryOperator::And,
+            right,
+        } = expr
+        {
             return Ok(self.condition(left, row)? && self.condition(right, row)?);
         }
         Ok(self.value(expr, Scope::Row(row))? == Cell::Bool(true))
@@ -152,7 +176,9 @@ impl Reference<'_> {
     }
 
     fn sort(&self, query: &Query, answers: &mut [(Row, Row)]) {
-        let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|order| &order.kind) else { return };
+        let Some(OrderByKind::Expressions(keys)) = query.order_by.as_ref().map(|order| &order.kind) else {
+            return;
+        };
         answers.sort_by(|(a, _), (b, _)| {
             for (index, key) in keys.iter().enumerate() {
                 let descending = key.options.asc == Some(false);
@@ -179,8 +205,14 @@ impl Reference<'_> {
             Expr::Nested(inner) => self.value(inner, scope),
             Expr::Identifier(name) => Ok(self.column(&name.value, scope)),
             Expr::Value(literal) => Ok(constant(&literal.value)),
-            Expr::TypedString(typed) => Ok(date(typed.value.clone().into_string().as_deref().expect("a string"))),
-            Expr::BinaryOp { left, op: BinaryOperator::And, right } => {
+            Expr::TypedString(typed) => Ok(date(
+                typed.value.clone().into_string().as_deref().expect("a string"),
+            )),
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::And,
+                right,
+            } => {
                 let left = self.value(left, scope)?;
                 if left == Cell::Bool(false) {
                     return Ok(left);
@@ -191,7 +223,11 @@ impl Reference<'_> {
                     _ => Cell::Bool(true),
                 })
             }
-            Expr::BinaryOp { left, op: BinaryOperator::Or, right } => {
+            Expr::BinaryOp {
+                left,
+                op: BinaryOperator::Or,
+                right,
+            } => {
                 let left = self.value(left, scope)?;
                 if left == Cell::Bool(true) {
                     return Ok(left);
@@ -205,8 +241,14 @@ impl Reference<'_> {
             Expr::BinaryOp { left, op, right } => {
                 binary(op, &self.value(left, scope)?, &self.value(right, scope)?)
             }
-            Expr::UnaryOp { op: UnaryOperator::Not, expr } => Ok(self.not(self.value(expr, scope)?)),
-            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => Ok(match self.value(expr, scope)? {
+            Expr::UnaryOp {
+                op: UnaryOperator::Not,
+                expr,
+            } => Ok(self.not(self.value(expr, scope)?)),
+            Expr::UnaryOp {
+                op: UnaryOperator::Minus,
+                expr,
+            } => Ok(match self.value(expr, scope)? {
                 Cell::Null => Cell::Null,
                 Cell::Int(value) => Cell::Int(-value),
                 Cell::Decimal(value, scale) => Cell::Decimal(-value, scale),
@@ -215,7 +257,12 @@ impl Reference<'_> {
             }),
             Expr::IsNull(expr) => Ok(Cell::Bool(self.value(expr, scope)? == Cell::Null)),
             Expr::IsNotNull(expr) => Ok(Cell::Bool(self.value(expr, scope)? != Cell::Null)),
-            Expr::Between { expr, negated, low, high } => {
+            Expr::Between {
+                expr,
+                negated,
+                low,
+                high,
+            } => {
                 let value = self.value(expr, scope)?;
                 let above = binary(&BinaryOperator::GtEq, &value, &self.value(low, scope)?)?;
                 let below = binary(&BinaryOperator::LtEq, &value, &self.value(high, scope)?)?;
@@ -241,7 +288,12 @@ impl Reference<'_> {
                 }
                 Ok(if *negated { self.not(found) } else { found })
             }
-            Expr::Like { negated, expr, pattern, .. } => {
+            Expr::Like {
+                negated,
+                expr,
+                pattern,
+                ..
+            } => {
                 let matched = match (self.value(expr, scope)?, self.value(pattern, scope)?) {
                     (Cell::Text(text), Cell::Text(pattern)) => {
                         let (text, pattern): (Vec<char>, Vec<char>) =
@@ -277,11 +329,19 @@ impl Reference<'_> {
     }
 
     fn aggregate(&self, function: &Function, scope: Scope<'_>) -> Outcome<Cell> {
-        let Scope::Group(rows) = scope else { panic!("{function} over a row") };
+        let Scope::Group(rows) = scope else {
+            panic!("{function} over a row")
+        };
         let name = function.name.to_string().to_lowercase();
-        let FunctionArguments::List(arguments) = &function.args else { panic!("{function}") };
-        let [FunctionArg::Unnamed(argument)] = arguments.args.as_slice() else { panic!("{function}") };
-        let FunctionArgExpr::Expr(argument) = argument else { return Ok(Cell::Int(rows.len() as i64)) };
+        let FunctionArguments::List(arguments) = &function.args else {
+            panic!("{function}")
+        };
+        let [FunctionArg::Unnamed(argument)] = arguments.args.as_slice() else {
+            panic!("{function}")
+        };
+        let FunctionArgExpr::Expr(argument) = argument else {
+            return Ok(Cell::Int(rows.len() as i64));
+        };
         let mut values = Vec::new();
         for row in rows {
             match self.value(argument, Scope::Row(row))? {
@@ -315,7 +375,9 @@ impl Reference<'_> {
 
 fn sum(values: &[Cell]) -> Cell {
     let add = |a: Cell, b: &Cell| binary(&BinaryOperator::Plus, &a, b).expect("a sum divides nothing");
-    values.split_first().map_or(Cell::Null, |(first, rest)| rest.iter().fold(first.clone(), add))
+    values
+        .split_first()
+        .map_or(Cell::Null, |(first, rest)| rest.iter().fold(first.clone(), add))
 }
 
 fn binary(op: &BinaryOperator, left: &Cell, right: &Cell) -> Outcome<Cell> {
@@ -415,9 +477,10 @@ fn constant(value: &Value) -> Cell {
         Value::SingleQuotedString(text) => Cell::Text(text.clone()),
         Value::Number(text, _) => match text.split_once('.') {
             None => Cell::Int(text.parse().expect("small numbers")),
-            Some((whole, fraction)) => {
-                Cell::Decimal(format!("{whole}{fraction}").parse().expect("digits"), fraction.len() as u32)
-            }
+            Some((whole, fraction)) => Cell::Decimal(
+                format!("{whole}{fraction}").parse().expect("digits"),
+                fraction.len() as u32,
+            ),
         },
         other => panic!("not generated: {other}"),
     }
@@ -433,9 +496,9 @@ fn like(text: &[char], pattern: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
         Some(('%', rest)) => (0..=text.len()).any(|skip| like(&text[skip..], rest)),
-        Some((wanted, rest)) => {
-            text.split_first().is_some_and(|(found, text)| (*wanted == '_' || wanted == found) && like(text, rest))
-        }
+        Some((wanted, rest)) => text
+            .split_first()
+            .is_some_and(|(found, text)| (*wanted == '_' || wanted == found) && like(text, rest)),
     }
 }
 
@@ -462,7 +525,9 @@ fn position(expr: &Expr, items: &[(Expr, Option<String>)]) -> Option<usize> {
             Cell::Int(number) => usize::try_from(number - 1).ok(),
             _ => None,
         },
-        Expr::Identifier(name) => items.iter().position(|(_, alias)| alias.as_deref() == Some(&name.value)),
+        Expr::Identifier(name) => items
+            .iter()
+            .position(|(_, alias)| alias.as_deref() == Some(&name.value)),
         _ => None,
     }
 }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
+};
 use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, MorselReader, ReadError, TableSource};
 
@@ -19,9 +22,16 @@ pub(crate) struct TinyTable {
 impl TinyTable {
     /// The columns have the types of [`generator::COLUMNS`](super::generator::COLUMNS).
     pub(crate) fn new(columns: &[&'static str], rows: &[Row], morsel_rows: usize, zone_maps: bool) -> Self {
-        let arrays = columns.iter().enumerate().map(|(index, name)| (*name, array(name, index, rows), true));
+        let arrays = columns
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (*name, array(name, index, rows), true));
         let batch = RecordBatch::try_from_iter_with_nullable(arrays).expect("columns of one length");
-        Self { batch, morsel_rows, zone_maps }
+        Self {
+            batch,
+            morsel_rows,
+            zone_maps,
+        }
     }
 
     fn start(&self, morsel: usize) -> usize {
@@ -50,7 +60,10 @@ impl TableSource for TinyTable {
         if !self.zone_maps {
             return ColumnStatistics::unknown();
         }
-        let values = self.batch.column(column).slice(self.start(morsel), self.rows(morsel));
+        let values = self
+            .batch
+            .column(column)
+            .slice(self.start(morsel), self.rows(morsel));
         let order = arrow::compute::sort_to_indices(&values, None, None).expect("sortable");
         let sorted = arrow::compute::take(&values, &order, None).expect("indices of the array");
         let nulls = values.null_count();
@@ -59,11 +72,15 @@ impl TableSource for TinyTable {
         let bounds = (!valid.is_empty()).then(|| (valid.slice(0, 1), valid.slice(valid.len() - 1, 1)));
         let (min, max) = bounds.unzip();
         let max = max.filter(|max: &ArrayRef| !max.data_type().is_floating());
-        ColumnStatistics::unknown().with_bounds(min, max).with_nulls(nulls)
+        ColumnStatistics::unknown()
+            .with_bounds(min, max)
+            .with_nulls(nulls)
     }
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        Ok(Box::new(Reader(self.batch.slice(self.start(morsel), self.rows(morsel)))))
+        Ok(Box::new(Reader(
+            self.batch.slice(self.start(morsel), self.rows(morsel)),
+        )))
     }
 }
 
@@ -92,7 +109,9 @@ fn array(name: &str, index: usize, rows: &[Row]) -> ArrayRef {
     };
     match name {
         "i" => Arc::new(Int64Array::from_iter(values(index, rows, integer))),
-        "j" => Arc::new(Int32Array::from_iter(values(index, rows, |cell| integer(cell) as i32))),
+        "j" => Arc::new(Int32Array::from_iter(values(index, rows, |cell| {
+            integer(cell) as i32
+        }))),
         "d" => {
             let decimal = |cell: &Cell| match cell {
                 Cell::Decimal(value, 2) => *value,

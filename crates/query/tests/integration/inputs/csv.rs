@@ -6,7 +6,8 @@ use crate::run::Cell;
 
 fn table(content: impl AsRef<[u8]>) -> Result<(Vec<String>, Vec<Vec<Cell>>), String> {
     let folder = Folder::new();
-    read(&folder.write("t.csv", content)).map_err(|error| error.replace(&folder.root().display().to_string(), ""))
+    read(&folder.write("t.csv", content))
+        .map_err(|error| error.replace(&folder.root().display().to_string(), ""))
 }
 
 fn text(text: &str) -> Cell {
@@ -24,14 +25,48 @@ fn an_export_with_everything_is_read_as_it_means() {
         "4,5\" pipe,0.5,null,2024-01-28,é",
     ))
     .unwrap();
-    assert_eq!(types, ["Int64", "Utf8", "Decimal128(7, 2)", "Boolean", "Date32", "Utf8"]);
+    assert_eq!(
+        types,
+        ["Int64", "Utf8", "Decimal128(7, 2)", "Boolean", "Date32", "Utf8"]
+    );
     let day = |day| Cell::Date(19_722 + day);
-    assert_eq!(rows, [
-        vec![Cell::Int(1), text("Smith, \"Jo\""), Cell::Decimal(1_795_455, 2), Cell::Bool(true), day(2), text("two\r\nlines")],
-        vec![Cell::Int(2), Cell::Null, Cell::Null, Cell::Null, day(3), text("NA")],
-        vec![Cell::Null, text(""), Cell::Decimal(-300, 2), Cell::Bool(false), Cell::Null, text("NA")],
-        vec![Cell::Int(4), text("5\" pipe"), Cell::Decimal(50, 2), Cell::Null, day(28), text("é")],
-    ]);
+    assert_eq!(
+        rows,
+        [
+            vec![
+                Cell::Int(1),
+                text("Smith, \"Jo\""),
+                Cell::Decimal(1_795_455, 2),
+                Cell::Bool(true),
+                day(2),
+                text("two\r\nlines")
+            ],
+            vec![
+                Cell::Int(2),
+                Cell::Null,
+                Cell::Null,
+                Cell::Null,
+                day(3),
+                text("NA")
+            ],
+            vec![
+                Cell::Null,
+                text(""),
+                Cell::Decimal(-300, 2),
+                Cell::Bool(false),
+                Cell::Null,
+                text("NA")
+            ],
+            vec![
+                Cell::Int(4),
+                text("5\" pipe"),
+                Cell::Decimal(50, 2),
+                Cell::Null,
+                day(28),
+                text("é")
+            ],
+        ]
+    );
 }
 
 #[test]
@@ -52,27 +87,42 @@ fn a_value_late_in_the_file_widens_the_type_of_all() {
 #[test]
 fn a_row_with_a_field_too_many_or_too_few_is_named_by_its_line() {
     let error = table("a,b\n1,\"x\ny\"\n3,4,5\n").unwrap_err();
-    assert_eq!(error, "cannot read /t.csv, line 4: expected 2 fields as in the header, found 3");
+    assert_eq!(
+        error,
+        "cannot read /t.csv, line 4: expected 2 fields as in the header, found 3"
+    );
 
     let mut content = "a,b\n".to_owned() + &"1,2\n".repeat(700_000);
     content.push_str("3\n");
     content.push_str("4\n");
     let error = table(content).unwrap_err();
-    assert_eq!(error, "cannot read /t.csv, line 700002: expected 2 fields as in the header, found 1");
+    assert_eq!(
+        error,
+        "cannot read /t.csv, line 700002: expected 2 fields as in the header, found 1"
+    );
 }
 
 #[test]
 fn quotes_that_do_not_match_are_named_by_the_line_where_they_open() {
     let error = table("a,b\n1,2\n3,\"4\n5,6\n").unwrap_err();
-    assert!(error.starts_with("cannot read /t.csv, line 3: a quoted field"), "{error}");
+    assert!(
+        error.starts_with("cannot read /t.csv, line 3: a quoted field"),
+        "{error}"
+    );
     let error = table("a,b\n1,2\n\"3\" ,4\n").unwrap_err();
-    assert!(error.starts_with("cannot read /t.csv, line 3: after the closing quote"), "{error}");
+    assert!(
+        error.starts_with("cannot read /t.csv, line 3: after the closing quote"),
+        "{error}"
+    );
 }
 
 #[test]
 fn text_that_is_not_utf8_is_named_by_line_and_column() {
     let error = table(b"id,name\n1,ok\n2,M\xFCller\n").unwrap_err();
-    assert!(error.starts_with("cannot read /t.csv, line 3, column name: the text is not UTF-8"), "{error}");
+    assert!(
+        error.starts_with("cannot read /t.csv, line 3, column name: the text is not UTF-8"),
+        "{error}"
+    );
     let error = table(b"\xFF\xFEi\0d\0").unwrap_err();
     assert!(error.contains("UTF-16"), "{error}");
 }
@@ -80,7 +130,10 @@ fn text_that_is_not_utf8_is_named_by_line_and_column() {
 #[test]
 fn files_without_rows_or_columns_are_tables() {
     assert_eq!(table(""), Ok((vec![], vec![])));
-    assert_eq!(table("a,b\n"), Ok((vec!["Utf8".to_owned(), "Utf8".to_owned()], vec![])));
+    assert_eq!(
+        table("a,b\n"),
+        Ok((vec!["Utf8".to_owned(), "Utf8".to_owned()], vec![]))
+    );
     assert_eq!(table("a"), Ok((vec!["Utf8".to_owned()], vec![])));
 }
 
@@ -95,7 +148,13 @@ fn an_empty_line_is_a_row_only_in_a_file_of_one_column() {
 #[test]
 fn separators_other_than_the_comma_are_seen_in_the_header() {
     let (types, rows) = table("a;b\n1;\"2,5\"\n").unwrap();
-    assert_eq!((types, rows), (vec!["Int64".to_owned(), "Utf8".to_owned()], vec![vec![Cell::Int(1), text("2,5")]]));
+    assert_eq!(
+        (types, rows),
+        (
+            vec!["Int64".to_owned(), "Utf8".to_owned()],
+            vec![vec![Cell::Int(1), text("2,5")]]
+        )
+    );
 }
 
 #[test]

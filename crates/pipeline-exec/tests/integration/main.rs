@@ -1,0 +1,4 @@
+//! How the pipeline executor behaves, as sentences, from outside.
+
+mod running;
+mod support;

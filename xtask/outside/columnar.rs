@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use columnar::{
     Aggregate, AggregateFunction, Arithmetic, Comparison, Expr, MemoryTable, Output, Scan, ScanStage,

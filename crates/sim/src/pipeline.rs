@@ -22,6 +22,7 @@ use pipeline_exec::policy::{
 use crate::mark::Mark;
 use crate::oracle::JobOracle;
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
+use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 
 /// The executor's task: look at the board.
@@ -179,17 +180,20 @@ impl PipeEnv<'_, '_> {
             if let Some(end) = end {
                 return end;
             }
-            // Ordering: Relaxed. There is one thread.
-            if fired.0.swap(false, Ordering::Relaxed) {
-                self.ports
-                    .handle
-                    .with(|world| world.marks.hit(Mark::TicketFiredBeforeWaiting));
-                continue;
+            let blocked = self.ports.handle.operate(|world, me| {
+                world.did(me, Op::Wait, Object::None, 0);
+                // Ordering: Relaxed. There is one thread.
+                if fired.0.load(Ordering::Relaxed) {
+                    world.marks.hit(Mark::TicketFiredBeforeWaiting);
+                    return false;
+                }
+                self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
+                world.wait_for_ticket(me);
+                true
+            });
+            if blocked {
+                self.ports.handle.wait();
             }
-            let me = self.ports.handle.party();
-            self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
-            self.ports.handle.with(|world| world.wait_for_ticket(me));
-            self.ports.handle.wait();
             // Ordering: Relaxed. There is one thread.
             fired.0.store(false, Ordering::Relaxed);
         }

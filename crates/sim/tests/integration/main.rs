@@ -3,6 +3,7 @@
 mod corpus;
 mod determinism;
 mod failures;
+mod jobs;
 mod races;
 mod scenes;
 mod shutdown;

@@ -164,7 +164,8 @@ impl PipeEnv<'_, '_> {
     pub(crate) fn wait_ended(&self) {
         loop {
             let ticket = self.ports.ticket();
-            if self.load(&self.hub.ended, Ordering::Acquire) != 0 {
+            // Ordering: Relaxed. Memory is sequentially consistent here.
+            if self.load(&self.hub.ended, Ordering::Relaxed) != 0 {
                 return;
             }
             self.ports.wait_past(ticket);
@@ -224,13 +225,14 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         };
         let handle = &self.ports.handle;
         if accepted {
-            handle.with(|world| world.from_outside(handle.party(), looks));
+            handle.with(|world| world.handed_over_outside(handle.party(), looks));
         }
         accepted
     }
 
     fn all_ended(&self) {
-        self.store(&self.hub.ended, 1, Ordering::Release);
+        // Ordering: Relaxed. As in `wait_ended`.
+        self.store(&self.hub.ended, 1, Ordering::Relaxed);
         self.ports.signal_waiters();
     }
 

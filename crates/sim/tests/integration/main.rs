@@ -4,6 +4,7 @@ mod corpus;
 mod determinism;
 mod failures;
 mod jobs;
+mod program;
 mod races;
 mod scenes;
 mod shutdown;

@@ -183,6 +183,9 @@ impl Jobs {
             violation,
         } = run.finish();
         let mut world = world.borrow_mut();
+        if hub.oracle.borrow().picks_compared > 0 {
+            world.marks.hit(Mark::PickCompared);
+        }
         let course = simulation.course(&mut world);
         let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
         let violation = violation

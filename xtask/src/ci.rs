@@ -1,8 +1,8 @@
 //! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► outside        all
-//! fmt ─► clippy ─► tidy ─► tests of the small crates                      --quick
+//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► planted bugs ─► outside        all
+//! fmt ─► clippy ─► tidy ─► tests of the small crates                                      --quick
 //! ```
 //!
 //! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
@@ -17,6 +17,7 @@ use std::time::Instant;
 use anyhow::bail;
 
 use self::test_count::TestCount;
+use crate::mutants::MUTANTS;
 use crate::process::{self, cargo};
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
@@ -81,6 +82,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             })
         });
         ci.step("sim", || swarm(&workspace));
+        for mutant in MUTANTS {
+            ci.step(mutant.step, || {
+                let verdict = mutant.check(&workspace)?;
+                Ok(Step {
+                    passed: verdict.killed,
+                    ran: mutant.summary(&verdict),
+                })
+            });
+        }
         ci.step("outside", || {
             let report = outside::check(&workspace)?;
             report.print();

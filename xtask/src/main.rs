@@ -8,6 +8,7 @@ mod bench;
 mod ci;
 mod docs;
 mod loom;
+mod mutants;
 mod outside;
 mod process;
 mod sim;
@@ -28,11 +29,14 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
     let outcome = match name.as_str() {
         "" | "help" | "-h" | "--help" => usage::run(),
-        "ci" | "docs" | "loom" | "outside" | "tidy" if usage::asks_for_help(&arguments) => usage::run(),
+        "ci" | "docs" | "loom" | "mutants" | "outside" | "tidy" if usage::asks_for_help(&arguments) => {
+            usage::run()
+        }
         "bench" => bench::run(arguments),
         "ci" => ci::run(arguments),
         "docs" => docs::run(arguments),
         "loom" => loom::run(arguments),
+        "mutants" => mutants::run(arguments),
         "outside" => outside::run(arguments),
         "sim" => sim::run(arguments),
         "tidy" => tidy::run(arguments),

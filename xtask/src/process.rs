@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use crate::usage::Outcome;
 
@@ -62,6 +63,33 @@ pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> 
     Ok(child.wait()?)
 }
 
+/// Runs a `cargo test --no-run` and returns the path of the one test binary that it built.
+///
+/// # Errors
+///
+/// When it does not build, or when it builds none.
+pub(crate) fn built_test(command: &mut Command) -> anyhow::Result<PathBuf> {
+    announce(command);
+    let output = command
+        .args(["--message-format", "json-render-diagnostics"])
+        .stderr(Stdio::inherit())
+        .output()
+        .with_context(|| format!("cannot start {}", shown(command)))?;
+    ensure!(output.status.success(), "{} failed", shown(command));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    executable(&text).with_context(|| format!("{} built no test", shown(command)))
+}
+
+/// The last executable that cargo's messages name.
+fn executable(messages: &str) -> Option<PathBuf> {
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    messages
+        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
+        .next_back()
+}
+
 /// Adds flags for rustc to whatever the caller's environment already sets.
 pub(crate) fn add_rustflags(command: &mut Command, flags: &[&str]) {
     let mut all: Vec<String> = match (
@@ -105,6 +133,15 @@ mod tests {
         assert!(status.success());
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("cargo "), "{lines:?}");
+    }
+
+    #[test]
+    fn the_path_of_a_test_is_in_cargos_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}
+{\"reason\":\"compiler-artifact\",\"executable\":\"target/loom-1\"}
+{\"reason\":\"build-finished\",\"success\":true}";
+        assert_eq!(executable(messages), Some(PathBuf::from("target/loom-1")));
+        assert_eq!(executable("no JSON"), None);
     }
 
     #[test]

@@ -89,6 +89,15 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
     })
 }
 
+/// The loom models that the memory model names for an edge.
+///
+/// # Errors
+///
+/// When the tree cannot be read.
+pub(crate) fn models_of_edge(workspace: &Workspace, edge: &str) -> anyhow::Result<Vec<String>> {
+    Ok(edges::models_of(&Tree::load(&workspace.root)?, edge))
+}
+
 impl Report {
     /// Whether nothing is wrong.
     pub(crate) fn is_tidy(&self) -> bool {

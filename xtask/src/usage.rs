@@ -13,6 +13,7 @@ cargo xtask <subcommand>
   ci [--quick]     everything that CI runs, with a table at the end; --quick: format, lints, tidy, small crates
   tidy             layers, synchronisation edges, links, file stories, manifests, leftovers
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
+  mutants [NAME]   planted bugs, each on the layer that has to notice it
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...)
   bench [FILTER]   the benchmarks, then the comparison with others where it is built
   docs [--open]    rustdoc of the workspace, warnings denied

@@ -1,1 +1,24 @@
-//! Placeholder.
+//! Queries over Arrow columns as pipeline stages: filter steps, expressions, aggregation, order.
+//!
+//! One slot of a stage is one morsel, a range of rows; one worker runs *all* steps over it while its columns are in
+//! cache. What a slot produces goes into that slot's own cell, and the stage's `finish` merges the cells in slot order:
+//! a result never depends on the number of threads.
+//!
+//! No SQL is parsed here and no thread is started: `query` plans, `pipeline-exec` runs.
+
+mod aggregate;
+mod error;
+mod expr;
+mod filter;
+mod morsel;
+mod scan;
+mod selection;
+mod sort;
+pub mod table;
+
+pub use aggregate::{Aggregate, AggregateFunction};
+pub use error::{ExecError, TypeError};
+pub use expr::{Arithmetic, Comparison, Expr};
+pub use scan::{Output, Scan, ScanResult, ScanStage};
+pub use sort::SortKey;
+pub use table::{ColumnStatistics, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, TableSource};

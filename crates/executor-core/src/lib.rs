@@ -31,6 +31,7 @@ mod error;
 mod event;
 mod idle;
 mod metrics;
+mod mutant;
 pub mod ports;
 mod run_loop;
 pub mod run_state;

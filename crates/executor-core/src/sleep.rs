@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
 
+use crate::mutant;
 use crate::ports::{Fetch, Memory, Parking, Unpark};
 
 /// The largest number of workers that the packed word can count.
@@ -99,9 +100,14 @@ impl<W> Sleep<W> {
     /// of workers woken.
     #[inline]
     pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
+        if mutant::NO_WAKE {
+            return 0;
+        }
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in `sleep`. Whichever
         // of the two fences comes second, its side sees the other's write: the task, or the registration.
-        ports.fence(Ordering::SeqCst);
+        if !mutant::NO_PUBLISH_FENCE {
+            ports.fence(Ordering::SeqCst);
+        }
         // Ordering: Relaxed. Step read-word; the fence above orders it.
         let word = ports.load(&self.word, Ordering::Relaxed);
         if SleepWord(word).sleepers() == 0 {
@@ -139,6 +145,10 @@ impl<W> Sleep<W> {
         timeout: Option<Duration>,
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
+        let mut early = None;
+        if mutant::LOOK_BEFORE_LEAVING_SEARCH {
+            early = look();
+        }
         let (stamp, before) = self.register(ports, me, searching);
         let mut over = before.is_done();
         loop {
@@ -148,7 +158,12 @@ impl<W> Sleep<W> {
                 // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.
                 return Slept::Over;
             }
-            if let Some(found) = look() {
+            let found = if mutant::LOOK_BEFORE_LEAVING_SEARCH || mutant::NO_SECOND_LOOK {
+                early.take()
+            } else {
+                look()
+            };
+            if let Some(found) = found {
                 let chosen = self.deregister(ports, me, stamp);
                 return if chosen {
                     Slept::FoundAndWoken(found)

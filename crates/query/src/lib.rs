@@ -1,1 +1,55 @@
-//! Placeholder.
+//! A SQL subset over tables of Arrow columns, run as jobs of the pipeline executor.
+//!
+//! ```text
+//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job + QueryRun ──► QueryResult
+//!             checks          shown by       one stage,          submitted to     rows, in an order that
+//!             names, types    --explain      a slot per morsel   an executor      no thread decides
+//! ```
+//!
+//! No kernel runs here: what a job does with columns is `columnar`.
+//!
+//! # Examples
+//!
+//! What the program does: open a table, plan, run, write.
+//!
+//! ```
+//! use query::output::{OutputFormat, render};
+//! use query::pipeline_exec::PipelineExecutor;
+//! use query::source::{self, JobRunner};
+//! use query::{Catalog, PipelineBuilder, QueryPlanner};
+//!
+//! # let path = std::env::temp_dir().join(format!("windlass-query-{}.csv", std::process::id()));
+//! std::fs::write(&path, "item,price\npen,1.50\nink,12.25\nnib,NA\n")?;
+//! let executor = PipelineExecutor::new(2)?;
+//! let mut tables = Catalog::new();
+//! tables.register(source::open("items", &path, &executor)?)?;
+//!
+//! let plan = QueryPlanner::plan("select count(*) as items, sum(price) as total from items", &tables)?;
+//! let (job, run) = PipelineBuilder::new(plan).build();
+//! executor.run(job)?;
+//! let text = render(&run.take()?, OutputFormat::Csv)?;
+//! assert_eq!(text, b"items,total\n3,13.75\n");
+//! # std::fs::remove_file(&path)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod catalog;
+mod error;
+pub mod output;
+mod pipeline_builder;
+mod plan;
+mod planner;
+mod result;
+pub mod source;
+mod statistics;
+
+pub use catalog::Catalog;
+pub use error::{Position, QueryError};
+pub use pipeline_builder::{PipelineBuilder, QueryRun};
+pub use plan::QueryPlan;
+pub use planner::QueryPlanner;
+pub use result::QueryResult;
+pub use statistics::{JobStatistics, WorkerShare};
+
+/// The executor that jobs are submitted to.
+pub use pipeline_exec;

@@ -91,6 +91,12 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
+/// The models that the memory model names for `edge`.
+pub(crate) fn models_of(tree: &Tree, edge: &str) -> Vec<String> {
+    let (mut rows, _) = rows(tree);
+    rows.remove(edge).map(|row| row.models).unwrap_or_default()
+}
+
 impl Edge {
     fn has_both_ends(&self) -> bool {
         let sites = self.sites.iter().enumerate();

@@ -38,3 +38,14 @@ pub trait Table<V: Clone> {
     /// Empties the place.
     fn clear(&self, table: &Self::Places, index: usize) -> Option<V>;
 }
+
+/// One party's access to shared places whose content one party at a time touches: a mutex, on threads.
+///
+/// For what is too large for a word and too rare to matter. A change must be short and must not come back for another.
+pub trait Exclusive<V> {
+    /// A shared place that holds a `V`.
+    type Place;
+
+    /// Applies `change`, before or after everybody else's as a whole, and gives what it returns.
+    fn change<R>(&self, place: &Self::Place, change: impl FnOnce(&mut V) -> R) -> R;
+}

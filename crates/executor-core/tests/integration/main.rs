@@ -1,1 +1,6 @@
-//! The policy from outside, one step at a time.
+//! The policy from outside, one step at a time, in a world of plain data without a second thread.
+
+mod bench_top;
+mod ending;
+mod finding;
+mod waking;

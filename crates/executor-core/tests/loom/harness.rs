@@ -32,15 +32,3 @@ pub(crate) fn model(name: &str, bound: Option<usize>, scene: impl Fn() + Sync + 
     let seconds = start.elapsed().as_secs_f64();
     println!("loom-model name={name} bound={bound} executions={executions} seconds={seconds:.2}");
 }
-
-/// Defines one model as a test of the same name.
-macro_rules! models {
-    ($($(#[$doc:meta])* $name:ident($bound:expr) $scene:block)+) => {$(
-        $(#[$doc])*
-        #[test]
-        fn $name() {
-            $crate::harness::model(stringify!($name), $bound, || $scene);
-        }
-    )+};
-}
-pub(crate) use models;

@@ -9,7 +9,7 @@ use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 
 use crate::harness::memory::LoomMemory;
-use crate::harness::models;
+use crate::harness::model;
 
 fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
     let state = Arc::new(RunState::new(8, AtomicUsize::new));
@@ -19,24 +19,33 @@ fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
     state
 }
 
-models! {
-    /// A producer against the closer: either the task is refused and the closer ends the executor, or it is
-    /// accepted and its completion does.
-    spawn_vs_join_gate_atomicity(None) {
+/// A producer against the closer: either the task is refused and the closer ends the executor, or it is
+/// accepted and its completion does.
+#[test]
+fn spawn_vs_join_gate_atomicity() {
+    model("spawn_vs_join_gate_atomicity", None, || {
         let state = open(0);
         let producer = thread::spawn({
             let state = state.clone();
-            move || state.increment_count(&LoomMemory).is_ok().then(|| state.settle(&LoomMemory, 1))
+            move || {
+                state
+                    .increment_count(&LoomMemory)
+                    .is_ok()
+                    .then(|| state.settle(&LoomMemory, 1))
+            }
         });
         let closed = state.close_gate(&LoomMemory);
         match (producer.join().unwrap(), closed) {
             (None | Some(Settled::Idle), Closed::Ended) | (Some(Settled::Ended), Closed::Draining) => {}
             other => panic!("not ended exactly once: {other:?}"),
         }
-    }
+    });
+}
 
-    /// The last completion against the closer: exactly one ends the executor, and it sees what the task wrote.
-    completion_vs_join_termination(None) {
+/// The last completion against the closer: exactly one ends the executor, and it sees what the task wrote.
+#[test]
+fn completion_vs_join_termination() {
+    model("completion_vs_join_termination", None, || {
         let state = open(1);
         let effect = Arc::new(AtomicUsize::new(0));
         let worker = thread::spawn({
@@ -48,14 +57,24 @@ models! {
         });
         let closed = state.close_gate(&LoomMemory);
         if closed == Closed::Ended {
-            assert_eq!(effect.load(Ordering::Relaxed), 1, "the ender must see the last task's writes");
+            assert_eq!(
+                effect.load(Ordering::Relaxed),
+                1,
+                "the ender must see the last task's writes"
+            );
         }
         let settled = worker.join().unwrap();
-        assert!((closed == Closed::Ended) != (settled == Settled::Ended), "{closed:?} {settled:?}");
-    }
+        assert!(
+            (closed == Closed::Ended) != (settled == Settled::Ended),
+            "{closed:?} {settled:?}"
+        );
+    });
+}
 
-    /// Two workers finish the last two tasks: the one that ends the executor sees what both wrote.
-    last_completion_sees_the_other_tasks_writes(None) {
+/// Two workers finish the last two tasks: the one that ends the executor sees what both wrote.
+#[test]
+fn last_completion_sees_the_other_tasks_writes() {
+    model("last_completion_sees_the_other_tasks_writes", None, || {
         let state = open(2);
         let effects = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
         assert_eq!(state.close_gate(&LoomMemory), Closed::Draining);
@@ -65,7 +84,11 @@ models! {
                 effects[me].store(1, Ordering::Relaxed);
                 let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
                 if ended {
-                    assert_eq!(effects[1 - me].load(Ordering::Relaxed), 1, "a task's writes are lost to the ender");
+                    assert_eq!(
+                        effects[1 - me].load(Ordering::Relaxed),
+                        1,
+                        "a task's writes are lost to the ender"
+                    );
                 }
                 ended
             }
@@ -73,10 +96,13 @@ models! {
         let other = thread::spawn(finish(1));
         let mine = finish(0)();
         assert!(mine != other.join().unwrap(), "ended exactly once");
-    }
+    });
+}
 
-    /// Somebody who waits for zero sees what the tasks wrote.
-    idle_reader_sees_the_tasks_writes(None) {
+/// Somebody who waits for zero sees what the tasks wrote.
+#[test]
+fn idle_reader_sees_the_tasks_writes() {
+    model("idle_reader_sees_the_tasks_writes", None, || {
         let state = open(1);
         let effect = Arc::new(AtomicUsize::new(0));
         let worker = thread::spawn({
@@ -90,10 +116,13 @@ models! {
             assert_eq!(effect.load(Ordering::Relaxed), 1);
         }
         worker.join().unwrap();
-    }
+    });
+}
 
-    /// Two producers at once: both are counted.
-    concurrent_spawns_no_lost_count(None) {
+/// Two producers at once: both are counted.
+#[test]
+fn concurrent_spawns_no_lost_count() {
+    model("concurrent_spawns_no_lost_count", None, || {
         let state = open(0);
         let other = thread::spawn({
             let state = state.clone();
@@ -102,10 +131,13 @@ models! {
         state.increment_count(&LoomMemory).unwrap();
         other.join().unwrap();
         assert_eq!(state.in_flight(&LoomMemory), 3);
-    }
+    });
+}
 
-    /// A producer, a completion and the closer: exactly one of them ends the executor.
-    three_way_spawn_complete_join(None) {
+/// A producer, a completion and the closer: exactly one of them ends the executor.
+#[test]
+fn three_way_spawn_complete_join() {
+    model("three_way_spawn_complete_join", None, || {
         let state = open(1);
         let completer = thread::spawn({
             let state = state.clone();
@@ -119,11 +151,18 @@ models! {
         });
         let closer = state.close_gate(&LoomMemory) == Closed::Ended;
         let enders = [closer, completer.join().unwrap(), producer.join().unwrap()];
-        assert_eq!(enders.iter().filter(|&&ended| ended).count(), 1, "closer, completer, producer: {enders:?}");
-    }
+        assert_eq!(
+            enders.iter().filter(|&&ended| ended).count(),
+            1,
+            "closer, completer, producer: {enders:?}"
+        );
+    });
+}
 
-    /// Two closers: one of them ends the executor, the other changes nothing.
-    two_closers_end_it_once(None) {
+/// Two closers: one of them ends the executor, the other changes nothing.
+#[test]
+fn two_closers_end_it_once() {
+    model("two_closers_end_it_once", None, || {
         let state = open(0);
         let other = thread::spawn({
             let state = state.clone();
@@ -132,13 +171,23 @@ models! {
         let mut both = [state.close_gate(&LoomMemory), other.join().unwrap()];
         both.sort_by_key(|closed| *closed == Closed::Ended);
         assert_eq!(both, [Closed::Already, Closed::Ended]);
-    }
+    });
+}
 
-    /// A worker borrows a block of one and returns it, while the gate closes.
-    credits_of_one_returned_against_close(None) { credits_returned_against_close(1); }
+/// A worker borrows a block of one and returns it, while the gate closes.
+#[test]
+fn credits_of_one_returned_against_close() {
+    model("credits_of_one_returned_against_close", None, || {
+        credits_returned_against_close(1)
+    });
+}
 
-    /// The same with a block of two.
-    credits_of_two_returned_against_close(None) { credits_returned_against_close(2); }
+/// The same with a block of two.
+#[test]
+fn credits_of_two_returned_against_close() {
+    model("credits_of_two_returned_against_close", None, || {
+        credits_returned_against_close(2)
+    });
 }
 
 /// A worker with a task spawns a child on credit, finishes both, and puts everything back, against the closer.

@@ -4,7 +4,7 @@ use loom::thread;
 
 use executor_core::{TaskCtx, WorkerExit};
 
-use crate::harness::models;
+use crate::harness::model;
 use crate::harness::scene::{PlannedPanic, Scene, Task};
 
 fn worker(scene: &Scene, me: usize) -> thread::JoinHandle<(Vec<Task>, WorkerExit)> {
@@ -12,9 +12,10 @@ fn worker(scene: &Scene, me: usize) -> thread::JoinHandle<(Vec<Task>, WorkerExit
     thread::spawn(move || scene.work(me, |_, _| {}))
 }
 
-models! {
-    /// An outside task against a worker that goes to sleep, then the close: it runs once, and the worker leaves.
-    external_task_then_close_ends_the_worker(None) {
+/// An outside task against a worker that goes to sleep, then the close: it runs once, and the worker leaves.
+#[test]
+fn external_task_then_close_ends_the_worker() {
+    model("external_task_then_close_ends_the_worker", None, || {
         let scene = Scene::new(1, 1, 1);
         let worker = worker(&scene, 0);
         let ports = scene.outside();
@@ -22,10 +23,13 @@ models! {
         scene.scheduler.close(&ports);
         assert_eq!(worker.join().unwrap(), (vec![], WorkerExit::Done));
         assert_eq!(scene.runs(0), 1);
-    }
+    });
+}
 
-    /// A producer against the closer, with a worker: accepted means run, refused means not run.
-    producer_against_close(Some(3)) {
+/// A producer against the closer, with a worker: accepted means run, refused means not run.
+#[test]
+fn producer_against_close() {
+    model("producer_against_close", Some(3), || {
         let scene = Scene::new(1, 1, 1);
         let worker = worker(&scene, 0);
         let producer = thread::spawn({
@@ -36,39 +40,58 @@ models! {
         let accepted = producer.join().unwrap();
         worker.join().unwrap();
         assert_eq!(scene.runs(0), usize::from(accepted));
-    }
+    });
+}
 
-    /// An abort against a spawn that was accepted and has not pushed yet: the task is handed back, or ran.
-    abort_against_an_accepted_spawn_that_has_not_pushed(Some(3)) {
-        let scene = Scene::new(1, 1, 1);
-        let worker = worker(&scene, 0);
-        let producer = thread::spawn({
-            let scene = scene.clone();
-            move || scene.scheduler.spawn_external(&scene.outside(), 0).is_ok()
-        });
-        scene.scheduler.abort(&scene.outside());
-        let accepted = producer.join().unwrap();
-        let (handed_back, _) = worker.join().unwrap();
-        assert_eq!(scene.runs(0) + handed_back.len(), usize::from(accepted));
-    }
+/// An abort against a spawn that was accepted and has not pushed yet: the task is handed back, or ran.
+#[test]
+fn abort_against_an_accepted_spawn_that_has_not_pushed() {
+    model(
+        "abort_against_an_accepted_spawn_that_has_not_pushed",
+        Some(3),
+        || {
+            let scene = Scene::new(1, 1, 1);
+            let worker = worker(&scene, 0);
+            let producer = thread::spawn({
+                let scene = scene.clone();
+                move || scene.scheduler.spawn_external(&scene.outside(), 0).is_ok()
+            });
+            scene.scheduler.abort(&scene.outside());
+            let accepted = producer.join().unwrap();
+            let (handed_back, _) = worker.join().unwrap();
+            assert_eq!(scene.runs(0) + handed_back.len(), usize::from(accepted));
+        },
+    );
+}
 
-    /// A task panics while a producer spawns: what was accepted is handed back or ran, and the gate is shut.
-    panic_against_spawn(Some(4)) {
+/// A task panics while a producer spawns: what was accepted is handed back or ran, and the gate is shut.
+#[test]
+fn panic_against_spawn() {
+    model("panic_against_spawn", Some(4), || {
         let scene = Scene::new(1, 2, 1);
         scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
         let worker = thread::spawn({
             let scene = scene.clone();
-            move || scene.work(0, |task, _| if task == 0 { PlannedPanic::throw() })
+            move || {
+                scene.work(0, |task, _| {
+                    if task == 0 {
+                        PlannedPanic::throw()
+                    }
+                })
+            }
         });
         let accepted = scene.scheduler.spawn_external(&scene.outside(), 1).is_ok();
         let (handed_back, exit) = worker.join().unwrap();
         assert_eq!(exit, WorkerExit::Panicked);
         assert_eq!(scene.runs(1) + handed_back.len(), usize::from(accepted));
         assert!(!scene.scheduler.state().is_accepting(&scene.outside()));
-    }
+    });
+}
 
-    /// `wait_idle` against the last completion: it returns, and not before the task has run.
-    wait_idle_against_the_last_completion(Some(3)) {
+/// `wait_idle` against the last completion: it returns, and not before the task has run.
+#[test]
+fn wait_idle_against_the_last_completion() {
+    model("wait_idle_against_the_last_completion", Some(3), || {
         let scene = Scene::new(1, 1, 1);
         let worker = worker(&scene, 0);
         let ports = scene.outside();
@@ -77,16 +100,23 @@ models! {
         assert_eq!(scene.runs(0), 1);
         scene.scheduler.close(&ports);
         worker.join().unwrap();
-    }
+    });
+}
 
-    /// A task spawns another while the gate closes: the child runs, with two workers to fight over it.
-    local_spawn_while_draining(Some(2)) {
+/// A task spawns another while the gate closes: the child runs, with two workers to fight over it.
+#[test]
+fn local_spawn_while_draining() {
+    model("local_spawn_while_draining", Some(2), || {
         let scene = Scene::new(2, 2, 2);
         scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
         let workers = [0, 1].map(|me| {
             let scene = scene.clone();
             thread::spawn(move || {
-                scene.work(me, |task, cx| if task == 0 { cx.spawn_local(1) })
+                scene.work(me, |task, cx| {
+                    if task == 0 {
+                        cx.spawn_local(1)
+                    }
+                })
             })
         });
         scene.scheduler.close(&scene.outside());
@@ -94,5 +124,5 @@ models! {
             assert_eq!(worker.join().unwrap(), (vec![], WorkerExit::Done));
         }
         assert_eq!((scene.runs(0), scene.runs(1)), (1, 1));
-    }
+    });
 }

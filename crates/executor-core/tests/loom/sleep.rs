@@ -9,7 +9,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 
-use crate::harness::models;
+use crate::harness::model;
 use crate::harness::scene::Scene;
 
 /// A worker's part in these scenes: it takes exactly one task, however it has to find it, and then runs it for ever.
@@ -41,9 +41,10 @@ fn push(scene: &Scene, task: usize) {
     scene.scheduler.sleep().notify(&scene.outside(), 1);
 }
 
-models! {
-    /// A push between a worker's fruitless look and its sleep: it sees the task in its last look, or it is woken.
-    sleeper_registers_against_push(None) {
+/// A push between a worker's fruitless look and its sleep: it sees the task in its last look, or it is woken.
+#[test]
+fn sleeper_registers_against_push() {
+    model("sleeper_registers_against_push", None, || {
         let scene = Scene::new(1, 1, 1);
         let worker = thread::spawn({
             let scene = scene.clone();
@@ -51,10 +52,13 @@ models! {
         });
         push(&scene, 0);
         assert_eq!(worker.join().unwrap(), 0);
-    }
+    });
+}
 
-    /// The push that saw a searcher who had already looked: leaving the search is part of registering.
-    searcher_leaves_the_search_against_push(None) {
+/// The push that saw a searcher who had already looked: leaving the search is part of registering.
+#[test]
+fn searcher_leaves_the_search_against_push() {
+    model("searcher_leaves_the_search_against_push", None, || {
         let scene = Scene::new(1, 1, 1);
         assert!(scene.scheduler.sleep().begin_search(&scene.outside()));
         let worker = thread::spawn({
@@ -63,10 +67,13 @@ models! {
         });
         push(&scene, 0);
         assert_eq!(worker.join().unwrap(), 0);
-    }
+    });
+}
 
-    /// Two pushes rely on one searcher, the other worker sleeps: whoever takes the first task hands on.
-    two_pushes_against_one_searcher(Some(3)) {
+/// Two pushes rely on one searcher, the other worker sleeps: whoever takes the first task hands on.
+#[test]
+fn two_pushes_against_one_searcher() {
+    model("two_pushes_against_one_searcher", Some(3), || {
         let scene = Scene::new(2, 2, 1);
         assert!(scene.scheduler.sleep().begin_search(&scene.outside()));
         let searcher = thread::spawn({
@@ -82,10 +89,13 @@ models! {
         let mut both = [searcher.join().unwrap(), sleeper.join().unwrap()];
         both.sort_unstable();
         assert_eq!(both, [0, 1]);
-    }
+    });
+}
 
-    /// Two producers and two workers that are about to sleep: nobody is chosen twice, nothing is left.
-    two_wakers_choose_two_sleepers(Some(2)) {
+/// Two producers and two workers that are about to sleep: nobody is chosen twice, nothing is left.
+#[test]
+fn two_wakers_choose_two_sleepers() {
+    model("two_wakers_choose_two_sleepers", Some(2), || {
         let scene = Scene::new(2, 2, 1);
         let workers = [0, 1].map(|me| {
             let scene = scene.clone();
@@ -100,10 +110,13 @@ models! {
         let mut both = workers.map(|worker| worker.join().unwrap());
         both.sort_unstable();
         assert_eq!(both, [0, 1]);
-    }
+    });
+}
 
-    /// A worker finds work in its last look while a waker is choosing it: it owns that wake, and hands on.
-    waker_against_a_worker_that_deregisters_itself(Some(3)) {
+/// A worker finds work in its last look while a waker is choosing it: it owns that wake, and hands on.
+#[test]
+fn waker_against_a_worker_that_deregisters_itself() {
+    model("waker_against_a_worker_that_deregisters_itself", Some(3), || {
         let scene = Scene::new(1, 2, 1);
         let first = thread::spawn({
             let scene = scene.clone();
@@ -120,12 +133,19 @@ models! {
         first.join().unwrap();
         assert_eq!(worker.join().unwrap(), 1);
         let word = scene.scheduler.sleep().peek(&scene.outside());
-        assert_eq!((word.searchers(), word.sleepers()), (0, 0), "somebody is counted who is not there");
-    }
+        assert_eq!(
+            (word.searchers(), word.sleepers()),
+            (0, 0),
+            "somebody is counted who is not there"
+        );
+    });
+}
 
-    /// The last searcher finds work while the other worker goes to sleep: the hand-on and the registration do not
-    /// miss each other.
-    searcher_hand_off_against_the_last_park(None) {
+/// The last searcher finds work while the other worker goes to sleep: the hand-on and the registration do not
+/// miss each other.
+#[test]
+fn searcher_hand_off_against_the_last_park() {
+    model("searcher_hand_off_against_the_last_park", None, || {
         let scene = Scene::new(2, 2, 1);
         assert!(scene.scheduler.sleep().begin_search(&scene.outside()));
         // Both tasks relied on the searcher: nobody else was woken for them.
@@ -138,33 +158,51 @@ models! {
         let mut both = [take_one(&scene, 0, true), sleeper.join().unwrap()];
         both.sort_unstable();
         assert_eq!(both, [0, 1]);
-    }
+    });
+}
 
-    /// The end against a worker that goes to sleep: it gets the bit back from its own registration, or it is woken.
-    finish_against_a_worker_that_registers(None) {
+/// The end against a worker that goes to sleep: it gets the bit back from its own registration, or it is woken.
+#[test]
+fn finish_against_a_worker_that_registers() {
+    model("finish_against_a_worker_that_registers", None, || {
         let scene = Scene::new(1, 1, 1);
         let worker = thread::spawn({
             let scene = scene.clone();
             move || loop {
                 let ports = scene.outside_as(0);
-                if scene.scheduler.sleep().sleep(&ports, 0, false, None, || None::<()>) == Slept::Over {
+                if scene
+                    .scheduler
+                    .sleep()
+                    .sleep(&ports, 0, false, None, || None::<()>)
+                    == Slept::Over
+                {
                     return;
                 }
             }
         });
         scene.scheduler.sleep().finish(&scene.outside());
         worker.join().unwrap();
-    }
+    });
+}
 
-    /// The end against two workers that go to sleep: a ticket taken by one must not hide the other from the waker.
-    finish_against_two_workers_that_register(Some(3)) {
+/// The end against two workers that go to sleep: a ticket taken by one must not hide the other from the waker.
+#[test]
+fn finish_against_two_workers_that_register() {
+    model("finish_against_two_workers_that_register", Some(3), || {
         let scene = Scene::new(2, 1, 1);
         let workers = [0, 1].map(|me| {
             let scene = scene.clone();
-            thread::spawn(move || loop {
-                let ports = scene.outside_as(me);
-                if scene.scheduler.sleep().sleep(&ports, me, false, None, || None::<()>) == Slept::Over {
-                    return;
+            thread::spawn(move || {
+                loop {
+                    let ports = scene.outside_as(me);
+                    if scene
+                        .scheduler
+                        .sleep()
+                        .sleep(&ports, me, false, None, || None::<()>)
+                        == Slept::Over
+                    {
+                        return;
+                    }
                 }
             })
         });
@@ -172,10 +210,13 @@ models! {
         for worker in workers {
             worker.join().unwrap();
         }
-    }
+    });
+}
 
-    /// Two workers want to search, one may.
-    searchers_are_bounded(None) {
+/// Two workers want to search, one may.
+#[test]
+fn searchers_are_bounded() {
+    model("searchers_are_bounded", None, || {
         let scene = Scene::new(2, 1, 1);
         let searching = Arc::new(AtomicUsize::new(0));
         let search = |scene: &Scene, searching: &Arc<AtomicUsize>| {
@@ -183,7 +224,11 @@ models! {
             move || {
                 let ports = scene.outside();
                 if scene.scheduler.sleep().begin_search(&ports) {
-                    assert_eq!(searching.fetch_add(1, Ordering::Relaxed), 0, "two searchers among two workers");
+                    assert_eq!(
+                        searching.fetch_add(1, Ordering::Relaxed),
+                        0,
+                        "two searchers among two workers"
+                    );
                     searching.fetch_sub(1, Ordering::Relaxed);
                     scene.scheduler.sleep().found_work(&ports, Search::Yes, false);
                 }
@@ -192,5 +237,5 @@ models! {
         let other = thread::spawn(search(&scene, &searching));
         search(&scene, &searching)();
         other.join().unwrap();
-    }
+    });
 }

@@ -1,0 +1,56 @@
+//! What a filter step has seen so far: rows in, rows out, time.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Rows after which a measurement says more than an estimate.
+const ENOUGH_ROWS: u64 = 65_536;
+
+/// Counters of one step, added to by all workers.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    rows_in: AtomicU64,
+    rows_out: AtomicU64,
+    nanos: AtomicU64,
+}
+
+impl Measured {
+    pub(super) fn add(&self, rows_in: usize, rows_out: usize, time: Duration) {
+        // Ordering: Relaxed, here and below. The counters publish nothing: they choose an order of steps on which no
+        // result depends, and are shown to a reader who takes them as they are.
+        self.rows_in.fetch_add(rows_in as u64, Ordering::Relaxed);
+        self.rows_out.fetch_add(rows_out as u64, Ordering::Relaxed);
+        self.nanos.fetch_add(
+            u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// The part of the rows that stayed and the nanoseconds a row took, once enough rows were seen.
+    pub(super) fn selectivity_and_cost(&self) -> Option<(f64, f64)> {
+        let rows_in = self.rows_in.load(Ordering::Relaxed);
+        (rows_in >= ENOUGH_ROWS).then(|| {
+            let rows_out = self.rows_out.load(Ordering::Relaxed);
+            let nanos = self.nanos.load(Ordering::Relaxed);
+            (rows_out as f64 / rows_in as f64, nanos as f64 / rows_in as f64)
+        })
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows_in = self.rows_in.load(Ordering::Relaxed);
+        if rows_in == 0 {
+            return Ok(());
+        }
+        let rows_out = self.rows_out.load(Ordering::Relaxed);
+        let time = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
+        let part = rows_out as f64 / rows_in as f64 * 100.0;
+        write!(
+            f,
+            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {:.3} ms",
+            time.as_secs_f64() * 1e3
+        )
+    }
+}

@@ -1,0 +1,119 @@
+//! One morsel while a worker has it: its columns are read when a step first asks, and cut into chunks.
+//!
+//! A morsel can be as large as a row group of a file. The steps run over it in chunks of [`CHUNK_ROWS`], so that what
+//! one step writes is still in the core's cache when the next reads it. A chunk of a column is a slice, never a copy.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef};
+
+use crate::error::ExecError;
+use crate::expr::ColumnSource;
+use crate::table::{MorselReader, ReadError, TableSource};
+
+/// Rows of a chunk: 128 KiB of 64-bit values.
+pub(crate) const CHUNK_ROWS: usize = 16_384;
+
+/// A morsel of a table, opened when its first column is asked for.
+pub(crate) struct Morsel<'t> {
+    table: &'t dyn TableSource,
+    index: usize,
+    rows: usize,
+    projection: &'t [usize],
+    reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
+    columns: RefCell<BTreeMap<usize, ArrayRef>>,
+}
+
+impl<'t> Morsel<'t> {
+    pub(crate) fn new(table: &'t dyn TableSource, index: usize, projection: &'t [usize]) -> Self {
+        let rows = table.rows(index);
+        Self {
+            table,
+            index,
+            rows,
+            projection,
+            reader: RefCell::new(None),
+            columns: RefCell::default(),
+        }
+    }
+
+    /// The chunks, in the order of their rows.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk<'_, 't>> {
+        (0..self.rows).step_by(CHUNK_ROWS).map(|start| Chunk {
+            morsel: self,
+            start,
+            rows: CHUNK_ROWS.min(self.rows - start),
+        })
+    }
+
+    fn column(&self, column: usize) -> Result<ArrayRef, ExecError> {
+        if let Some(values) = self.columns.borrow().get(&column) {
+            return Ok(values.clone());
+        }
+        let mut reader = self.reader.borrow_mut();
+        let reader = match &mut *reader {
+            Some(reader) => reader,
+            closed => closed.insert(self.table.open(self.index, self.projection)?),
+        };
+        let values = reader.column(column)?;
+        self.check(column, &values)?;
+        self.columns.borrow_mut().insert(column, values.clone());
+        Ok(values)
+    }
+
+    /// A table that breaks its word would make wrong results, so its word is checked.
+    fn check(&self, column: usize, values: &ArrayRef) -> Result<(), ReadError> {
+        let schema = self.table.schema();
+        let field = schema.field(column);
+        let refuse = |message: String| {
+            Err(ReadError::new(self.table.name(), message)
+                .in_part(format!("morsel {}", self.index))
+                .in_column(field.name()))
+        };
+        if values.len() != self.rows {
+            return refuse(format!("{} values for {} rows", values.len(), self.rows));
+        }
+        if values.data_type() != field.data_type() {
+            return refuse(format!(
+                "values of type {}, not {}",
+                values.data_type(),
+                field.data_type()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A run of rows of a morsel.
+pub(crate) struct Chunk<'m, 't> {
+    morsel: &'m Morsel<'t>,
+    start: usize,
+    rows: usize,
+}
+
+impl ColumnSource for Chunk<'_, '_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
+        Ok(self.morsel.column(index)?.slice(self.start, self.rows))
+    }
+}
+
+/// Columns that are all there already: the groups of an aggregation.
+pub(crate) struct Columns<'a> {
+    pub(crate) rows: usize,
+    pub(crate) columns: &'a [ArrayRef],
+}
+
+impl ColumnSource for Columns<'_> {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn column(&self, index: usize) -> Result<ArrayRef, ExecError> {
+        Ok(self.columns[index].clone())
+    }
+}

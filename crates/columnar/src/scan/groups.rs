@@ -1,0 +1,138 @@
+//! The output of groups: aggregates of the rows that the filter lets through.
+//!
+//! Each slot groups its own rows; `finish` merges the slots' groups in slot order, so that groups come in the order of
+//! their first row and sums of floats are added in an order that no thread decides. Then HAVING, the output
+//! expressions and the order run over the groups as they would over rows.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::datatypes::DataType;
+
+use super::collect::SlotGroups;
+use super::{Output, Scan};
+use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys, KeyEncoding};
+use crate::error::ExecError;
+use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::filter::FilterPlan;
+use crate::morsel::{Chunk, Columns};
+
+/// How rows become groups.
+pub(super) struct GroupPlan {
+    keys: Vec<Expr>,
+    /// What the slots' keys share; absent without keys.
+    encoding: Option<Arc<KeyEncoding>>,
+    aggregates: AggregatePlan,
+}
+
+impl GroupPlan {
+    pub(super) fn new(scan: &Scan) -> Self {
+        let Output::Groups { keys, aggregates, .. } = &scan.output else {
+            unreachable!("a plan of groups is made for an output of groups")
+        };
+        let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
+        let keys: Vec<Expr> = keys.iter().map(plain).collect();
+        let encoding = (!keys.is_empty()).then(|| {
+            let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
+            // `Scan::group_fields` refused what cannot be encoded.
+            Arc::new(KeyEncoding::new(&types).expect("keys of comparable types"))
+        });
+        Self {
+            keys,
+            encoding,
+            aggregates: AggregatePlan::new(aggregates.clone()),
+        }
+    }
+
+    /// The groups of a morsel's chunks.
+    pub(super) fn collect<'m, 't: 'm>(
+        &self,
+        filter: &FilterPlan,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
+    ) -> Result<SlotGroups, ExecError> {
+        let mut slot = self.empty();
+        for chunk in chunks {
+            let selection = filter.select(&chunk, order)?;
+            if selection.count() == 0 {
+                continue;
+            }
+            if selection.is_all() {
+                self.add(&mut slot, &chunk)?;
+            } else {
+                self.add(&mut slot, &Filtered::new(&chunk, &selection.mask()))?;
+            }
+        }
+        Ok(slot)
+    }
+
+    /// The result from the slots' groups, given in slot order.
+    pub(super) fn finish(
+        &self,
+        scan: &Scan,
+        mut slots: impl Iterator<Item = SlotGroups>,
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        let mut whole = slots.next().unwrap_or_else(|| self.empty());
+        for slot in slots {
+            let (map, groups) = match (&mut whole.keys, &slot.keys) {
+                (Some(keys), Some(more)) => (keys.merge(more), keys.len()),
+                _ => (vec![0], 1),
+            };
+            for (state, more) in whole.states.iter_mut().zip(&slot.states) {
+                state.resize(groups);
+                state.merge(more.as_ref(), &map);
+            }
+        }
+        let mut columns = match &whole.keys {
+            Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
+            None => Vec::new(),
+        };
+        columns.extend(self.aggregates.finish(&whole.states)?);
+        let rows = whole.keys.as_ref().map_or(1, GroupKeys::len);
+        let Output::Groups { having, .. } = &scan.output else {
+            unreachable!("a plan of groups is made for an output of groups")
+        };
+        scan.output.finish_columns(
+            scan,
+            having.as_ref(),
+            &Columns {
+                rows,
+                columns: &columns,
+            },
+        )
+    }
+
+    fn empty(&self) -> SlotGroups {
+        let keys = self.encoding.clone().map(GroupKeys::new);
+        let mut states = self.aggregates.new_states();
+        if keys.is_none() {
+            states.iter_mut().for_each(|state| state.resize(1));
+        }
+        SlotGroups { keys, states }
+    }
+
+    fn add(&self, slot: &mut SlotGroups, rows: &dyn ColumnSource) -> Result<(), ExecError> {
+        let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
+            exprs.iter().map(|expr| expr.evaluate(rows)).collect()
+        };
+        let columns = evaluate(&self.keys)?;
+        let arguments = evaluate(self.aggregates.arguments())?;
+        let ids = match &mut slot.keys {
+            Some(keys) => {
+                let ids = keys
+                    .assign(&columns, rows.rows())
+                    .map_err(|error| ExecError::of("group by", error))?;
+                let GroupIds::PerRow { counts, .. } = ids else {
+                    unreachable!("there are keys")
+                };
+                slot.states
+                    .iter_mut()
+                    .for_each(|state| state.resize(counts.len()));
+                ids
+            }
+            None => GroupIds::Single { rows: rows.rows() },
+        };
+        self.aggregates.update(&mut slot.states, &arguments, ids);
+        Ok(())
+    }
+}

@@ -1,0 +1,173 @@
+//! The output of rows: expressions of what the filter lets through, in input order or sorted.
+//!
+//! With an order, each slot sorts its own rows and keeps no more than the limit needs; `finish` then merges runs that
+//! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::concat;
+use arrow::error::ArrowError;
+
+use super::collect::SlotRows;
+use super::{Output, Scan};
+use crate::error::ExecError;
+use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::filter::FilterPlan;
+use crate::morsel::Chunk;
+use crate::selection::Selection;
+use crate::sort::{SortKey, sorted_rows, take_rows};
+
+/// How rows become output.
+pub(super) struct RowPlan {
+    columns: Vec<Expr>,
+    order: Vec<SortKey>,
+    /// Rows that any slot can add to the result.
+    needed: usize,
+}
+
+impl RowPlan {
+    pub(super) fn new(scan: &Scan) -> Self {
+        Self {
+            columns: scan
+                .output
+                .columns()
+                .iter()
+                .map(|(_, expr)| expr.clone())
+                .collect(),
+            order: scan.order.clone(),
+            needed: scan.rows_needed(),
+        }
+    }
+
+    /// The rows of a morsel's chunks.
+    pub(super) fn collect<'m, 't: 'm>(
+        &self,
+        filter: &FilterPlan,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
+    ) -> Result<SlotRows, ExecError> {
+        let mut slot = SlotRows::default();
+        for chunk in chunks {
+            // Sorted, the last row can be the first; unsorted, what is behind the last row that is needed is not.
+            if self.order.is_empty() && slot.rows >= self.needed {
+                break;
+            }
+            let selection = filter.select(&chunk, order)?;
+            if selection.count() == 0 {
+                continue;
+            }
+            let piece = if selection.is_all() {
+                self.evaluate(&chunk)?
+            } else {
+                self.evaluate(&Filtered::new(&chunk, &selection.mask()))?
+            };
+            slot.rows += selection.count();
+            slot.pieces.push(piece);
+        }
+        if !self.order.is_empty() && !slot.pieces.is_empty() {
+            let columns = joined(&slot.pieces).and_then(|columns| self.sort(columns));
+            let columns = columns.map_err(|error| ExecError::of("order by", error))?;
+            slot.rows = slot.rows.min(self.needed);
+            slot.pieces = vec![columns];
+        }
+        Ok(slot)
+    }
+
+    /// The result from what the slots collected, given in slot order.
+    pub(super) fn finish(
+        &self,
+        scan: &Scan,
+        slots: impl Iterator<Item = SlotRows>,
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        let mut pieces: Vec<Vec<ArrayRef>> = slots.flat_map(|slot| slot.pieces).collect();
+        if !self.order.is_empty() && !pieces.is_empty() {
+            let columns = joined(&pieces).and_then(|columns| self.sort(columns));
+            pieces = vec![columns.map_err(|error| ExecError::of("order by", error))?];
+        }
+        let schema = scan.schema();
+        let batches = pieces.into_iter().map(|mut columns| {
+            let rows = columns.first().map_or(0, |column| column.len());
+            columns.truncate(self.columns.len());
+            let options = RecordBatchOptions::new().with_row_count(Some(rows));
+            RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
+        });
+        let batches: Result<Vec<RecordBatch>, ArrowError> = batches.collect();
+        Ok(slice(
+            batches.map_err(|error| ExecError::of("select", error))?,
+            scan.offset,
+            scan.limit,
+        ))
+    }
+
+    /// The output columns, then the order's keys.
+    fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
+        let keys = self.order.iter().map(SortKey::expr);
+        self.columns
+            .iter()
+            .chain(keys)
+            .map(|expr| expr.evaluate(rows))
+            .collect()
+    }
+
+    fn sort(&self, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
+        let order = sorted_rows(&self.order, &columns[self.columns.len()..], self.needed)?;
+        take_rows(&columns, &order)
+    }
+}
+
+impl Output {
+    /// The result columns for groups (or any rows that are there already), filtered, sorted and cut to the limit.
+    pub(super) fn finish_columns(
+        &self,
+        scan: &Scan,
+        having: Option<&Expr>,
+        rows: &dyn ColumnSource,
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        if rows.rows() == 0 {
+            return Ok(Vec::new());
+        }
+        if let Some(having) = having {
+            let mut selection = Selection::all(rows.rows());
+            selection.and(&having.evaluate_condition(rows)?);
+            return self.finish_columns(scan, None, &Filtered::new(rows, &selection.mask()));
+        }
+        let plan = RowPlan::new(scan);
+        let columns = plan.evaluate(rows)?;
+        let slot = SlotRows {
+            rows: rows.rows(),
+            pieces: vec![columns],
+        };
+        plan.finish(scan, std::iter::once(slot))
+    }
+}
+
+/// Pieces of the same columns, one after another.
+fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
+    if let [piece] = pieces {
+        return Ok(piece.clone());
+    }
+    let columns = pieces.first().map_or(0, Vec::len);
+    let column = |at: usize| {
+        let parts: Vec<&dyn Array> = pieces.iter().map(|piece| piece[at].as_ref()).collect();
+        concat(&parts)
+    };
+    (0..columns).map(column).collect()
+}
+
+/// Rows `offset .. offset + limit` of the batches, without empty ones.
+fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
+    let mut skip = offset;
+    let mut left = limit.unwrap_or(usize::MAX);
+    let mut kept = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let start = skip.min(batch.num_rows());
+        skip -= start;
+        let rows = left.min(batch.num_rows() - start);
+        left -= rows;
+        if rows > 0 {
+            kept.push(batch.slice(start, rows));
+        }
+    }
+    kept
+}

@@ -1,0 +1,360 @@
+//! A scan as a stage of a pipeline job: a slot per morsel, a cell per slot.
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use pipeline_exec::{Stage, StepCx, StepError};
+
+use super::collect::Collected;
+use super::groups::GroupPlan;
+use super::rows::RowPlan;
+use super::{Output, Scan};
+use crate::error::ExecError;
+use crate::filter::FilterPlan;
+use crate::morsel::Morsel;
+
+/// The rows a query gives out.
+#[derive(Clone, Debug)]
+pub struct ScanResult {
+    /// The columns. Names may repeat, as in SQL.
+    pub schema: SchemaRef,
+    /// The rows, in order; no batch is empty.
+    pub batches: Vec<RecordBatch>,
+}
+
+/// A [`Scan`] that runs once. After the job has ended, [`take_result`](Self::take_result) gives the result out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// use columnar::{Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
+/// use pipeline_exec::{Job, PipelineExecutor};
+///
+/// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef)])?;
+/// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
+/// let n = Expr::column(0, table.schema().field(0));
+/// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
+/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1) };
+///
+/// let stage = Arc::new(ScanStage::new(scan));
+/// let executor = PipelineExecutor::new(2).expect("two threads");
+/// let ticket = executor.submit(Job::builder("numbers").stage(stage.clone()).build()).expect("room");
+/// ticket.wait().expect("no failure");
+/// let result = stage.take_result().expect("the job has ended");
+/// assert_eq!(result.batches[0].num_rows(), 1);
+/// # Ok::<(), arrow::error::ArrowError>(())
+/// ```
+pub struct ScanStage {
+    scan: Scan,
+    filter: FilterPlan,
+    plan: OutputPlan,
+    projection: Vec<usize>,
+    /// What each slot produced, until `finish` takes it.
+    cells: Vec<Mutex<Option<SlotOutcome>>>,
+    /// How far results are complete, where a limit allows to stop early.
+    complete: Mutex<Complete>,
+    /// Slots from here on cannot add to the result.
+    enough_before: AtomicUsize,
+    skipped_morsels: AtomicUsize,
+    result: Mutex<Option<ScanResult>>,
+}
+
+/// How slots make their part of the output and `finish` the whole.
+enum OutputPlan {
+    Rows(RowPlan),
+    Groups(Box<GroupPlan>),
+}
+
+/// What a slot leaves in its cell.
+type SlotOutcome = Result<Collected, ExecError>;
+
+/// The slots from the first on that have ended, and the rows they gave.
+#[derive(Debug, Default)]
+struct Complete {
+    slots: usize,
+    rows: usize,
+}
+
+impl ScanStage {
+    /// Prepares `scan` to run.
+    pub fn new(scan: Scan) -> Self {
+        let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
+        let plan = match &scan.output {
+            Output::Rows { .. } => OutputPlan::Rows(RowPlan::new(&scan)),
+            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
+        };
+        let slots = scan.table.morsels();
+        Self {
+            filter,
+            plan,
+            projection: scan.projection(),
+            cells: (0..slots).map(|_| Mutex::new(None)).collect(),
+            complete: Mutex::default(),
+            enough_before: AtomicUsize::new(usize::MAX),
+            skipped_morsels: AtomicUsize::new(0),
+            result: Mutex::new(None),
+            scan,
+        }
+    }
+
+    /// The columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.scan.schema()
+    }
+
+    /// The result, once, after the job has ended well.
+    pub fn take_result(&self) -> Option<ScanResult> {
+        lock(&self.result).take()
+    }
+
+    /// The plan with what was measured so far.
+    pub fn explain(&self) -> String {
+        struct Explained<'a>(&'a ScanStage);
+        impl fmt::Display for Explained<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let skipped = self.0.skipped_morsels.load(Ordering::Relaxed);
+                write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))
+            }
+        }
+        Explained(self).to_string()
+    }
+
+    /// An estimate of the work: bytes of the columns that are read.
+    pub fn cost(&self) -> u64 {
+        let schema = self.scan.table.schema();
+        let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
+        let row: u64 = self.projection.iter().map(width).sum();
+        let rows: u64 = (0..self.scan.table.morsels())
+            .map(|morsel| self.scan.table.rows(morsel) as u64)
+            .sum();
+        rows * row.max(1)
+    }
+
+    /// True if the first rows of the input are the result, so that later slots need not run once there are enough.
+    fn stops_early(&self) -> bool {
+        matches!(self.plan, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
+    }
+
+    fn run_slot(&self, slot: usize, cx: &StepCx<'_>) -> Result<Option<Collected>, ExecError> {
+        let table = self.scan.table.as_ref();
+        if self.filter.skips(table, slot) {
+            // Ordering: Relaxed. A count for people; it publishes nothing.
+            self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+            return Ok(Some(self.collect(&[], &mut std::iter::empty())?));
+        }
+        let morsel = Morsel::new(table, slot, &self.projection);
+        let order = self.filter.order();
+        let mut cancelled = false;
+        let mut chunks = morsel.chunks().take_while(|_| {
+            cancelled = cx.is_cancelled();
+            !cancelled
+        });
+        let collected = self.collect(&order, &mut chunks)?;
+        Ok((!cancelled).then_some(collected))
+    }
+
+    fn collect<'m, 't: 'm>(
+        &self,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = crate::morsel::Chunk<'m, 't>>,
+    ) -> Result<Collected, ExecError> {
+        match &self.plan {
+            OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
+            OutputPlan::Groups(plan) => {
+                let groups = plan.collect(&self.filter, order, chunks)?;
+                Ok(Collected::Groups(Box::new(groups)))
+            }
+        }
+    }
+
+    /// Notes that `slot` has ended, and from which slot on there is enough.
+    fn note_complete(&self) {
+        let needed = self.scan.rows_needed();
+        let mut complete = lock(&self.complete);
+        while complete.rows < needed && complete.slots < self.cells.len() {
+            let rows = match &*lock(&self.cells[complete.slots]) {
+                Some(Ok(collected)) => collected.rows(),
+                // The first failure decides the result just as well.
+                Some(Err(_)) => needed,
+                None => return,
+            };
+            complete.slots += 1;
+            complete.rows = complete.rows.saturating_add(rows);
+        }
+        // Ordering: Relaxed. A hint that spares work: a slot that misses it runs, and its rows are not needed. What the
+        // cells hold is published by their locks.
+        self.enough_before.store(complete.slots, Ordering::Relaxed);
+    }
+}
+
+impl Stage for ScanStage {
+    fn name(&self) -> &str {
+        match self.plan {
+            OutputPlan::Rows(_) => "scan rows",
+            OutputPlan::Groups(_) => "scan groups",
+        }
+    }
+
+    fn slots(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        if !self.stops_early() {
+            let collected = self.run_slot(slot, cx)?.ok_or("cancelled")?;
+            *lock(&self.cells[slot]) = Some(Ok(collected));
+            return Ok(());
+        }
+        // Ordering: Relaxed, see `note_complete`.
+        if slot >= self.enough_before.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        // A failure behind the last row that is needed is none: only `finish` can tell.
+        let outcome = match self.run_slot(slot, cx) {
+            Ok(collected) => Ok(collected.ok_or("cancelled")?),
+            Err(error) => Err(error),
+        };
+        *lock(&self.cells[slot]) = Some(outcome);
+        self.note_complete();
+        Ok(())
+    }
+
+    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let mut slots = Vec::with_capacity(self.cells.len());
+        let mut rows = 0usize;
+        for cell in &self.cells {
+            if self.stops_early() && rows >= self.scan.rows_needed() {
+                break;
+            }
+            // An empty cell is behind the last row that is needed, or it would have been filled.
+            let Some(outcome) = lock(cell).take() else { break };
+            let collected = outcome?;
+            rows = rows.saturating_add(collected.rows());
+            slots.push(collected);
+        }
+        let batches = match &self.plan {
+            OutputPlan::Rows(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_rows))?,
+            OutputPlan::Groups(plan) => {
+                plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?
+            }
+        };
+        *lock(&self.result) = Some(ScanResult {
+            schema: self.scan.schema(),
+            batches,
+        });
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ScanStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScanStage")
+            .field("scan", &self.scan)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The lines of a plan; `skipped` morsels are known once it ran.
+pub(super) fn write_plan(
+    f: &mut fmt::Formatter<'_>,
+    scan: &Scan,
+    filter: &FilterPlan,
+    skipped: Option<usize>,
+) -> fmt::Result {
+    let schema = scan.table.schema();
+    let rows: usize = (0..scan.table.morsels())
+        .map(|morsel| scan.table.rows(morsel))
+        .sum();
+    let names: Vec<&str> = scan
+        .projection()
+        .into_iter()
+        .map(|column| schema.field(column).name().as_str())
+        .collect();
+    let columns = if names.is_empty() {
+        "no column".to_owned()
+    } else {
+        names.join(", ")
+    };
+    write!(
+        f,
+        "scan {}: {rows} rows in {} morsels",
+        scan.table.name(),
+        scan.table.morsels()
+    )?;
+    match skipped {
+        Some(skipped) => writeln!(f, ", {skipped} skipped by statistics; reads {columns}")?,
+        None => writeln!(f, "; reads {columns}")?,
+    }
+    if scan.filter.is_some() {
+        writeln!(
+            f,
+            "filter, in this order  [estimated {:.1} %]",
+            filter.selectivity() * 100.0
+        )?;
+        filter.explain(f, "  ")?;
+    }
+    let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
+    let named = |columns: &[(String, crate::Expr)]| {
+        list(&mut columns.iter().map(|(name, expr)| {
+            let text = expr.to_string();
+            if text == *name {
+                text
+            } else {
+                format!("{text} as {name}")
+            }
+        }))
+    };
+    match &scan.output {
+        Output::Rows { columns } => writeln!(f, "select {}", named(columns))?,
+        Output::Groups {
+            keys,
+            aggregates,
+            having,
+            columns,
+        } => {
+            if !keys.is_empty() {
+                writeln!(f, "group by {}", list(&mut keys.iter().map(ToString::to_string)))?;
+            }
+            if !aggregates.is_empty() {
+                writeln!(
+                    f,
+                    "aggregate {}",
+                    list(&mut aggregates.iter().map(ToString::to_string))
+                )?;
+            }
+            if let Some(having) = having {
+                writeln!(f, "having {having}")?;
+            }
+            writeln!(f, "select {}", named(columns))?;
+        }
+    }
+    if !scan.order.is_empty() {
+        writeln!(
+            f,
+            "order by {}",
+            list(&mut scan.order.iter().map(ToString::to_string))
+        )?;
+    }
+    if let Some(limit) = scan.limit {
+        writeln!(f, "limit {limit}")?;
+    }
+    if scan.offset > 0 {
+        writeln!(f, "offset {}", scan.offset)?;
+    }
+    Ok(())
+}
+
+/// A panic in a slot fails the job; what the lock guards is then not read as a result.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The stage as the job wants it.
+impl From<ScanStage> for Arc<dyn Stage> {
+    fn from(stage: ScanStage) -> Self {
+        Arc::new(stage)
+    }
+}

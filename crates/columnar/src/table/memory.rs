@@ -1,0 +1,255 @@
+//! A table whose columns are in memory, cut into morsels of a fixed number of rows.
+//!
+//! Where the morsels begin depends on the rows alone, never on how the batches came, so a result that depends on the
+//! cut (a sum of floats) is the same for every way of loading. A morsel inside one batch is a slice of it; only a
+//! morsel that spans batches is copied, once, when the table is built.
+
+use std::fmt;
+
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+
+use super::{ColumnStatistics, MorselReader, ReadError, TableSource};
+
+/// A table held as Arrow arrays.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// use columnar::{MemoryTable, TableSource};
+///
+/// let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
+/// let batch = RecordBatch::try_from_iter([("n", values)])?;
+/// let table = MemoryTable::try_new("numbers", batch.schema(), [batch])?;
+/// assert_eq!(table.morsels(), 2);
+/// assert_eq!(table.rows(1), 100_000 - 65_536);
+/// # Ok::<(), arrow::error::ArrowError>(())
+/// ```
+pub struct MemoryTable {
+    name: String,
+    schema: SchemaRef,
+    /// Every one has `MORSEL_ROWS` rows but the last, which has at least one.
+    morsels: Vec<RecordBatch>,
+    statistics: Vec<Vec<ColumnStatistics>>,
+}
+
+/// Rows of a morsel of a table in memory: small enough that a few columns of it stay in a core's cache, large enough
+/// that starting one costs nothing.
+pub const MORSEL_ROWS: usize = 65_536;
+
+impl MemoryTable {
+    /// A table of the rows of `batches`, in order.
+    ///
+    /// Batches of a multiple of [`MORSEL_ROWS`] rows are never copied.
+    ///
+    /// # Errors
+    ///
+    /// When a batch does not have the types of `schema`.
+    pub fn try_new(
+        name: impl Into<String>,
+        schema: SchemaRef,
+        batches: impl IntoIterator<Item = RecordBatch>,
+    ) -> Result<Self, ArrowError> {
+        let mut morsels = Vec::new();
+        let mut open: Vec<RecordBatch> = Vec::new();
+        let mut open_rows = 0;
+        for batch in batches {
+            check_types(&schema, &batch)?;
+            let mut start = 0;
+            while start < batch.num_rows() {
+                let rows = (MORSEL_ROWS - open_rows).min(batch.num_rows() - start);
+                open.push(batch.slice(start, rows));
+                open_rows += rows;
+                start += rows;
+                if open_rows == MORSEL_ROWS {
+                    morsels.push(close(&schema, &mut open)?);
+                    open_rows = 0;
+                }
+            }
+        }
+        if open_rows > 0 {
+            morsels.push(close(&schema, &mut open)?);
+        }
+        Ok(Self {
+            name: name.into(),
+            schema,
+            morsels,
+            statistics: Vec::new(),
+        })
+    }
+
+    /// Gives the table bounds per morsel and column, `statistics[morsel][column]`, where the caller knows them.
+    ///
+    /// # Panics
+    ///
+    /// When the outer length is not the number of morsels or an inner one not the number of columns.
+    #[must_use]
+    pub fn with_statistics(mut self, statistics: Vec<Vec<ColumnStatistics>>) -> Self {
+        assert_eq!(statistics.len(), self.morsels.len(), "statistics of every morsel");
+        for columns in &statistics {
+            assert_eq!(
+                columns.len(),
+                self.schema.fields().len(),
+                "statistics of every column"
+            );
+        }
+        self.statistics = statistics;
+        self
+    }
+
+    /// The number of rows of the whole table.
+    pub fn num_rows(&self) -> usize {
+        self.morsels.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+impl TableSource for MemoryTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn morsels(&self) -> usize {
+        self.morsels.len()
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsels[morsel].num_rows()
+    }
+
+    fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
+        self.statistics
+            .get(morsel)
+            .map_or_else(ColumnStatistics::unknown, |columns| columns[column].clone())
+    }
+
+    fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        Ok(Box::new(MemoryReader {
+            batch: &self.morsels[morsel],
+        }))
+    }
+}
+
+impl fmt::Debug for MemoryTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryTable")
+            .field("name", &self.name)
+            .field("rows", &self.num_rows())
+            .field("morsels", &self.morsels.len())
+            .finish_non_exhaustive()
+    }
+}
+
+struct MemoryReader<'a> {
+    batch: &'a RecordBatch,
+}
+
+impl MorselReader for MemoryReader<'_> {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        Ok(self.batch.column(column).clone())
+    }
+}
+
+fn check_types(schema: &SchemaRef, batch: &RecordBatch) -> Result<(), ArrowError> {
+    let types_agree = schema.fields().len() == batch.num_columns()
+        && schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .all(|(field, array)| field.data_type() == array.data_type());
+    if types_agree {
+        return Ok(());
+    }
+    Err(ArrowError::SchemaError(format!(
+        "a batch has the columns {:?}, the table {schema:?}",
+        batch.schema()
+    )))
+}
+
+/// Makes one morsel of the open pieces; a single piece is taken as it is.
+fn close(schema: &SchemaRef, open: &mut Vec<RecordBatch>) -> Result<RecordBatch, ArrowError> {
+    let morsel = match open.as_slice() {
+        [piece] => piece.clone(),
+        pieces => concat_batches(schema, pieces)?,
+    };
+    open.clear();
+    Ok(morsel)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{Array, AsArray, Int64Array, RecordBatchOptions};
+    use arrow::datatypes::{DataType, Field, Int64Type, Schema};
+
+    use super::*;
+
+    fn batch(values: std::ops::Range<i64>) -> RecordBatch {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        RecordBatch::try_from_iter([("n", values)]).unwrap()
+    }
+
+    fn read(table: &MemoryTable) -> Vec<i64> {
+        let mut rows = Vec::new();
+        for morsel in 0..table.morsels() {
+            let column = table.open(morsel, &[0]).unwrap().column(0).unwrap();
+            assert_eq!(column.len(), table.rows(morsel));
+            rows.extend(column.as_primitive::<Int64Type>().values());
+        }
+        rows
+    }
+
+    #[test]
+    fn morsels_begin_at_the_same_rows_however_the_batches_came() {
+        let n = 3 * MORSEL_ROWS as i64 + 17;
+        let schema = batch(0..1).schema();
+        let one = MemoryTable::try_new("t", schema.clone(), [batch(0..n)]).unwrap();
+        let steps = (0..n)
+            .step_by(9_999)
+            .map(|start| batch(start..(start + 9_999).min(n)));
+        let many = MemoryTable::try_new("t", schema, steps).unwrap();
+        for table in [&one, &many] {
+            assert_eq!(table.morsels(), 4);
+            assert_eq!(table.rows(0), MORSEL_ROWS);
+            assert_eq!(table.rows(3), 17);
+            assert_eq!(read(table), (0..n).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_morsel_inside_one_batch_shares_its_memory() {
+        let batch = batch(0..2 * MORSEL_ROWS as i64);
+        let start = batch.column(0).as_primitive::<Int64Type>().values().as_ptr();
+        let table = MemoryTable::try_new("t", batch.schema(), [batch]).unwrap();
+        let second = table.open(1, &[0]).unwrap().column(0).unwrap();
+        assert_eq!(
+            second.as_primitive::<Int64Type>().values().as_ptr(),
+            start.wrapping_add(MORSEL_ROWS)
+        );
+    }
+
+    #[test]
+    fn no_rows_are_no_morsels_and_no_columns_still_count() {
+        let empty = MemoryTable::try_new("t", batch(0..1).schema(), []).unwrap();
+        assert_eq!((empty.morsels(), empty.num_rows()), (0, 0));
+
+        let schema = Arc::new(Schema::empty());
+        let options = RecordBatchOptions::new().with_row_count(Some(100_000));
+        let rows = RecordBatch::try_new_with_options(schema.clone(), vec![], &options).unwrap();
+        let table = MemoryTable::try_new("t", schema, [rows]).unwrap();
+        assert_eq!((table.morsels(), table.num_rows()), (2, 100_000));
+    }
+
+    #[test]
+    fn a_batch_of_other_types_is_an_error() {
+        let schema = Arc::new(Schema::new(vec![Field::new("n", DataType::Utf8, true)]));
+        let error = MemoryTable::try_new("t", schema, [batch(0..1)]).unwrap_err();
+        assert!(error.to_string().contains("Int64"), "{error}");
+    }
+}

@@ -1,0 +1,71 @@
+//! What is known of a column in one morsel without reading it.
+
+use std::fmt;
+
+use arrow::array::{Array, ArrayRef};
+
+/// Bounds of a column's values and the number of its NULLs, each only where known.
+#[derive(Clone, Default)]
+pub struct ColumnStatistics {
+    min: Option<ArrayRef>,
+    max: Option<ArrayRef>,
+    nulls: Option<usize>,
+}
+
+impl ColumnStatistics {
+    /// Nothing is known.
+    pub fn unknown() -> Self {
+        Self::default()
+    }
+
+    /// States bounds: each value that is not NULL lies in `min..=max`. Both are arrays of one value that have the
+    /// column's type. A bound that is itself NULL says nothing.
+    ///
+    /// # Panics
+    ///
+    /// When an array does not hold exactly one value.
+    #[must_use]
+    pub fn with_bounds(mut self, min: Option<ArrayRef>, max: Option<ArrayRef>) -> Self {
+        let known = |bound: Option<ArrayRef>| {
+            bound.filter(|array| {
+                assert_eq!(array.len(), 1, "a bound is one value");
+                array.is_valid(0)
+            })
+        };
+        self.min = known(min);
+        self.max = known(max);
+        self
+    }
+
+    /// States the number of NULLs.
+    #[must_use]
+    pub fn with_nulls(mut self, nulls: usize) -> Self {
+        self.nulls = Some(nulls);
+        self
+    }
+
+    /// The lower bound, an array of one value.
+    pub fn min(&self) -> Option<&ArrayRef> {
+        self.min.as_ref()
+    }
+
+    /// The upper bound, an array of one value.
+    pub fn max(&self) -> Option<&ArrayRef> {
+        self.max.as_ref()
+    }
+
+    /// The number of NULLs.
+    pub fn nulls(&self) -> Option<usize> {
+        self.nulls
+    }
+}
+
+impl fmt::Debug for ColumnStatistics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ColumnStatistics")
+            .field("min", &self.min)
+            .field("max", &self.max)
+            .field("nulls", &self.nulls)
+            .finish()
+    }
+}

@@ -1,0 +1,83 @@
+//! Small tables, scans of them, and a run on any number of threads.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::compute::concat_batches;
+use arrow::datatypes::Int64Type;
+use columnar::{ExecError, Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
+use pipeline_exec::{Job, PipelineExecutor};
+
+/// A table of the given columns.
+pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Arc<MemoryTable> {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, values)| (name, values, true)),
+    )
+    .unwrap();
+    Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).unwrap())
+}
+
+/// A column of integers.
+pub(crate) fn integers(values: impl IntoIterator<Item = Option<i64>>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter(values))
+}
+
+/// The column of `table` that is called `name`.
+pub(crate) fn column(table: &dyn TableSource, name: &str) -> Expr {
+    let schema = table.schema();
+    let index = schema.index_of(name).unwrap();
+    Expr::column(index, schema.field(index))
+}
+
+/// All rows that `filter` lets through, of the given columns.
+pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns: &[&str]) -> Scan {
+    let columns = columns
+        .iter()
+        .map(|name| ((*name).to_owned(), column(table.as_ref(), name)))
+        .collect();
+    scan(table.clone(), filter, Output::Rows { columns })
+}
+
+/// A scan without order or limit.
+pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Output) -> Scan {
+    Scan {
+        table,
+        filter,
+        output,
+        order: vec![],
+        offset: 0,
+        limit: None,
+    }
+}
+
+/// Runs the scan on `threads` threads.
+pub(crate) fn run_on(scan: Scan, threads: usize) -> Result<RecordBatch, ExecError> {
+    let executor = PipelineExecutor::new(threads).unwrap();
+    let stage = Arc::new(ScanStage::new(scan));
+    let ticket = executor
+        .submit(Job::builder("t").stage(stage.clone()).build())
+        .unwrap();
+    if let Err(error) = ticket.wait() {
+        return Err(*error
+            .source
+            .expect("a failed step")
+            .downcast()
+            .expect("an error of the scan"));
+    }
+    let result = stage.take_result().expect("the job ended well");
+    assert!(
+        result.batches.iter().all(|batch| batch.num_rows() > 0),
+        "no batch is empty"
+    );
+    Ok(concat_batches(&result.schema, &result.batches).unwrap())
+}
+
+/// Runs the scan on two threads.
+pub(crate) fn run(scan: Scan) -> Result<RecordBatch, ExecError> {
+    run_on(scan, 2)
+}
+
+/// A column of a result as integers.
+pub(crate) fn values(batch: &RecordBatch, column: usize) -> Vec<Option<i64>> {
+    batch.column(column).as_primitive::<Int64Type>().iter().collect()
+}

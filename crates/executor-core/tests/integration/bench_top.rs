@@ -1,0 +1,254 @@
+//! A bench top: workers and queues made of plain data, so that a test decides what lies where.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use executor_core::ports::{
+    Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Unpark,
+};
+use executor_core::{
+    ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerMetricsLocal,
+    WorkerStepResult, worker_step,
+};
+
+pub(crate) type Task = u32;
+
+/// What all workers share.
+pub(crate) struct Top {
+    pub(crate) scheduler: Scheduler<NativeWord>,
+    pub(crate) injector: RefCell<VecDeque<Task>>,
+    pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
+    pub(crate) unparked: RefCell<Vec<usize>>,
+    /// So many attempts to take are answered with `Retry` first.
+    pub(crate) contention: Cell<u32>,
+    /// So many tasks are taken from the injector or from a victim at once.
+    pub(crate) batch: Cell<usize>,
+    pub(crate) panics: Cell<u32>,
+}
+
+impl Top {
+    pub(crate) fn new(config: ExecutorConfig) -> Rc<Self> {
+        let queues = (0..config.workers).map(|_| RefCell::default()).collect();
+        Rc::new(Self {
+            scheduler: Scheduler::new(config, NativeWord::new),
+            injector: RefCell::default(),
+            queues,
+            unparked: RefCell::default(),
+            contention: Cell::new(0),
+            batch: Cell::new(1),
+            panics: Cell::new(0),
+        })
+    }
+
+    /// `workers` workers that park at the first failed search.
+    pub(crate) fn of(workers: usize) -> Rc<Self> {
+        Self::new(ExecutorConfig {
+            workers,
+            spin_iters: 0,
+            ..ExecutorConfig::default()
+        })
+    }
+
+    /// Hands over a task from outside.
+    pub(crate) fn spawn(self: &Rc<Self>, task: Task) {
+        self.scheduler
+            .spawn_external(&self.ports(usize::MAX), task)
+            .expect("the gate is open");
+    }
+
+    /// Puts a counted task straight into a worker's queue.
+    pub(crate) fn place(self: &Rc<Self>, worker: usize, task: Task) {
+        self.scheduler
+            .state()
+            .increment_count(&Native)
+            .expect("the gate is open");
+        self.queues[worker].borrow_mut().push_back(task);
+    }
+
+    pub(crate) fn ports(self: &Rc<Self>, worker: usize) -> Ports {
+        Ports {
+            top: self.clone(),
+            worker,
+        }
+    }
+
+    pub(crate) fn worker(self: &Rc<Self>, worker: usize) -> Worker {
+        Worker {
+            spawner: Spawner::new(worker, self.ports(worker)),
+            scratch: Vec::new(),
+            metrics: WorkerMetricsLocal::default(),
+            draws: 0,
+        }
+    }
+}
+
+/// How a worker leaves that would sleep: this world has no second thread that could wake it.
+pub(crate) struct FellAsleep;
+
+/// One worker's ports.
+pub(crate) struct Ports {
+    top: Rc<Top>,
+    worker: usize,
+}
+
+/// A worker; its scratch value is the list of tasks that it ran.
+pub(crate) struct Worker {
+    pub(crate) spawner: Spawner<Task, Ports>,
+    pub(crate) scratch: Vec<Task>,
+    pub(crate) metrics: WorkerMetricsLocal,
+    draws: usize,
+}
+
+impl Worker {
+    /// One step; tasks are noted in the scratch value.
+    pub(crate) fn step(&mut self) -> WorkerStepResult<()> {
+        self.step_with(&|_, _| {})
+    }
+
+    pub(crate) fn step_with(&mut self, runner: &dyn Fn(Task, &mut Self)) -> WorkerStepResult<()> {
+        let noting = |task: Task, cx: &mut Self| {
+            cx.scratch.push(task);
+            runner(task, cx);
+        };
+        worker_step(self, &noting, &mut TieredIdle::new(0, None), &mut NoopTrace)
+    }
+}
+
+impl WorkerCtxLike<Task, Vec<Task>> for Worker {
+    type Ports = Ports;
+
+    fn spawner(&mut self) -> &mut Spawner<Task, Ports> {
+        &mut self.spawner
+    }
+
+    fn worker_id(&self) -> usize {
+        self.spawner.worker_id()
+    }
+
+    fn scratch(&mut self) -> &mut Vec<Task> {
+        &mut self.scratch
+    }
+
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
+    }
+
+    /// Always the first victim: chance that never helps.
+    fn below(&mut self, _bound: usize) -> usize {
+        self.draws += 1;
+        0
+    }
+}
+
+impl Memory for Ports {
+    type Word = NativeWord;
+
+    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+        Native.load(word, order)
+    }
+
+    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+        Native.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+        Native.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &NativeWord,
+        old: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        Native.compare_exchange(word, old, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        Native.fence(order);
+    }
+}
+
+impl Inject<Task> for Ports {
+    fn inject(&self, task: Task) {
+        self.top.injector.borrow_mut().push_back(task);
+    }
+}
+
+impl ProducerPorts<Task> for Ports {
+    fn scheduler(&self) -> &Scheduler<NativeWord> {
+        &self.top.scheduler
+    }
+}
+
+impl LocalQueue<Task> for Ports {
+    fn push(&self, task: Task) {
+        self.top.queues[self.worker].borrow_mut().push_back(task);
+    }
+
+    fn pop(&self) -> Option<Task> {
+        self.top.queues[self.worker].borrow_mut().pop_back()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.top.queues[self.worker].borrow().is_empty()
+    }
+}
+
+impl Ports {
+    fn take(&self, from: &RefCell<VecDeque<Task>>) -> Steal<Task> {
+        if let Some(left) = self.top.contention.get().checked_sub(1) {
+            self.top.contention.set(left);
+            return Steal::Retry;
+        }
+        let Some(first) = from.borrow_mut().pop_front() else {
+            return Steal::Empty;
+        };
+        for _ in 1..self.top.batch.get() {
+            let next = from.borrow_mut().pop_front();
+            next.into_iter().for_each(|task| self.push(task));
+        }
+        Steal::Task(first)
+    }
+}
+
+impl Stealing<Task> for Ports {
+    fn steal_injected(&self) -> Steal<Task> {
+        self.take(&self.top.injector)
+    }
+
+    fn steal_from(&self, victim: usize) -> Steal<Task> {
+        assert_ne!(victim, self.worker, "a worker stole from itself");
+        self.take(&self.top.queues[victim])
+    }
+}
+
+impl Unpark for Ports {
+    fn unpark(&self, worker: usize) {
+        self.top.unparked.borrow_mut().push(worker);
+    }
+
+    fn signal_waiters(&self) {}
+}
+
+impl Parking for Ports {
+    fn park(&self, _timeout: Option<Duration>) {
+        std::panic::resume_unwind(Box::new(FellAsleep));
+    }
+
+    fn spin(&self) {}
+
+    fn yield_now(&self) {}
+}
+
+impl Faults for Ports {
+    fn record_panic(&self, _payload: Box<dyn Any + Send>) {
+        self.top.panics.set(self.top.panics.get() + 1);
+    }
+}

@@ -1,0 +1,98 @@
+//! Closing, aborting, panicking: what still runs, what comes back, and who ends it.
+
+use executor_core::{NoopTrace, Rejected, TaskCtx, TieredIdle, WorkerExit, WorkerStepResult, run_worker};
+
+use crate::bench_top::{Top, Worker};
+
+#[test]
+fn after_the_close_what_is_there_and_what_it_spawns_still_runs() {
+    let top = Top::of(1);
+    top.spawn(2);
+    top.scheduler.close(&top.ports(0));
+    let mut worker = top.worker(0);
+    let exit = run_worker(
+        &mut worker,
+        &|task, cx: &mut Worker| {
+            cx.scratch.push(task);
+            if task > 0 {
+                cx.spawn_local(task - 1);
+                cx.spawn_global(0);
+            }
+        },
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Done);
+    worker.scratch.sort_unstable();
+    assert_eq!(worker.scratch, [0, 0, 0, 1, 2]);
+}
+
+#[test]
+fn a_closed_gate_gives_the_task_back() {
+    let top = Top::of(1);
+    let ports = top.ports(0);
+    top.scheduler.close(&ports);
+    assert_eq!(top.scheduler.spawn_external(&ports, 7), Err(Rejected(7)));
+    assert_eq!(
+        top.scheduler.spawn_external_batch(&ports, vec![8, 9]),
+        Err(Rejected(vec![8, 9]))
+    );
+    assert!(top.injector.borrow().is_empty());
+}
+
+#[test]
+fn an_idle_executor_ends_at_the_close() {
+    let top = Top::of(1);
+    top.scheduler.close(&top.ports(0));
+    assert_eq!(top.worker(0).step(), WorkerStepResult::ExitDone);
+}
+
+#[test]
+fn an_aborting_worker_takes_everything_and_runs_nothing() {
+    let top = Top::of(2);
+    top.spawn(1);
+    top.place(0, 2);
+    top.place(1, 3);
+    top.scheduler.abort(&top.ports(0));
+    let mut worker = top.worker(0);
+    let exit = run_worker(
+        &mut worker,
+        &|_, _: &mut Worker| panic!("ran"),
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Done);
+    let mut back = worker.spawner.take_handed_back();
+    back.sort_unstable();
+    assert_eq!(back, [1, 2, 3]);
+    assert_eq!((worker.metrics.handed_back, worker.metrics.executed()), (3, 0));
+}
+
+#[test]
+fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
+    let top = Top::of(1);
+    top.spawn(1);
+    top.spawn(2);
+    let mut worker = top.worker(0);
+    let exit = run_worker(
+        &mut worker,
+        &|task, cx: &mut Worker| {
+            cx.spawn_local(10 + task);
+            std::panic::resume_unwind(Box::new("planned"));
+        },
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Panicked);
+    let ports = top.ports(0);
+    assert!(!top.scheduler.state().is_accepting(&ports));
+    assert_eq!(top.scheduler.state().in_flight(&ports), 0);
+    let mut back = worker.spawner.take_handed_back();
+    back.sort_unstable();
+    assert_eq!(
+        back,
+        [2, 11],
+        "the child of the task that panicked, and the task that nobody ran"
+    );
+    assert_eq!((top.panics.get(), worker.metrics.panicked), (1, 1));
+}

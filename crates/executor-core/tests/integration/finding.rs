@@ -1,0 +1,110 @@
+//! In which order a worker looks for its next task.
+
+use executor_core::{ExecutorConfig, PopSource, TaskCtx, WorkerStepResult};
+
+use crate::bench_top::Top;
+
+fn ran(source: PopSource, victim: Option<usize>) -> WorkerStepResult<()> {
+    WorkerStepResult::RanTask {
+        tag: (),
+        source,
+        victim,
+    }
+}
+
+const PARK: WorkerStepResult<()> = WorkerStepResult::ShouldPark { timeout: None };
+
+#[test]
+fn own_tasks_run_newest_first_then_the_injector_then_a_victims_oldest() {
+    let top = Top::of(2);
+    top.spawn(30);
+    for (worker, task) in [(0, 10), (0, 20), (1, 40), (1, 50)] {
+        top.place(worker, task);
+    }
+    let mut worker = top.worker(0);
+    let steps = [(); 6].map(|()| worker.step());
+    let (local, injector, stolen) = (
+        ran(PopSource::Local, None),
+        ran(PopSource::Injector, None),
+        ran(PopSource::Steal, Some(1)),
+    );
+    assert_eq!(steps, [local, local, injector, stolen, stolen, PARK]);
+    assert_eq!(worker.scratch, [20, 10, 30, 40, 50]);
+    assert_eq!(
+        (worker.metrics.executed_local, worker.metrics.executed_injector),
+        (2, 1)
+    );
+    assert_eq!(worker.metrics.executed_stolen, 2);
+}
+
+#[test]
+fn a_worker_that_feeds_itself_for_ever_still_takes_from_outside_within_the_interval() {
+    let interval = 5;
+    let top = Top::new(ExecutorConfig {
+        fairness_interval: interval,
+        ..ExecutorConfig::default()
+    });
+    top.place(0, 1);
+    let mut worker = top.worker(0);
+    let feed_itself = |task: u32, cx: &mut crate::bench_top::Worker| {
+        if task == 1 {
+            cx.spawn_local(1);
+        }
+    };
+    for _ in 0..3 {
+        worker.step_with(&feed_itself);
+    }
+    top.spawn(7);
+    let waited = (0..interval)
+        .take_while(|_| worker.step_with(&feed_itself) == ran(PopSource::Local, None))
+        .count();
+    assert_eq!(worker.scratch.last(), Some(&7), "the outside task starved");
+    assert!(waited < interval as usize);
+}
+
+#[test]
+fn the_sweep_finds_the_only_loaded_victim_among_sixty_four_without_luck() {
+    for loaded in [1, 17, 63] {
+        let top = Top::of(64);
+        top.place(loaded, 9);
+        assert_eq!(top.worker(0).step(), ran(PopSource::Steal, Some(loaded)));
+    }
+}
+
+#[test]
+fn a_contended_probe_is_repeated_and_is_never_no_work() {
+    let top = Top::of(2);
+    top.place(1, 9);
+    top.contention.set(50);
+    assert_eq!(top.worker(0).step(), ran(PopSource::Steal, Some(1)));
+    top.spawn(8);
+    top.contention.set(50);
+    assert_eq!(top.worker(0).step(), ran(PopSource::Injector, None));
+}
+
+#[test]
+fn a_lone_worker_has_no_victim() {
+    let top = Top::of(1);
+    let mut worker = top.worker(0);
+    assert_eq!(worker.step(), PARK);
+    assert_eq!(worker.metrics.steals_tried, 0);
+}
+
+#[test]
+fn every_count_is_back_after_the_first_failed_search() {
+    for credit_block in [1, 2, 64] {
+        let config = ExecutorConfig {
+            credit_block,
+            spin_iters: 1_000,
+            ..ExecutorConfig::default()
+        };
+        let top = Top::new(config);
+        top.spawn(3);
+        let mut worker = top.worker(0);
+        let tree = |task: u32, cx: &mut crate::bench_top::Worker| (0..task).for_each(|n| cx.spawn_local(n));
+        while worker.step_with(&tree) != WorkerStepResult::NoWork {}
+        assert_eq!(worker.scratch.len(), 8, "3 spawns 0, 1, 2, and so on: 2³ tasks");
+        assert_eq!(top.scheduler.state().in_flight(&top.ports(0)), 0);
+        assert_eq!(worker.metrics.spawned, 7);
+    }
+}

@@ -1,0 +1,286 @@
+//! The executor: threads, and a board of jobs that they look at.
+
+mod builder;
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+use executor_core::TaskCtx;
+use executor_threaded::Executor;
+
+pub use builder::PipelineBuilder;
+
+use crate::error::{BuildError, SubmitError, panic_message};
+use crate::job::Job;
+use crate::metrics::PipelineSnapshot;
+use crate::native::{Hub, PipelineTask};
+use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused};
+use crate::ticket::{JobTicket, block_on};
+
+/// Runs jobs on a fixed set of threads.
+///
+/// Dropping it shuts it down: slots that run now finish, everything else stops, every ticket fires, and the threads are joined.
+///
+/// ```
+/// use pipeline_exec::{Job, PipelineExecutor, step};
+///
+/// let executor = PipelineExecutor::new(2)?;
+/// let ticket = executor.submit(Job::from_steps("cities", vec![step(|_| Ok(())), step(|_| Err("out of ink".into()))]))?;
+/// let error = ticket.wait().unwrap_err();
+/// assert_eq!(error.to_string(), "step `step` failed in slot 1: out of ink");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct PipelineExecutor {
+    handle: PipelineHandle,
+    executor: Option<Executor<PipelineTask>>,
+}
+
+/// Hands jobs to a pipeline executor without owning it, from anywhere, steps included.
+///
+/// A handle keeps nothing running: when the executor ends, its handles hand every job back.
+#[derive(Clone)]
+pub struct PipelineHandle {
+    hub: Arc<Hub>,
+}
+
+impl PipelineExecutor {
+    /// Starts an executor with `total_threads` threads, split by [`split_threads`](crate::split_threads).
+    ///
+    /// # Errors
+    ///
+    /// When `total_threads` is 0 or more than can be had; see [`BuildError`].
+    pub fn new(total_threads: usize) -> Result<Self, BuildError> {
+        Self::builder().threads(total_threads).build()
+    }
+
+    /// Sets more than the number of threads.
+    pub fn builder() -> PipelineBuilder {
+        PipelineBuilder::default()
+    }
+
+    fn start(
+        hub: Hub,
+        builder: executor_threaded::ExecutorBuilder<PipelineTask>,
+    ) -> Result<Self, BuildError> {
+        let hub = Arc::new(hub);
+        let workers = Arc::clone(&hub);
+        let executor = builder.build(
+            |_worker| (),
+            move |PipelineTask, cx| {
+                if run_look(&workers, cx.worker_id()) == LookEnd::Again {
+                    cx.spawn_global(PipelineTask);
+                }
+            },
+        )?;
+        hub.set_workers(executor.handle());
+        Ok(Self {
+            handle: PipelineHandle { hub },
+            executor: Some(executor),
+        })
+    }
+
+    /// Hands over a job, and never blocks.
+    ///
+    /// # Errors
+    ///
+    /// The job, when the executor admits no more at the moment.
+    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+        self.handle.submit(job)
+    }
+
+    /// Hands over a job; while the executor is full it waits for room.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Closed`] with the job.
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on this executor, if there is no room: it may wait for itself.
+    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+        self.handle.submit_blocking(job)
+    }
+
+    /// Hands over a job; while the executor is full it waits for room.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Closed`] with the job.
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        self.handle.submit_async(job)
+    }
+
+    /// A handle that can be cloned and sent.
+    #[must_use]
+    pub fn handle(&self) -> PipelineHandle {
+        self.handle.clone()
+    }
+
+    /// What the executor has counted.
+    #[must_use]
+    pub fn snapshot(&self) -> PipelineSnapshot {
+        self.handle.snapshot()
+    }
+
+    /// Lets in no more jobs, finishes all that were let in, and ends the threads.
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on this executor: it would wait for itself.
+    pub fn drain(mut self) {
+        let hub = &self.handle.hub;
+        hub.assert_not_on_own_worker("PipelineExecutor::drain");
+        policy::close_gate(&**hub);
+        hub.room.tell();
+        hub.wait_ended();
+        if let Some(executor) = self.executor.take() {
+            executor.join();
+        }
+    }
+
+    /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
+    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack), those of the others
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled).
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on this executor: it would wait for itself.
+    #[must_use = "these jobs were accepted and nobody has run them"]
+    pub fn shutdown(mut self) -> Vec<Job> {
+        self.handle
+            .hub
+            .assert_not_on_own_worker("PipelineExecutor::shutdown");
+        self.stop()
+    }
+
+    fn stop(&mut self) -> Vec<Job> {
+        let Some(executor) = self.executor.take() else {
+            return Vec::new();
+        };
+        let hub = &self.handle.hub;
+        let mut handed_back = policy::stop(&**hub);
+        hub.room.tell();
+        // Pending looks come back and mean nothing now; running ones find every job closed.
+        drop(executor);
+        handed_back.sort_by_key(|body| body.state().seq());
+        handed_back
+            .iter()
+            .map(|body| Job::from_spec(body.spec().clone()))
+            .collect()
+    }
+}
+
+impl PipelineHandle {
+    /// Hands over a job, and never blocks.
+    ///
+    /// # Errors
+    ///
+    /// The job, when the executor admits no more at the moment.
+    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+        let hub = &self.hub;
+        let workers = hub.shared().workers();
+        let Admitted { state, job } =
+            policy::submit(&**hub, job.into_body(workers)).map_err(|refused| match refused {
+                Refused::Closed(body) => SubmitError::Closed(Job::from_body(body)),
+                Refused::Full(body) => SubmitError::Full(Job::from_body(body)),
+                Refused::Stopped(body) => SubmitError::Closed(Job::from_spec(body.spec().clone())),
+            })?;
+        Ok(JobTicket::new(Arc::clone(hub), state, job))
+    }
+
+    /// Hands over a job; while the executor is full it waits for room.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Closed`] with the job.
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor, if there is no room: it may wait for itself.
+    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+        match self.submit(job) {
+            Err(SubmitError::Full(job)) => {
+                self.hub.assert_not_on_own_worker("submit_blocking");
+                block_on(pin!(self.submit_async(job)))
+            }
+            other => other,
+        }
+    }
+
+    /// Hands over a job; while the executor is full it waits for room.
+    ///
+    /// # Errors
+    ///
+    /// [`SubmitError::Closed`] with the job.
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        let handle = self.clone();
+        let mut waiting = Some(job);
+        poll_fn(move |cx| {
+            let job = waiting.take().expect("a future is not polled after it was ready");
+            let job = match handle.submit(job) {
+                Err(SubmitError::Full(job)) => job,
+                other => return Poll::Ready(other),
+            };
+            handle.hub.room.register(cx.waker());
+            match handle.submit(job) {
+                Err(SubmitError::Full(job)) => {
+                    waiting = Some(job);
+                    Poll::Pending
+                }
+                other => Poll::Ready(other),
+            }
+        })
+    }
+
+    /// What the executor has counted.
+    #[must_use]
+    pub fn snapshot(&self) -> PipelineSnapshot {
+        PipelineSnapshot::read(&self.hub)
+    }
+}
+
+impl Drop for PipelineExecutor {
+    fn drop(&mut self) {
+        // The tickets say what became of the jobs.
+        drop(self.stop());
+    }
+}
+
+impl fmt::Debug for PipelineExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineExecutor")
+            .field("config", self.handle.hub.shared().config())
+            .field("queue_depth", &self.snapshot().queue_depth)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for PipelineHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineHandle").finish_non_exhaustive()
+    }
+}
+
+/// One look. What a user's steps throw is caught inside; what comes out here is foreign code that nobody expects to panic, such as a
+/// subscriber's. The look then starts again, for the jobs that are left.
+fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
+    let look = AssertUnwindSafe(|| hub.as_worker(|| policy::look(&**hub, worker)));
+    catch_unwind(look).unwrap_or_else(|payload| {
+        tracing::error!(
+            message = panic_message(&*payload),
+            worker,
+            "a look at the job board panicked"
+        );
+        LookEnd::Again
+    })
+}

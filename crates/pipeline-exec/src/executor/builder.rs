@@ -1,0 +1,126 @@
+//! Building a pipeline executor.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use executor_core::sleep::WORKERS_MAX;
+use executor_core::{ExecutorConfig, Pin};
+use executor_threaded::Executor;
+
+use super::PipelineExecutor;
+use crate::error::BuildError;
+use crate::native::Hub;
+use crate::policy::PipelineConfig;
+use crate::split::split_threads;
+
+/// Jobs that are admitted when nothing else is said.
+const CAPACITY: usize = 65_536;
+
+/// The largest number of jobs that can be admitted.
+const CAPACITY_MAX: usize = 1 << 24;
+
+/// Sets up a [`PipelineExecutor`].
+///
+/// ```
+/// use std::time::Duration;
+/// use pipeline_exec::{Pin, PipelineExecutor};
+///
+/// let executor = PipelineExecutor::builder()
+///     .threads(4)
+///     .queue_capacity(1_000)
+///     .quantum(Duration::from_millis(1))
+///     .pinning(Pin::Never)
+///     .thread_name("query")
+///     .build()?;
+/// # Ok::<(), pipeline_exec::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "`build` starts the executor"]
+pub struct PipelineBuilder {
+    threads: usize,
+    queue_capacity: usize,
+    quantum: Duration,
+    pinning: Pin,
+    thread_name: String,
+}
+
+impl Default for PipelineBuilder {
+    /// One thread, 65,536 jobs, a quantum of 2 milliseconds.
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            queue_capacity: CAPACITY,
+            quantum: Duration::from_millis(2),
+            pinning: Pin::Auto,
+            thread_name: "pipeline".to_owned(),
+        }
+    }
+}
+
+impl PipelineBuilder {
+    /// Number of threads, split by [`split_threads`]. Default 1.
+    pub fn threads(mut self, total: usize) -> Self {
+        self.threads = total;
+        self
+    }
+
+    /// How many jobs may wait and run at the same time, before [`submit`](PipelineExecutor::submit) says `Full`. Default 65,536.
+    pub fn queue_capacity(mut self, jobs: usize) -> Self {
+        self.queue_capacity = jobs;
+        self
+    }
+
+    /// How long a worker stays with a job before it looks at the board again. Default 2 ms; zero is one slot at a time.
+    pub fn quantum(mut self, quantum: Duration) -> Self {
+        self.quantum = quantum;
+        self
+    }
+
+    /// Whether each thread is pinned to a core of its own. Default [`Pin::Auto`].
+    pub fn pinning(mut self, pinning: Pin) -> Self {
+        self.pinning = pinning;
+        self
+    }
+
+    /// Threads are named `{prefix}-{worker}`. Default `pipeline`.
+    pub fn thread_name(mut self, prefix: impl Into<String>) -> Self {
+        self.thread_name = prefix.into();
+        self
+    }
+
+    /// Starts the executor.
+    ///
+    /// # Errors
+    ///
+    /// When a setting is out of its range or a thread cannot be had; no thread is left running.
+    pub fn build(self) -> Result<PipelineExecutor, BuildError> {
+        let threads = within("threads", self.threads, WORKERS_MAX)?;
+        let capacity = within("queue_capacity", self.queue_capacity, CAPACITY_MAX)?.get();
+        let (main, reserve) = split_threads(threads);
+        let hub = Hub::new(PipelineConfig {
+            main,
+            reserve,
+            quantum: self.quantum,
+            capacity,
+        });
+        let config = ExecutorConfig {
+            workers: threads.get(),
+            pin_threads: self.pinning,
+            ..ExecutorConfig::default()
+        };
+        let executor = Executor::builder().config(config).thread_name(self.thread_name);
+        PipelineExecutor::start(hub, executor)
+    }
+}
+
+fn within(setting: &'static str, value: usize, max: usize) -> Result<NonZeroUsize, BuildError> {
+    let error = BuildError::OutOfRange {
+        setting,
+        value,
+        min: 1,
+        max,
+    };
+    NonZeroUsize::new(value)
+        .filter(|value| value.get() <= max)
+        .ok_or(error)
+}

@@ -1,0 +1,241 @@
+//! The policy's ports on threads: the machine's atomics, crossbeam's skip list, mutexes, and the monotonic clock.
+//!
+//! Nothing here decides anything. Each method is the operation that its port names.
+
+mod job_table;
+mod room;
+
+use std::cell::Cell;
+use std::ops::Bound;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use crossbeam_skiplist::SkipSet;
+use executor_core::ports::{Clock, Exclusive, Fetch, Memory, Native, NativeWord, OrderedSet, Table};
+use executor_threaded::ExecutorHandle;
+
+use crate::policy::{
+    JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    PipelineShared,
+};
+use job_table::JobTable;
+pub(crate) use room::Room;
+
+/// The executor's task: look at the board.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PipelineTask;
+
+pub(crate) type NativePlace = Mutex<Ledger>;
+pub(crate) type NativeBody = JobBody<NativeWord, NativePlace>;
+pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
+
+/// What all parties of a pipeline executor on threads share; through a reference it is each party's ports as well.
+pub(crate) struct Hub {
+    shared: PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>>,
+    /// The executor below; set once its threads run.
+    workers: OnceLock<ExecutorHandle<PipelineTask>>,
+    epoch: Instant,
+    ended: Mutex<bool>,
+    ended_told: Condvar,
+    pub(crate) room: Room,
+}
+
+impl Hub {
+    pub(crate) fn new(config: PipelineConfig) -> Self {
+        let board = JobBoard::new(SkipSet::new(), SkipSet::new());
+        let jobs = JobTable::new(config.capacity);
+        Self {
+            shared: PipelineShared::new(config, board, jobs, NativeWord::new),
+            workers: OnceLock::new(),
+            epoch: Instant::now(),
+            ended: Mutex::new(false),
+            ended_told: Condvar::new(),
+            room: Room::default(),
+        }
+    }
+
+    /// The threads run; called once, before any job is submitted.
+    pub(crate) fn set_workers(&self, workers: ExecutorHandle<PipelineTask>) {
+        let first = self.workers.set(workers).is_ok();
+        debug_assert!(first, "an executor is built once");
+    }
+
+    /// Blocks until the last job has ended after the gate was closed.
+    pub(crate) fn wait_ended(&self) {
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        while !*ended {
+            ended = self
+                .ended_told
+                .wait(ended)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Runs `work` as one of this executor's workers.
+    pub(crate) fn as_worker<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        struct Reset(usize);
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                WORKS_FOR.set(self.0);
+            }
+        }
+        let _reset = Reset(WORKS_FOR.replace(Arc::as_ptr(self).addr()));
+        work()
+    }
+
+    /// A step that waits for its own executor may wait for itself; rather than hang, say so.
+    pub(crate) fn assert_not_on_own_worker(self: &Arc<Self>, method: &str) {
+        assert!(
+            WORKS_FOR.get() != Arc::as_ptr(self).addr(),
+            "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
+             or await the ticket from async code"
+        );
+    }
+}
+
+thread_local! {
+    /// Address of the hub for which this thread runs a look, or 0.
+    static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+}
+
+impl Memory for Hub {
+    type Word = NativeWord;
+
+    #[inline]
+    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+        Native.load(word, order)
+    }
+
+    #[inline]
+    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+        Native.store(word, value, order);
+    }
+
+    #[inline]
+    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+        Native.fetch(word, fetch, order)
+    }
+
+    #[inline]
+    fn compare_exchange(
+        &self,
+        word: &NativeWord,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        Native.compare_exchange(word, current, new, order)
+    }
+
+    #[inline]
+    fn fence(&self, order: Ordering) {
+        Native.fence(order);
+    }
+}
+
+impl Clock for Hub {
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        // Enough for 584 years.
+        self.epoch.elapsed().as_nanos() as u64
+    }
+}
+
+impl OrderedSet<JobHandle> for Hub {
+    type Set = SkipSet<JobHandle>;
+
+    fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
+        // A job is put on the board by one party at a time, so nothing comes between the two.
+        let new = !set.contains(&key);
+        set.get_or_insert(key);
+        new
+    }
+
+    fn remove(&self, set: &Self::Set, key: &JobHandle) -> bool {
+        set.remove(key).is_some()
+    }
+
+    fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
+        let entry = match below {
+            None => set.back(),
+            Some(key) => set.upper_bound(Bound::Excluded(key)),
+        };
+        entry.map(|entry| *entry.value())
+    }
+}
+
+impl Table<Arc<NativeBody>> for Hub {
+    type Places = JobTable<Arc<NativeBody>>;
+
+    fn put(&self, table: &Self::Places, value: Arc<NativeBody>) -> Result<usize, Arc<NativeBody>> {
+        table.put(value)
+    }
+
+    fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<NativeBody>> {
+        table.get(index)
+    }
+
+    fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<NativeBody>> {
+        table.clear(index)
+    }
+}
+
+impl Exclusive<Ledger> for Hub {
+    type Place = NativePlace;
+
+    fn change<R>(&self, place: &NativePlace, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        change(&mut place.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl PipelinePorts for Hub {
+    fn shared(&self) -> &PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>> {
+        &self.shared
+    }
+
+    fn hand_over(&self, looks: usize) -> bool {
+        let Some(workers) = self.workers.get() else {
+            return false;
+        };
+        match looks {
+            1 => workers.spawn(PipelineTask).is_ok(),
+            looks => workers.spawn_batch(vec![PipelineTask; looks]).is_ok(),
+        }
+    }
+
+    fn all_ended(&self) {
+        *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.ended_told.notify_all();
+    }
+
+    fn place_freed(&self) {
+        self.room.tell();
+    }
+
+    fn observe(&self, event: PipelineEvent<'_>) {
+        match event {
+            PipelineEvent::Submitted { job } => {
+                tracing::debug!(seq = job.seq, cost = job.cost, "job submitted");
+            }
+            PipelineEvent::StageStarted { job, stage, slots } => {
+                tracing::debug!(seq = job.seq, stage, slots, "stage started");
+            }
+            PipelineEvent::StageOver { job, stage } => tracing::debug!(seq = job.seq, stage, "stage over"),
+            PipelineEvent::Ended {
+                job,
+                id,
+                error,
+                slots,
+                wait_ns,
+                run_ns,
+            } => match error {
+                None => tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, "job completed"),
+                Some(error) => {
+                    tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
+                }
+            },
+            PipelineEvent::Claimed { .. } | PipelineEvent::SlotRan { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A bounded table of places, each behind its own lock; memory grows by blocks as places are first used.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+const BLOCK: usize = 1024;
+
+/// Places for values, found by index.
+pub(crate) struct JobTable<V> {
+    blocks: Box<[OnceLock<Box<[Mutex<Option<V>>]>>]>,
+    free: Mutex<Free>,
+    capacity: usize,
+}
+
+struct Free {
+    /// Places that were used and are empty; the last emptied is used first, while it is warm.
+    emptied: Vec<usize>,
+    /// Places from here on were never used.
+    fresh: usize,
+}
+
+impl<V> JobTable<V> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            blocks: (0..capacity.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect(),
+            free: Mutex::new(Free {
+                emptied: Vec::new(),
+                fresh: 0,
+            }),
+            capacity,
+        }
+    }
+
+    pub(crate) fn put(&self, value: V) -> Result<usize, V> {
+        let index = {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(index) = free.emptied.pop() {
+                index
+            } else if free.fresh < self.capacity {
+                free.fresh += 1;
+                free.fresh - 1
+            } else {
+                return Err(value);
+            }
+        };
+        let block = self.blocks[index / BLOCK].get_or_init(|| (0..BLOCK).map(|_| Mutex::new(None)).collect());
+        *block[index % BLOCK]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(value);
+        Ok(index)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.place(index)?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn clear(&self, index: usize) -> Option<V> {
+        let value = self
+            .place(index)?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if value.is_some() {
+            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+            free.emptied.push(index);
+        }
+        value
+    }
+
+    fn place(&self, index: usize) -> Option<&Mutex<Option<V>>> {
+        Some(&self.blocks.get(index / BLOCK)?.get()?[index % BLOCK])
+    }
+}
+
+impl<V> std::fmt::Debug for JobTable<V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JobTable")
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_gives_the_value_back_and_an_emptied_place_is_used_again() {
+        let table = JobTable::new(2);
+        assert_eq!([table.put('a'), table.put('b')], [Ok(0), Ok(1)]);
+        assert_eq!(table.put('c'), Err('c'));
+        assert_eq!((table.clear(0), table.clear(0)), (Some('a'), None));
+        assert_eq!(table.put('c'), Ok(0));
+        assert_eq!(
+            (table.get(0), table.get(1), table.get(2), table.get(5_000)),
+            (Some('c'), Some('b'), None, None)
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Every decision of the pipeline executor, over ports: what is claimed, by whom, in which order, and how it ends.
+//!
+//! Nothing in here names a thread, a lock, an atomic or a clock. The functions take an environment, one party's handle to
+//! everything that is shared ([`PipelinePorts`]), and each port call is one shared operation. So the same code runs on
+//! threads, under a simulator that may switch workers before each of them, and under the loom model checker.
+//!
+//! ```text
+//!   submit ──► board ◄────────────── start of the next stage
+//!     │          ▲ take off            ▲
+//!     ▼          │                     │ last finisher
+//!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► quantum over: look again
+//!                                            │
+//!                                            └─► last slot of the last stage, or closed: the ticket fires
+//! ```
+//!
+//! | module | decides |
+//! |---|---|
+//! | [`claim`] | which slots are whose, when a stage is over |
+//! | [`board`] | in which order jobs stand |
+//! | [`role`] | which job a worker takes |
+//! | [`visit`] | how long it stays there, and what follows the last slot of a stage |
+//! | [`look`] | how many workers look at the board, and that no job is overlooked |
+//! | [`mod@submit`] | who is let in |
+//! | [`close`] | how a job ends early, and how every job ends |
+
+pub mod board;
+pub mod claim;
+pub mod close;
+pub mod counters;
+pub mod job_state;
+pub mod ledger;
+pub mod look;
+pub mod ports;
+pub mod role;
+pub mod shared;
+pub mod submit;
+pub mod visit;
+
+pub(crate) mod guard;
+
+pub use board::{JobBoard, JobHandle};
+pub use claim::{Claim, Claims};
+pub use close::{cancel, close_gate, stop};
+pub use job_state::{Class, JobBody, JobSpec, JobState};
+pub use ledger::{JobEnd, JobStatus, Ledger};
+pub use look::{LookEnd, Looks, look};
+pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
+pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};
+pub use shared::{PipelineConfig, PipelineShared};
+pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};

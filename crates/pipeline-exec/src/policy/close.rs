@@ -1,0 +1,168 @@
+//! How a job ends: early, because somebody closed it, or because its last stage is over.
+//!
+//! Closing is one bit of the claim word. Whoever sets it is told what nobody had claimed, takes the job off the board and accounts
+//! for the rest, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
+//! itself. The last finisher ends the job; there is exactly one, so the ticket fires exactly once.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use executor_core::run_state::{Closed, Settled};
+
+use super::board::JobHandle;
+use super::claim::Unclaimed;
+use super::ledger::{CloseReason, Failure, JobEnd};
+use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use crate::report::JobReport;
+
+/// Cancels a job: no further slot is claimed, and the ticket fires when those that run have returned. Nothing happens if it has
+/// ended.
+pub fn cancel<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+    close(env, state, job, CloseReason::Cancelled);
+}
+
+/// Lets in no more jobs; those that were let in go on. [`PipelinePorts::all_ended`] is called when the last of them has ended, here
+/// if there is none.
+pub fn close_gate<E: PipelinePorts>(env: &E) {
+    if env.shared().admission.close_gate(env) == Closed::Ended {
+        env.all_ended();
+    }
+}
+
+/// Shuts down: nothing is let in any more, and every job is closed. Gives those of which nothing had been claimed; their tickets say
+/// that they are handed back. Jobs of which slots still run end when those return.
+///
+/// A job that is just being submitted is either among them, or its submitter closes it.
+pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
+    let shared = env.shared();
+    close_gate(env);
+    shared.set_stopping(env);
+    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `publish`. Whichever comes second, its side sees the
+    // other's write: the job on the board, or that the executor stops.
+    env.fence(Ordering::SeqCst);
+    let mut handed_back = Vec::new();
+    let mut below = None;
+    while let Some(job) = shared.board.heaviest(env, below) {
+        below = Some(job);
+        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+            continue;
+        };
+        if close(env, body.state(), job, CloseReason::Stopped) == Closing::Untouched {
+            handed_back.push(body);
+        }
+    }
+    handed_back
+}
+
+/// What closing came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// It was closed, or fully claimed, or slots of it ran or run.
+    Touched,
+    /// Nothing of it had been claimed, and nothing will be.
+    Untouched,
+}
+
+pub(crate) fn close<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    reason: CloseReason,
+) -> Closing {
+    env.change(&state.ledger, |ledger| ledger.close(reason));
+    close_claims(env, state, job)
+}
+
+/// Something of `stage` failed on a worker that has not accounted for its slot, or for the stage, yet.
+pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, failure: Failure) {
+    let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
+    // A user's error may do anything when it is dropped; not inside the ledger.
+    quietly_drop(superseded);
+    close_claims(env, state, job);
+}
+
+/// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
+pub(crate) fn abandon<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    left: Unclaimed,
+) -> Closing {
+    env.shared().board.remove(env, job);
+    let closing = if left.untouched {
+        Closing::Untouched
+    } else {
+        Closing::Touched
+    };
+    if state.claims.account(env, left.stage, left.slots) {
+        end(env, state, job, closing);
+    }
+    closing
+}
+
+fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
+    match state.claims.close(env) {
+        Some(left) => abandon(env, state, job, left),
+        None => Closing::Touched,
+    }
+}
+
+/// The job is over. Called once, by its last finisher.
+pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, closing: Closing) {
+    let shared = env.shared();
+    // So that a cancel that comes now finds nothing to do.
+    state.claims.close(env);
+    let now = env.now_ns();
+    let slots_per_worker = state.slots_per_worker(env);
+    let slots = slots_per_worker.iter().sum();
+    let body = env.clear(&shared.jobs, job.index);
+    let id = body.as_ref().map(|body| body.spec.id.clone()).unwrap_or_default();
+    // The user's data goes before the ticket fires, as far as it is up to this worker.
+    quietly_drop(body);
+    let settled = shared.admission.settle(env, 1);
+
+    let started = env.change(&state.ledger, |ledger| ledger.started_ns());
+    let started_or_now = started.unwrap_or(now);
+    let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
+    let run_ns = now.saturating_sub(started_or_now);
+    let error = env.change(&state.ledger, |ledger| {
+        ledger.error(closing == Closing::Untouched)
+    });
+    shared
+        .counters
+        .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
+    env.observe(PipelineEvent::Ended {
+        job,
+        id: &id,
+        error: error.as_ref(),
+        slots,
+        wait_ns,
+        run_ns,
+    });
+    let end: JobEnd = match error {
+        Some(error) => Err(error),
+        None => Ok(JobReport {
+            id,
+            slots,
+            wait: Duration::from_nanos(wait_ns),
+            run: Duration::from_nanos(run_ns),
+            slots_per_worker,
+        }),
+    };
+    let waker = env.change(&state.ledger, |ledger| ledger.tell(end));
+    if let Some(waker) = waker {
+        // A waker that panics is its owner's affair; this job's end is told all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
+    env.place_freed();
+    if settled == Settled::Ended {
+        env.all_ended();
+    }
+}
+
+/// Drops what a user gave. If that panics, nothing here depends on it.
+pub(crate) fn quietly_drop<T>(value: T) {
+    let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+}

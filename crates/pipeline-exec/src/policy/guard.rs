@@ -1,0 +1,54 @@
+//! Calls into a user's stage: what they return, or how they failed. A panic goes no further than here.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::claim::SLOTS_MAX;
+use super::ledger::Failure;
+use crate::error::{StepError, panic_message};
+use crate::stage::Stage;
+use crate::step_cx::StepCx;
+
+/// Asks stage number `number` for its slots.
+pub(crate) fn slots(stage: &dyn Stage, number: usize) -> Result<usize, Failure> {
+    guarded(stage, number, None, || match stage.slots() {
+        slots if slots <= SLOTS_MAX => Ok(slots),
+        slots => Err(StepError::from(format!(
+            "it has {slots} slots, but a stage can have at most {SLOTS_MAX}"
+        ))),
+    })
+}
+
+/// Runs a slot.
+pub(crate) fn run(stage: &dyn Stage, number: usize, slot: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
+    guarded(stage, number, Some(slot), || stage.run(slot, cx))
+}
+
+/// Finishes a stage.
+pub(crate) fn finish(stage: &dyn Stage, number: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
+    guarded(stage, number, None, || stage.finish(cx))
+}
+
+fn guarded<R>(
+    stage: &dyn Stage,
+    number: usize,
+    slot: Option<usize>,
+    call: impl FnOnce() -> Result<R, StepError>,
+) -> Result<R, Failure> {
+    // Unwind safety: the job fails, and nothing of it is run or read by this crate after that.
+    let (panicked, error) = match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => (false, error),
+        Err(payload) => (true, StepError::from(panic_message(&*payload))),
+    };
+    let name = catch_unwind(AssertUnwindSafe(|| match slot {
+        Some(slot) => stage.slot_name(slot).into_owned(),
+        None => stage.name().to_owned(),
+    }));
+    Err(Failure {
+        stage: number,
+        slot,
+        name: name.unwrap_or_else(|_| format!("stage {number}, whose name panicked")),
+        panicked,
+        error,
+    })
+}

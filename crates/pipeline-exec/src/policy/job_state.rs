@@ -1,0 +1,286 @@
+//! A job as the executor holds it: what the user gave, and the state that outlives it.
+//!
+//! ```text
+//!   table ──► JobBody ── spec: the stages, the user's own data
+//!   workers ──┘   │
+//!                 └────► JobState: claims, ledger, service
+//!   ticket, control ───────┘
+//! ```
+//!
+//! Two parts, so that a ticket or a control that somebody keeps does not keep the user's data: the body goes when the job has
+//! ended.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam::utils::CachePadded;
+use executor_core::ports::{Fetch, Memory};
+
+use super::board::JobHandle;
+use super::claim::Claims;
+use crate::stage::Stage;
+
+/// What a user says about a job: plain data.
+#[derive(Clone)]
+pub struct JobSpec {
+    /// What it is about; for people.
+    pub table_name: String,
+    /// Its name; for people and logs.
+    pub id: String,
+    /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the first stage.
+    pub cost: u64,
+    /// How urgent it is.
+    pub class: Class,
+    /// From its submission on.
+    pub deadline: Option<Duration>,
+    /// The most workers that may be in it at the same time.
+    pub workers_max: usize,
+    /// Its stages, at least one.
+    pub stages: Vec<Arc<dyn Stage>>,
+}
+
+/// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Somebody waits: service counts a quarter, so it gets four times a normal job's share.
+    Interactive,
+    /// The middle.
+    #[default]
+    Normal,
+    /// Nobody waits: service counts four times, so it gets a quarter of a normal job's share.
+    Batch,
+}
+
+/// What the table holds of a job.
+pub struct JobBody<W, P> {
+    /// What the user gave.
+    pub(crate) spec: JobSpec,
+    /// What happens to it.
+    pub(crate) state: Arc<JobState<W, P>>,
+}
+
+/// What happens to a job.
+pub struct JobState<W, P> {
+    /// Which slots are claimed and done.
+    pub(crate) claims: Claims<W>,
+    /// Everything about it that is no word.
+    pub(crate) ledger: P,
+    /// Service received, in weighted microseconds.
+    pub(crate) service: CachePadded<W>,
+    /// Workers that are in the job, where their number is limited.
+    visitors: W,
+    workers_max: usize,
+    weight: Class,
+    /// Slots that each worker ran.
+    slots_per_worker: Box<[W]>,
+    /// Whether the first stage's slots are known already.
+    pub(crate) begun: bool,
+    cost: u64,
+    seq: usize,
+    pub(crate) submitted_ns: u64,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+impl<W, P> JobBody<W, P> {
+    /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
+    /// [`Ledger`](super::Ledger) in its place.
+    pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
+        let claims = Claims::new(spec.stages.len(), &mut word);
+        Self::resume(spec, claims, false, workers, ledger, word)
+    }
+
+    /// The same with some slots claimed before; `begun` if the first stage's slots are known.
+    pub(crate) fn resume(
+        spec: JobSpec,
+        claims: Claims<W>,
+        begun: bool,
+        workers: usize,
+        ledger: P,
+        mut word: impl FnMut(usize) -> W,
+    ) -> Self {
+        let state = JobState {
+            claims,
+            ledger,
+            service: CachePadded::new(word(0)),
+            visitors: word(0),
+            workers_max: spec.workers_max,
+            weight: spec.class,
+            slots_per_worker: (0..workers).map(|_| word(0)).collect(),
+            begun,
+            cost: spec.cost,
+            seq: 0,
+            submitted_ns: 0,
+            deadline_ns: None,
+        };
+        Self {
+            spec,
+            state: Arc::new(state),
+        }
+    }
+
+    /// What the user gave, the claims so far, and whether the first stage's slots are known.
+    pub(crate) fn into_parts(self) -> (JobSpec, Claims<W>, bool) {
+        let state = Arc::into_inner(self.state).expect("a job that is not submitted is nobody else's");
+        (self.spec, state.claims, state.begun)
+    }
+
+    /// What the user gave.
+    pub fn spec(&self) -> &JobSpec {
+        &self.spec
+    }
+
+    /// What happens to the job.
+    pub fn state(&self) -> &Arc<JobState<W, P>> {
+        &self.state
+    }
+
+    /// Whether the table's place still holds the job that `job` means.
+    pub(crate) fn is(&self, job: JobHandle) -> bool {
+        self.state.seq == job.seq
+    }
+
+    /// The job's key when it stands at `index`.
+    pub(crate) fn handle(&self, index: usize) -> JobHandle {
+        JobHandle {
+            cost: self.state.cost,
+            seq: self.state.seq,
+            index,
+        }
+    }
+
+    /// Sets what submission decides; nobody else knows the job yet. `slots` are the first stage's.
+    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64) {
+        let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
+        state.seq = seq;
+        if state.cost == 0 {
+            state.cost = slots as u64;
+        }
+        state.submitted_ns = now_ns;
+        state.deadline_ns = self.spec.deadline.map(|deadline| {
+            let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
+            now_ns.saturating_add(ns)
+        });
+    }
+}
+
+impl<W, P> JobState<W, P> {
+    /// Which slots are claimed and done.
+    pub fn claims(&self) -> &Claims<W> {
+        &self.claims
+    }
+
+    /// Where its ledger is.
+    pub fn ledger(&self) -> &P {
+        &self.ledger
+    }
+
+    /// Estimated work, as it stands on the board.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Number in the order of submission.
+    pub fn seq(&self) -> usize {
+        self.seq
+    }
+
+    /// The most workers that its current stage can use.
+    pub(crate) fn usable(&self, slots: usize) -> usize {
+        slots.max(1).min(self.workers_max)
+    }
+
+    /// Whether a worker could go in and claim something.
+    pub(crate) fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
+        (self.workers_max == usize::MAX || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+            && self.claims.is_claimable(mem)
+    }
+
+    /// A worker goes in, unless as many as may are in.
+    pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        if self.workers_max == usize::MAX {
+            return true;
+        }
+        // Ordering: Relaxed. A bound on one word; nothing is read because of it.
+        let mut visitors = mem.load(&self.visitors, Ordering::Relaxed);
+        while visitors < self.workers_max {
+            // Ordering: Relaxed. As above.
+            match mem.compare_exchange(&self.visitors, visitors, visitors + 1, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => visitors = now,
+            }
+        }
+        false
+    }
+
+    /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
+    pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
+        if self.workers_max != usize::MAX {
+            // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
+            mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that `worker` has run `slots` slots.
+    pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
+        if let Some(word) = self.slots_per_worker.get(worker) {
+            // Ordering: Relaxed. Edge `slot/done` publishes it: the slots are accounted for afterwards.
+            mem.fetch(word, Fetch::Add(slots), Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
+        // Ordering: Relaxed. Acquired with the last slot, edge `slot/done`.
+        self.slots_per_worker
+            .iter()
+            .map(|word| mem.load(word, Ordering::Relaxed))
+            .collect()
+    }
+
+    /// Charges for `ns` nanoseconds of a worker's time.
+    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64) {
+        let us = (ns / 250) as usize;
+        let weighted = match self.weight {
+            Class::Interactive => us / 16,
+            Class::Normal => us / 4,
+            Class::Batch => us,
+        };
+        // Ordering: Relaxed. A hint for the choice of a job.
+        mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_past_deadline(&self, now_ns: u64) -> bool {
+        self.deadline_ns.is_some_and(|deadline| now_ns >= deadline)
+    }
+}
+
+impl fmt::Debug for JobSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobSpec")
+            .field("table_name", &self.table_name)
+            .field("id", &self.id)
+            .field("cost", &self.cost)
+            .field("class", &self.class)
+            .field("deadline", &self.deadline)
+            .field("stages", &self.stages.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W, P> fmt::Debug for JobBody<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobBody")
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W, P> fmt::Debug for JobState<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobState")
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! What a job keeps beside its words: why it ended, who waits for it, what it will tell.
+//!
+//! One party at a time touches it ([`Exclusive`](executor_core::ports::Exclusive)), a few times in a job's life and not once a slot.
+
+use std::fmt;
+use std::task::Waker;
+
+use crate::error::{JobError, JobErrorKind, StepError};
+use crate::report::JobReport;
+
+/// How a job ended.
+pub type JobEnd = Result<JobReport, JobError>;
+
+/// The part of a job's state that is no word.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    started_ns: Option<u64>,
+    closed: Option<CloseReason>,
+    failure: Option<Failure>,
+    end: End,
+    waker: Option<Waker>,
+}
+
+/// Why a job is closed before its last slot has run. The first reason counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// A slot, `slots` or `finish` failed.
+    Failed,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// Its deadline has passed.
+    DeadlineExceeded,
+    /// The executor is shut down.
+    Stopped,
+}
+
+/// A slot, a `slots` or a `finish` that failed.
+pub struct Failure {
+    /// Number of the stage.
+    pub(crate) stage: usize,
+    /// Number of the slot; `None` if it was the stage itself.
+    pub(crate) slot: Option<usize>,
+    /// What it is called.
+    pub(crate) name: String,
+    /// Whether it panicked.
+    pub(crate) panicked: bool,
+    /// What it said.
+    pub(crate) error: StepError,
+}
+
+#[derive(Debug, Default)]
+enum End {
+    #[default]
+    Pending,
+    Told(Box<JobEnd>),
+    Taken(Option<JobErrorKind>),
+}
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobStatus {
+    /// No slot of it has been claimed yet.
+    Queued,
+    /// It runs, or has been stopped and its last slots still run.
+    Running,
+    /// Every slot has run and every stage has finished.
+    Completed,
+    /// It ended without completing.
+    Ended(JobErrorKind),
+}
+
+impl Ledger {
+    /// Where the job stands.
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        match &self.end {
+            End::Pending if self.started_ns.is_none() => JobStatus::Queued,
+            End::Pending => JobStatus::Running,
+            End::Told(end) => end
+                .as_ref()
+                .as_ref()
+                .map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
+            End::Taken(kind) => kind.map_or(JobStatus::Completed, JobStatus::Ended),
+        }
+    }
+
+    /// Takes the end out if there is one; if not, `waker` is woken once there is.
+    ///
+    /// # Panics
+    ///
+    /// If it was taken before.
+    pub fn poll(&mut self, waker: &Waker) -> Option<JobEnd> {
+        match std::mem::take(&mut self.end) {
+            End::Pending => {
+                match &mut self.waker {
+                    Some(known) => known.clone_from(waker),
+                    none => *none = Some(waker.clone()),
+                }
+                None
+            }
+            End::Told(end) => {
+                self.end = End::Taken(end.as_ref().as_ref().err().map(|error| error.kind));
+                Some(*end)
+            }
+            End::Taken(_) => panic!("a job's ticket was polled after it had told how the job ended"),
+        }
+    }
+
+    pub(crate) fn start(&mut self, now_ns: u64) {
+        self.started_ns.get_or_insert(now_ns);
+    }
+
+    pub(crate) fn started_ns(&self) -> Option<u64> {
+        self.started_ns
+    }
+
+    /// Closes for `reason`, unless the job has ended or was closed before.
+    pub(crate) fn close(&mut self, reason: CloseReason) {
+        if matches!(self.end, End::Pending) {
+            self.closed.get_or_insert(reason);
+        }
+    }
+
+    /// Closes because of `failure`. Gives back a failure that does not count, so that it is dropped elsewhere.
+    pub(crate) fn fail(&mut self, failure: Failure) -> Option<Failure> {
+        if *self.closed.get_or_insert(CloseReason::Failed) != CloseReason::Failed {
+            return Some(failure);
+        }
+        match &mut self.failure {
+            Some(first) if first.place() <= failure.place() => Some(failure),
+            first => first.replace(failure),
+        }
+    }
+
+    /// What the job ends with; `untouched` if nothing of it was ever claimed. `None`: it completed.
+    pub(crate) fn error(&mut self, untouched: bool) -> Option<JobError> {
+        let kind = match self.closed? {
+            CloseReason::Failed => {
+                return Some(match self.failure.take() {
+                    Some(failure) => failure.into_error(),
+                    None => JobError::plain(JobErrorKind::Failed),
+                });
+            }
+            CloseReason::Cancelled => JobErrorKind::Cancelled,
+            CloseReason::DeadlineExceeded => JobErrorKind::DeadlineExceeded,
+            CloseReason::Stopped if untouched => JobErrorKind::HandedBack,
+            CloseReason::Stopped => JobErrorKind::Cancelled,
+        };
+        Some(JobError::plain(kind))
+    }
+
+    /// Notes the end and gives whoever waits for it.
+    pub(crate) fn tell(&mut self, end: JobEnd) -> Option<Waker> {
+        debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
+        self.end = End::Told(Box::new(end));
+        self.waker.take()
+    }
+}
+
+impl Failure {
+    /// Failures are compared by where they happened. A stage's own come after those of its slots.
+    fn place(&self) -> (usize, usize) {
+        (self.stage, self.slot.unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn into_error(self) -> JobError {
+        JobError {
+            kind: if self.panicked {
+                JobErrorKind::Panicked
+            } else {
+                JobErrorKind::Failed
+            },
+            step: Some(self.name),
+            slot: self.slot,
+            source: Some(self.error.into_source()),
+        }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("stage", &self.stage)
+            .field("slot", &self.slot)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}

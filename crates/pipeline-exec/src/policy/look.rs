@@ -1,0 +1,99 @@
+#![doc = include_str!("look/README.md")]
+//!
+//! This file is that protocol.
+
+use std::sync::atomic::Ordering;
+
+use crossbeam::utils::CachePadded;
+use executor_core::ports::{Fetch, Memory};
+
+use super::ports::PipelinePorts;
+use super::role::{has_work, role_of, run_main_worker, run_reserve_worker};
+use crate::step_cx::Role;
+
+/// How many looks are out.
+#[derive(Debug)]
+pub struct Looks<W> {
+    out: CachePadded<W>,
+    max: usize,
+}
+
+/// What becomes of a look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LookEnd {
+    /// It goes to the back of the executor's queue: there is more to do, and others may want the worker.
+    Again,
+    /// It is over. Whoever publishes work next hands over another.
+    Over,
+}
+
+/// Runs one look on `worker`: visits jobs for a quantum, or until nothing is left.
+pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
+    let shared = env.shared();
+    let until_ns = env.now_ns().saturating_add(shared.quantum_ns());
+    loop {
+        let visited = match role_of(env, worker) {
+            Role::Main => run_main_worker(env, worker, until_ns),
+            Role::Reserve => run_reserve_worker(env, worker, until_ns),
+        };
+        if visited && env.now_ns() < until_ns {
+            continue;
+        }
+        if visited && has_work(env) {
+            return LookEnd::Again;
+        }
+        if !visited && !shared.looks.lay_down(env, || has_work(env)) {
+            return LookEnd::Over;
+        }
+    }
+}
+
+impl<W> Looks<W> {
+    /// None is out; at most `max` may be.
+    pub(crate) fn new(max: usize, mut word: impl FnMut(usize) -> W) -> Self {
+        Self {
+            out: CachePadded::new(word(0)),
+            max,
+        }
+    }
+
+    /// How many are out. It may change at once.
+    pub fn out<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people and oracles.
+        mem.load(&self.out, Ordering::Relaxed)
+    }
+
+    /// Step take-up: takes up to `wanted` looks for the caller to hand over. The caller has published, and has passed a
+    /// sequentially consistent fence.
+    pub(crate) fn take_up<M: Memory<Word = W>>(&self, mem: &M, wanted: usize) -> usize {
+        // Ordering: Relaxed. Step read-out; the caller's fence orders it, edge `look/publish`.
+        let mut out = mem.load(&self.out, Ordering::Relaxed);
+        loop {
+            let taken = wanted.min(self.max.saturating_sub(out));
+            if taken == 0 {
+                return 0;
+            }
+            // Ordering: Relaxed. A bound on one word; the look itself is handed over by the executor's queue.
+            match mem.compare_exchange(&self.out, out, out + taken, Ordering::Relaxed) {
+                Ok(_) => return taken,
+                Err(now) => out = now,
+            }
+        }
+    }
+
+    /// Puts back looks that were taken up and that nobody will run.
+    pub(crate) fn drop_taken<M: Memory<Word = W>>(&self, mem: &M, looks: usize) {
+        // Ordering: Relaxed. It happens only when the workers leave for good.
+        mem.fetch(&self.out, Fetch::Sub(looks), Ordering::Relaxed);
+    }
+
+    /// Steps lay-down, lay-fence, look-again: a look that found nothing. `true` if it goes on after all.
+    pub(crate) fn lay_down<M: Memory<Word = W>>(&self, mem: &M, look_again: impl Fn() -> bool) -> bool {
+        // Ordering: Relaxed. Step lay-down; ordered by the fence.
+        mem.fetch(&self.out, Fetch::Sub(1), Ordering::Relaxed);
+        // Ordering: SeqCst fence, step lay-fence. Edge `look/publish`: pairs with the fence in `publish`. Whichever comes
+        // second, its side sees the other's write: the job on the board, or one look fewer.
+        mem.fence(Ordering::SeqCst);
+        look_again() && self.take_up(mem, 1) == 1
+    }
+}

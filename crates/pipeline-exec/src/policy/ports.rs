@@ -1,0 +1,117 @@
+//! What the policy asks for: core's ports, and three calls of its own.
+
+use std::sync::Arc;
+
+use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, Table};
+
+use super::board::JobHandle;
+use super::job_state::{JobBody, JobState};
+use super::ledger::Ledger;
+use super::shared::PipelineShared;
+use crate::error::JobError;
+use crate::step_cx::Role;
+
+/// One party's access to a pipeline executor: the operations, and what they operate on.
+pub trait PipelinePorts:
+    Sized
+    + Memory
+    + Clock
+    + OrderedSet<JobHandle>
+    + Exclusive<Ledger>
+    + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
+{
+    /// The words and collections that all parties of this executor share.
+    fn shared(&self) -> &SharedOf<Self>;
+
+    /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as long as that says so.
+    /// `false` if none will, because the workers are leaving for good.
+    fn hand_over(&self, looks: usize) -> bool;
+
+    /// No job is in flight any more, and none will be: whoever waits for that is told.
+    fn all_ended(&self);
+
+    /// A place has become free: whoever waits for one is told.
+    fn place_freed(&self) {}
+
+    /// Something happened. For oracles, counters and traces; the policy does not depend on it.
+    #[inline]
+    fn observe(&self, _event: PipelineEvent<'_>) {}
+}
+
+/// A job's state in environment `E`.
+pub type StateOf<E> = JobState<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+/// A job's body in environment `E`.
+pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+/// What is shared in environment `E`.
+pub type SharedOf<E> = PipelineShared<
+    <E as Memory>::Word,
+    <E as OrderedSet<JobHandle>>::Set,
+    <E as Table<Arc<BodyOf<E>>>>::Places,
+>;
+
+/// Something that happened to a job, at the moment when it is certain.
+#[derive(Clone, Copy, Debug)]
+pub enum PipelineEvent<'a> {
+    /// It was let in, and is about to be put on the board.
+    Submitted {
+        /// The job.
+        job: JobHandle,
+    },
+    /// A stage has started. The first one starts with the submission.
+    StageStarted {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// Its slots.
+        slots: usize,
+    },
+    /// Slots were claimed.
+    Claimed {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The first of the slots.
+        first: usize,
+        /// How many.
+        slots: usize,
+        /// By which worker.
+        worker: usize,
+        /// In which role.
+        role: Role,
+    },
+    /// A slot has run, well or not.
+    SlotRan {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The slot.
+        slot: usize,
+    },
+    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job is closed.
+    StageOver {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+    },
+    /// The job has ended: with an error, or complete.
+    Ended {
+        /// The job.
+        job: JobHandle,
+        /// Its id.
+        id: &'a str,
+        /// Why it did not complete, if it did not.
+        error: Option<&'a JobError>,
+        /// Slots that ran.
+        slots: usize,
+        /// Nanoseconds from submission to the first claim.
+        wait_ns: u64,
+        /// Nanoseconds from the first claim to the end.
+        run_ns: u64,
+    },
+}

@@ -1,0 +1,152 @@
+//! What all parties of a pipeline executor share.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam::utils::CachePadded;
+use executor_core::RunState;
+use executor_core::ports::{Fetch, Memory};
+
+use super::board::JobBoard;
+use super::counters::Counters;
+use super::look::Looks;
+
+/// What can be set about a pipeline executor: plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineConfig {
+    /// Workers that look for short work first.
+    pub main: usize,
+    /// Workers that look for heavy work first.
+    pub reserve: usize,
+    /// How long a worker stays with a job before it looks at the board again.
+    pub quantum: Duration,
+    /// Jobs that may wait or run at the same time.
+    pub capacity: usize,
+}
+
+/// Board, table, and the words beside them.
+#[derive(Debug)]
+pub struct PipelineShared<W, B, T> {
+    pub(crate) config: PipelineConfig,
+    pub(crate) board: JobBoard<B>,
+    /// Bodies of the jobs that were let in and have not ended.
+    pub(crate) jobs: T,
+    /// The gate, and how many jobs are in flight.
+    pub(crate) admission: RunState<W>,
+    pub(crate) looks: Looks<W>,
+    pub(crate) counters: Counters<W>,
+    /// The next job's number.
+    seqs: CachePadded<W>,
+    /// Service that the least served job had when it was last taken: where new jobs start.
+    service_floor: CachePadded<W>,
+    /// Not 0 once the executor is being shut down.
+    stopping: CachePadded<W>,
+    /// Turns of a single worker, which has both roles.
+    turns: W,
+}
+
+impl<W, B, T> PipelineShared<W, B, T> {
+    /// An executor without jobs, on an empty board and an empty table with at least `config.capacity` places; words are made
+    /// by `word`.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or there is no main worker.
+    pub fn new(
+        config: PipelineConfig,
+        board: JobBoard<B>,
+        jobs: T,
+        mut word: impl FnMut(usize) -> W,
+    ) -> Self {
+        assert!(config.capacity > 0, "a pipeline executor must admit a job");
+        assert!(config.main > 0, "a pipeline executor must have a main worker");
+        let workers = config.main + config.reserve;
+        // The gate counts up to its capacity and keeps the rest of its range back.
+        let headroom = usize::MAX / executor_core::COUNT_UNIT - config.capacity;
+        Self {
+            board,
+            jobs,
+            admission: RunState::new(headroom, &mut word),
+            looks: Looks::new(workers, &mut word),
+            counters: Counters::new(workers, &mut word),
+            seqs: CachePadded::new(word(0)),
+            service_floor: CachePadded::new(word(0)),
+            stopping: CachePadded::new(word(0)),
+            turns: word(0),
+            config,
+        }
+    }
+
+    /// What was set.
+    pub fn config(&self) -> &PipelineConfig {
+        &self.config
+    }
+
+    /// The board.
+    pub fn board(&self) -> &JobBoard<B> {
+        &self.board
+    }
+
+    /// The bodies of all jobs.
+    pub fn jobs(&self) -> &T {
+        &self.jobs
+    }
+
+    /// The gate, and how many jobs are in flight.
+    pub fn admission(&self) -> &RunState<W> {
+        &self.admission
+    }
+
+    /// How many looks are out.
+    pub fn looks(&self) -> &Looks<W> {
+        &self.looks
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters<W> {
+        &self.counters
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.config.main + self.config.reserve
+    }
+
+    pub(crate) fn quantum_ns(&self) -> u64 {
+        u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. Submissions of one thread are numbered in their order; of several there is none.
+        mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. Only the single worker counts here.
+        mem.fetch(&self.turns, Fetch::Add(1), Ordering::Relaxed)
+    }
+
+    /// Where a new job's service starts.
+    pub(crate) fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A hint for the choice of a job.
+        mem.load(&self.service_floor, Ordering::Relaxed)
+    }
+
+    /// The least served job had `service` when it was taken.
+    pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
+        // Ordering: Relaxed, both. A hint; that a race may lower it again for a moment does no harm.
+        if mem.load(&self.service_floor, Ordering::Relaxed) < service {
+            mem.store(&self.service_floor, service, Ordering::Relaxed);
+        }
+    }
+
+    /// From now on, whoever puts a job on the board closes it again.
+    pub(crate) fn set_stopping<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. Ordered by the fence in `stop`.
+        mem.store(&self.stopping, 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Ordered by the fence in `publish`.
+        mem.load(&self.stopping, Ordering::Relaxed) != 0
+    }
+}

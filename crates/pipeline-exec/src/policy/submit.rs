@@ -1,0 +1,172 @@
+//! How a job gets in: through the gate, into the table, onto the board, and then somebody has to look.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::{Exclusive, Fetch, Memory};
+use executor_core::run_state::Refused as GateRefused;
+
+use super::board::JobHandle;
+use super::close::{self, Closing};
+use super::guard;
+use super::job_state::{JobBody, JobState};
+use super::ledger::{CloseReason, Failure, Ledger};
+use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use crate::error::StepError;
+
+/// A job that was let in.
+pub struct Admitted<W, P> {
+    /// What happens to it.
+    pub state: Arc<JobState<W, P>>,
+    /// Its key.
+    pub job: JobHandle,
+}
+
+/// A job that was not let in. None of its slots was claimed.
+pub enum Refused<W, P> {
+    /// The gate is closed, for good.
+    Closed(JobBody<W, P>),
+    /// As many jobs are in flight as the executor admits.
+    Full(JobBody<W, P>),
+    /// It was let in, but the executor is being shut down at the same time; so it was taken off the board again.
+    Stopped(Arc<JobBody<W, P>>),
+}
+
+/// Hands over a job. Its ticket fires, whatever happens.
+///
+/// The first stage is asked for its slots here. If that fails, the job is let in and has failed already.
+///
+/// # Errors
+///
+/// The job, if it was not let in.
+#[expect(
+    clippy::result_large_err,
+    reason = "the job comes back by value; it is moved once"
+)]
+pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
+    let shared = env.shared();
+    match shared.admission.accept(env, 1) {
+        Ok(()) => {}
+        Err(GateRefused::GateClosed) => return Err(Refused::Closed(body)),
+        Err(GateRefused::CountOverflow) => return Err(Refused::Full(body)),
+    }
+    let slots = first_slots(env, &body);
+    let known = *slots.as_ref().unwrap_or(&0);
+    body.enrol(shared.next_seq(env), known, env.now_ns());
+    // Ordering: Relaxed. Nobody else knows the job yet.
+    env.fetch(
+        &body.state.service,
+        Fetch::Add(shared.service_floor(env)),
+        Ordering::Relaxed,
+    );
+    let state = Arc::clone(&body.state);
+    let body = Arc::new(body);
+    let index = match env.put(&shared.jobs, Arc::clone(&body)) {
+        Ok(index) => index,
+        // The gate admits no more jobs than the table has places, and a place is free before its count is back.
+        Err(_) => unreachable!("the gate let in more jobs than the table has places"),
+    };
+    let job = JobHandle {
+        cost: state.cost(),
+        seq: state.seq(),
+        index,
+    };
+    shared.counters.submitted(env);
+    env.observe(PipelineEvent::Submitted { job });
+    match slots {
+        Ok(slots) if state.claims.is_claimable(env) => {
+            env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
+            // A job enters two orders one after the other, so it is held until it is in both: whoever claimed its last slot in
+            // between would take it off before it is on.
+            let held = state.claims.hold(env);
+            shared.board.insert(env, job);
+            let closing = match state.claims.open(env, held) {
+                Ok(()) => publish(env, &state, job, state.usable(slots)),
+                Err(left) => close::abandon(env, &state, job, left),
+            };
+            if closing == Closing::Untouched {
+                return Err(Refused::Stopped(body));
+            }
+        }
+        // Every slot was run by hand before.
+        Ok(_) => close::end(env, &state, job, Closing::Touched),
+        Err(failure) => {
+            // Nobody else knows the job, so it is this submission's to end.
+            state.claims.close(env);
+            close::fail(env, &state, job, failure);
+            close::end(env, &state, job, Closing::Touched);
+        }
+    }
+    Ok(Admitted { state, job })
+}
+
+/// Slots of the first stage, or of the one that was reached by hand. Begins the job if nobody has.
+fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
+    let claims = &body.state.claims;
+    if !body.state.begun {
+        let slots = guard::slots(&*body.spec.stages[0], 0)?;
+        claims.begin(env, slots);
+        return Ok(slots);
+    }
+    if claims.is_closed(env) {
+        return Err(Failure {
+            stage: 0,
+            slot: None,
+            name: body.spec.table_name.clone(),
+            panicked: false,
+            error: StepError::from("it failed before it was submitted"),
+        });
+    }
+    let (done, slots) = claims.progress(env);
+    Ok(slots - done)
+}
+
+/// [`Admitted`] in environment `E`.
+pub type AdmittedOf<E> = Admitted<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+/// [`Refused`] in environment `E`.
+pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+/// The job is on the board and its slots can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
+/// if the executor is being shut down.
+pub(crate) fn publish<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    lookers: usize,
+) -> Closing {
+    let shared = env.shared();
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
+    // and in `stop`. Whichever of two fences comes second, its side sees the other's write.
+    env.fence(Ordering::SeqCst);
+    if shared.is_stopping(env) {
+        return close::close(env, state, job, CloseReason::Stopped);
+    }
+    let taken = shared.looks.take_up(env, lookers);
+    if taken > 0 && !env.hand_over(taken) {
+        shared.looks.drop_taken(env, taken);
+        // Nobody will look any more: the workers are leaving.
+        return close::close(env, state, job, CloseReason::Stopped);
+    }
+    Closing::Touched
+}
+
+impl<W, P> fmt::Debug for Admitted<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted")
+            .field("job", &self.job)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W, P> fmt::Debug for Refused<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (variant, body) = match self {
+            Self::Closed(body) => ("Closed", body),
+            Self::Full(body) => ("Full", body),
+            Self::Stopped(body) => ("Stopped", &**body),
+        };
+        f.debug_tuple(variant).field(&body.spec.id).finish()
+    }
+}

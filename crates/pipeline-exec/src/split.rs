@@ -1,0 +1,30 @@
+//! How many of the workers look first for short jobs, and how many for heavy ones.
+
+use std::num::NonZeroUsize;
+
+/// Splits `total` threads into (main, reserve): main is 85 %, rounded up, and from two threads on each side has one.
+///
+/// | total | 1 | 2 | 4 | 8 | 16 | 32 | 100 |
+/// |---|---|---|---|---|---|---|---|
+/// | main | 1 | 1 | 3 | 7 | 14 | 28 | 85 |
+/// | reserve | 0 | 1 | 1 | 1 | 2 | 4 | 15 |
+///
+/// A single worker has both roles by turns.
+///
+/// ```
+/// use std::num::NonZeroUsize;
+///
+/// let eight = NonZeroUsize::new(8).unwrap();
+/// assert_eq!(pipeline_exec::split_threads(eight), (7, 1));
+/// ```
+#[must_use]
+pub fn split_threads(total: NonZeroUsize) -> (usize, usize) {
+    let total = total.get();
+    if total == 1 {
+        return (1, 0);
+    }
+    // 85 % rounded up is the whole without 15 % rounded down, which cannot overflow this way round.
+    let reserve = total / 100 * 15 + total % 100 * 15 / 100;
+    let reserve = reserve.max(1);
+    (total - reserve, reserve)
+}

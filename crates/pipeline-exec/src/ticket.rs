@@ -1,0 +1,168 @@
+//! How a job's end is learned, and how others look at it and stop it meanwhile.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+use executor_core::ports::Exclusive;
+
+use crate::error::JobError;
+use crate::native::{Hub, NativeState};
+use crate::policy::{self, JobHandle, JobStatus};
+use crate::report::JobReport;
+
+/// The end of a submitted job, once it comes. It always comes: when the job completes, fails, is cancelled, or the executor
+/// goes away.
+///
+/// A ticket is a [`Future`], for any async runtime; [`JobTicket::wait`] is for threads. Dropping it changes nothing, unless
+/// [`JobTicket::cancel_on_drop`] was said.
+#[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
+pub struct JobTicket {
+    control: JobControl,
+    cancel_on_drop: bool,
+}
+
+impl JobTicket {
+    pub(crate) fn new(hub: Arc<Hub>, state: Arc<NativeState>, job: JobHandle) -> Self {
+        Self {
+            control: JobControl { hub, state, job },
+            cancel_on_drop: false,
+        }
+    }
+
+    /// Blocks until the job has ended.
+    ///
+    /// # Errors
+    ///
+    /// Why the job did not complete.
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor: the job may wait for that step. Also if the ticket was polled to its end before.
+    pub fn wait(self) -> Result<JobReport, JobError> {
+        self.control.hub.assert_not_on_own_worker("JobTicket::wait");
+        block_on(self)
+    }
+
+    /// Where the job stands.
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        self.control.status()
+    }
+
+    /// What others can hold of the job.
+    #[must_use]
+    pub fn control(&self) -> JobControl {
+        self.control.clone()
+    }
+
+    /// Makes a drop of this ticket cancel the job.
+    pub fn cancel_on_drop(mut self) -> Self {
+        self.cancel_on_drop = true;
+        self
+    }
+}
+
+impl Future for JobTicket {
+    type Output = Result<JobReport, JobError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let JobControl { hub, state, .. } = &self.control;
+        match hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) {
+            Some(end) => Poll::Ready(end),
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl Drop for JobTicket {
+    fn drop(&mut self) {
+        if self.cancel_on_drop {
+            self.control.cancel();
+        }
+    }
+}
+
+impl fmt::Debug for JobTicket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobTicket")
+            .field("status", &self.status())
+            .field("cancel_on_drop", &self.cancel_on_drop)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A look at a job and a way to stop it, for a progress bar or a Ctrl-C handler while somebody else waits for the ticket.
+///
+/// It can be cloned and sent, and keeps nothing of the job alive but a few numbers.
+#[derive(Clone)]
+pub struct JobControl {
+    hub: Arc<Hub>,
+    state: Arc<NativeState>,
+    job: JobHandle,
+}
+
+impl JobControl {
+    /// Slots that have run or were given up, and slots of the stages that have started so far. Both only grow; when the job has
+    /// ended they are equal.
+    #[must_use]
+    pub fn progress(&self) -> (usize, usize) {
+        self.state.claims().progress(&*self.hub)
+    }
+
+    /// Stops the job at its next slot boundaries. Its ticket fires when the slots that run now have returned. Nothing happens if it
+    /// has ended.
+    pub fn cancel(&self) {
+        policy::cancel(&*self.hub, &self.state, self.job);
+    }
+
+    /// Where the job stands.
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        self.hub.change(self.state.ledger(), |ledger| ledger.status())
+    }
+
+    /// Its key on the board: cost and number of submission.
+    #[must_use]
+    pub fn handle(&self) -> JobHandle {
+        self.job
+    }
+}
+
+impl fmt::Debug for JobControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobControl")
+            .field("job", &self.job)
+            .field("status", &self.status())
+            .field("progress", &self.progress())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Polls `future` on this thread, which sleeps in between.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.wake_by_ref();
+        }
+
+        fn wake_by_ref(self: &Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut cx = Context::from_waker(&waker);
+    loop {
+        match Pin::new(&mut future).poll(&mut cx) {
+            Poll::Ready(output) => return output,
+            // A return for no reason polls once more.
+            Poll::Pending => thread::park(),
+        }
+    }
+}

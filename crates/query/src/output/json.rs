@@ -1,0 +1,113 @@
+//! One JSON array, an object per row and line.
+
+use std::fmt::Write;
+
+use arrow::error::ArrowError;
+
+use super::{Class, batches};
+use crate::QueryResult;
+
+pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
+    let keys: Vec<String> = unique_names(result)
+        .map(|name| {
+            let mut key = String::new();
+            push_string(&mut key, &name);
+            key
+        })
+        .collect();
+    let mut text = String::from("[");
+    let mut value = String::new();
+    let mut first = true;
+    for batch in batches(result) {
+        let (rows, columns) = batch?;
+        for row in 0..rows {
+            text.push_str(if first { "\n{" } else { ",\n{" });
+            first = false;
+            for (index, (column, key)) in columns.iter().zip(&keys).enumerate() {
+                if index > 0 {
+                    text.push(',');
+                }
+                text.push_str(key);
+                text.push(':');
+                value.clear();
+                if !column.write(row, &mut value)? {
+                    text.push_str("null");
+                    continue;
+                }
+                match column.class() {
+                    Class::Exact | Class::Boolean => text.push_str(&value),
+                    // JSON has no words for them.
+                    Class::Float if value.contains(['N', 'n', 'i']) => {
+                        push_string(&mut text, not_finite(&value))
+                    }
+                    Class::Float => text.push_str(&value),
+                    Class::Symbol | Class::Text => push_string(&mut text, &value),
+                }
+            }
+            text.push('}');
+        }
+    }
+    text.push_str(if first { "]\n" } else { "\n]\n" });
+    Ok(text)
+}
+
+fn not_finite(value: &str) -> &'static str {
+    match value {
+        "inf" => "Infinity",
+        "-inf" => "-Infinity",
+        _ => "NaN",
+    }
+}
+
+/// The names of the columns, a repeated one numbered.
+fn unique_names(result: &QueryResult) -> impl Iterator<Item = String> {
+    let mut names: Vec<String> = Vec::new();
+    for field in result.schema.fields() {
+        let mut name = field.name().clone();
+        let mut count = 1;
+        while names.contains(&name) {
+            count += 1;
+            name = format!("{}_{count}", field.name());
+        }
+        names.push(name);
+    }
+    names.into_iter()
+}
+
+/// A string as RFC 8259 escapes it.
+fn push_string(text: &mut String, value: &str) {
+    text.push('"');
+    let mut plain = 0;
+    for (at, byte) in value.bytes().enumerate() {
+        let escape = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..=0x1f => "",
+            _ => continue,
+        };
+        text.push_str(&value[plain..at]);
+        if escape.is_empty() {
+            write!(text, "\\u{byte:04x}").expect("writing into memory");
+        } else {
+            text.push_str(escape);
+        }
+        plain = at + 1;
+    }
+    text.push_str(&value[plain..]);
+    text.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_escaped() {
+        let mut text = String::new();
+        push_string(&mut text, "a\"b\\c\nd\u{1}é");
+        assert_eq!(text, r#""a\"b\\c\nd\u0001é""#);
+    }
+}

@@ -1,0 +1,61 @@
+//! A query that was checked against its table: every name is a column, every operator fits its types.
+
+use std::fmt;
+
+use arrow::datatypes::SchemaRef;
+use columnar::{Expr, Scan};
+
+/// What a query does, ready to run. Its text is the plan that `--explain` shows.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// use columnar::MemoryTable;
+/// use query::{Catalog, QueryPlanner};
+///
+/// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+/// let mut tables = Catalog::new();
+/// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+/// let plan = QueryPlanner::plan("select sum(n) from numbers where n > 1", &tables)?;
+/// assert_eq!(plan.table(), "numbers");
+/// assert_eq!(plan.filters()[0].to_string(), "n > 1");
+/// assert!(plan.to_string().contains("aggregate sum(n)"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct QueryPlan {
+    pub(crate) scan: Scan,
+}
+
+impl QueryPlan {
+    /// The name of the table.
+    pub fn table(&self) -> &str {
+        self.scan.table.name()
+    }
+
+    /// The conditions that a row must all meet, in the order they are written.
+    pub fn filters(&self) -> Vec<Expr> {
+        self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
+    }
+
+    /// The columns of the table that the query reads, ascending: all that must be loaded to run it.
+    pub fn columns(&self) -> Vec<usize> {
+        self.scan.projection()
+    }
+
+    /// The columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.scan.schema()
+    }
+
+    /// The query as the stage of a job runs it.
+    pub fn scan(&self) -> &Scan {
+        &self.scan
+    }
+}
+
+impl fmt::Display for QueryPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.scan.fmt(f)
+    }
+}

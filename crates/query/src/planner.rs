@@ -1,0 +1,336 @@
+//! From SQL to a [`QueryPlan`]: one SELECT over one table.
+//!
+//! ```text
+//!   select a, sum(b * 2) from t where c > 1 group by a order by 2
+//!          │  │      │               │          │           └─ a position names a column of the result
+//!          │  │      └─ over rows ───┘          └─ key 0
+//!          └──┴─ over groups: columns are key 0, aggregate 0
+//! ```
+//!
+//! The text is parsed by `sqlparser`, which takes far more than this planner does. Whatever the planner does not know is
+//! refused by name and place; nothing is skipped over, because a clause that is ignored is a wrong answer.
+
+mod clause;
+mod expression;
+mod group;
+mod literal;
+mod position;
+
+use std::sync::Arc;
+
+use columnar::{Expr, Output, Scan, SortKey, TableSource};
+use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Spanned, Statement, TableFactor};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+
+use crate::{Catalog, QueryError, QueryPlan};
+
+use expression::{Columns, Leaf, plan_expression};
+use group::GroupColumns;
+use position::{Places, parse_error, place};
+
+/// Operators in one query: more than anyone writes, few enough for the stack below.
+const OPERATORS: usize = 10_000;
+
+/// Bytes of stack for planning, 6 KiB for each operator.
+const STACK: usize = OPERATORS * 6 * 1024;
+
+/// Plans queries.
+#[derive(Debug)]
+pub struct QueryPlanner;
+
+impl QueryPlanner {
+    /// Checks `sql` against `tables`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the query and where it stands; see [`QueryError`].
+    pub fn plan(sql: &str, tables: &Catalog) -> Result<QueryPlan, QueryError> {
+        let places = Places::new(sql);
+        if let Some(position) = places.operator_past(OPERATORS) {
+            let construct = format!("a query of more than {OPERATORS} operators");
+            return Err(QueryError::Unsupported { construct, position });
+        }
+        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses.
+        stacker::grow(STACK, || Self::plan_text(sql, tables, &places))
+    }
+
+    fn plan_text(sql: &str, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {
+        let mut statements =
+            Parser::parse_sql(&GenericDialect {}, sql).map_err(|error| parse_error(&error))?;
+        let statement = match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => statement,
+            (Some(_), false) => {
+                let position = places.after_word(";");
+                return Err(QueryError::Unsupported {
+                    construct: "more than one statement".to_owned(),
+                    position,
+                });
+            }
+            (None, _) => {
+                return Err(QueryError::Parse {
+                    message: "the query is empty".to_owned(),
+                    position: None,
+                });
+            }
+        };
+        let Statement::Query(query) = statement else {
+            let text = statement.to_string();
+            let keyword = text.split_whitespace().next().unwrap_or_default().to_uppercase();
+            let position = places.of_word(&keyword);
+            return Err(QueryError::Unsupported {
+                construct: format!("the statement {keyword}"),
+                position,
+            });
+        };
+        plan_query(&query, tables, places)
+    }
+}
+
+fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {
+    clause::refuse_of_query(query, places)?;
+    let select = match query.body.as_ref() {
+        SetExpr::Select(select) => select,
+        SetExpr::SetOperation { op, .. } => return Err(places.unsupported(&op.to_string())),
+        SetExpr::Query(_) => return Err(places.unsupported_as("a query in brackets", "(")),
+        SetExpr::Values(_) => return Err(places.unsupported("VALUES")),
+        other => {
+            let text = other.to_string();
+            return Err(places.unsupported(text.split_whitespace().next().unwrap_or_default()));
+        }
+    };
+    clause::refuse_of_select(select, places)?;
+    let columns = from(select, tables, places)?;
+    let table = Arc::clone(columns.table());
+
+    let filter = match &select.selection {
+        Some(condition) => Some(plan_condition(condition, &mut columns.rows("WHERE"))?),
+        None => None,
+    };
+    let items = output_items(select, &columns, places)?;
+    let order = clause::order_items(query, places)?;
+    let group_by = match &select.group_by {
+        GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys.as_slice(),
+        GroupByExpr::Expressions(..) => return Err(places.unsupported_as("a modifier of GROUP BY", "GROUP")),
+        GroupByExpr::All(_) => return Err(places.unsupported_as("GROUP BY ALL", "GROUP")),
+    };
+    let aggregates = items
+        .iter()
+        .any(|item| item.ast.is_some_and(expression::has_aggregate))
+        || order.iter().any(|item| expression::has_aggregate(&item.expr));
+    let (limit, offset) = clause::limit(query, places)?;
+
+    let (output, order) = if group_by.is_empty() && !aggregates && select.having.is_none() {
+        let mut leaf = columns.rows("SELECT");
+        let mut outputs = Vec::with_capacity(items.len());
+        for item in &items {
+            outputs.push((item.name.clone(), item.plan(&columns, &mut leaf)?));
+        }
+        let order = plan_order(&order, &outputs, &mut columns.rows("ORDER BY"))?;
+        (Output::Rows { columns: outputs }, order)
+    } else {
+        let mut groups = GroupColumns::new(&columns, plan_keys(group_by, &items, &columns)?)?;
+        let mut outputs = Vec::with_capacity(items.len());
+        for item in &items {
+            outputs.push((item.name.clone(), item.plan(&columns, &mut groups)?));
+        }
+        let having = match &select.having {
+            Some(condition) => Some(plan_condition(condition, &mut groups)?),
+            None => None,
+        };
+        let order = plan_order(&order, &outputs, &mut groups)?;
+        let (keys, aggregates) = groups.into_parts();
+        (
+            Output::Groups {
+                keys,
+                aggregates,
+                having,
+                columns: outputs,
+            },
+            order,
+        )
+    };
+    Ok(QueryPlan {
+        scan: Scan {
+            table,
+            filter,
+            output,
+            order,
+            offset,
+            limit,
+        },
+    })
+}
+
+/// The table that FROM names.
+fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Columns, QueryError> {
+    let source = match select.from.as_slice() {
+        [] => return Err(places.unsupported_as("SELECT without FROM", "SELECT")),
+        [source] => source,
+        [_, second, ..] => {
+            let position = place(second.relation.span());
+            return Err(QueryError::Unsupported {
+                construct: "more than one table in FROM".to_owned(),
+                position,
+            });
+        }
+    };
+    if let Some(join) = source.joins.first() {
+        let position = places.of_word("JOIN").or_else(|| place(join.relation.span()));
+        return Err(QueryError::Unsupported {
+            construct: "JOIN".to_owned(),
+            position,
+        });
+    }
+    let TableFactor::Table { name, alias, .. } = &source.relation else {
+        let construct = match &source.relation {
+            TableFactor::Derived { .. } => "a sub-query in FROM",
+            TableFactor::NestedJoin { .. } => "a join in brackets",
+            _ => "a table function",
+        };
+        let position = place(source.relation.span()).or_else(|| places.after_word("FROM"));
+        return Err(QueryError::Unsupported {
+            construct: construct.to_owned(),
+            position,
+        });
+    };
+    clause::refuse_of_table(&source.relation, places)?;
+    let position = place(name.span());
+    let [ast::ObjectNamePart::Identifier(ident)] = name.0.as_slice() else {
+        return Err(QueryError::Unsupported {
+            construct: format!("the qualified table name {name}"),
+            position,
+        });
+    };
+    let table: &Arc<dyn TableSource> = tables.get(&ident.value).ok_or_else(|| QueryError::UnknownTable {
+        name: ident.value.clone(),
+        candidates: tables.names().map(str::to_owned).collect(),
+        position,
+    })?;
+    let called = alias.as_ref().map_or(ident, |alias| &alias.name);
+    Ok(Columns::new(Arc::clone(table), called.value.clone()))
+}
+
+/// One column of the result.
+struct OutputItem<'a> {
+    name: String,
+    /// What the query says, or `None` for a column that a star stands for.
+    ast: Option<&'a ast::Expr>,
+    column: usize,
+}
+
+impl OutputItem<'_> {
+    fn plan(&self, columns: &Columns, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
+        match self.ast {
+            Some(ast) => plan_expression(ast, leaf),
+            None => leaf.column(columns.field_expr(self.column), None),
+        }
+    }
+}
+
+fn output_items<'a>(
+    select: &'a ast::Select,
+    columns: &Columns,
+    places: &Places,
+) -> Result<Vec<OutputItem<'a>>, QueryError> {
+    let schema = columns.table().schema();
+    let mut items = Vec::new();
+    for item in &select.projection {
+        match item {
+            SelectItem::UnnamedExpr(expr) => {
+                let name = columns.output_name(expr).unwrap_or_else(|| expr.to_string());
+                items.push(OutputItem {
+                    name,
+                    ast: Some(expr),
+                    column: 0,
+                });
+                continue;
+            }
+            SelectItem::ExprWithAlias { expr, alias } => {
+                items.push(OutputItem {
+                    name: alias.value.clone(),
+                    ast: Some(expr),
+                    column: 0,
+                });
+                continue;
+            }
+            SelectItem::ExprWithAliases { .. } => {
+                return Err(places.unsupported_as("a list of aliases", "AS"));
+            }
+            SelectItem::Wildcard(options) => clause::refuse_of_wildcard(options, places)?,
+            SelectItem::QualifiedWildcard(kind, options) => {
+                columns.check_qualifier(kind, item)?;
+                clause::refuse_of_wildcard(options, places)?;
+            }
+        }
+        let star = schema.fields().iter().enumerate();
+        items.extend(star.map(|(column, field)| OutputItem {
+            name: field.name().clone(),
+            ast: None,
+            column,
+        }));
+    }
+    Ok(items)
+}
+
+fn plan_condition(condition: &ast::Expr, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
+    let planned = plan_expression(condition, leaf)?;
+    Expr::condition(planned).map_err(|error| expression::type_mismatch(error, condition))
+}
+
+/// The keys of GROUP BY: columns and expressions of rows, positions in the result, or names given in it.
+fn plan_keys(
+    group_by: &[ast::Expr],
+    items: &[OutputItem<'_>],
+    columns: &Columns,
+) -> Result<Vec<Expr>, QueryError> {
+    let mut keys = Vec::with_capacity(group_by.len());
+    for key in group_by {
+        let mut leaf = columns.rows("GROUP BY");
+        let item = match clause::position_in_result(key, items.len(), "GROUP BY")? {
+            Some(at) => Some(&items[at]),
+            None => match key {
+                // A column of the table comes before a name given in the result, as in PostgreSQL.
+                ast::Expr::Identifier(name) if columns.find(name).is_none() => items
+                    .iter()
+                    .find(|item| item.ast.is_some() && expression::names_match(name, &item.name)),
+                _ => None,
+            },
+        };
+        keys.push(match item {
+            Some(item) => item.plan(columns, &mut leaf)?,
+            None => plan_expression(key, &mut leaf)?,
+        });
+    }
+    Ok(keys)
+}
+
+/// The keys of ORDER BY: positions in the result, names given in it, or expressions.
+fn plan_order(
+    order: &[&ast::OrderByExpr],
+    outputs: &[(String, Expr)],
+    leaf: &mut dyn Leaf,
+) -> Result<Vec<SortKey>, QueryError> {
+    let mut keys = Vec::with_capacity(order.len());
+    for item in order {
+        let named = match &item.expr {
+            ast::Expr::Identifier(name) => outputs
+                .iter()
+                .find(|(output, _)| expression::names_match(name, output)),
+            _ => None,
+        };
+        let expr = match clause::position_in_result(&item.expr, outputs.len(), "ORDER BY")? {
+            Some(at) => outputs[at].1.clone(),
+            None => match named {
+                Some((_, expr)) => expr.clone(),
+                None => plan_expression(&item.expr, leaf)?,
+            },
+        };
+        let descending = item.options.asc == Some(false);
+        // PostgreSQL: NULL is larger than every value.
+        let nulls_first = item.options.nulls_first.unwrap_or(descending);
+        let key = SortKey::new(expr, descending, nulls_first);
+        keys.push(key.map_err(|error| expression::type_mismatch(error, &item.expr))?);
+    }
+    Ok(keys)
+}

@@ -1,0 +1,596 @@
+//! Expressions of the subset: names resolved, operators typed, the rest refused by name.
+
+use std::sync::Arc;
+
+use columnar::{AggregateFunction, Arithmetic, Comparison, Expr, TableSource, TypeError};
+use sqlparser::ast::{
+    self, BinaryOperator, Expr as Sql, FunctionArg, FunctionArgExpr, FunctionArguments, Ident,
+    SelectItemQualifiedWildcardKind, Spanned, UnaryOperator, ValueWithSpan,
+};
+
+use super::literal::{plan_interval, plan_number, plan_typed_string, plan_value, text};
+use super::position::{place, start};
+use crate::QueryError;
+
+/// Operators inside operators: deeper than anyone writes, shallow enough for any stack.
+const DEPTH: usize = 200;
+
+/// The aggregate functions.
+const FUNCTIONS: [(&str, AggregateFunction); 5] = [
+    ("sum", AggregateFunction::Sum),
+    ("count", AggregateFunction::Count),
+    ("min", AggregateFunction::Min),
+    ("max", AggregateFunction::Max),
+    ("avg", AggregateFunction::Avg),
+];
+
+/// What the ends of an expression stand for: columns of rows, or columns of groups.
+pub(super) trait Leaf {
+    /// The planned form of a whole expression that is known here, as a key of GROUP BY is.
+    fn known(&mut self, ast: &Sql) -> Option<Expr>;
+
+    /// The index of the table's column `name`.
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError>;
+
+    /// A column of the table, as it appears in these expressions; `ast` is absent for a star's.
+    fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError>;
+
+    /// An aggregate function of `argument`; `None` is the star.
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        argument: Option<&Sql>,
+        ast: &Sql,
+    ) -> Result<Expr, QueryError>;
+}
+
+/// The table of the query and the name it goes by.
+pub(super) struct Columns {
+    table: Arc<dyn TableSource>,
+    called: String,
+}
+
+impl Columns {
+    pub(super) fn new(table: Arc<dyn TableSource>, called: String) -> Self {
+        Self { table, called }
+    }
+
+    pub(super) fn table(&self) -> &Arc<dyn TableSource> {
+        &self.table
+    }
+
+    /// Expressions over rows; `clause` is named when an aggregate stands in one.
+    pub(super) fn rows<'a>(&'a self, clause: &'a str) -> RowLeaf<'a> {
+        RowLeaf {
+            columns: self,
+            clause,
+        }
+    }
+
+    pub(super) fn field_expr(&self, column: usize) -> Expr {
+        Expr::column(column, self.table.schema().field(column))
+    }
+
+    /// The index of the column that `name` means, if there is one.
+    pub(super) fn find(&self, name: &Ident) -> Option<usize> {
+        let schema = self.table.schema();
+        let exact = schema
+            .fields()
+            .iter()
+            .position(|field| *field.name() == name.value);
+        exact.or_else(|| {
+            schema
+                .fields()
+                .iter()
+                .position(|field| names_match(name, field.name()))
+        })
+    }
+
+    /// The column's own name, if the expression is a column.
+    pub(super) fn output_name(&self, expr: &Sql) -> Option<String> {
+        let name = match expr {
+            Sql::Identifier(name) => name,
+            Sql::CompoundIdentifier(names) => names.last()?,
+            _ => return None,
+        };
+        self.find(name)
+            .map(|column| self.table.schema().field(column).name().clone())
+    }
+
+    /// Refuses `t.*` where the table is not called `t`.
+    pub(super) fn check_qualifier(
+        &self,
+        kind: &SelectItemQualifiedWildcardKind,
+        item: &ast::SelectItem,
+    ) -> Result<(), QueryError> {
+        let position = place(item.span());
+        match kind {
+            SelectItemQualifiedWildcardKind::ObjectName(name) => match name.0.as_slice() {
+                [ast::ObjectNamePart::Identifier(qualifier)] => self.check_called(qualifier),
+                _ => Err(QueryError::Unsupported {
+                    construct: format!("the qualified star {kind}"),
+                    position,
+                }),
+            },
+            SelectItemQualifiedWildcardKind::Expr(_) => Err(QueryError::Unsupported {
+                construct: "a star of an expression".to_owned(),
+                position,
+            }),
+        }
+    }
+
+    fn check_called(&self, qualifier: &Ident) -> Result<(), QueryError> {
+        if names_match(qualifier, &self.called) {
+            return Ok(());
+        }
+        Err(QueryError::UnknownTable {
+            name: qualifier.value.clone(),
+            candidates: vec![self.called.clone()],
+            position: place(qualifier.span),
+        })
+    }
+
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError> {
+        if let Some(qualifier) = qualifier {
+            self.check_called(qualifier)?;
+        }
+        let schema = self.table.schema();
+        let Some(column) = self.find(name) else {
+            let mut candidates: Vec<String> =
+                schema.fields().iter().map(|field| field.name().clone()).collect();
+            let written = name.value.to_lowercase();
+            candidates.sort_by_cached_key(|candidate| {
+                strsim::damerau_levenshtein(&written, &candidate.to_lowercase())
+            });
+            return Err(QueryError::UnknownColumn {
+                name: name.value.clone(),
+                candidates,
+                position: place(name.span),
+            });
+        };
+        let same = |field: &&Arc<arrow::datatypes::Field>| *field.name() == name.value;
+        let alike = |field: &&Arc<arrow::datatypes::Field>| names_match(name, field.name());
+        let is_exact = schema.fields().iter().any(|field| *field.name() == name.value);
+        let meant = if is_exact {
+            schema.fields().iter().filter(same).count()
+        } else {
+            schema.fields().iter().filter(alike).count()
+        };
+        if meant > 1 {
+            return Err(QueryError::Invalid {
+                message: format!("{meant} columns are named {}", name.value),
+                position: place(name.span),
+            });
+        }
+        Ok(self.field_expr(column))
+    }
+}
+
+/// Expressions over rows of the table.
+pub(super) struct RowLeaf<'a> {
+    columns: &'a Columns,
+    clause: &'a str,
+}
+
+impl Leaf for RowLeaf<'_> {
+    fn known(&mut self, _ast: &Sql) -> Option<Expr> {
+        None
+    }
+
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError> {
+        self.columns.resolve(qualifier, name)
+    }
+
+    fn column(&mut self, column: Expr, _ast: Option<&Sql>) -> Result<Expr, QueryError> {
+        Ok(column)
+    }
+
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        _: Option<&Sql>,
+        ast: &Sql,
+    ) -> Result<Expr, QueryError> {
+        Err(QueryError::Invalid {
+            message: format!(
+                "the aggregate function {function} cannot stand in {}",
+                self.clause
+            ),
+            position: start(ast),
+        })
+    }
+}
+
+/// Plans one expression.
+pub(super) fn plan_expression(ast: &Sql, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
+    plan_nested(ast, leaf, DEPTH)
+}
+
+fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, QueryError> {
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(unsupported(
+            format!("an expression nested deeper than {DEPTH} operators"),
+            ast,
+        ));
+    };
+    if let Some(known) = leaf.known(ast) {
+        return Ok(known);
+    }
+    let typed = |result: Result<Expr, TypeError>| result.map_err(|error| type_mismatch(error, ast));
+    match ast {
+        Sql::Nested(inner) => plan_nested(inner, leaf, depth),
+        Sql::Identifier(name) => {
+            let column = leaf.resolve(None, name)?;
+            leaf.column(column, Some(ast))
+        }
+        Sql::CompoundIdentifier(names) => match names.as_slice() {
+            [qualifier, name] => {
+                let column = leaf.resolve(Some(qualifier), name)?;
+                leaf.column(column, Some(ast))
+            }
+            _ => Err(unsupported(format!("the qualified name {ast}"), ast)),
+        },
+        Sql::Value(value) => plan_value(value, ast),
+        Sql::TypedString(value) => plan_typed_string(value, ast),
+        Sql::Interval(interval) => plan_interval(interval, ast),
+        Sql::Function(function) => plan_function(function, leaf, ast),
+        Sql::UnaryOp { op, expr } => match op {
+            UnaryOperator::Plus => plan_nested(expr, leaf, depth),
+            UnaryOperator::Minus => {
+                if let Some(number) = negative_number(expr) {
+                    return Ok(number);
+                }
+                let value = plan_nested(expr, leaf, depth)?;
+                typed(Expr::arithmetic(Arithmetic::Subtract, Expr::int64(0), value))
+            }
+            UnaryOperator::Not => {
+                let value = plan_nested(expr, leaf, depth)?;
+                typed(Expr::not(value))
+            }
+            other => Err(unsupported(format!("the operator {other}"), ast)),
+        },
+        Sql::BinaryOp {
+            op: op @ (BinaryOperator::And | BinaryOperator::Or),
+            ..
+        } => {
+            let mut parts = Vec::new();
+            operands(ast, op, &mut parts);
+            let mut planned = Vec::with_capacity(parts.len());
+            for part in parts {
+                planned.push(plan_nested(part, leaf, depth)?);
+            }
+            typed(balanced(
+                planned,
+                if *op == BinaryOperator::And {
+                    Expr::and
+                } else {
+                    Expr::or
+                },
+            ))
+        }
+        Sql::BinaryOp { left, op, right } => {
+            let (left, right) = (plan_nested(left, leaf, depth)?, plan_nested(right, leaf, depth)?);
+            if let Some(op) = arithmetic(op) {
+                typed(Expr::arithmetic(op, left, right))
+            } else if let Some(op) = comparison(op) {
+                typed(Expr::compare(op, left, right))
+            } else {
+                Err(unsupported(format!("the operator {op}"), ast))
+            }
+        }
+        Sql::IsNull(value) => Ok(Expr::is_null(plan_nested(value, leaf, depth)?)),
+        Sql::IsNotNull(value) => Ok(Expr::is_not_null(plan_nested(value, leaf, depth)?)),
+        Sql::Between {
+            expr,
+            negated,
+            low,
+            high,
+        } => {
+            let value = plan_nested(expr, leaf, depth)?;
+            let (low, high) = (plan_nested(low, leaf, depth)?, plan_nested(high, leaf, depth)?);
+            typed(Expr::between(value, low, high).and_then(|inside| negate(inside, *negated)))
+        }
+        Sql::InList { expr, list, negated } => {
+            let value = plan_nested(expr, leaf, depth)?;
+            let mut items = Vec::with_capacity(list.len());
+            for item in list {
+                items.push(plan_nested(item, leaf, depth)?);
+            }
+            typed(Expr::in_list(value, items).and_then(|inside| negate(inside, *negated)))
+        }
+        Sql::Like {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        } => {
+            let value = plan_nested(expr, leaf, depth)?;
+            let pattern = plan_pattern(pattern, escape_char.as_ref(), leaf, depth)?;
+            typed(Expr::like(value, pattern, false).and_then(|like| negate(like, *negated)))
+        }
+        Sql::ILike {
+            negated,
+            any: false,
+            expr,
+            pattern,
+            escape_char,
+        } => {
+            let value = plan_nested(expr, leaf, depth)?;
+            let pattern = plan_pattern(pattern, escape_char.as_ref(), leaf, depth)?;
+            typed(Expr::like(value, pattern, true).and_then(|like| negate(like, *negated)))
+        }
+        other => Err(unsupported(construct(other), ast)),
+    }
+}
+
+/// True if an aggregate function stands somewhere in the expression.
+pub(super) fn has_aggregate(ast: &Sql) -> bool {
+    match ast {
+        Sql::Function(function) => aggregate_function(function).is_some(),
+        Sql::Nested(value)
+        | Sql::UnaryOp { expr: value, .. }
+        | Sql::IsNull(value)
+        | Sql::IsNotNull(value) => has_aggregate(value),
+        Sql::BinaryOp {
+            op: op @ (BinaryOperator::And | BinaryOperator::Or),
+            ..
+        } => {
+            let mut parts = Vec::new();
+            operands(ast, op, &mut parts);
+            parts.into_iter().any(has_aggregate)
+        }
+        Sql::BinaryOp { left, right, .. } => has_aggregate(left) || has_aggregate(right),
+        Sql::Between { expr, low, high, .. } => {
+            has_aggregate(expr) || has_aggregate(low) || has_aggregate(high)
+        }
+        Sql::InList { expr, list, .. } => has_aggregate(expr) || list.iter().any(has_aggregate),
+        Sql::Like { expr, pattern, .. } | Sql::ILike { expr, pattern, .. } => {
+            has_aggregate(expr) || has_aggregate(pattern)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a name in a query means this name: without regard to case unless it is quoted.
+pub(super) fn names_match(written: &Ident, name: &str) -> bool {
+    match written.quote_style {
+        Some(_) => written.value == name,
+        None => written.value.to_lowercase() == name.to_lowercase(),
+    }
+}
+
+pub(super) fn type_mismatch(error: TypeError, ast: &Sql) -> QueryError {
+    QueryError::TypeMismatch {
+        expression: error.expression,
+        message: error.message,
+        position: start(ast),
+    }
+}
+
+pub(super) fn unsupported(construct: impl Into<String>, ast: &Sql) -> QueryError {
+    QueryError::Unsupported {
+        construct: construct.into(),
+        position: start(ast),
+    }
+}
+
+fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Result<Expr, QueryError> {
+    let ast::Function {
+        name,
+        uses_odbc_syntax: _,
+        parameters,
+        args,
+        filter,
+        null_treatment,
+        over,
+        within_group,
+    } = function;
+    let position = place(name.span());
+    let refuse = |construct: String| Err(QueryError::Unsupported { construct, position });
+    if over.is_some() {
+        return refuse(format!("the window function {name}"));
+    }
+    let Some(kind) = aggregate_function(function) else {
+        return Err(QueryError::UnknownFunction {
+            name: name.to_string(),
+            candidates: FUNCTIONS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            position,
+        });
+    };
+    if filter.is_some() {
+        return refuse(format!("FILTER of {name}"));
+    }
+    if null_treatment.is_some() || !within_group.is_empty() || !matches!(parameters, FunctionArguments::None)
+    {
+        return refuse(format!("a modifier of {name}"));
+    }
+    let FunctionArguments::List(list) = args else {
+        return refuse(format!("{name} without arguments"));
+    };
+    if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
+        return refuse(format!("DISTINCT in {name}"));
+    }
+    if !list.clauses.is_empty() {
+        return refuse(format!("a clause in {name}"));
+    }
+    match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)] if kind == AggregateFunction::Count => {
+            leaf.aggregate(kind, None, ast)
+        }
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))] => leaf.aggregate(kind, Some(argument), ast),
+        [_] => refuse(format!("the argument of {ast}")),
+        arguments => Err(QueryError::Invalid {
+            message: format!("{name} takes one argument, not {}", arguments.len()),
+            position,
+        }),
+    }
+}
+
+fn aggregate_function(function: &ast::Function) -> Option<AggregateFunction> {
+    let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
+        return None;
+    };
+    FUNCTIONS
+        .iter()
+        .find(|(known, _)| names_match(name, known))
+        .map(|(_, kind)| *kind)
+}
+
+/// The operands of a chain of `op`, in order. A chain of thousands is one level deep.
+fn operands<'a>(ast: &'a Sql, op: &BinaryOperator, parts: &mut Vec<&'a Sql>) {
+    let mut stack = vec![ast];
+    while let Some(next) = stack.pop() {
+        match next {
+            Sql::BinaryOp {
+                left,
+                op: found,
+                right,
+            } if found == op => {
+                stack.push(right);
+                stack.push(left);
+            }
+            part => parts.push(part),
+        }
+    }
+}
+
+/// Joins the parts pair by pair, so that a long chain is shallow. Each part still comes after those before it.
+fn balanced(
+    mut parts: Vec<Expr>,
+    join: fn(Expr, Expr) -> Result<Expr, TypeError>,
+) -> Result<Expr, TypeError> {
+    while parts.len() > 1 {
+        let mut joined = Vec::with_capacity(parts.len().div_ceil(2));
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            joined.push(match rest.next() {
+                Some(right) => join(left, right)?,
+                None => left,
+            });
+        }
+        parts = joined;
+    }
+    Ok(parts.pop().expect("an operator has operands"))
+}
+
+fn negate(condition: Expr, negated: bool) -> Result<Expr, TypeError> {
+    if negated {
+        Expr::not(condition)
+    } else {
+        Ok(condition)
+    }
+}
+
+/// `-5` as a constant, so that the smallest integer can be written.
+fn negative_number(operand: &Sql) -> Option<Expr> {
+    match operand {
+        Sql::Value(ValueWithSpan {
+            value: ast::Value::Number(digits, _),
+            ..
+        }) => plan_number(&format!("-{digits}")),
+        _ => None,
+    }
+}
+
+/// A pattern of LIKE in which `\` is the escape character, whatever the query calls it.
+fn plan_pattern(
+    pattern: &Sql,
+    escape: Option<&ValueWithSpan>,
+    leaf: &mut dyn Leaf,
+    depth: usize,
+) -> Result<Expr, QueryError> {
+    let Some(escape) = escape else {
+        return plan_nested(pattern, leaf, depth);
+    };
+    let position = place(escape.span);
+    let invalid = |message: &str| QueryError::Invalid {
+        message: message.to_owned(),
+        position,
+    };
+    let mut characters = text(&escape.value)
+        .ok_or_else(|| invalid("ESCAPE takes a text of one character"))?
+        .chars();
+    let (escape, None) = (characters.next(), characters.next()) else {
+        return Err(invalid("ESCAPE takes a text of one character"));
+    };
+    let constant = match pattern {
+        Sql::Value(value) => text(&value.value),
+        _ => None,
+    };
+    let Some(constant) = constant else {
+        return Err(unsupported("ESCAPE of a pattern that is no constant", pattern));
+    };
+    let mut translated = String::with_capacity(constant.len());
+    let mut characters = constant.chars();
+    while let Some(character) = characters.next() {
+        if Some(character) == escape {
+            let escaped = characters
+                .next()
+                .ok_or_else(|| invalid("the pattern ends with its escape character"))?;
+            translated.push('\\');
+            translated.push(escaped);
+        } else {
+            if character == '\\' {
+                translated.push('\\');
+            }
+            translated.push(character);
+        }
+    }
+    Ok(Expr::text(&translated))
+}
+
+fn arithmetic(op: &BinaryOperator) -> Option<Arithmetic> {
+    Some(match op {
+        BinaryOperator::Plus => Arithmetic::Add,
+        BinaryOperator::Minus => Arithmetic::Subtract,
+        BinaryOperator::Multiply => Arithmetic::Multiply,
+        BinaryOperator::Divide => Arithmetic::Divide,
+        BinaryOperator::Modulo => Arithmetic::Remainder,
+        _ => return None,
+    })
+}
+
+fn comparison(op: &BinaryOperator) -> Option<Comparison> {
+    Some(match op {
+        BinaryOperator::Eq => Comparison::Equal,
+        BinaryOperator::NotEq => Comparison::NotEqual,
+        BinaryOperator::Lt => Comparison::Less,
+        BinaryOperator::LtEq => Comparison::LessEqual,
+        BinaryOperator::Gt => Comparison::Greater,
+        BinaryOperator::GtEq => Comparison::GreaterEqual,
+        _ => return None,
+    })
+}
+
+/// What an expression outside the subset is called.
+fn construct(ast: &Sql) -> String {
+    match ast {
+        Sql::Case { .. } => "CASE".to_owned(),
+        Sql::Cast { .. } | Sql::Convert { .. } => "CAST".to_owned(),
+        Sql::Subquery(_) | Sql::InSubquery { .. } | Sql::AnyOp { .. } | Sql::AllOp { .. } => {
+            "a sub-query".to_owned()
+        }
+        Sql::Exists { .. } => "EXISTS".to_owned(),
+        Sql::Extract { .. } => "EXTRACT".to_owned(),
+        Sql::Substring { .. } => "SUBSTRING".to_owned(),
+        Sql::Trim { .. } => "TRIM".to_owned(),
+        Sql::Ceil { .. } => "CEIL".to_owned(),
+        Sql::Floor { .. } => "FLOOR".to_owned(),
+        Sql::Position { .. } => "POSITION".to_owned(),
+        Sql::IsTrue(_) | Sql::IsNotTrue(_) => "IS TRUE".to_owned(),
+        Sql::IsFalse(_) | Sql::IsNotFalse(_) => "IS FALSE".to_owned(),
+        Sql::IsUnknown(_) | Sql::IsNotUnknown(_) => "IS UNKNOWN".to_owned(),
+        Sql::IsDistinctFrom(..) | Sql::IsNotDistinctFrom(..) => "IS DISTINCT FROM".to_owned(),
+        Sql::SimilarTo { .. } => "SIMILAR TO".to_owned(),
+        Sql::RLike { .. } => "RLIKE".to_owned(),
+        Sql::Like { .. } | Sql::ILike { .. } => "LIKE ANY".to_owned(),
+        Sql::AtTimeZone { .. } => "AT TIME ZONE".to_owned(),
+        Sql::Tuple(_) => "a row of values".to_owned(),
+        Sql::Array(_) => "an array".to_owned(),
+        Sql::GroupingSets(_) => "GROUPING SETS".to_owned(),
+        Sql::Cube(_) => "CUBE".to_owned(),
+        Sql::Rollup(_) => "ROLLUP".to_owned(),
+        other => format!("the expression {other}"),
+    }
+}

@@ -1,0 +1,91 @@
+//! Expressions over groups: what is not a key of GROUP BY must stand inside an aggregate function.
+
+use columnar::{Aggregate, AggregateFunction, Expr, Scan};
+use sqlparser::ast::{Expr as Sql, Ident};
+
+use super::expression::{Columns, Leaf, has_aggregate, plan_expression, type_mismatch};
+use super::position::start;
+use crate::QueryError;
+
+/// The columns of the groups: the keys, then the aggregates in the order in which they are met.
+pub(super) struct GroupColumns<'a> {
+    columns: &'a Columns,
+    keys: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+}
+
+impl<'a> GroupColumns<'a> {
+    pub(super) fn new(columns: &'a Columns, keys: Vec<Expr>) -> Result<Self, QueryError> {
+        // Refuses keys whose values cannot be told apart.
+        Scan::group_fields(&keys, &[]).map_err(|error| QueryError::TypeMismatch {
+            expression: error.expression,
+            message: error.message,
+            position: None,
+        })?;
+        Ok(Self {
+            columns,
+            keys,
+            aggregates: Vec::new(),
+        })
+    }
+
+    /// Keys and aggregates.
+    pub(super) fn into_parts(self) -> (Vec<Expr>, Vec<Aggregate>) {
+        (self.keys, self.aggregates)
+    }
+
+    /// The group's column at `index`.
+    fn group_column(&self, index: usize) -> Expr {
+        let fields = Scan::group_fields(&self.keys, &self.aggregates).expect("keys were checked");
+        Expr::column(index, &fields[index])
+    }
+
+    /// The key that is the same expression: equal text and types over one table.
+    fn key(&self, expr: &Expr) -> Option<Expr> {
+        let same = |key: &Expr| format!("{key:?}") == format!("{expr:?}");
+        self.keys.iter().position(same).map(|key| self.group_column(key))
+    }
+}
+
+impl Leaf for GroupColumns<'_> {
+    fn known(&mut self, ast: &Sql) -> Option<Expr> {
+        if self.keys.is_empty() || has_aggregate(ast) {
+            return None;
+        }
+        let over_rows = plan_expression(ast, &mut self.columns.rows("GROUP BY")).ok()?;
+        self.key(&over_rows)
+    }
+
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError> {
+        self.columns.rows("SELECT").resolve(qualifier, name)
+    }
+
+    fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError> {
+        self.key(&column).ok_or_else(|| QueryError::Invalid {
+            message: format!("column {column} is neither in GROUP BY nor inside an aggregate function"),
+            position: ast.and_then(start),
+        })
+    }
+
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        argument: Option<&Sql>,
+        ast: &Sql,
+    ) -> Result<Expr, QueryError> {
+        let argument = match argument {
+            Some(argument) => Some(plan_expression(
+                argument,
+                &mut self.columns.rows("the argument of another aggregate function"),
+            )?),
+            None => None,
+        };
+        let aggregate = Aggregate::new(function, argument).map_err(|error| type_mismatch(error, ast))?;
+        let same = |known: &Aggregate| format!("{known:?}") == format!("{aggregate:?}");
+        let at = self.aggregates.iter().position(same).unwrap_or_else(|| {
+            self.aggregates.push(aggregate.clone());
+            self.aggregates.len() - 1
+        });
+        Ok(self.group_column(self.keys.len() + at))
+    }
+}

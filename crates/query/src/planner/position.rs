@@ -1,0 +1,125 @@
+//! Where something stands in the text of a query.
+//!
+//! The parser keeps the place of most expressions, but not of every keyword; for a construct that is refused the place
+//! is then that of its keyword among the tokens.
+
+use sqlparser::ast::{Expr, Spanned};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
+
+use crate::{Position, QueryError};
+
+/// The tokens of a query with their places.
+pub(super) struct Places {
+    tokens: Vec<TokenWithSpan>,
+}
+
+impl Places {
+    pub(super) fn new(sql: &str) -> Self {
+        // A text that has no tokens is refused by the parser, which says where.
+        let mut tokens = Tokenizer::new(&GenericDialect {}, sql)
+            .tokenize_with_location()
+            .unwrap_or_default();
+        tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+        Self { tokens }
+    }
+
+    /// The place of the operator after the first `count`, if there are so many.
+    pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
+        let operators = self.tokens.iter().filter(|token| is_operator(&token.token));
+        operators.skip(count).map(|token| place(token.span)).next()
+    }
+
+    /// The first place of a keyword or symbol.
+    pub(super) fn of_word(&self, word: &str) -> Option<Position> {
+        self.tokens
+            .iter()
+            .find(|token| is_word(&token.token, word))
+            .and_then(|token| place(token.span))
+    }
+
+    /// The place of what follows the first `word`.
+    pub(super) fn after_word(&self, word: &str) -> Option<Position> {
+        let at = self.tokens.iter().position(|token| is_word(&token.token, word))?;
+        self.tokens.get(at + 1).and_then(|token| place(token.span))
+    }
+
+    /// A construct that is named by its first keyword, outside the subset.
+    pub(super) fn unsupported(&self, construct: &str) -> QueryError {
+        let first = construct.split_whitespace().next().unwrap_or_default();
+        self.unsupported_as(construct, first)
+    }
+
+    /// A construct that begins with `word`, outside the subset.
+    pub(super) fn unsupported_as(&self, construct: &str, word: &str) -> QueryError {
+        QueryError::Unsupported {
+            construct: construct.to_owned(),
+            position: self.of_word(word),
+        }
+    }
+}
+
+/// The beginning of a span, if the parser kept it.
+pub(super) fn place(span: Span) -> Option<Position> {
+    let known = span.start.line > 0;
+    known.then_some(Position {
+        line: span.start.line,
+        column: span.start.column,
+    })
+}
+
+/// The beginning of an expression. A chain of operators is as deep as it is long, so this goes down without recursion.
+pub(super) fn start(ast: &Expr) -> Option<Position> {
+    let mut first = ast;
+    while let Expr::BinaryOp { left, .. } = first {
+        first = left;
+    }
+    place(first.span())
+}
+
+/// The parser's error; it writes the place into its message.
+pub(super) fn parse_error(error: &ParserError) -> QueryError {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => "expressions are nested too deeply",
+    };
+    let (message, position) = match text.rsplit_once(" at Line: ") {
+        Some((message, place)) => (message, read_place(place)),
+        None => (text, None),
+    };
+    QueryError::Parse {
+        message: message.to_owned(),
+        position,
+    }
+}
+
+/// `3, Column: 14`.
+fn read_place(place: &str) -> Option<Position> {
+    let (line, column) = place.split_once(", Column: ")?;
+    Some(Position {
+        line: line.trim().parse().ok()?,
+        column: column.trim().parse().ok()?,
+    })
+}
+
+/// True for whatever can join expressions into a deeper one; names, numbers and commas cannot.
+fn is_operator(token: &Token) -> bool {
+    match token {
+        Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,
+        Token::Number(..) | Token::SingleQuotedString(_) | Token::Comma | Token::EOF => false,
+        _ => true,
+    }
+}
+
+fn is_word(token: &Token, word: &str) -> bool {
+    match token {
+        Token::Word(found) => {
+            found.quote_style.is_none()
+                && found.keyword != Keyword::NoKeyword
+                && found.value.eq_ignore_ascii_case(word)
+        }
+        symbol => symbol.to_string() == word,
+    }
+}

@@ -1,0 +1,102 @@
+//! Tables from outside: Parquet, CSV and generated TPC-H data.
+//!
+//! ```text
+//!   a path ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
+//!                     └── CSV: one file, its types inferred from every value           ([`CsvTable`])
+//!   a scale factor ──────► generated rows, in memory where loaded                      ([`TpchTable`])
+//! ```
+//!
+//! All three are [`TableSource`]s: they say where morsels begin from the data alone, hand out only the columns
+//! that a query reads, and name the file and the place in every error. What takes long while opening (looking
+//! at every value of a CSV file, generating data) is itself a job, so it runs on all cores, has a progress
+//! bar and can be cancelled: see [`JobRunner`].
+//!
+//! No table is written, and nothing is guessed silently: a value that cannot be read is an error, never NULL.
+
+pub mod csv;
+pub mod parquet;
+mod runner;
+pub mod tpch;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use columnar::{ReadError, TableSource};
+
+pub use self::csv::CsvTable;
+pub use self::parquet::{ParquetTable, silence_reader_panics};
+pub use self::runner::JobRunner;
+pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
+
+use crate::QueryError;
+
+/// Opens the file or folder at `path` as the table `name`.
+///
+/// A folder is a Parquet table. A file is Parquet if it begins like one or is called `.parquet`, `.parq` or `.pq`, and CSV if it is
+/// called `.csv`, `.tsv` or `.txt`.
+///
+/// # Errors
+///
+/// [`QueryError::Read`] with the path when there is nothing to read, the file is neither format, or is broken;
+/// what `runner` fails with.
+///
+/// # Examples
+///
+/// ```
+/// use query::pipeline_exec::PipelineExecutor;
+/// use query::source;
+///
+/// let path = std::env::temp_dir().join(format!("windlass-doc-{}.csv", std::process::id()));
+/// std::fs::write(&path, "city,inhabitants\nUlm,128928\n\"Freiburg, Breisgau\",NA\n")?;
+/// let table = source::open("cities", &path, &PipelineExecutor::new(2)?)?;
+/// assert_eq!(table.schema().field(1).data_type(), &arrow::datatypes::DataType::Int64);
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn open(
+    name: &str,
+    path: impl AsRef<Path>,
+    runner: &dyn JobRunner,
+) -> Result<Arc<dyn TableSource>, QueryError> {
+    let path = path.as_ref();
+    match format_of(path)? {
+        Format::Parquet => Ok(Arc::new(ParquetTable::open(name, path)?)),
+        Format::Csv => Ok(Arc::new(CsvTable::open(name, path, runner)?)),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Parquet,
+    Csv,
+}
+
+fn format_of(path: &Path) -> Result<Format, ReadError> {
+    let origin = || path.display().to_string();
+    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
+    if metadata.is_dir() {
+        return Ok(Format::Parquet);
+    }
+    if !metadata.is_file() {
+        return Err(ReadError::new(
+            origin(),
+            "not a regular file; a table is read more than once and in parts",
+        ));
+    }
+    let extension = path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .unwrap_or("")
+        .to_ascii_lowercase();
+    match extension.as_str() {
+        "parquet" | "parq" | "pq" => Ok(Format::Parquet),
+        _ if parquet::begins_like_parquet(path).map_err(|error| ReadError::new(origin(), error))? => {
+            Ok(Format::Parquet)
+        }
+        "csv" | "tsv" | "txt" => Ok(Format::Csv),
+        _ => Err(ReadError::new(
+            origin(),
+            "cannot tell what this is: it does not begin like Parquet and is not called .csv, .tsv or .txt",
+        )),
+    }
+}

@@ -1,0 +1,305 @@
+//! CSV files as tables.
+//!
+//! ```text
+//!   layout   one pass: header, separator, pieces of whole records   (sequential: quotes decide what ends a record)
+//!   survey   a job, one slot per piece: rows, and what each column's values look like
+//!   infer    merge what the pieces say into one type per column
+//!   read     a morsel is a piece; only the columns that a query reads become arrays
+//! ```
+//!
+//! The file is read three times and never held as a whole. The rules for types, missing values and quotes:
+//!
+#![doc = include_str!("csv/rules.md")]
+
+mod columns;
+mod infer;
+mod layout;
+mod record;
+mod value;
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
+use columnar::{MorselReader, ReadError, TableSource};
+use pipeline_exec::{Job, Stage, StepCx, StepError};
+
+use self::columns::{ColumnBuilder, ValueFault};
+use self::infer::{ColumnFacts, ColumnRule, column_rules};
+use self::layout::{Layout, Piece, describe};
+use self::record::{Field, RecordReader};
+use super::JobRunner;
+use crate::QueryError;
+
+/// A CSV file with a header, its types inferred from every value.
+#[derive(Debug)]
+pub struct CsvTable {
+    name: String,
+    layout: Arc<Layout>,
+    schema: SchemaRef,
+    /// By column, as the schema's fields.
+    rules: Vec<ColumnRule>,
+    morsels: Vec<Morsel>,
+}
+
+#[derive(Debug)]
+struct Morsel {
+    piece: Piece,
+    rows: usize,
+    /// The line of the file, from 1, where it starts.
+    first_line: u64,
+}
+
+impl CsvTable {
+    /// Opens the file at `path` as the table `name`: looks at every value of it, as a job that `runner` runs.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Read`] with path, line and what was expected and found, for a file that cannot be read, has two columns of
+    /// one name, a record with another number of fields than the header, or broken quotes; what `runner` fails
+    /// with.
+    pub fn open(name: &str, path: impl AsRef<Path>, runner: &dyn JobRunner) -> Result<Self, QueryError> {
+        let layout = Arc::new(Layout::of(path.as_ref())?);
+        let survey = Arc::new(Survey::new(layout.clone()));
+        if !layout.pieces.is_empty() {
+            runner.run(Job::builder(name).stage(survey.clone()).build())?;
+        }
+        let mut facts = vec![ColumnFacts::default(); layout.names.len()];
+        let mut morsels = Vec::with_capacity(layout.pieces.len());
+        let mut first_line = layout.first_line;
+        for (cell, &piece) in survey.pieces.iter().zip(&layout.pieces) {
+            let Some(outcome) = cell.get() else {
+                return Err(QueryError::Internal {
+                    message: format!("a piece of {name} was not looked at"),
+                });
+            };
+            let surveyed = match outcome {
+                Ok(surveyed) => surveyed,
+                Err(PieceFault::Record { line, message }) => {
+                    return Err(layout.fault(first_line + line, None, message.clone()).into());
+                }
+                Err(PieceFault::Read) => {
+                    // The error itself cannot be shared; reading again gives it, or the file is back.
+                    layout.bytes(piece)?;
+                    return Err(layout.changed().into());
+                }
+            };
+            for (column, piece_facts) in facts.iter_mut().zip(&surveyed.facts) {
+                column.merge(piece_facts);
+            }
+            morsels.push(Morsel {
+                piece,
+                rows: surveyed.rows,
+                first_line,
+            });
+            first_line += surveyed.lines;
+        }
+        let rules = column_rules(&facts);
+        let fields: Vec<ColumnField> = layout
+            .names
+            .iter()
+            .zip(&rules)
+            .map(|(name, rule)| ColumnField::new(name, rule.data_type.clone(), true))
+            .collect();
+        Ok(Self {
+            name: name.to_owned(),
+            layout,
+            schema: Arc::new(Schema::new(fields)),
+            rules,
+            morsels,
+        })
+    }
+}
+
+impl TableSource for CsvTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn morsels(&self) -> usize {
+        self.morsels.len()
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsels[morsel].rows
+    }
+
+    fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let Morsel {
+            piece,
+            rows,
+            first_line,
+        } = self.morsels[morsel];
+        if projection.is_empty() {
+            return Ok(Box::new(CsvReader { columns: Vec::new() }));
+        }
+        let bytes = self.layout.bytes(piece)?;
+        let mut builders: Vec<(usize, ColumnBuilder)> = projection
+            .iter()
+            .map(|&column| (column, ColumnBuilder::new(&self.rules[column], rows)))
+            .collect();
+        let mut records = Records::new(&self.layout, &bytes);
+        let mut read = 0;
+        while let Some((line, fields)) = records
+            .next()
+            .map_err(|(line, message)| self.layout.fault(first_line + line, None, message))?
+        {
+            read += 1;
+            for (column, builder) in &mut builders {
+                builder
+                    .push(&fields[*column])
+                    .map_err(|fault| self.value_fault(first_line + line, *column, &fields[*column], fault))?;
+            }
+        }
+        if read != rows {
+            return Err(self.layout.changed());
+        }
+        let columns = builders
+            .into_iter()
+            .map(|(column, builder)| (column, builder.finish()))
+            .collect();
+        Ok(Box::new(CsvReader { columns }))
+    }
+}
+
+impl CsvTable {
+    fn value_fault(&self, line: u64, column: usize, field: &Field<'_>, fault: ValueFault) -> ReadError {
+        let message = match fault {
+            ValueFault::NotUtf8 => "the text is not UTF-8 (is the file Latin-1? convert it)".to_owned(),
+            ValueFault::DoesNotFit => format!(
+                "`{}` is no {}, which every value was when the file was opened; was it written to?",
+                String::from_utf8_lossy(&field.content()),
+                self.schema.field(column).data_type()
+            ),
+        };
+        self.layout.fault(line, Some(column), message)
+    }
+}
+
+/// The arrays of a piece, each given out once.
+struct CsvReader {
+    columns: Vec<(usize, ArrayRef)>,
+}
+
+impl MorselReader for CsvReader {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        let found = self.columns.iter().find(|(index, _)| *index == column);
+        let (_, array) = found.expect("only columns of the projection are asked for");
+        Ok(array.clone())
+    }
+}
+
+/// What one piece says.
+#[derive(Debug)]
+struct PieceSurvey {
+    rows: usize,
+    lines: u64,
+    facts: Vec<ColumnFacts>,
+}
+
+#[derive(Debug)]
+enum PieceFault {
+    /// A record cannot be read; `line` counts from the start of the piece, from 0.
+    Record { line: u64, message: String },
+    /// The file cannot be read any more.
+    Read,
+}
+
+/// Looks at every value, one slot per piece. A fault of the data is kept in its piece's cell, so that the error
+/// is always that of the first faulty line, whichever piece was looked at first.
+#[derive(Debug)]
+struct Survey {
+    layout: Arc<Layout>,
+    pieces: Vec<OnceLock<Result<PieceSurvey, PieceFault>>>,
+}
+
+impl Survey {
+    fn new(layout: Arc<Layout>) -> Self {
+        let pieces = layout.pieces.iter().map(|_| OnceLock::new()).collect();
+        Self { layout, pieces }
+    }
+
+    fn look(&self, piece: Piece) -> Result<PieceSurvey, PieceFault> {
+        let bytes = self.layout.bytes(piece).map_err(|_| PieceFault::Read)?;
+        let mut facts = vec![ColumnFacts::default(); self.layout.names.len()];
+        let mut rows = 0;
+        let mut records = Records::new(&self.layout, &bytes);
+        while let Some((_, fields)) = records
+            .next()
+            .map_err(|(line, message)| PieceFault::Record { line, message })?
+        {
+            rows += 1;
+            for (column, field) in facts.iter_mut().zip(fields) {
+                column.add(field);
+            }
+        }
+        Ok(PieceSurvey {
+            rows,
+            lines: records.reader.lines(),
+            facts,
+        })
+    }
+}
+
+impl Stage for Survey {
+    fn name(&self) -> &str {
+        "infer types"
+    }
+
+    fn slots(&self) -> usize {
+        self.pieces.len()
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let outcome = self.look(self.layout.pieces[slot]);
+        assert!(self.pieces[slot].set(outcome).is_ok(), "each slot runs once");
+        Ok(())
+    }
+}
+
+/// The records of a piece that are rows, each with as many fields as the header.
+struct Records<'a> {
+    reader: RecordReader<'a>,
+    fields: Vec<Field<'a>>,
+    width: usize,
+}
+
+impl<'a> Records<'a> {
+    fn new(layout: &Layout, bytes: &'a [u8]) -> Self {
+        Self {
+            reader: RecordReader::new(bytes, layout.delimiter),
+            fields: Vec::new(),
+            width: layout.names.len(),
+        }
+    }
+
+    /// The next row with its line from the start of the piece; a fault with its line.
+    fn next(&mut self) -> Result<Option<(u64, &[Field<'a>])>, (u64, String)> {
+        loop {
+            let line = self.reader.lines();
+            match self.reader.next_record(&mut self.fields) {
+                Ok(false) => return Ok(None),
+                Ok(true) => {}
+                Err(fault) => return Err((line, describe(fault).to_owned())),
+            }
+            // In a file of one column an empty line is a row that holds NULL; elsewhere it is only an empty line.
+            let blank = self.fields.len() == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
+            if blank && self.width > 1 {
+                continue;
+            }
+            if self.fields.len() != self.width {
+                let (expected, found) = (self.width, self.fields.len());
+                return Err((
+                    line,
+                    format!("expected {expected} fields as in the header, found {found}"),
+                ));
+            }
+            return Ok(Some((line, &self.fields)));
+        }
+    }
+}

@@ -1,0 +1,417 @@
+//! Where a file can be cut: its header, and pieces of whole records.
+//!
+//! ```text
+//!   BOM? header ⏎ │ record ⏎ record ⏎ … │ record ⏎ "two⏎lines",7 ⏎ │ …
+//!                 └──── piece 0 ────────┴──────── piece 1 ──────────┴──
+//! ```
+//!
+//! One pass from front to back, because whether a line break ends a record depends on every quote before it.
+//! It reads blocks, keeps what follows the last whole record for the next one and holds one block at a time.
+//! A block without any quote, the common case, is cut at its last line break without a look at its fields.
+//! Where the pieces lie depends on the bytes alone, so a result does not depend on who reads which piece.
+
+use std::error::Error;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use columnar::ReadError;
+
+use super::record::{Field, RecordFault, RecordReader, line_breaks};
+
+/// Bytes of a piece, unless one record is longer: about 2 ms of parsing.
+const PIECE_BYTES: usize = 1 << 20;
+/// Bytes of the longest record. A quote that is never closed would otherwise swallow the rest of the file.
+const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// A range of whole records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Where in the file it starts.
+    pub(crate) offset: u64,
+    /// Bytes.
+    pub(crate) len: usize,
+}
+
+/// The shape of a file: names of the columns and where the records lie.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    pub(crate) path: PathBuf,
+    pub(crate) delimiter: u8,
+    /// Empty for an empty file.
+    pub(crate) names: Vec<String>,
+    /// The line of the file, from 1, where the first piece starts.
+    pub(crate) first_line: u64,
+    pub(crate) pieces: Vec<Piece>,
+    /// Length and time of the last write, to notice a file that changes.
+    version: (u64, Option<SystemTime>),
+}
+
+impl Layout {
+    /// Reads the file once.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is no regular file, has no usable header, or its quotes do not match.
+    pub(crate) fn of(path: &Path) -> Result<Self, ReadError> {
+        let mut file = File::open(path).map_err(|error| read_error(path, error))?;
+        let metadata = file.metadata().map_err(|error| read_error(path, error))?;
+        if !metadata.is_file() {
+            return Err(read_error(
+                path,
+                "not a regular file; a CSV table is read more than once",
+            ));
+        }
+        Self::read(
+            path,
+            &mut file,
+            (metadata.len(), metadata.modified().ok()),
+            PIECE_BYTES,
+        )
+    }
+
+    fn read(
+        path: &Path,
+        input: &mut impl Read,
+        version: (u64, Option<SystemTime>),
+        piece_bytes: usize,
+    ) -> Result<Self, ReadError> {
+        let mut blocks = Blocks {
+            path,
+            input,
+            buffer: Vec::new(),
+            ended: false,
+            offset: 0,
+            line: 1,
+        };
+        blocks.fill(piece_bytes)?;
+        if blocks.buffer.starts_with(b"\xFF\xFE") || blocks.buffer.starts_with(b"\xFE\xFF") {
+            return Err(read_error(path, "the file is UTF-16; convert it to UTF-8"));
+        }
+        if blocks.buffer.starts_with(b"\xEF\xBB\xBF") {
+            blocks.consume(3);
+        }
+        let delimiter = delimiter(&blocks.buffer);
+        let names = blocks.header(delimiter, piece_bytes)?;
+        let first_line = blocks.line;
+        let mut pieces = Vec::new();
+        while let Some(piece) = blocks.piece(delimiter, piece_bytes)? {
+            pieces.push(piece);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            delimiter,
+            names,
+            first_line,
+            pieces,
+            version,
+        })
+    }
+
+    /// The bytes of a piece, read anew.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read or is not what it was.
+    pub(crate) fn bytes(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
+        let failed = |error| read_error(&self.path, error);
+        let mut file = File::open(&self.path).map_err(failed)?;
+        let metadata = file.metadata().map_err(failed)?;
+        if (metadata.len(), metadata.modified().ok()) != self.version {
+            return Err(self.changed());
+        }
+        file.seek(SeekFrom::Start(piece.offset)).map_err(failed)?;
+        let mut bytes = vec![0; piece.len];
+        match file.read_exact(&mut bytes) {
+            Ok(()) => Ok(bytes),
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.changed()),
+            Err(error) => Err(failed(error)),
+        }
+    }
+
+    /// An error at a line of the file.
+    pub(crate) fn fault(&self, line: u64, column: Option<usize>, message: impl Into<String>) -> ReadError {
+        let error = read_error(&self.path, message.into()).in_part(format!("line {line}"));
+        match column {
+            Some(index) => error.in_column(&self.names[index]),
+            None => error,
+        }
+    }
+
+    /// The file is not the one that was opened.
+    pub(crate) fn changed(&self) -> ReadError {
+        read_error(&self.path, "the file was written to while it was being queried")
+    }
+}
+
+fn read_error(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> ReadError {
+    ReadError::new(path.display().to_string(), source)
+}
+
+/// What to say about a record whose quotes are broken.
+pub(crate) fn describe(fault: RecordFault) -> &'static str {
+    match fault {
+        RecordFault::UnclosedQuote => "a quoted field that starts in this record is never closed",
+        RecordFault::AfterQuote => {
+            "after the closing quote of a field stands something other than a separator \
+             (a quote within a quoted field is written twice)"
+        }
+    }
+}
+
+/// The file as a growing buffer whose front is consumed.
+struct Blocks<'a, R> {
+    path: &'a Path,
+    input: &'a mut R,
+    buffer: Vec<u8>,
+    ended: bool,
+    /// Where in the file the buffer starts.
+    offset: u64,
+    /// The line where the buffer starts.
+    line: u64,
+}
+
+impl<R: Read> Blocks<'_, R> {
+    /// Reads until the buffer holds `bytes` or the input ends.
+    fn fill(&mut self, bytes: usize) -> Result<(), ReadError> {
+        if self.buffer.len() < bytes && !self.ended {
+            let wanted = bytes - self.buffer.len();
+            let got = Read::take(&mut *self.input, wanted as u64)
+                .read_to_end(&mut self.buffer)
+                .map_err(|error| read_error(self.path, error))?;
+            self.ended = got < wanted;
+        }
+        Ok(())
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.buffer.drain(..bytes);
+        self.offset += bytes as u64;
+    }
+
+    /// Doubles the buffer, for a record that is longer than it.
+    fn grow(&mut self) -> Result<(), ReadError> {
+        if self.buffer.len() > RECORD_BYTES_MAX {
+            return Err(self.fault(
+                self.line,
+                format!(
+                    "the record is longer than {} MiB; is a quote never closed?",
+                    RECORD_BYTES_MAX >> 20
+                ),
+            ));
+        }
+        self.fill(self.buffer.len() * 2)
+    }
+
+    fn fault(&self, line: u64, message: impl Into<String>) -> ReadError {
+        read_error(self.path, message.into()).in_part(format!("line {line}"))
+    }
+
+    /// Takes the names of the columns off the front.
+    fn header(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Vec<String>, ReadError> {
+        if self.buffer.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (len, names) = loop {
+            let mut fields = Vec::new();
+            let mut reader = RecordReader::new(&self.buffer, delimiter);
+            let outcome = reader.next_record(&mut fields);
+            if !self.ended
+                && (outcome == Err(RecordFault::UnclosedQuote) || reader.position() == self.buffer.len())
+            {
+                self.grow()?;
+                continue;
+            }
+            outcome.map_err(|fault| self.fault(1, describe(fault)))?;
+            break (reader.position(), self.names(&fields)?);
+        };
+        self.line += line_breaks(&self.buffer[..len]);
+        self.consume(len);
+        self.fill(piece_bytes)?;
+        Ok(names)
+    }
+
+    fn names(&self, fields: &[Field<'_>]) -> Result<Vec<String>, ReadError> {
+        let mut names: Vec<String> = Vec::with_capacity(fields.len());
+        for (index, field) in fields.iter().enumerate() {
+            let content = field.content();
+            let name = std::str::from_utf8(&content)
+                .map_err(|_| self.fault(1, format!("the name of column {} is not UTF-8", index + 1)))?
+                .trim();
+            if name.contains('\0') {
+                return Err(self.fault(1, "the header holds a zero byte; this is no text file"));
+            }
+            // Row numbers are often exported under no name.
+            let name = if name.is_empty() {
+                format!("column{}", index + 1)
+            } else {
+                name.to_owned()
+            };
+            if names.contains(&name) {
+                return Err(self.fault(1, format!("two columns are called `{name}`")));
+            }
+            names.push(name);
+        }
+        Ok(names)
+    }
+
+    /// Takes the next piece off the front; `None` at the end of the file.
+    fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<Piece>, ReadError> {
+        self.fill(piece_bytes)?;
+        if self.buffer.is_empty() {
+            return Ok(None);
+        }
+        let len = loop {
+            match self.whole_records(delimiter)? {
+                0 => self.grow()?,
+                len => break len,
+            }
+        };
+        let piece = Piece {
+            offset: self.offset,
+            len,
+        };
+        self.line += line_breaks(&self.buffer[..len]);
+        self.consume(len);
+        Ok(Some(piece))
+    }
+
+    /// Bytes of the buffer that are whole records whatever follows.
+    fn whole_records(&self, delimiter: u8) -> Result<usize, ReadError> {
+        let bytes = &self.buffer[..];
+        if memchr::memchr(b'"', bytes).is_none() {
+            if self.ended {
+                return Ok(bytes.len());
+            }
+            // A CR at the very end may be half of a CR LF.
+            return Ok(
+                memchr::memrchr2(b'\n', b'\r', &bytes[..bytes.len() - 1]).map_or(0, |at| {
+                    let half = bytes[at] == b'\r' && bytes[at + 1] == b'\n';
+                    if half { at + 2 } else { at + 1 }
+                }),
+            );
+        }
+        let mut reader = RecordReader::new(bytes, delimiter);
+        let mut fields = Vec::new();
+        let mut whole = 0;
+        loop {
+            match reader.next_record(&mut fields) {
+                Ok(false) => break,
+                // A record that touches the end of the buffer may go on behind it.
+                Ok(true) if !self.ended && reader.position() == bytes.len() => break,
+                Ok(true) => whole = reader.position(),
+                Err(RecordFault::UnclosedQuote) if !self.ended => break,
+                Err(fault) => return Err(self.fault(self.line + reader.lines(), describe(fault))),
+            }
+        }
+        Ok(whole)
+    }
+}
+
+/// The separator: a comma if the header has one outside quotes, else the first of tab, semicolon and bar that
+/// it has, else a comma (one column).
+fn delimiter(bytes: &[u8]) -> u8 {
+    let mut in_quotes = false;
+    let mut seen = [false; 4];
+    const CANDIDATES: [u8; 4] = *b",\t;|";
+    for &byte in bytes {
+        match byte {
+            b'"' => in_quotes = !in_quotes,
+            b'\n' | b'\r' if !in_quotes => break,
+            _ if in_quotes => {}
+            _ => {
+                if let Some(at) = CANDIDATES.iter().position(|&candidate| candidate == byte) {
+                    seen[at] = true;
+                }
+            }
+        }
+    }
+    seen.iter()
+        .position(|&seen| seen)
+        .map_or(b',', |at| CANDIDATES[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(text: &str, piece_bytes: usize) -> Result<Layout, String> {
+        Layout::read(Path::new("t.csv"), &mut text.as_bytes(), (0, None), piece_bytes)
+            .map_err(|error| error.to_string())
+    }
+
+    fn pieces(text: &str, piece_bytes: usize) -> Vec<&str> {
+        let layout = layout(text, piece_bytes).expect("well formed");
+        let start = |piece: &Piece| usize::try_from(piece.offset).unwrap();
+        layout
+            .pieces
+            .iter()
+            .map(|piece| &text[start(piece)..start(piece) + piece.len])
+            .collect()
+    }
+
+    #[test]
+    fn pieces_are_whole_records_wherever_the_block_ends() {
+        let text = "a,b\r\n1,2\r\n\"x\r\ny\",\"\"\"\"\r\n3,4\r\n5,\"6\"";
+        for piece_bytes in 1..=text.len() + 1 {
+            let pieces = pieces(text, piece_bytes);
+            assert_eq!(pieces.concat(), &text[5..], "piece_bytes {piece_bytes}");
+            for piece in &pieces {
+                assert!(
+                    piece.ends_with("\r\n") || piece.ends_with("\"6\""),
+                    "{piece_bytes}: {piece:?}"
+                );
+                assert!(!piece.starts_with("y\""), "{piece_bytes}: {piece:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_part_of_the_first_name() {
+        let layout = layout("\u{FEFF}id,\"a b\",\n1,2,3\n", 100).expect("well formed");
+        assert_eq!(layout.names, ["id", "a b", "column3"]);
+        assert_eq!(
+            (layout.first_line, layout.pieces),
+            (2, vec![Piece { offset: 13, len: 6 }])
+        );
+    }
+
+    #[test]
+    fn the_header_shows_the_separator() {
+        for (header, expected) in [
+            ("a,b;c", b','),
+            ("a\tb;c", b'\t'),
+            ("a;b|c", b';'),
+            ("a|b", b'|'),
+            ("\"a,b\";c", b';'),
+            ("a", b','),
+        ] {
+            assert_eq!(delimiter(header.as_bytes()), expected, "{header}");
+        }
+    }
+
+    #[test]
+    fn an_empty_file_has_no_columns_and_no_rows() {
+        let layout = layout("", 10).expect("well formed");
+        assert!(layout.names.is_empty() && layout.pieces.is_empty());
+    }
+
+    #[test]
+    fn faults_name_the_line_where_the_record_starts() {
+        let fault = |text: &str| layout(text, 4).expect_err("broken");
+        assert_eq!(
+            fault("a,a\n1,2\n"),
+            "cannot read t.csv, line 1: two columns are called `a`"
+        );
+        assert!(
+            fault("a,b\n1,2\n\n3,\"4\n5,6\n").starts_with("cannot read t.csv, line 4: a quoted field"),
+            "unclosed"
+        );
+        assert!(
+            fault("a,b\n\"1\n\",2\n\"3\"x,4\n")
+                .starts_with("cannot read t.csv, line 4: after the closing quote"),
+            "after"
+        );
+    }
+}

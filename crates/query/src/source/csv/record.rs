@@ -1,0 +1,233 @@
+//! Cutting bytes into records and fields.
+//!
+//! A small RFC 4180 reader that hands out slices of its input. The `csv` crate would do, but neither it nor
+//! `arrow-csv` tells whether a field stood in quotes, and that is the whole difference between an empty
+//! field (NULL) and `""` (a string without characters), and between a missing value written `NA` and the
+//! country code `"NA"`.
+//!
+//! ```text
+//!   7,"Smith, ""J""",,NA⏎
+//!   ─ ───────────── ─ ──
+//!   │       │       │  └ bare `NA`
+//!   │       │       └ bare, empty
+//!   │       └ quoted, doubled: content `Smith, "J"`
+//!   └ bare
+//! ```
+//!
+//! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only where the field starts;
+//! elsewhere in a bare field it is a character like any other (`5" pipe`). What it refuses: a quote that is
+//! never closed, and characters between a closing quote and the next separator.
+
+use std::borrow::Cow;
+
+/// What is wrong with the shape of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RecordFault {
+    /// A quoted field runs to the end of the input.
+    UnclosedQuote,
+    /// Something other than a separator follows the closing quote.
+    AfterQuote,
+}
+
+/// One field, still in the bytes of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Field<'a> {
+    /// The bytes between the separators, or between the quotes.
+    pub(crate) raw: &'a [u8],
+    /// It stood in quotes.
+    pub(crate) quoted: bool,
+    /// `raw` holds doubled quotes that stand for one each.
+    doubled: bool,
+}
+
+impl<'a> Field<'a> {
+    /// The content, with doubled quotes undone.
+    pub(crate) fn content(&self) -> Cow<'a, [u8]> {
+        if !self.doubled {
+            return Cow::Borrowed(self.raw);
+        }
+        let mut content = Vec::with_capacity(self.raw.len());
+        let mut rest = self.raw;
+        while let Some(at) = memchr::memchr(b'"', rest) {
+            content.extend_from_slice(&rest[..=at]);
+            rest = &rest[at + 2..];
+        }
+        content.extend_from_slice(rest);
+        Cow::Owned(content)
+    }
+}
+
+/// Reads records one after another from bytes that start where a record starts.
+#[derive(Debug)]
+pub(crate) struct RecordReader<'a> {
+    bytes: &'a [u8],
+    delimiter: u8,
+    /// Where the next record starts.
+    at: usize,
+    /// Line breaks before `at`.
+    lines: u64,
+}
+
+impl<'a> RecordReader<'a> {
+    pub(crate) fn new(bytes: &'a [u8], delimiter: u8) -> Self {
+        Self {
+            bytes,
+            delimiter,
+            at: 0,
+            lines: 0,
+        }
+    }
+
+    /// Bytes consumed by the records so far.
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Line breaks consumed so far, those within quotes included.
+    pub(crate) fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// Reads the next record into `fields`; false at the end of the input.
+    ///
+    /// After a fault the reader stays at the start of the faulty record.
+    pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<bool, RecordFault> {
+        fields.clear();
+        if self.at == self.bytes.len() {
+            return Ok(false);
+        }
+        let bytes = self.bytes;
+        let mut at = self.at;
+        let mut lines = self.lines;
+        loop {
+            let start = at;
+            if bytes.get(start) == Some(&b'"') {
+                let (end, doubled) = close_quote(bytes, start + 1)?;
+                let raw = &bytes[start + 1..end];
+                lines += line_breaks(raw);
+                fields.push(Field {
+                    raw,
+                    quoted: true,
+                    doubled,
+                });
+                at = end + 1;
+            } else {
+                while at < bytes.len() && !matches!(bytes[at], b'\n' | b'\r') && bytes[at] != self.delimiter {
+                    at += 1;
+                }
+                fields.push(Field {
+                    raw: &bytes[start..at],
+                    quoted: false,
+                    doubled: false,
+                });
+            }
+            match bytes.get(at) {
+                Some(&byte) if byte == self.delimiter => at += 1,
+                Some(b'\n') => {
+                    at += 1;
+                    lines += 1;
+                    break;
+                }
+                Some(b'\r') => {
+                    at += if bytes.get(at + 1) == Some(&b'\n') { 2 } else { 1 };
+                    lines += 1;
+                    break;
+                }
+                None => break,
+                Some(_) => return Err(RecordFault::AfterQuote),
+            }
+        }
+        self.at = at;
+        self.lines = lines;
+        Ok(true)
+    }
+}
+
+/// Line breaks in `bytes`: LF, CR LF and CR count one each.
+pub(crate) fn line_breaks(bytes: &[u8]) -> u64 {
+    memchr::memchr2_iter(b'\n', b'\r', bytes)
+        .filter(|&at| bytes[at] == b'\n' || bytes.get(at + 1) != Some(&b'\n'))
+        .count() as u64
+}
+
+/// From the first byte after an opening quote: where the closing quote is, and whether quotes are doubled.
+fn close_quote(bytes: &[u8], from: usize) -> Result<(usize, bool), RecordFault> {
+    let mut at = from;
+    let mut doubled = false;
+    loop {
+        let found = memchr::memchr(b'"', &bytes[at..]).ok_or(RecordFault::UnclosedQuote)?;
+        at += found;
+        if bytes.get(at + 1) != Some(&b'"') {
+            return Ok((at, doubled));
+        }
+        doubled = true;
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(text: &str) -> Vec<Vec<(String, bool)>> {
+        let mut reader = RecordReader::new(text.as_bytes(), b',');
+        let mut fields = Vec::new();
+        let mut all = Vec::new();
+        while reader.next_record(&mut fields).expect("well formed") {
+            all.push(
+                fields
+                    .iter()
+                    .map(|field| {
+                        (
+                            String::from_utf8(field.content().into_owned()).unwrap(),
+                            field.quoted,
+                        )
+                    })
+                    .collect(),
+            );
+        }
+        assert_eq!(reader.position(), text.len());
+        assert_eq!(reader.lines(), line_breaks(text.as_bytes()));
+        all
+    }
+
+    fn bare(text: &str) -> (String, bool) {
+        (text.to_owned(), false)
+    }
+
+    fn quoted(text: &str) -> (String, bool) {
+        (text.to_owned(), true)
+    }
+
+    #[test]
+    fn quotes_hide_separators_line_breaks_and_quotes() {
+        assert_eq!(
+            records("a,\"b,\r\n\"\"c\"\"\"\n,\"\"\n"),
+            [vec![bare("a"), quoted("b,\r\n\"c\"")], vec![bare(""), quoted("")]]
+        );
+    }
+
+    #[test]
+    fn every_kind_of_line_end_ends_a_record_and_the_last_may_have_none() {
+        assert_eq!(
+            records("a\nb\r\nc\rd"),
+            [[bare("a")], [bare("b")], [bare("c")], [bare("d")]]
+        );
+        assert_eq!(records("a,"), [[bare("a"), bare("")]]);
+        assert_eq!(records(""), Vec::<Vec<_>>::new());
+        assert_eq!(records("\n"), [[bare("")]]);
+    }
+
+    #[test]
+    fn a_quote_inside_a_bare_field_is_a_character() {
+        assert_eq!(records("5\" pipe,x\n"), [[bare("5\" pipe"), bare("x")]]);
+    }
+
+    #[test]
+    fn broken_quotes_are_faults() {
+        let fault =
+            |text: &'static str| RecordReader::new(text.as_bytes(), b',').next_record(&mut Vec::new());
+        assert_eq!(fault("a,\"b\nc"), Err(RecordFault::UnclosedQuote));
+        assert_eq!(fault("\"a\"b,c\n"), Err(RecordFault::AfterQuote));
+    }
+}

@@ -1,0 +1,472 @@
+//! Parquet files, and folders of them, as tables.
+//!
+//! ```text
+//!   folder ──► files by name ──► row groups ──► morsels        a.parquet  rg 0 │ rg 1 │ rg 2
+//!                                                              b.parquet  rg 0 ┊ rg 0 ┊ rg 0   (long, with a page index)
+//! ```
+//!
+//! A morsel is a row group; a row group of more than two morsels' rows is cut into ranges if the file has a page index, which
+//! tells where the pages of a range lie (without one every range would decompress all before it). A column is
+//! read when it is first asked for, and the row group's statistics are its zone map.
+//!
+//! Strings are read as `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
+
+mod damage;
+
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
+};
+use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::metadata::PageIndexPolicy;
+use arrow::array::{Array, ArrayRef, UInt64Array};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use columnar::{ColumnStatistics, MORSEL_ROWS, MorselReader, ReadError, TableSource};
+
+use self::damage::guarded;
+pub use self::damage::silence_reader_panics;
+
+/// Rows of a range of a row group that is cut.
+const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
+
+/// A Parquet file or a folder of files with the same columns.
+#[derive(Debug)]
+pub struct ParquetTable {
+    name: String,
+    schema: SchemaRef,
+    files: Vec<ParquetFile>,
+    morsels: Vec<Morsel>,
+}
+
+#[derive(Debug)]
+struct ParquetFile {
+    path: PathBuf,
+    metadata: ArrowReaderMetadata,
+    /// Per column, worked out when a plan first asks; `None` where the file says nothing.
+    bounds: Vec<OnceLock<Option<Bounds>>>,
+}
+
+/// What the statistics of a column say, one value per row group.
+#[derive(Debug)]
+struct Bounds {
+    min: ArrayRef,
+    /// Absent for floats: writers leave NaN out of the maximum, yet NaN is greater than everything.
+    max: Option<ArrayRef>,
+    nulls: UInt64Array,
+}
+
+#[derive(Debug, Clone)]
+struct Morsel {
+    file: usize,
+    row_group: usize,
+    /// The rows of the row group.
+    rows: Range<usize>,
+    /// They are all its rows.
+    whole: bool,
+}
+
+impl ParquetTable {
+    /// Opens the file, or the files ending in `.parquet`, `.parq` or `.pq` of the folder, at `path` as the table `name`.
+    /// Files of a folder come in the order of their names; those that begin with `.` or `_` are no data.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError`] with the path of the file when it cannot be read, is not Parquet, is cut short, or has other
+    /// columns than the first file; with the path of the folder when it holds no Parquet file or a folder.
+    pub fn open(name: &str, path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let paths = if path.is_dir() {
+            files_of(path)?
+        } else {
+            vec![path.to_owned()]
+        };
+        let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
+        for path in paths {
+            let file = ParquetFile::open(path)?;
+            if let Some(first) = files.first() {
+                file.check_same_columns(first)?;
+            }
+            files.push(file);
+        }
+        let schema = files[0].metadata.schema();
+        let columns = schema
+            .fields()
+            .iter()
+            .map(|field| Field::new(field.name(), field.data_type().clone(), true));
+        let schema = Arc::new(Schema::new(columns.collect::<Vec<_>>()));
+        let morsels = files
+            .iter()
+            .enumerate()
+            .flat_map(|(index, file)| file.morsels(index))
+            .collect();
+        Ok(Self {
+            name: name.to_owned(),
+            schema,
+            files,
+            morsels,
+        })
+    }
+}
+
+impl TableSource for ParquetTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn morsels(&self) -> usize {
+        self.morsels.len()
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsels[morsel].rows.len()
+    }
+
+    fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
+        let Morsel { file, row_group, .. } = self.morsels[morsel];
+        let file = &self.files[file];
+        let Some(bounds) = file.bounds[column].get_or_init(|| {
+            // A plan does without bounds that cannot be read.
+            guarded(|| Ok(file.bounds_of(column, &self.schema))).unwrap_or(None)
+        }) else {
+            return ColumnStatistics::unknown();
+        };
+        let value = |array: &ArrayRef| array.slice(row_group, 1);
+        let statistics =
+            ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
+        // The count is that of the row group; of a range of it only zero is known.
+        match bounds
+            .nulls
+            .is_valid(row_group)
+            .then(|| bounds.nulls.value(row_group))
+        {
+            Some(nulls) if nulls == 0 || self.morsels[morsel].whole => {
+                statistics.with_nulls(usize::try_from(nulls).unwrap_or(usize::MAX))
+            }
+            _ => statistics,
+        }
+    }
+
+    fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let morsel = &self.morsels[morsel];
+        let file = &self.files[morsel.file];
+        // A reader has its own handle: clones of one would share its position between threads.
+        let handle = match projection {
+            [] => None,
+            _ => Some(File::open(&file.path).map_err(|error| file.error(error))?),
+        };
+        Ok(Box::new(ParquetReader { file, morsel, handle }))
+    }
+}
+
+impl ParquetFile {
+    fn open(path: PathBuf) -> Result<Self, ReadError> {
+        let fail = |message: Box<dyn std::error::Error + Send + Sync>| {
+            ReadError::new(path.display().to_string(), message)
+        };
+        let mut file = File::open(&path).map_err(|error| fail(error.into()))?;
+        let len = check_ends(&mut file)
+            .map_err(|error| fail(error.into()))?
+            .map_err(|message| fail(message.into()))?;
+        let metadata = guarded(|| {
+            let metadata = load(&file).map_err(|error| error.to_string())?;
+            match end_of_data(&metadata) {
+                Some(end) if end > len => {
+                    Err("the Parquet file is truncated: its footer names data behind its end".to_owned())
+                }
+                _ => Ok(metadata),
+            }
+        })
+        .map_err(|message| fail(message.into()))?;
+        let bounds = metadata
+            .schema()
+            .fields()
+            .iter()
+            .map(|_| OnceLock::new())
+            .collect();
+        Ok(Self {
+            path,
+            metadata,
+            bounds,
+        })
+    }
+
+    fn error(&self, message: impl Display) -> ReadError {
+        ReadError::new(self.path.display().to_string(), message.to_string())
+    }
+
+    fn check_same_columns(&self, first: &Self) -> Result<(), ReadError> {
+        let (ours, theirs) = (self.metadata.schema().fields(), first.metadata.schema().fields());
+        let differs = |what: String| {
+            let message = format!("not the same columns as {}: {what}", first.path.display());
+            ReadError::new(self.path.display().to_string(), message)
+        };
+        for (index, (our, their)) in ours.iter().zip(theirs).enumerate() {
+            let (our_type, their_type) = (our.data_type(), their.data_type());
+            if our.name() != their.name() {
+                let at = index + 1;
+                return Err(differs(format!(
+                    "column {at} is `{}` instead of `{}`",
+                    our.name(),
+                    their.name()
+                )));
+            }
+            if our_type != their_type {
+                return Err(differs(format!(
+                    "column `{}` is {our_type} instead of {their_type}",
+                    our.name()
+                )));
+            }
+        }
+        if ours.len() != theirs.len() {
+            return Err(differs(format!(
+                "{} columns instead of {}",
+                ours.len(),
+                theirs.len()
+            )));
+        }
+        Ok(())
+    }
+
+    fn morsels(&self, file: usize) -> Vec<Morsel> {
+        let metadata = self.metadata.metadata();
+        let mut morsels = Vec::new();
+        for (row_group, group) in metadata.row_groups().iter().enumerate() {
+            let rows = usize::try_from(group.num_rows()).unwrap_or(0);
+            let indexed = metadata
+                .offset_index()
+                .and_then(|index| index.get(row_group))
+                .is_some_and(|columns| columns.iter().all(|column| !column.page_locations().is_empty()));
+            let step = if indexed && rows > RANGE_ROWS {
+                RANGE_ROWS
+            } else {
+                rows.max(1)
+            };
+            for start in (0..rows).step_by(step) {
+                let end = (start + step).min(rows);
+                morsels.push(Morsel {
+                    file,
+                    row_group,
+                    rows: start..end,
+                    whole: step >= rows,
+                });
+            }
+        }
+        morsels
+    }
+
+    fn bounds_of(&self, column: usize, schema: &Schema) -> Option<Bounds> {
+        let metadata = self.metadata.metadata();
+        let groups = metadata.row_groups();
+        let parquet_schema = self.metadata.parquet_schema();
+        let name = schema.field(column).name();
+        // Columns are found by name there.
+        if schema
+            .fields()
+            .iter()
+            .filter(|field| field.name() == name)
+            .count()
+            > 1
+        {
+            return None;
+        }
+        let converter = StatisticsConverter::try_new(name, schema, parquet_schema)
+            .ok()?
+            // A count that the writer did not give is unknown, not zero.
+            .with_missing_null_counts_as_zero(false);
+        let leaf = converter.parquet_column_index()?;
+        let outdated = groups
+            .iter()
+            .filter_map(|group| group.column(leaf).statistics())
+            .any(|statistics| {
+                statistics.is_min_max_deprecated() && !statistics.is_min_max_backwards_compatible()
+            });
+        if outdated {
+            return None;
+        }
+        let min = converter.row_group_mins(groups).ok()?;
+        let max = converter.row_group_maxes(groups).ok()?;
+        let nulls = converter.row_group_null_counts(groups).ok()?;
+        let lengths_agree = [min.len(), max.len(), nulls.len()] == [groups.len(); 3];
+        let types_agree = [min.data_type(), max.data_type()] == [schema.field(column).data_type(); 2];
+        let max = (!schema.field(column).data_type().is_floating()).then_some(max);
+        (lengths_agree && types_agree).then_some(Bounds { min, max, nulls })
+    }
+}
+
+/// Reads the columns of one morsel, each on its own.
+struct ParquetReader<'a> {
+    file: &'a ParquetFile,
+    morsel: &'a Morsel,
+    /// Absent when no column is read.
+    handle: Option<File>,
+}
+
+impl MorselReader for ParquetReader<'_> {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        guarded(|| self.read(column)).map_err(|message| {
+            self.file
+                .error(message)
+                .in_part(format!("row group {}", self.morsel.row_group))
+                .in_column(self.file.metadata.schema().field(column).name())
+        })
+    }
+}
+
+impl ParquetReader<'_> {
+    fn read(&self, column: usize) -> Result<ArrayRef, String> {
+        let Morsel {
+            row_group,
+            ref rows,
+            whole,
+            ..
+        } = *self.morsel;
+        let handle = self
+            .handle
+            .as_ref()
+            .expect("a column that is read is in the projection");
+        let handle = handle.try_clone().map_err(|error| error.to_string())?;
+        let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
+        let mut builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, self.file.metadata.clone())
+                .with_row_groups(vec![row_group])
+                .with_projection(mask)
+                .with_batch_size(rows.len());
+        if !whole {
+            let group_rows = self.file.metadata.metadata().row_group(row_group).num_rows();
+            let group_rows = usize::try_from(group_rows).map_err(|error| error.to_string())?;
+            let selection = RowSelection::from_consecutive_ranges(std::iter::once(rows.clone()), group_rows);
+            builder = builder.with_row_selection(selection);
+        }
+        let reader = builder.build().map_err(|error| error.to_string())?;
+        let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1);
+        for batch in reader {
+            arrays.push(batch.map_err(|error| error.to_string())?.column(0).clone());
+        }
+        let found: usize = arrays.iter().map(|array| array.len()).sum();
+        if found != rows.len() {
+            return Err(format!(
+                "the column has {found} values where the row group has {} rows",
+                rows.len()
+            ));
+        }
+        match arrays.len() {
+            1 => Ok(arrays.remove(0)),
+            _ => {
+                let arrays: Vec<&dyn Array> = arrays.iter().map(AsRef::as_ref).collect();
+                concat(&arrays).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+/// Whether the file starts with the four bytes that every Parquet file starts with.
+pub(super) fn begins_like_parquet(path: &Path) -> io::Result<bool> {
+    let mut head = Vec::with_capacity(4);
+    File::open(path)?.take(4).read_to_end(&mut head)?;
+    Ok(head == b"PAR1")
+}
+
+/// The files of a folder that are data, by name.
+fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    let fail = |error: io::Error| ReadError::new(folder.display().to_string(), error);
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(fail)? {
+        let path = entry.map_err(fail)?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        if name.starts_with(['.', '_']) {
+            continue;
+        }
+        if path.is_dir() {
+            let message =
+                format!("the folder holds another folder, `{name}`; a table is one folder of files");
+            return Err(ReadError::new(folder.display().to_string(), message));
+        }
+        let extension = path
+            .extension()
+            .map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        if matches!(extension.as_deref(), Some("parquet" | "parq" | "pq")) {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        let message = "the folder holds no file that ends in .parquet";
+        return Err(ReadError::new(folder.display().to_string(), message));
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Checks the marks at both ends, which tell a file of another kind from one that is cut short. Gives the length.
+fn check_ends(file: &mut File) -> io::Result<Result<u64, &'static str>> {
+    const MARK: &[u8; 4] = b"PAR1";
+    let len = file.metadata()?.len();
+    let mut ends = [0; 4];
+    if len < 4 {
+        return Ok(Err(
+            "not a Parquet file: it is shorter than the mark that every Parquet file begins with",
+        ));
+    }
+    file.read_exact(&mut ends)?;
+    if &ends == b"PARE" {
+        return Ok(Err("the Parquet file is encrypted"));
+    }
+    if &ends != MARK {
+        return Ok(Err("not a Parquet file: it does not begin with PAR1"));
+    }
+    file.seek(SeekFrom::End(-4))?;
+    file.read_exact(&mut ends)?;
+    if len < 12 || &ends != MARK {
+        return Ok(Err(
+            "the Parquet file is truncated: it does not end with its footer and PAR1",
+        ));
+    }
+    Ok(Ok(len))
+}
+
+/// Where the last column chunk ends.
+fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
+    let groups = metadata.metadata().row_groups().iter();
+    let ends = groups.flat_map(|group| group.columns()).map(|column| {
+        let (start, bytes) = column.byte_range();
+        start.saturating_add(bytes)
+    });
+    ends.max()
+}
+
+/// Reads the footer and, where there is one, the page index; strings become `Utf8View`.
+fn load(file: &File) -> ParquetResult<ArrowReaderMetadata> {
+    let options = ArrowReaderOptions::new()
+        .with_offset_index_policy(PageIndexPolicy::Optional)
+        .with_column_index_policy(PageIndexPolicy::Skip);
+    let plain = ArrowReaderMetadata::load(file, options.clone())?;
+    let fields: Vec<Field> = plain
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+            _ => field.as_ref().clone(),
+        })
+        .collect();
+    let schema = Arc::new(Schema::new_with_metadata(
+        fields,
+        plain.schema().metadata().clone(),
+    ));
+    ArrowReaderMetadata::try_new(plain.metadata().clone(), options.with_schema(schema))
+}

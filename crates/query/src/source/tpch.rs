@@ -1,0 +1,445 @@
+//! TPC-H tables without a file: `lineitem`, `orders` and `customer`, generated at a scale factor.
+//!
+//! ```text
+//!   orders 1 ‥ 16384 │ 16385 ‥ 32768 │ …     parts, cut by order numbers: a part is a morsel
+//!        ▼                  ▼
+//!   lineitem rows      lineitem rows         the generator can start anywhere, so parts are generated
+//!                                            by whoever opens them, in any order, to the same values
+//! ```
+//!
+//! A morsel is generated when it is opened; [`TpchTable::load`] generates all of them beforehand, as a job, and
+//! keeps the columns that a query will read. Types are those of the specification: prices, discounts, taxes and
+//! quantities `Decimal128(15, 2)`, dates `Date32`, keys `Int64`, the rest `Utf8`.
+//!
+//! Comments are cut from a pool of 300 MiB of text, which takes seconds to write; it is only made when a comment is read.
+
+mod columns;
+mod scale_factor;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::{Schema, SchemaRef};
+use columnar::{MORSEL_ROWS, MorselReader, ReadError, TableSource};
+use pipeline_exec::{Job, Stage, StepCx, StepError};
+use tpchgen::distribution::Distributions;
+use tpchgen::generators::{CustomerGenerator, LineItemGenerator, OrderGenerator};
+use tpchgen::text::TextPool;
+
+use self::columns::{CUSTOMER, Columns, LINEITEM, ORDERS};
+pub use self::scale_factor::{ScaleFactor, ScaleFactorError};
+use super::JobRunner;
+use crate::statistics::Metered;
+use crate::{JobStatistics, QueryError};
+
+/// Which of the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TpchTableKind {
+    /// `lineitem`: about 6,000,000 rows times the scale factor.
+    Lineitem,
+    /// `orders`: 1,500,000 rows times the scale factor.
+    Orders,
+    /// `customer`: 150,000 rows times the scale factor.
+    Customer,
+}
+
+impl TpchTableKind {
+    /// All that can be generated.
+    pub const ALL: [Self; 3] = [Self::Lineitem, Self::Orders, Self::Customer];
+
+    /// The name in queries.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Lineitem => "lineitem",
+            Self::Orders => "orders",
+            Self::Customer => "customer",
+        }
+    }
+
+    /// Rows of the table that the generator counts by: a line item belongs to an order.
+    fn units(self, scale: ScaleFactor) -> i64 {
+        match self {
+            Self::Lineitem | Self::Orders => OrderGenerator::calculate_row_count(scale.get(), 1, 1),
+            Self::Customer => CustomerGenerator::calculate_row_count(scale.get(), 1, 1),
+        }
+    }
+
+    /// Such rows in a part: about [`MORSEL_ROWS`] rows of the table.
+    fn units_per_part(self) -> i64 {
+        let rows = i64::try_from(MORSEL_ROWS).expect("a morsel is small");
+        match self {
+            // One to seven lines, four on average.
+            Self::Lineitem => rows / 4,
+            Self::Orders | Self::Customer => rows,
+        }
+    }
+
+    fn columns(self) -> &'static [columns::Column] {
+        match self {
+            Self::Lineitem => LINEITEM,
+            Self::Orders => ORDERS,
+            Self::Customer => CUSTOMER,
+        }
+    }
+}
+
+/// A generated table.
+pub struct TpchTable {
+    kind: TpchTableKind,
+    scale: ScaleFactor,
+    schema: SchemaRef,
+    /// Rows of each part, counted when a plan first asks: of the three tables a query reads one.
+    rows: OnceLock<Arc<[usize]>>,
+    /// The columns that were loaded, by part.
+    loaded: OnceLock<Loaded>,
+}
+
+struct Loaded {
+    projection: Vec<usize>,
+    parts: Vec<Vec<ArrayRef>>,
+}
+
+impl TpchTable {
+    /// The table at a scale factor; nothing is generated yet.
+    ///
+    /// ```
+    /// use columnar::TableSource;
+    /// use query::source::{ScaleFactor, TpchTable, TpchTableKind};
+    ///
+    /// let table = TpchTable::new(TpchTableKind::Orders, ScaleFactor::new(0.1)?);
+    /// assert_eq!((0..table.morsels()).map(|morsel| table.rows(morsel)).sum::<usize>(), 150_000);
+    /// # Ok::<(), query::source::ScaleFactorError>(())
+    /// ```
+    pub fn new(kind: TpchTableKind, scale: ScaleFactor) -> Self {
+        let schema = Arc::new(Schema::new(
+            kind.columns()
+                .iter()
+                .map(columns::Column::field)
+                .collect::<Vec<_>>(),
+        ));
+        Self {
+            kind,
+            scale,
+            schema,
+            rows: OnceLock::new(),
+            loaded: OnceLock::new(),
+        }
+    }
+
+    /// Whether a query that names `name` means this table.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.kind.name().eq_ignore_ascii_case(name)
+    }
+
+    /// The rows of each part.
+    fn parts(&self) -> &Arc<[usize]> {
+        self.rows
+            .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
+    }
+
+    /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
+    /// column find it there. Tells what each worker did, or `None` if that was done before: a table is loaded once.
+    ///
+    /// # Errors
+    ///
+    /// What `runner` fails with.
+    pub fn load(
+        &self,
+        projection: &[usize],
+        runner: &dyn JobRunner,
+    ) -> Result<Option<JobStatistics>, QueryError> {
+        if self.loaded.get().is_some() {
+            return Ok(None);
+        }
+        let stage = Arc::new(Generate {
+            kind: self.kind,
+            scale: self.scale,
+            projection: projection.to_vec(),
+            parts: self.parts().iter().map(|_| OnceLock::new()).collect(),
+        });
+        let rows = Arc::clone(self.parts());
+        let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
+        let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
+        let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
+        let Some(parts) = parts else {
+            return Err(QueryError::Internal {
+                message: format!("a part of {} was not generated", self.kind.name()),
+            });
+        };
+        // If another caller was faster, its columns are as good.
+        let _ = self.loaded.set(Loaded {
+            projection: projection.to_vec(),
+            parts,
+        });
+        Ok(Some(JobStatistics::new(
+            format!("generate {}", self.kind.name()),
+            &report,
+            metered.workers(),
+        )))
+    }
+}
+
+impl TableSource for TpchTable {
+    fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+
+    fn morsels(&self) -> usize {
+        self.parts().len()
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.parts()[morsel]
+    }
+
+    fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let columns = match self.loaded.get() {
+            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => loaded
+                .projection
+                .iter()
+                .copied()
+                .zip(loaded.parts[morsel].iter().cloned())
+                .collect(),
+            _ => {
+                let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
+                projection.iter().copied().zip(arrays).collect()
+            }
+        };
+        Ok(Box::new(TpchReader { columns }))
+    }
+}
+
+impl fmt::Debug for TpchTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TpchTable")
+            .field("kind", &self.kind)
+            .field("scale", &self.scale)
+            .field("loaded", &self.loaded.get().map(|loaded| &loaded.projection))
+            .finish_non_exhaustive()
+    }
+}
+
+struct TpchReader {
+    columns: Vec<(usize, ArrayRef)>,
+}
+
+impl MorselReader for TpchReader {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        let found = self.columns.iter().find(|(index, _)| *index == column);
+        let (_, array) = found.expect("only columns of the projection are asked for");
+        Ok(array.clone())
+    }
+}
+
+/// Generates all parts, one slot each.
+struct Generate {
+    kind: TpchTableKind,
+    scale: ScaleFactor,
+    projection: Vec<usize>,
+    parts: Vec<OnceLock<Vec<ArrayRef>>>,
+}
+
+impl Stage for Generate {
+    fn name(&self) -> &str {
+        "generate"
+    }
+
+    fn slots(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let arrays = generate(self.kind, self.scale, slot, self.parts.len(), &self.projection);
+        assert!(self.parts[slot].set(arrays).is_ok(), "each slot runs once");
+        Ok(())
+    }
+}
+
+/// Generates the columns `projection` of one part.
+fn generate(
+    kind: TpchTableKind,
+    scale: ScaleFactor,
+    part: usize,
+    parts: usize,
+    projection: &[usize],
+) -> Vec<ArrayRef> {
+    let distributions = Distributions::static_default();
+    let text = text_pool(kind, projection);
+    // The generator counts parts from 1.
+    let number = |n: usize| i32::try_from(n).expect("the scale factor bounds the number of parts");
+    let (part, parts) = (number(part + 1), number(parts));
+    let mut columns = Columns::new(kind.columns(), projection);
+    let scale = scale.get();
+    match kind {
+        TpchTableKind::Lineitem => {
+            let rows = LineItemGenerator::new_with_distributions_and_text_pool(
+                scale,
+                part,
+                parts,
+                distributions,
+                text,
+            );
+            rows.iter().for_each(|row| columns.push_lineitem(&row));
+        }
+        TpchTableKind::Orders => {
+            let rows =
+                OrderGenerator::new_with_distributions_and_text_pool(scale, part, parts, distributions, text);
+            rows.iter().for_each(|row| columns.push_order(&row));
+        }
+        TpchTableKind::Customer => {
+            let rows = CustomerGenerator::new_with_distributions_and_text_pool(
+                scale,
+                part,
+                parts,
+                distributions,
+                text,
+            );
+            rows.iter().for_each(|row| columns.push_customer(&row));
+        }
+    }
+    columns.finish()
+}
+
+/// The pool that comments are cut from. Where no comment is read a small one does: comments draw from random streams of
+/// their own, so no other column changes with it.
+fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
+    static SMALL: OnceLock<TextPool> = OnceLock::new();
+    if projection
+        .iter()
+        .any(|&column| kind.columns()[column].is_comment())
+    {
+        TextPool::get_or_init_default()
+    } else {
+        SMALL.get_or_init(|| TextPool::new(64 << 10, Distributions::static_default()))
+    }
+}
+
+/// The rows of each part. Lines are drawn per order, from a stream of their own.
+fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
+    let units = kind.units(scale);
+    if units == 0 {
+        return Vec::new();
+    }
+    let parts = (units + kind.units_per_part() - 1) / kind.units_per_part();
+    let ranges = (0..parts).map(|part| {
+        // As the generator cuts: equal parts, the last takes the remainder.
+        let start = units / parts * part;
+        let end = if part + 1 == parts {
+            units
+        } else {
+            units / parts * (part + 1)
+        };
+        start..end
+    });
+    let mut lines = OrderGenerator::create_line_count_random();
+    let mut rows = |range: Range<i64>| -> i64 {
+        match kind {
+            TpchTableKind::Orders | TpchTableKind::Customer => range.end - range.start,
+            TpchTableKind::Lineitem => range
+                .map(|_| {
+                    let count = lines.next_value();
+                    lines.row_finished();
+                    i64::from(count)
+                })
+                .sum(),
+        }
+    };
+    ranges
+        .map(|range| usize::try_from(rows(range)).expect("a part is small"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::{Date32Type, Decimal128Type, Int64Type};
+
+    use super::*;
+
+    fn table(kind: TpchTableKind, scale: f64) -> TpchTable {
+        TpchTable::new(kind, ScaleFactor::new(scale).unwrap())
+    }
+
+    #[test]
+    fn every_part_has_the_rows_that_were_announced() {
+        for kind in TpchTableKind::ALL {
+            for scale in [0.001, 0.013, 0.05] {
+                let table = table(kind, scale);
+                for morsel in 0..table.morsels() {
+                    let keys = table.open(morsel, &[0]).unwrap().column(0).unwrap();
+                    assert_eq!(keys.len(), table.rows(morsel), "{kind:?} {scale} {morsel}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn line_items_are_those_of_the_benchmark() {
+        // The first row as the generator's own documentation prints it.
+        let table = table(TpchTableKind::Lineitem, 1.0);
+        let mut reader = table.open(0, &[0, 1, 4, 5, 6, 8, 10, 14]).unwrap();
+        assert_eq!(reader.column(0).unwrap().as_primitive::<Int64Type>().value(0), 1);
+        assert_eq!(
+            reader.column(1).unwrap().as_primitive::<Int64Type>().value(0),
+            155_190
+        );
+        assert_eq!(
+            reader
+                .column(4)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            17_00
+        );
+        assert_eq!(
+            reader
+                .column(5)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            21_168_23
+        );
+        assert_eq!(
+            reader
+                .column(6)
+                .unwrap()
+                .as_primitive::<Decimal128Type>()
+                .value(0),
+            4
+        );
+        assert_eq!(reader.column(8).unwrap().as_string::<i32>().value(0), "N");
+        // 1996-03-13.
+        assert_eq!(
+            reader.column(10).unwrap().as_primitive::<Date32Type>().value(0),
+            9_568
+        );
+        assert_eq!(reader.column(14).unwrap().as_string::<i32>().value(0), "TRUCK");
+        assert_eq!(
+            (0..table.morsels())
+                .map(|morsel| table.rows(morsel))
+                .sum::<usize>(),
+            6_001_215
+        );
+    }
+
+    #[test]
+    fn a_small_pool_of_text_changes_no_other_column() {
+        for kind in TpchTableKind::ALL {
+            let table = table(kind, 0.001);
+            let others: Vec<usize> = (0..kind.columns().len())
+                .filter(|&column| !kind.columns()[column].is_comment())
+                .collect();
+            let all: Vec<usize> = (0..kind.columns().len()).collect();
+            let (mut without, mut with) = (table.open(0, &others).unwrap(), table.open(0, &all).unwrap());
+            for column in others {
+                assert_eq!(&without.column(column).unwrap(), &with.column(column).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A table in memory whose morsels are as small as the test likes.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Date32Array, Decimal128Array, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray,
+};
+use arrow::datatypes::SchemaRef;
+use columnar::{ColumnStatistics, MorselReader, ReadError, TableSource};
+
+use crate::run::{Cell, Row};
+
+#[derive(Debug)]
+pub(crate) struct TinyTable {
+    batch: RecordBatch,
+    morsel_rows: usize,
+    /// Give bounds and NULL counts, as a file's row groups do.
+    zone_maps: bool,
+}
+
+impl TinyTable {
+    /// The columns have the types of [`generator::COLUMNS`](super::generator::COLUMNS).
+    pub(crate) fn new(columns: &[&'static str], rows: &[Row], morsel_rows: usize, zone_maps: bool) -> Self {
+        let arrays = columns
+            .iter()
+            .enumerate()
+            .map(|(index, name)| (*name, array(name, index, rows), true));
+        let batch = RecordBatch::try_from_iter_with_nullable(arrays).expect("columns of one length");
+        Self {
+            batch,
+            morsel_rows,
+            zone_maps,
+        }
+    }
+
+    fn start(&self, morsel: usize) -> usize {
+        morsel * self.morsel_rows
+    }
+}
+
+impl TableSource for TinyTable {
+    fn name(&self) -> &str {
+        "t"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    fn morsels(&self) -> usize {
+        self.batch.num_rows().div_ceil(self.morsel_rows)
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsel_rows.min(self.batch.num_rows() - self.start(morsel))
+    }
+
+    fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
+        if !self.zone_maps {
+            return ColumnStatistics::unknown();
+        }
+        let values = self
+            .batch
+            .column(column)
+            .slice(self.start(morsel), self.rows(morsel));
+        let order = arrow::compute::sort_to_indices(&values, None, None).expect("sortable");
+        let sorted = arrow::compute::take(&values, &order, None).expect("indices of the array");
+        let nulls = values.null_count();
+        // NULLs sort first; NaN sorts last, and as in files there is no upper bound of floats.
+        let valid = sorted.slice(nulls, sorted.len() - nulls);
+        let bounds = (!valid.is_empty()).then(|| (valid.slice(0, 1), valid.slice(valid.len() - 1, 1)));
+        let (min, max) = bounds.unzip();
+        let max = max.filter(|max: &ArrayRef| !max.data_type().is_floating());
+        ColumnStatistics::unknown()
+            .with_bounds(min, max)
+            .with_nulls(nulls)
+    }
+
+    fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        Ok(Box::new(Reader(
+            self.batch.slice(self.start(morsel), self.rows(morsel)),
+        )))
+    }
+}
+
+struct Reader(RecordBatch);
+
+impl MorselReader for Reader {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        Ok(self.0.column(column).clone())
+    }
+}
+
+fn array(name: &str, index: usize, rows: &[Row]) -> ArrayRef {
+    fn values<'a, T: 'a>(
+        index: usize,
+        rows: &'a [Row],
+        of: impl Fn(&'a Cell) -> T + 'a,
+    ) -> impl Iterator<Item = Option<T>> + 'a {
+        rows.iter().map(move |row| match &row[index] {
+            Cell::Null => None,
+            cell => Some(of(cell)),
+        })
+    }
+    let integer = |cell: &Cell| match cell {
+        Cell::Int(value) => *value,
+        other => panic!("{other:?}"),
+    };
+    match name {
+        "i" => Arc::new(Int64Array::from_iter(values(index, rows, integer))),
+        "j" => Arc::new(Int32Array::from_iter(values(index, rows, |cell| {
+            integer(cell) as i32
+        }))),
+        "d" => {
+            let decimal = |cell: &Cell| match cell {
+                Cell::Decimal(value, 2) => *value,
+                other => panic!("{other:?}"),
+            };
+            let array = Decimal128Array::from_iter(values(index, rows, decimal));
+            Arc::new(array.with_precision_and_scale(10, 2).expect("small decimals"))
+        }
+        "f" => Arc::new(Float64Array::from_iter(values(index, rows, |cell| match cell {
+            Cell::Float(value) => *value,
+            other => panic!("{other:?}"),
+        }))),
+        "s" | "u" => Arc::new(StringArray::from_iter(values(index, rows, |cell| match cell {
+            Cell::Text(value) => value.as_str(),
+            other => panic!("{other:?}"),
+        }))),
+        "day" => Arc::new(Date32Array::from_iter(values(index, rows, |cell| match cell {
+            Cell::Date(value) => *value,
+            other => panic!("{other:?}"),
+        }))),
+        "b" => Arc::new(BooleanArray::from_iter(values(index, rows, |cell| match cell {
+            Cell::Bool(value) => *value,
+            other => panic!("{other:?}"),
+        }))),
+        other => panic!("no column {other}"),
+    }
+}

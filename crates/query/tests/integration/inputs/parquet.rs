@@ -1,0 +1,213 @@
+//! Parquet files, whole and broken.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{Float64Type, Int64Type, Schema};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+
+use crate::folder::Folder;
+use crate::inputs::{open, read};
+use crate::run::Cell;
+
+/// Rows `start..start + rows`: `n` counts, `x` is NaN for multiples of 10, `s` is NULL for multiples of 3.
+fn batch(start: i64, rows: i64) -> RecordBatch {
+    let numbers = start..start + rows;
+    let n: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone()));
+    let float = |n: i64| if n % 10 == 0 { f64::NAN } else { n as f64 };
+    let x: ArrayRef = Arc::new(Float64Array::from_iter_values(numbers.clone().map(float)));
+    let s: ArrayRef = Arc::new(StringArray::from_iter(
+        numbers.map(|n| (n % 3 != 0).then(|| format!("text {n}"))),
+    ));
+    RecordBatch::try_from_iter_with_nullable([("n", n, true), ("x", x, true), ("s", s, true)]).unwrap()
+}
+
+fn write(path: &Path, batch: &RecordBatch, row_group_rows: usize) {
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(row_group_rows))
+        .build();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+#[test]
+fn row_groups_are_morsels_and_their_statistics_zone_maps() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    write(&path, &batch(0, 2_500), 1_000);
+    let table = open(&path).unwrap();
+    assert_eq!(
+        (0..table.morsels())
+            .map(|morsel| table.rows(morsel))
+            .collect::<Vec<_>>(),
+        [1000, 1000, 500]
+    );
+    let statistics = table.statistics(1, 0);
+    assert_eq!(
+        statistics.min().unwrap().as_primitive::<Int64Type>().value(0),
+        1000
+    );
+    assert_eq!(
+        statistics.max().unwrap().as_primitive::<Int64Type>().value(0),
+        1999
+    );
+    assert_eq!(statistics.nulls(), Some(0));
+    assert_eq!(table.statistics(0, 2).nulls(), Some(334));
+    // NaN is greater than everything and not in the file's maximum.
+    assert_eq!(
+        table
+            .statistics(0, 1)
+            .min()
+            .unwrap()
+            .as_primitive::<Float64Type>()
+            .value(0),
+        1.0
+    );
+    assert!(table.statistics(0, 1).max().is_none());
+
+    let (types, rows) = read(&path).unwrap();
+    assert_eq!(types, ["Int64", "Float64", "Utf8View"]);
+    assert_eq!(rows.len(), 2_500);
+    assert_eq!(
+        rows[1_000],
+        [
+            Cell::Int(1000),
+            Cell::Float(f64::NAN),
+            Cell::Text("text 1000".to_owned())
+        ]
+    );
+    assert_eq!(rows[2_499], [Cell::Int(2499), Cell::Float(2499.0), Cell::Null]);
+}
+
+#[test]
+fn a_long_row_group_with_a_page_index_is_cut_into_ranges() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    write(&path, &batch(0, 300_000), 1_000_000);
+    let table = open(&path).unwrap();
+    assert_eq!(
+        (0..table.morsels())
+            .map(|morsel| table.rows(morsel))
+            .collect::<Vec<_>>(),
+        [131_072, 131_072, 37_856]
+    );
+    // NULLs of the row group are not those of a range, its bounds are wide enough for each.
+    assert_eq!(table.statistics(1, 2).nulls(), None);
+    assert_eq!(table.statistics(1, 0).nulls(), Some(0));
+    assert_eq!(
+        table
+            .statistics(1, 0)
+            .max()
+            .unwrap()
+            .as_primitive::<Int64Type>()
+            .value(0),
+        299_999
+    );
+    let (_, rows) = read(&path).unwrap();
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(row[0], Cell::Int(index as i64));
+        let expected = if index % 3 == 0 {
+            Cell::Null
+        } else {
+            Cell::Text(format!("text {index}"))
+        };
+        assert_eq!(row[2], expected);
+    }
+}
+
+#[test]
+fn the_files_of_a_folder_come_by_name() {
+    let folder = Folder::new();
+    write(&folder.path("b.parquet"), &batch(10, 5), 100);
+    write(&folder.path("a.parquet"), &batch(0, 10), 100);
+    write(&folder.path("_temporary.parquet"), &batch(99, 5), 100);
+    folder.write("README.md", "not data");
+    let (_, rows) = read(folder.root()).unwrap();
+    let numbers: Vec<Cell> = rows.into_iter().map(|mut row| row.remove(0)).collect();
+    assert_eq!(numbers, (0..15).map(Cell::Int).collect::<Vec<_>>());
+}
+
+#[test]
+fn the_file_of_a_folder_that_differs_is_named() {
+    let folder = Folder::new();
+    write(&folder.path("a.parquet"), &batch(0, 10), 100);
+    write(
+        &folder.path("b.parquet"),
+        &batch(0, 10).project(&[0, 2]).unwrap(),
+        100,
+    );
+    let error = read(folder.root()).unwrap_err();
+    assert!(error.contains("b.parquet: not the same columns as"), "{error}");
+    assert!(error.contains("column 2 is `s` instead of `x`"), "{error}");
+}
+
+#[test]
+fn folders_without_a_table_are_named() {
+    let folder = Folder::new();
+    let error = read(folder.root()).unwrap_err();
+    assert!(error.contains("holds no file that ends in .parquet"), "{error}");
+    std::fs::create_dir(folder.path("year=2024")).unwrap();
+    let error = read(folder.root()).unwrap_err();
+    assert!(error.contains("holds another folder, `year=2024`"), "{error}");
+}
+
+#[test]
+fn files_that_are_not_parquet_say_so() {
+    let folder = Folder::new();
+    let error = read(&folder.write("t.parquet", "n,m\n1,2\n")).unwrap_err();
+    assert!(error.contains("t.parquet: not a Parquet file"), "{error}");
+    let error = read(&folder.write("t.parquet", "")).unwrap_err();
+    assert!(error.contains("t.parquet: not a Parquet file"), "{error}");
+}
+
+#[test]
+fn a_file_cut_anywhere_is_truncated() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    write(&path, &batch(0, 100), 50);
+    let bytes = std::fs::read(&path).unwrap();
+    for len in (4..bytes.len()).step_by(7) {
+        let cut = folder.write("cut.parquet", &bytes[..len]);
+        let error = read(&cut).unwrap_err();
+        assert!(
+            error.contains("cut.parquet: the Parquet file is truncated"),
+            "{len}: {error}"
+        );
+    }
+}
+
+#[test]
+fn a_file_with_damaged_bytes_gives_values_or_an_error_but_no_panic() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    write(&path, &batch(0, 100), 50);
+    let bytes = std::fs::read(&path).unwrap();
+    query::source::silence_reader_panics();
+    let mut errors = 0;
+    for at in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= [0x01, 0x80, 0xff][at % 3];
+        if let Err(error) = read(&folder.write("damaged.parquet", &damaged)) {
+            assert!(error.contains("damaged.parquet"), "{error}");
+            errors += 1;
+        }
+    }
+    assert!(errors > 100, "{errors}");
+}
+
+#[test]
+fn files_without_rows_or_columns_are_tables() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    write(&path, &batch(0, 0), 100);
+    let (types, rows) = read(&path).unwrap();
+    assert_eq!((types.len(), rows.len()), (3, 0));
+    write(&path, &RecordBatch::new_empty(Arc::new(Schema::empty())), 100);
+    let (types, rows) = read(&path).unwrap();
+    assert_eq!((types.len(), rows.len()), (0, 0));
+}

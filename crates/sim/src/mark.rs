@@ -1,0 +1,132 @@
+//! Coverage marks: rare situations, counted, so that a swarm can show that it reached them.
+
+use std::fmt;
+
+macro_rules! marks {
+    ($($(#[doc = $doc:literal])+ $mark:ident = $name:literal,)+) => {
+        /// A situation worth reaching.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub enum Mark {
+            $($(#[doc = $doc])+ $mark,)+
+        }
+
+        impl Mark {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$mark,)+];
+
+            /// Its name in tables.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$mark => $name,)+ }
+            }
+        }
+    };
+}
+
+marks! {
+    /// A worker was unparked before it parked.
+    UnparkedBeforeParking = "unparked before parking",
+    /// A worker that had not parked was unparked a second time.
+    UnparkedTwice = "unparked twice",
+    /// A park returned for no reason.
+    SpuriousWake = "spurious wake",
+    /// A park timed out.
+    TimedOut = "park timed out",
+    /// A look into a queue came back contended.
+    Retry = "contended steal",
+    /// A thief brought more than one task home.
+    BatchStolen = "batch stolen",
+    /// A worker took more than one task from the injector.
+    BatchInjected = "batch taken from the injector",
+    /// A victim had lost its tasks before a thief had taken all that it meant to.
+    VictimDrained = "victim drained under a thief",
+    /// Work was found in the look between registering and parking.
+    FoundInLastLook = "work found in the last look",
+    /// A worker that deregistered itself found that a waker was first.
+    OwnedWake = "deregistering worker was chosen",
+    /// Two parties went for the same sleeper.
+    SleeperContended = "sleeper contended",
+    /// Two parties changed the sleep word at the same time.
+    SleepWordContended = "sleep word contended",
+    /// Two parties changed the state word at the same time.
+    StateWordContended = "state word contended",
+    /// A worker borrowed counts after the gate had closed.
+    BorrowedWhileClosed = "borrowed while closed",
+    /// A task was refused because the gate was closed.
+    Refused = "task refused",
+    /// A batch was refused because the gate was closed.
+    BatchRefused = "batch refused",
+    /// The gate closed while a producer had been let in and had not pushed.
+    ClosedOverAccepted = "closed over an accepted spawn",
+    /// A task was handed back instead of run.
+    HandedBack = "task handed back",
+    /// A task panicked.
+    TaskPanicked = "task panicked",
+    /// Somebody who waits had been signalled before.
+    SignalledBeforeWaiting = "signalled before waiting",
+    /// A ticket had fired before somebody came to wait for it.
+    TicketFiredBeforeWaiting = "ticket fired before waiting",
+    /// A job was refused because as many as may be were in flight.
+    JobRefusedFull = "job refused, full",
+    /// A job was refused because the gate was closed.
+    JobRefusedClosed = "job refused, closed",
+    /// A job was let in while the executor was being stopped, and taken back.
+    JobStoppedAtTheDoor = "job stopped at the door",
+    /// A job completed.
+    JobCompleted = "job completed",
+    /// A job failed or panicked.
+    JobFailed = "job failed",
+    /// A job was cancelled.
+    JobCancelled = "job cancelled",
+    /// A job ran out of time.
+    JobLate = "job past its deadline",
+    /// A job was handed back.
+    JobHandedBack = "job handed back",
+    /// Somebody waited for idleness while work was in flight.
+    WaitedForIdle = "waited for idleness",
+}
+
+/// How often each mark was hit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marks([u64; Mark::ALL.len()]);
+
+impl Default for Marks {
+    fn default() -> Self {
+        Self([0; Mark::ALL.len()])
+    }
+}
+
+impl Marks {
+    pub(crate) fn hit(&mut self, mark: Mark) {
+        self.0[mark as usize] += 1;
+    }
+
+    /// How often `mark` was hit.
+    #[must_use]
+    pub fn count(&self, mark: Mark) -> u64 {
+        self.0[mark as usize]
+    }
+
+    /// Marks that were hit at least once.
+    #[must_use]
+    pub fn hit_count(&self) -> usize {
+        self.0.iter().filter(|&&count| count > 0).count()
+    }
+
+    /// Adds those of another run.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(other.0) {
+            *mine += theirs;
+        }
+    }
+}
+
+impl fmt::Display for Marks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for &mark in Mark::ALL {
+            writeln!(f, "  {:<34} {:>12}", mark.name(), self.count(mark))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,95 @@
+//! Nobody sleeps while work lies in a queue, and not too many search.
+//!
+//! The claim of the sleep protocol, word for word: if a task is in a queue and no publisher is between its push and
+//! the end of its steps, then some worker is working or searching. It is looked at whenever a worker parks and
+//! whenever somebody outside ends an operation, so a lost wake-up is seen where it happens and not only when nothing
+//! comes after it.
+
+use executor_core::ExecutorConfig;
+use executor_core::sleep::Sleep;
+
+use super::{Oracle, Violation};
+use crate::word::{Glass, SimWord};
+
+/// Counts sleepers, queued tasks and publishers.
+#[derive(Debug, Default)]
+pub(crate) struct SleepOracle {
+    workers: usize,
+    searchers_max: usize,
+    /// Tasks in the injector, and in each worker's queue.
+    lengths: Vec<usize>,
+    queued: usize,
+    /// Workers that are parked.
+    pub(crate) parked: usize,
+    /// Workers that have left.
+    pub(crate) left: usize,
+    /// Parties outside that are in the middle of an operation.
+    pub(crate) publishing: usize,
+}
+
+impl SleepOracle {
+    pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
+        self.workers = config.workers;
+        self.searchers_max = (config.workers / 2).max(1);
+        self.lengths = vec![0; config.workers + 1];
+    }
+
+    /// A task went into the injector (`None`) or into a worker's queue.
+    pub(crate) fn pushed(&mut self, worker: Option<usize>) {
+        self.queued += 1;
+        self.lengths[worker.map_or(0, |worker| worker + 1)] += 1;
+    }
+
+    /// A task was taken from there.
+    pub(crate) fn taken(&mut self, worker: Option<usize>) {
+        self.queued -= 1;
+        self.lengths[worker.map_or(0, |worker| worker + 1)] -= 1;
+    }
+
+    /// The sleep word changed.
+    pub(crate) fn word_changed(&self, sleep: &Sleep<SimWord>) -> Result<(), Violation> {
+        let word = sleep.peek(&Glass);
+        if word.is_done() {
+            // Whoever ends it wakes by slots and takes no tickets; nobody reads the counts any more.
+            return Ok(());
+        }
+        if word.searchers() > self.searchers_max {
+            return Err(Violation::new(
+                Oracle::Searchers,
+                format!("{word:?}: more than {} search", self.searchers_max),
+            ));
+        }
+        if word.searchers() + word.sleepers() > self.workers {
+            return Err(Violation::new(
+                Oracle::Searchers,
+                format!("{word:?}: more than all {} workers", self.workers),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Is this a state in which nothing will ever happen to a queued task?
+    pub(crate) fn quiet(&self) -> Result<(), Violation> {
+        let asleep = self.parked + self.left == self.workers && self.workers > 0;
+        if asleep && self.queued > 0 && self.publishing == 0 {
+            return Err(Violation::new(
+                Oracle::LostWakeUp,
+                format!("all workers sleep, and {} tasks are queued", self.queued),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Where the tasks lie, for a person to read.
+    pub(crate) fn queues(&self) -> String {
+        let mut text = String::new();
+        for (queue, &length) in self.lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
+            let name = match queue {
+                0 => "injector".to_owned(),
+                n => format!("queue of worker {}", n - 1),
+            };
+            text.push_str(&format!("  {length} tasks in the {name}\n"));
+        }
+        text
+    }
+}

@@ -1,0 +1,190 @@
+//! Ordered sets, tables, exclusive places and the clock, for policies above the executor.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
+
+use crate::handle::Handle;
+use crate::trace::{Object, Op};
+
+/// An ordered set that simulated parties share.
+#[derive(Debug)]
+pub struct SimSet<K> {
+    number: u32,
+    keys: RefCell<BTreeSet<K>>,
+}
+
+/// A table that simulated parties share.
+#[derive(Debug)]
+pub struct SimTable<V> {
+    number: u32,
+    places: RefCell<Vec<Option<V>>>,
+}
+
+/// A place that simulated parties share and that one at a time touches.
+#[derive(Debug)]
+pub struct SimPlace<V> {
+    number: u32,
+    value: RefCell<V>,
+}
+
+impl<V> SimPlace<V> {
+    /// A place that holds `value`, called by `number` in traces.
+    #[must_use]
+    pub fn new(number: u32, value: V) -> Self {
+        Self {
+            number,
+            value: RefCell::new(value),
+        }
+    }
+}
+
+impl<K: Ord> SimSet<K> {
+    /// An empty set, called by `number` in traces.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self {
+            number,
+            keys: RefCell::default(),
+        }
+    }
+
+    /// The largest key, or the largest below `below`, without anybody noticing.
+    pub(crate) fn peek_last(&self, below: Option<&K>) -> Option<K>
+    where
+        K: Copy,
+    {
+        let keys = self.keys.borrow();
+        match below {
+            Some(below) => keys.range(..below).next_back().copied(),
+            None => keys.last().copied(),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl<V> SimTable<V> {
+    /// A table of `places` empty places, called by `number` in traces.
+    #[must_use]
+    pub fn new(number: u32, places: usize) -> Self {
+        Self {
+            number,
+            places: RefCell::new((0..places).map(|_| None).collect()),
+        }
+    }
+
+    /// What is at `index`, seen without anybody noticing.
+    pub(crate) fn peek(&self, index: usize) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.places.borrow().get(index)?.clone()
+    }
+
+    /// How many places are taken, seen without anybody noticing.
+    pub(crate) fn taken(&self) -> usize {
+        self.places.borrow().iter().flatten().count()
+    }
+}
+
+impl<K: Ord + Copy> OrderedSet<K> for Handle<'_> {
+    type Set = SimSet<K>;
+
+    fn insert(&self, set: &SimSet<K>, key: K) -> bool {
+        self.operate(|world, me| {
+            let new = set.keys.borrow_mut().insert(key);
+            world.did(me, Op::SetInsert, Object::Collection(set.number), new.into());
+            new
+        })
+    }
+
+    fn remove(&self, set: &SimSet<K>, key: &K) -> bool {
+        self.operate(|world, me| {
+            let was_there = set.keys.borrow_mut().remove(key);
+            world.did(
+                me,
+                Op::SetRemove,
+                Object::Collection(set.number),
+                was_there.into(),
+            );
+            was_there
+        })
+    }
+
+    fn last(&self, set: &SimSet<K>, below: Option<&K>) -> Option<K> {
+        self.operate(|world, me| {
+            let last = set.peek_last(below);
+            world.did(
+                me,
+                Op::SetLast,
+                Object::Collection(set.number),
+                last.is_some().into(),
+            );
+            last
+        })
+    }
+}
+
+impl<V: Clone> Table<V> for Handle<'_> {
+    type Places = SimTable<V>;
+
+    fn put(&self, table: &SimTable<V>, value: V) -> Result<usize, V> {
+        self.operate(|world, me| {
+            let mut places = table.places.borrow_mut();
+            let index = places.iter().position(Option::is_none);
+            let object = Object::Collection(table.number);
+            world.did(
+                me,
+                Op::TablePut,
+                object,
+                index.map_or(u64::MAX, |index| index as u64),
+            );
+            match index {
+                Some(index) => {
+                    places[index] = Some(value);
+                    Ok(index)
+                }
+                None => Err(value),
+            }
+        })
+    }
+
+    fn get(&self, table: &SimTable<V>, index: usize) -> Option<V> {
+        self.operate(|world, me| {
+            world.did(me, Op::TableGet, Object::Collection(table.number), index as u64);
+            table.places.borrow().get(index)?.clone()
+        })
+    }
+
+    fn clear(&self, table: &SimTable<V>, index: usize) -> Option<V> {
+        self.operate(|world, me| {
+            world.did(me, Op::TableClear, Object::Collection(table.number), index as u64);
+            table.places.borrow_mut().get_mut(index)?.take()
+        })
+    }
+}
+
+impl<V> Exclusive<V> for Handle<'_> {
+    type Place = SimPlace<V>;
+
+    fn change<R>(&self, place: &SimPlace<V>, change: impl FnOnce(&mut V) -> R) -> R {
+        self.operate(|world, me| {
+            world.did(me, Op::Change, Object::Collection(place.number), 0);
+        });
+        change(&mut place.value.borrow_mut())
+    }
+}
+
+impl Clock for Handle<'_> {
+    fn now_ns(&self) -> u64 {
+        self.operate(|world, me| {
+            let now = world.clock_ns(me);
+            world.did(me, Op::Now, Object::None, now);
+            now
+        })
+    }
+}

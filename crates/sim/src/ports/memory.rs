@@ -1,0 +1,121 @@
+//! Words and fences. Memory is sequentially consistent here, so that fences do nothing but take a micro-step: what
+//! a missing one would allow is for the loom models to find.
+
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::{Fetch, Memory};
+use executor_core::{ACCEPTING_BIT, is_accepting};
+
+use super::SimPorts;
+use crate::handle::Handle;
+use crate::mark::Mark;
+use crate::trace::{Object, Op};
+use crate::word::{SimWord, WordName};
+use crate::world::World;
+
+impl Memory for Handle<'_> {
+    type Word = SimWord;
+
+    fn load(&self, word: &SimWord, _order: Ordering) -> usize {
+        self.operate(|world, me| {
+            let value = word.value.get();
+            world.did(me, Op::Load, Object::Word(word.name), value as u64);
+            value
+        })
+    }
+
+    fn store(&self, word: &SimWord, value: usize, _order: Ordering) {
+        self.operate(|world, me| {
+            let before = word.value.replace(value);
+            world.did(me, Op::Store, Object::Word(word.name), value as u64);
+            world.word_changed(me, word.name, before, value);
+        });
+    }
+
+    fn fetch(&self, word: &SimWord, fetch: Fetch, _order: Ordering) -> usize {
+        self.operate(|world, me| {
+            let before = word.value.get();
+            let after = fetch.apply(before);
+            word.value.set(after);
+            world.did(me, Op::Fetch, Object::Word(word.name), before as u64);
+            note_state_change(world, me, word.name, before, after);
+            world.word_changed(me, word.name, before, after);
+            before
+        })
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &SimWord,
+        current: usize,
+        new: usize,
+        _order: Ordering,
+    ) -> Result<usize, usize> {
+        self.operate(|world, me| {
+            let before = word.value.get();
+            if before == current {
+                word.value.set(new);
+                world.did(me, Op::Exchange, Object::Word(word.name), before as u64);
+                world.word_changed(me, word.name, before, new);
+                Ok(before)
+            } else {
+                world.did(me, Op::ExchangeFailed, Object::Word(word.name), before as u64);
+                match word.name {
+                    WordName::State => world.marks.hit(Mark::StateWordContended),
+                    WordName::Sleep => world.marks.hit(Mark::SleepWordContended),
+                    WordName::Slot(worker) if worker as usize == me => world.marks.hit(Mark::OwnedWake),
+                    WordName::Slot(_) => world.marks.hit(Mark::SleeperContended),
+                    _ => {}
+                }
+                Err(before)
+            }
+        })
+    }
+
+    fn fence(&self, _order: Ordering) {
+        self.operate(|world, me| world.did(me, Op::Fence, Object::None, 0));
+    }
+}
+
+/// Coverage of what may happen around the gate.
+fn note_state_change(world: &mut World, me: usize, name: WordName, before: usize, after: usize) {
+    if name != WordName::State {
+        return;
+    }
+    if after > before && !is_accepting(before) {
+        world.marks.hit(Mark::BorrowedWhileClosed);
+    }
+    if before & !after & ACCEPTING_BIT != 0 && world.anybody_between_accept_and_push(me) {
+        world.marks.hit(Mark::ClosedOverAccepted);
+    }
+}
+
+impl<T> Memory for SimPorts<'_, T> {
+    type Word = SimWord;
+
+    fn load(&self, word: &SimWord, order: Ordering) -> usize {
+        self.handle.load(word, order)
+    }
+
+    fn store(&self, word: &SimWord, value: usize, order: Ordering) {
+        self.handle.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &SimWord, fetch: Fetch, order: Ordering) -> usize {
+        self.handle.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &SimWord,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        self.handle.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.handle.fence(order);
+    }
+}

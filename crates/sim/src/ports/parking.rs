@@ -1,0 +1,134 @@
+//! Sleeping, waking, waiting, and what to do with a panic.
+
+use std::any::Any;
+use std::panic::resume_unwind;
+use std::time::Duration;
+
+use executor_core::ports::{Faults, Parking, Unpark, Waiting};
+
+use super::SimPorts;
+use crate::fault::InjectedPanic;
+use crate::handle::Handle;
+use crate::mark::Mark;
+use crate::oracle::Oracle;
+use crate::party::{Teardown, panic_message};
+use crate::trace::{Object, Op};
+
+impl Unpark for Handle<'_> {
+    fn unpark(&self, worker: usize) {
+        self.operate(|world, me| {
+            world.did(me, Op::Unpark, Object::Worker(worker as u32), 0);
+            world.unpark(me, worker);
+        });
+    }
+
+    fn signal_waiters(&self) {
+        self.operate(|world, me| {
+            world.did(me, Op::Signal, Object::None, world.signals());
+            world.signal(me);
+        });
+    }
+}
+
+impl Parking for Handle<'_> {
+    fn park(&self, timeout: Option<Duration>) {
+        let timeout_ns = timeout.map(|timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
+        let blocked = self.operate(|world, me| {
+            world.did(me, Op::Park, Object::None, timeout_ns.unwrap_or(0));
+            world.park(me, timeout_ns)
+        });
+        if blocked {
+            self.wait();
+        }
+        self.with(|world| world.did(self.party(), Op::Awake, Object::None, 0));
+    }
+
+    fn spin(&self) {
+        self.pass(Op::Spin, 0);
+    }
+
+    fn yield_now(&self) {
+        self.pass(Op::Yield, 0);
+    }
+}
+
+impl Waiting for Handle<'_> {
+    fn ticket(&self) -> u64 {
+        self.operate(|world, me| {
+            let ticket = world.signals();
+            world.did(me, Op::Ticket, Object::None, ticket);
+            ticket
+        })
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        let blocked = self.operate(|world, me| {
+            world.did(me, Op::Wait, Object::None, ticket);
+            world.wait_past(me, ticket)
+        });
+        if blocked {
+            self.with(|world| world.marks.hit(Mark::WaitedForIdle));
+            self.wait();
+        }
+    }
+}
+
+impl<T> Unpark for SimPorts<'_, T> {
+    fn unpark(&self, worker: usize) {
+        self.handle.unpark(worker);
+    }
+
+    fn signal_waiters(&self) {
+        self.handle.signal_waiters();
+    }
+}
+
+impl<T> Parking for SimPorts<'_, T> {
+    fn park(&self, timeout: Option<Duration>) {
+        self.handle.park(timeout);
+    }
+
+    fn spin(&self) {
+        self.handle.spin();
+    }
+
+    fn yield_now(&self) {
+        self.handle.yield_now();
+    }
+}
+
+impl<T> Waiting for SimPorts<'_, T> {
+    fn ticket(&self) -> u64 {
+        self.handle.ticket()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        self.handle.wait_past(ticket);
+    }
+}
+
+impl<T> Faults for SimPorts<'_, T> {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        // The run loop has caught the end of this party. It calls this outside of its catch, so the end goes on.
+        if payload.is::<Teardown>() {
+            resume_unwind(payload);
+        }
+        self.handle.with(|world| {
+            let worker = self.handle.party();
+            let Some(task) = world.oracles.tasks.panicked(worker) else {
+                let message = format!(
+                    "worker {worker} panicked outside of any task: {}",
+                    panic_message(&*payload)
+                );
+                world.fail(Oracle::PolicyPanic, message);
+                return;
+            };
+            world.did(worker, Op::Panic, Object::Task(task), task);
+            world.marks.hit(Mark::TaskPanicked);
+            world.oracles.count.ended(worker);
+            if !payload.is::<InjectedPanic>() {
+                world.task_panicked(task, panic_message(&*payload));
+            }
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! The injector and the workers' queues.
+//!
+//! A thief takes one task at a time, as the common lock-free deque does for a queue whose owner is last in, first
+//! out, and lets others in between; what it has taken is in neither queue until it has brought it home. From the
+//! injector a whole run of tasks is taken at once, and is in neither queue for a moment, too.
+
+use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+
+use super::SimPorts;
+use crate::fault::Fault;
+use crate::mark::Mark;
+use crate::oracle::{Oracle, Violation};
+use crate::queues::Tracked;
+use crate::trace::{Object, Op};
+
+/// The most that is taken from a queue at once.
+const BATCH_MAX: usize = 32;
+
+impl<T> Inject<T> for SimPorts<'_, T> {
+    fn inject(&self, task: T) {
+        self.handle.operate(|world, me| {
+            let id = world.queued(me, Op::Inject, None);
+            self.queues.injector.borrow_mut().push_back(Tracked { id, task });
+        });
+    }
+}
+
+impl<T> LocalQueue<T> for SimPorts<'_, T> {
+    fn push(&self, task: T) {
+        self.handle.operate(|world, me| {
+            let id = world.queued(me, Op::Push, Some(me));
+            self.queues.locals[me]
+                .borrow_mut()
+                .push_back(Tracked { id, task });
+        });
+    }
+
+    fn pop(&self) -> Option<T> {
+        self.handle.operate(|world, me| {
+            let Some(Tracked { id, task }) = self.queues.locals[me].borrow_mut().pop_back() else {
+                world.did(me, Op::PopEmpty, Object::Worker(me as u32), 0);
+                return None;
+            };
+            world.did(me, Op::Pop, Object::Task(id), id);
+            world.oracles.sleep.taken(Some(me));
+            world.in_hand(me, id);
+            let verdict = world.oracles.fairness.took_own(me);
+            world.judge(verdict);
+            Some(task)
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        // What the owner itself knows; no operation that others could come before.
+        self.queues.locals[self.handle.party()].borrow().is_empty()
+    }
+}
+
+impl<T> Stealing<T> for SimPorts<'_, T> {
+    fn steal_injected(&self) -> Steal<T> {
+        let worker = self.handle.party();
+        let taken = self.handle.operate(|world, me| {
+            let verdict = world.oracles.count.between_tasks(me);
+            world.judge(verdict);
+            world.oracles.fairness.looked_at_injector(worker);
+            let mut injector = self.queues.injector.borrow_mut();
+            if injector.is_empty() {
+                world.did(me, Op::TakeEmpty, Object::Injector, 0);
+                return Some(Vec::new());
+            }
+            if world.strikes(Fault::Retry) {
+                world.marks.hit(Mark::Retry);
+                world.did(me, Op::Retry, Object::Injector, 0);
+                return None;
+            }
+            let share = injector.len().div_ceil(2).min(BATCH_MAX);
+            let taken: Vec<_> = injector.drain(..share).collect();
+            for task in &taken {
+                world.oracles.sleep.taken(None);
+                world.came_from(me, task.id);
+            }
+            world.did(me, Op::TakeInjected, Object::Injector, taken.len() as u64);
+            if taken.len() > 1 {
+                world.marks.hit(Mark::BatchInjected);
+            }
+            Some(taken)
+        });
+        match taken {
+            None => Steal::Retry,
+            Some(taken) => self.bring_home(taken),
+        }
+    }
+
+    fn steal_from(&self, victim: usize) -> Steal<T> {
+        let worker = self.handle.party();
+        let Some(queue) = self.queues.locals.get(victim).filter(|_| victim != worker) else {
+            self.handle.with(|world| {
+                world.judge(Err(Violation::new(
+                    Oracle::Victim,
+                    format!("worker {worker} meant to steal from worker {victim}"),
+                )));
+            });
+            return Steal::Empty;
+        };
+        let mut taken = Vec::new();
+        let mut share = None;
+        loop {
+            let more = self.handle.operate(|world, me| {
+                let mut queue = queue.borrow_mut();
+                let share = *share.get_or_insert(queue.len().div_ceil(2).min(BATCH_MAX));
+                let object = Object::Worker(victim as u32);
+                if queue.is_empty() {
+                    world.did(me, Op::TakeEmpty, object, 0);
+                    if taken.len() < share {
+                        world.marks.hit(Mark::VictimDrained);
+                    }
+                    return Some(false);
+                }
+                if taken.is_empty() && world.strikes(Fault::Retry) {
+                    world.marks.hit(Mark::Retry);
+                    world.did(me, Op::Retry, object, 0);
+                    return None;
+                }
+                let task = queue.pop_front().expect("it is not empty");
+                world.did(me, Op::TakeFrom, object, task.id);
+                world.oracles.sleep.taken(Some(victim));
+                world.came_from(me, task.id);
+                taken.push(task);
+                Some(taken.len() < share)
+            });
+            match more {
+                None => return Steal::Retry,
+                Some(true) => {}
+                Some(false) => break,
+            }
+        }
+        if taken.len() > 1 {
+            self.handle.with(|world| world.marks.hit(Mark::BatchStolen));
+        }
+        self.bring_home(taken)
+    }
+}
+
+impl<T> SimPorts<'_, T> {
+    /// Keeps the first of `taken`, and puts the rest into the own queue.
+    fn bring_home(&self, taken: Vec<Tracked<T>>) -> Steal<T> {
+        let mut taken = taken.into_iter();
+        let Some(first) = taken.next() else {
+            return Steal::Empty;
+        };
+        self.handle
+            .with(|world| world.in_hand(self.handle.party(), first.id));
+        if taken.len() > 0 {
+            self.handle.operate(|world, me| {
+                world.did(me, Op::BringHome, Object::Worker(me as u32), taken.len() as u64);
+                for _ in 0..taken.len() {
+                    world.oracles.sleep.pushed(Some(me));
+                }
+                self.queues.locals[me].borrow_mut().extend(taken);
+            });
+        }
+        Steal::Task(first.task)
+    }
+}

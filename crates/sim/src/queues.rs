@@ -1,0 +1,43 @@
+//! The queues of a simulated executor: an injector and a queue a worker, as plain double-ended queues.
+//!
+//! What is kept in them is a [`Tracked`] task, its number beside it, so that the oracles can follow it without knowing
+//! anything about it. Everything that happens to the queues is in [`crate::ports`].
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use executor_core::{ExecutorConfig, Scheduler};
+
+use crate::oracle::TaskId;
+use crate::word::SimWord;
+
+/// A task and its number.
+#[derive(Debug)]
+pub(crate) struct Tracked<T> {
+    pub(crate) id: TaskId,
+    pub(crate) task: T,
+}
+
+/// What the workers and producers of one simulated executor share besides the world.
+pub(crate) struct Queues<T> {
+    pub(crate) scheduler: Rc<Scheduler<SimWord>>,
+    /// Pushed at the back, taken from the front.
+    pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,
+    /// The owner works at the back, thieves take from the front.
+    pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,
+    /// Tasks that the gate refused.
+    pub(crate) refused: RefCell<Vec<T>>,
+}
+
+impl<T> Queues<T> {
+    pub(crate) fn new(config: ExecutorConfig) -> Self {
+        let locals = (0..config.workers).map(|_| RefCell::default()).collect();
+        Self {
+            scheduler: Rc::new(SimWord::scheduler(config)),
+            injector: RefCell::default(),
+            locals,
+            refused: RefCell::default(),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Scenarios: what the swarm runs. Plain data, so that each fits into a replay line.
+//!
+//! A scenario is a load, [tasks](Tasks) on the executor alone or [jobs](Jobs) on the pipeline executor above it, and a
+//! [`Setup`], which is the same for both.
+
+mod jobs;
+mod tasks;
+
+use std::str::FromStr;
+
+use executor_core::WorkerMetricsLocal;
+
+pub use jobs::Jobs;
+pub use tasks::{Shape, Tasks};
+
+use crate::line::{Fields, LineError, ReplayLine};
+use crate::report::{Course, Failure};
+use crate::schedule::{Choices, StrategyKind};
+use crate::setup::Setup;
+use crate::simulation::Simulation;
+
+/// What is run, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// What is run.
+    pub load: Load,
+    /// How.
+    pub setup: Setup,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Tasks on the executor alone.
+    Tasks(Tasks),
+    /// Jobs on the pipeline executor.
+    Jobs(Jobs),
+}
+
+/// A scenario's run in short, if it went well.
+#[derive(Debug)]
+pub struct Summary {
+    /// The workers' counters, added up.
+    pub metrics: WorkerMetricsLocal,
+    /// Virtual time until the last worker had left.
+    pub makespan_ns: u64,
+    /// How it went.
+    pub course: Course,
+}
+
+/// How a scenario is run.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Makes these choices instead of the strategy's.
+    pub choices: Option<Choices>,
+    /// Keeps every operation, and not only the last ones.
+    pub keep_events: bool,
+}
+
+impl Scenario {
+    /// The scenario of a replay line.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line.
+    pub fn from_line(line: &ReplayLine) -> Result<Self, LineError> {
+        Self::from_fields(line.fields.clone())
+    }
+
+    /// The scenario that `fields` tell of.
+    ///
+    /// # Errors
+    ///
+    /// The first field that is unknown, missing or out of its range.
+    pub fn from_fields(mut fields: Fields) -> Result<Self, LineError> {
+        let name: Option<String> = fields.take("scenario")?;
+        let known = Shape::ALL.map(|shape| shape.to_string()).join(", ");
+        let Some(name) = name else {
+            return Err(LineError(format!(
+                "the field `scenario` is missing; there are jobs, {known}"
+            )));
+        };
+        let load = match (name.as_str(), Shape::from_str(&name)) {
+            ("jobs", _) => Load::Jobs(Jobs::read(&mut fields)?),
+            (_, Ok(shape)) => Load::Tasks(Tasks::read(shape, &mut fields)?),
+            ("own", _) => {
+                return Err(LineError(
+                    "`scenario=own` is a run of somebody's own tasks: replay it there, with `Simulation::replay`"
+                        .to_owned(),
+                ));
+            }
+            _ => {
+                return Err(LineError(format!(
+                    "`{name}` is no scenario; there are jobs, {known}"
+                )));
+            }
+        };
+        let setup = Setup::read(&mut fields)?;
+        fields.end()?;
+        if setup.producers == 0 {
+            return Err(LineError(
+                "`producers=0`: somebody must hand the tasks over".to_owned(),
+            ));
+        }
+        let scenario = Self { load, setup };
+        if let Load::Jobs(jobs) = &scenario.load {
+            jobs.check(&scenario.setup)?;
+        }
+        Ok(scenario)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    ///
+    /// What the first oracle that found fault said.
+    pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
+        let mut label = Fields::default();
+        match &self.load {
+            Load::Tasks(tasks) => tasks.write(&mut label),
+            Load::Jobs(jobs) => jobs.write(&mut label),
+        }
+        let mut simulation =
+            Simulation::of(self.setup.clone(), strategy, seed, label).keep_events(options.keep_events);
+        if let Some(choices) = options.choices {
+            simulation = simulation.choices(choices);
+        }
+        match &self.load {
+            Load::Tasks(tasks) => tasks.run(simulation),
+            Load::Jobs(jobs) => jobs.run(simulation, &self.setup, seed),
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! How a run is set up, but for its tasks: plain data that fits into a replay line.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use executor_core::ExecutorConfig;
+
+use crate::fault::Faults;
+use crate::line::{Fields, LineError};
+
+/// How a run is set up, but for its tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setup {
+    /// The executor. Its seed is not used: chance is the strategy's.
+    pub config: ExecutorConfig,
+    /// Parties outside that hand over the initial tasks, at the same time.
+    pub producers: usize,
+    /// Tasks that a producer hands over at once. 0: one by one, without a batch.
+    pub batch: usize,
+    /// How it ends.
+    pub ending: Ending,
+    /// Further parties that wait for idleness, each from some moment on.
+    pub waiters: usize,
+    /// What goes wrong.
+    pub faults: Faults,
+    /// A task that panics by itself is no failure of the run.
+    pub panics_allowed: bool,
+    /// After so many micro-steps it is a failure that there is no end.
+    pub step_limit: u64,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self {
+            config: ExecutorConfig {
+                // Hundreds of fruitless rounds, as on threads, would show nothing that three do not.
+                spin_iters: 3,
+                ..ExecutorConfig::default()
+            },
+            producers: 1,
+            batch: 0,
+            ending: Ending::default(),
+            waiters: 0,
+            faults: Faults::NONE,
+            panics_allowed: false,
+            step_limit: 20_000_000,
+        }
+    }
+}
+
+/// How a run ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// When all producers have finished, the gate is closed.
+    #[default]
+    Join,
+    /// When all producers have finished and nothing is in flight, the gate is closed.
+    Idle,
+    /// The gate is closed at some moment.
+    Close,
+    /// The executor is aborted at some moment.
+    Abort,
+    /// The gate is closed at some moment, and at a later one the executor is aborted.
+    CloseThenAbort,
+}
+
+impl Ending {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::Join,
+        Self::Idle,
+        Self::Close,
+        Self::Abort,
+        Self::CloseThenAbort,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Join => "join",
+            Self::Idle => "idle",
+            Self::Close => "close",
+            Self::Abort => "abort",
+            Self::CloseThenAbort => "close-then-abort",
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Ending {
+    type Err = LineError;
+
+    fn from_str(text: &str) -> Result<Self, LineError> {
+        Self::ALL
+            .into_iter()
+            .find(|ending| ending.name() == text)
+            .ok_or_else(|| LineError(format!("`{text}` is no ending")))
+    }
+}
+
+impl Setup {
+    /// Writes what differs from the default into `fields`.
+    pub(crate) fn write(&self, fields: &mut Fields) {
+        let default = Self::default();
+        let Self {
+            config,
+            producers,
+            batch,
+            ending,
+            waiters,
+            faults,
+            panics_allowed,
+            step_limit,
+        } = self;
+        fields.push("workers", config.workers);
+        let timeout_ns = |timeout: Option<Duration>| timeout.map_or(0, |timeout| timeout.as_nanos());
+        let numbers: [(&str, u128, u128); 12] = [
+            (
+                "tries",
+                config.steal_tries.into(),
+                default.config.steal_tries.into(),
+            ),
+            ("spin", config.spin_iters.into(), default.config.spin_iters.into()),
+            (
+                "credit",
+                config.credit_block as u128,
+                default.config.credit_block as u128,
+            ),
+            (
+                "fair",
+                config.fairness_interval.into(),
+                default.config.fairness_interval.into(),
+            ),
+            ("timeout_ns", timeout_ns(config.park_timeout), 0),
+            ("producers", *producers as u128, default.producers as u128),
+            ("batch", *batch as u128, default.batch as u128),
+            ("waiters", *waiters as u128, default.waiters as u128),
+            ("spurious", faults.spurious_wakes.into(), 0),
+            ("retries", faults.retries.into(), 0),
+            ("panics", faults.panics.into(), 0),
+            ("steps", (*step_limit).into(), default.step_limit.into()),
+        ];
+        for (name, value, default) in numbers {
+            if value != default {
+                fields.push(name, value);
+            }
+        }
+        if *ending != default.ending {
+            fields.push("end", ending);
+        }
+        if *panics_allowed {
+            fields.push("panics_allowed", true);
+        }
+    }
+
+    /// Takes its fields out of `fields`.
+    pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
+        let default = Self::default();
+        let timeout_ns: Option<u64> = fields.take("timeout_ns")?;
+        let config = ExecutorConfig {
+            workers: fields.take("workers")?.unwrap_or(default.config.workers),
+            steal_tries: fields.take("tries")?.unwrap_or(default.config.steal_tries),
+            spin_iters: fields.take("spin")?.unwrap_or(default.config.spin_iters),
+            credit_block: fields.take("credit")?.unwrap_or(default.config.credit_block),
+            fairness_interval: fields.take("fair")?.unwrap_or(default.config.fairness_interval),
+            park_timeout: timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos),
+            ..default.config
+        };
+        config.validate().map_err(|error| LineError(error.to_string()))?;
+        Ok(Self {
+            config,
+            producers: fields.take("producers")?.unwrap_or(default.producers),
+            batch: fields.take("batch")?.unwrap_or(default.batch),
+            ending: fields.take("end")?.unwrap_or(default.ending),
+            waiters: fields.take("waiters")?.unwrap_or(default.waiters),
+            faults: Faults {
+                spurious_wakes: fields.take("spurious")?.unwrap_or(0),
+                retries: fields.take("retries")?.unwrap_or(0),
+                panics: fields.take("panics")?.unwrap_or(0),
+            },
+            panics_allowed: fields.take("panics_allowed")?.unwrap_or(false),
+            step_limit: fields.take("steps")?.unwrap_or(default.step_limit),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_survives_being_written_and_read() {
+        let setup = Setup {
+            config: ExecutorConfig {
+                workers: 65,
+                steal_tries: 2,
+                spin_iters: 0,
+                credit_block: 1,
+                fairness_interval: 7,
+                park_timeout: Some(Duration::from_micros(200)),
+                ..ExecutorConfig::default()
+            },
+            producers: 3,
+            batch: 5,
+            ending: Ending::CloseThenAbort,
+            waiters: 2,
+            faults: Faults {
+                spurious_wakes: 1,
+                retries: 2,
+                panics: 3,
+            },
+            panics_allowed: true,
+            step_limit: 1_000,
+        };
+        let mut fields = Fields::default();
+        setup.write(&mut fields);
+        let mut read: Fields = fields.to_string().parse().expect("it is well formed");
+        assert_eq!(Setup::read(&mut read), Ok(setup));
+        assert_eq!(read.end(), Ok(()));
+    }
+
+    #[test]
+    fn nonsense_is_refused_by_name() {
+        for (text, about) in [
+            ("workers=0", "`workers` is 0"),
+            ("workers=x", "workers=x"),
+            ("end=never", "end"),
+        ] {
+            let mut fields: Fields = text.parse().expect("it is well formed");
+            let error = Setup::read(&mut fields).expect_err(text).to_string();
+            assert!(error.contains(about), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A simulation, as a user sets it up: plain data, and then tasks and a runner.
+//!
+//! ```text
+//!   initial tasks ─► producers ─► gate ─► injector ─► workers (core's run loop) ─► scratches
+//!                       closer: close, abort          tasks spawn more
+//! ```
+
+use std::time::Duration;
+
+use executor_core::{ExecutorConfig, WorkerMetricsLocal};
+
+use crate::fault::Faults;
+use crate::line::{Fields, LineError, ReplayLine};
+use crate::outside;
+use crate::party::Side;
+use crate::report::{Course, Failure, Report};
+use crate::run::{Finished, Run};
+use crate::schedule::{Choices, StrategyKind};
+use crate::scheduler::Replay;
+use crate::setup::{Ending, Setup};
+use crate::task::SimCtx;
+use crate::world::World;
+
+/// A run, to be set up and let go.
+///
+/// Everything but the tasks and the runner is in the replay line. [`Simulation::replay`] makes one from a line.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    setup: Setup,
+    strategy: StrategyKind,
+    seed: u64,
+    choices: Option<Choices>,
+    keep_events: bool,
+    /// What the tasks are, for the replay line.
+    label: Fields,
+}
+
+impl Simulation {
+    /// One worker, one producer, a random walk from `seed`, no faults.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut label = Fields::default();
+        label.push("scenario", "own");
+        Self::of(Setup::default(), StrategyKind::Random, seed, label)
+    }
+
+    pub(crate) fn of(setup: Setup, strategy: StrategyKind, seed: u64, label: Fields) -> Self {
+        Self {
+            setup,
+            strategy,
+            seed,
+            choices: None,
+            keep_events: false,
+            label,
+        }
+    }
+
+    /// The run that a failure's replay line tells of. The tasks and the runner must be the same as then.
+    ///
+    /// ```
+    /// let line = "windlass-sim 1 scenario=own,workers=2 random 7";
+    /// let report = sim::Simulation::replay(line)?.run([1, 2, 3], |_| (), |_: u32, _| {}).expect("no race here");
+    /// assert_eq!(report.metrics.executed(), 3);
+    /// # Ok::<(), sim::LineError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the line.
+    pub fn replay(line: &str) -> Result<Self, LineError> {
+        let line: ReplayLine = line.parse()?;
+        let mut fields = line.fields;
+        let scenario: String = fields.take("scenario")?.unwrap_or_default();
+        if scenario != "own" {
+            return Err(LineError(format!(
+                "this line is of the scenario `{scenario}`, which `windlass-sim --replay` runs"
+            )));
+        }
+        let setup = Setup::read(&mut fields)?;
+        fields.end()?;
+        Ok(Self {
+            setup,
+            strategy: line.strategy,
+            ..Self::new(line.seed)
+        })
+    }
+
+    /// Number of workers.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.setup.config.workers = workers;
+        self
+    }
+
+    /// All settings of the executor. Its seed is not used, and hundreds of spins take long and show nothing.
+    #[must_use]
+    pub fn config(mut self, config: ExecutorConfig) -> Self {
+        self.setup.config = config;
+        self
+    }
+
+    /// How long a worker parks before it looks again by itself.
+    #[must_use]
+    pub fn park_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.setup.config.park_timeout = timeout;
+        self
+    }
+
+    /// Parties outside that hand over the initial tasks, at the same time.
+    #[must_use]
+    pub fn producers(mut self, producers: usize) -> Self {
+        self.setup.producers = producers;
+        self
+    }
+
+    /// Tasks that a producer hands over at once; 0 for one by one.
+    #[must_use]
+    pub fn batch(mut self, batch: usize) -> Self {
+        self.setup.batch = batch;
+        self
+    }
+
+    /// How it ends.
+    #[must_use]
+    pub fn ending(mut self, ending: Ending) -> Self {
+        self.setup.ending = ending;
+        self
+    }
+
+    /// Further parties that wait for idleness, each from some moment on.
+    #[must_use]
+    pub fn waiters(mut self, waiters: usize) -> Self {
+        self.setup.waiters = waiters;
+        self
+    }
+
+    /// What goes wrong.
+    #[must_use]
+    pub fn faults(mut self, faults: Faults) -> Self {
+        self.setup.faults = faults;
+        self
+    }
+
+    /// Whether a task that panics by itself is no failure of the run.
+    #[must_use]
+    pub fn panics_allowed(mut self, allowed: bool) -> Self {
+        self.setup.panics_allowed = allowed;
+        self
+    }
+
+    /// After so many micro-steps it is a failure that there is no end.
+    #[must_use]
+    pub fn step_limit(mut self, steps: u64) -> Self {
+        self.setup.step_limit = steps;
+        self
+    }
+
+    /// Who makes the choices.
+    #[must_use]
+    pub fn strategy(mut self, strategy: StrategyKind) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Makes these choices instead of the strategy's.
+    #[must_use]
+    pub fn choices(mut self, choices: Choices) -> Self {
+        self.choices = Some(choices);
+        self
+    }
+
+    /// Keeps every operation, and not only the last ones.
+    #[must_use]
+    pub fn keep_events(mut self, keep: bool) -> Self {
+        self.keep_events = keep;
+        self
+    }
+
+    /// Runs `initial_tasks`, and what they spawn, to the end.
+    ///
+    /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on threads.
+    ///
+    /// # Errors
+    ///
+    /// What the first oracle that found fault said, and how to have it again.
+    ///
+    /// # Panics
+    ///
+    /// When the executor's configuration is not valid, or there are tasks and no producer to hand them over.
+    pub fn run<T, S, R>(
+        self,
+        initial_tasks: impl IntoIterator<Item = T>,
+        scratch_init: impl FnMut(usize) -> S,
+        runner: R,
+    ) -> Result<Report<T, S>, Failure>
+    where
+        T: 'static,
+        S: 'static,
+        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
+    {
+        let Setup {
+            producers,
+            batch,
+            ending,
+            waiters,
+            ..
+        } = self.setup;
+        let mut run = self.start();
+        run.workers(scratch_init, runner);
+        for (producer, tasks) in outside::deal(initial_tasks, producers).into_iter().enumerate() {
+            run.outside(Side::Producer(producer), move |ports| {
+                outside::produce(&ports, tasks, batch);
+            });
+        }
+        for waiter in 0..waiters {
+            run.outside(Side::Waiter(waiter), |ports| {
+                outside::pause(&ports.handle);
+                ports.queues.scheduler.wait_idle(&ports);
+            });
+        }
+        run.outside(Side::Closer, move |ports| outside::end(&ports, ending));
+        let Finished {
+            world,
+            left,
+            refused,
+            violation,
+        } = run.finish();
+        let mut world = world.borrow_mut();
+        let makespan_ns = world.makespan_ns();
+        let panics = world.take_panics();
+        let course = self.course(&mut world);
+        if let Some(violation) = violation {
+            return Err(Failure::new(violation, course));
+        }
+        let mut report = Report {
+            scratches: Vec::new(),
+            handed_back: Vec::new(),
+            refused,
+            exits: Vec::new(),
+            metrics: WorkerMetricsLocal::default(),
+            panics,
+            makespan_ns,
+            course,
+        };
+        for gone in left {
+            report.scratches.push(gone.scratch);
+            report.exits.push(gone.exit);
+            report.metrics.merge(&gone.metrics);
+            report.handed_back.extend(gone.handed_back);
+        }
+        Ok(report)
+    }
+
+    /// The world of this run, without any party yet.
+    pub(crate) fn start<T: 'static, S: 'static>(&self) -> Run<T, S> {
+        let strategy = match self.choices.clone() {
+            Some(choices) => Box::new(Replay::new(choices)),
+            None => self.strategy.build(self.seed),
+        };
+        Run::new(&self.setup, strategy, self.keep_events)
+    }
+
+    /// How it went.
+    pub(crate) fn course(&self, world: &mut World) -> Course {
+        let mut fields = self.label.clone();
+        self.setup.write(&mut fields);
+        Course {
+            line: ReplayLine {
+                fields,
+                strategy: self.strategy,
+                seed: self.seed,
+            },
+            trace_hash: world.trace.hash(),
+            micro_steps: world.steps(),
+            choices: world.schedule.take_choices(),
+            marks: world.marks.clone(),
+            faults: world.faults.struck(),
+            parties: world.party_names(),
+            events: if self.keep_events {
+                world.trace.take_all()
+            } else {
+                world.trace.tail()
+            },
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! A swarm: a scenario, a strategy and faults drawn from each seed, every run twice.
+//!
+//! Leaving features out at random finds more than always having all of them in (Groce et al., "Swarm testing", ISSTA
+//! 2012): a fault that ends most runs early hides what would have come later.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use executor_core::ExecutorConfig;
+
+use crate::fault::Faults;
+use crate::mark::{Mark, Marks};
+use crate::oracle::Oracle;
+use crate::report::{Course, Failure};
+use crate::scenario::{Jobs, Load, RunOptions, Scenario, Shape, Tasks};
+use crate::schedule::StrategyKind;
+use crate::scheduler::Dice;
+use crate::setup::{Ending, Setup};
+
+/// Many seeds.
+#[derive(Clone, Debug)]
+pub struct Swarm {
+    /// The first seed.
+    pub seed_base: u64,
+    /// How many.
+    pub seeds: u64,
+    /// Always this scenario, instead of one drawn from the seed.
+    pub scenario: Option<Scenario>,
+    /// Always this strategy, instead of one drawn from the seed.
+    pub strategy: Option<StrategyKind>,
+    /// Every run a second time, and the hashes compared.
+    pub twice: bool,
+    /// End at the first failure.
+    pub stop_at_failure: bool,
+}
+
+/// What a swarm came to.
+#[derive(Clone, Debug, Default)]
+pub struct SwarmReport {
+    /// Seeds that were run.
+    pub seeds: u64,
+    /// Runs, second ones included.
+    pub schedules: u64,
+    /// Micro-steps in all runs.
+    pub micro_steps: u64,
+    /// Situations that were reached.
+    pub marks: Marks,
+    /// Faults that struck.
+    pub faults: Faults,
+    /// What went wrong, by seed.
+    pub failures: Vec<Failure>,
+    /// How long it took, on the clock on the wall.
+    pub elapsed: Duration,
+}
+
+impl Swarm {
+    /// The swarm of `seeds` seeds from `seed_base` on.
+    #[must_use]
+    pub fn new(seed_base: u64, seeds: u64) -> Self {
+        Self {
+            seed_base,
+            seeds,
+            scenario: None,
+            strategy: None,
+            twice: true,
+            stop_at_failure: false,
+        }
+    }
+
+    /// What `seed` stands for.
+    #[must_use]
+    pub fn draw(&self, seed: u64) -> (Scenario, StrategyKind) {
+        let mut dice = Dice::new(seed ^ DRAW);
+        let scenario = draw_scenario(&mut dice);
+        let strategy = draw_strategy(&mut dice);
+        (
+            self.scenario.clone().unwrap_or(scenario),
+            self.strategy.unwrap_or(strategy),
+        )
+    }
+
+    /// Runs all seeds.
+    #[must_use]
+    pub fn run(&self) -> SwarmReport {
+        let start = Instant::now();
+        let mut report = SwarmReport::default();
+        for seed in (0..self.seeds).map(|n| self.seed_base.wrapping_add(n)) {
+            let (scenario, strategy) = self.draw(seed);
+            report.seeds += 1;
+            let first = report.run(&scenario, strategy, seed);
+            if self.twice {
+                let second = report.run(&scenario, strategy, seed);
+                if first.trace_hash != second.trace_hash {
+                    let message = format!(
+                        "the first run's trace has the hash {:016x}, the second's {:016x}",
+                        first.trace_hash, second.trace_hash
+                    );
+                    report.failures.push(Failure {
+                        oracle: Oracle::Determinism,
+                        message,
+                        course: Box::new(second),
+                    });
+                } else if report.failures.len() > 1 {
+                    // A seed that fails has failed twice.
+                    let last = report.failures.len() - 1;
+                    if report.failures[last].course.line == report.failures[last - 1].course.line {
+                        report.failures.pop();
+                    }
+                }
+            }
+            if self.stop_at_failure && !report.failures.is_empty() {
+                break;
+            }
+        }
+        report.elapsed = start.elapsed();
+        report
+    }
+}
+
+/// So that the draw of a scenario and the walk through it do not come from one sequence of numbers.
+const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl SwarmReport {
+    fn run(&mut self, scenario: &Scenario, strategy: StrategyKind, seed: u64) -> Course {
+        let course = match scenario.run(strategy, seed, RunOptions::default()) {
+            Ok(summary) => summary.course,
+            Err(failure) => {
+                let course = (*failure.course).clone();
+                self.failures.push(failure);
+                course
+            }
+        };
+        self.schedules += 1;
+        self.micro_steps += course.micro_steps;
+        self.marks.merge(&course.marks);
+        let Faults {
+            spurious_wakes,
+            retries,
+            panics,
+        } = course.faults;
+        self.faults.spurious_wakes += spurious_wakes;
+        self.faults.retries += retries;
+        self.faults.panics += panics;
+        course
+    }
+}
+
+impl fmt::Display for SwarmReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        let rate = |n: u64| (n as f64 / seconds).round();
+        writeln!(f, "  {:<34} {:>12}", "seeds", self.seeds)?;
+        writeln!(f, "  {:<34} {:>12}", "schedules", self.schedules)?;
+        writeln!(f, "  {:<34} {:>12}", "schedules / s", rate(self.schedules))?;
+        writeln!(f, "  {:<34} {:>12}", "micro-steps", self.micro_steps)?;
+        writeln!(f, "  {:<34} {:>12}", "micro-steps / s", rate(self.micro_steps))?;
+        writeln!(
+            f,
+            "  {:<34} {:>12}",
+            "faults: spurious wakes", self.faults.spurious_wakes
+        )?;
+        writeln!(
+            f,
+            "  {:<34} {:>12}",
+            "faults: contended steals", self.faults.retries
+        )?;
+        writeln!(f, "  {:<34} {:>12}", "faults: panics", self.faults.panics)?;
+        let marks = format!("{} / {}", self.marks.hit_count(), Mark::ALL.len());
+        writeln!(f, "  {:<34} {marks:>12}", "coverage marks hit / total")?;
+        writeln!(f, "  {:<34} {:>12}", "failures", self.failures.len())
+    }
+}
+
+fn draw_strategy(dice: &mut Dice) -> StrategyKind {
+    match dice.below(16) {
+        0..8 => StrategyKind::Random,
+        8..14 => StrategyKind::Sticky,
+        14 => StrategyKind::RoundRobin,
+        _ => StrategyKind::Earliest,
+    }
+}
+
+fn draw_scenario(dice: &mut Dice) -> Scenario {
+    let setup = draw_setup(dice);
+    if dice.below(3) == 0 {
+        return draw_jobs(dice, setup);
+    }
+    let shape = Shape::ALL[dice.below(Shape::ALL.len())];
+    let (roots, size) = match shape {
+        Shape::Flat => (1 + dice.below(24) as u32, 0),
+        Shape::Tree => (1 + dice.below(3) as u32, dice.below(6) as u32),
+        Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
+        Shape::Fan | Shape::Mixed => (1 + dice.below(3) as u32, dice.below(40) as u32),
+    };
+    Scenario {
+        load: Load::Tasks(Tasks { shape, roots, size }),
+        setup,
+    }
+}
+
+fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
+    setup.faults.panics = 0;
+    setup.batch = 0;
+    setup.waiters = 0;
+    let workers = setup.config.workers;
+    let jobs = Jobs {
+        jobs: 1 + dice.below(8) as u32,
+        stages: 1 + dice.below(3) as u32,
+        slots: 1 + dice.below(6) as u32,
+        reserve: dice.below(workers.min(4)),
+        capacity: [1, 2, 8][dice.below(3)],
+        quantum_ns: [0, 200, 2_000, 1_000_000][dice.below(4)],
+        cancels: dice.below(3) / 2 * (1 + dice.below(3)),
+        troubles: dice.below(2) == 0,
+    };
+    Scenario {
+        load: Load::Jobs(jobs),
+        setup,
+    }
+}
+
+fn draw_setup(dice: &mut Dice) -> Setup {
+    let workers = match dice.below(64) {
+        0 => 65,
+        1..8 => 1,
+        8..32 => 2,
+        32..44 => 3,
+        _ => 4 + dice.below(5),
+    };
+    let one_of = |dice: &mut Dice, choices: &[u32]| choices[dice.below(choices.len())];
+    let sometimes = |dice: &mut Dice, bound: usize| {
+        if dice.below(3) == 0 {
+            dice.below(bound) as u32
+        } else {
+            0
+        }
+    };
+    let config = ExecutorConfig {
+        workers,
+        credit_block: one_of(dice, &[1, 2, 64]) as usize,
+        spin_iters: one_of(dice, &[0, 0, 1, 3]),
+        steal_tries: one_of(dice, &[1, 2, 4]),
+        fairness_interval: one_of(dice, &[1, 3, 61]),
+        park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
+        ..ExecutorConfig::default()
+    };
+    Setup {
+        config,
+        producers: 1 + dice.below(3),
+        batch: one_of(dice, &[0, 0, 2, 5, 40]) as usize,
+        ending: match dice.below(8) {
+            0..3 => Ending::Join,
+            3..5 => Ending::Idle,
+            5 => Ending::Close,
+            6 => Ending::Abort,
+            _ => Ending::CloseThenAbort,
+        },
+        waiters: dice.below(3) / 2 + dice.below(4) / 3,
+        faults: Faults {
+            spurious_wakes: sometimes(dice, 16),
+            retries: sometimes(dice, 32),
+            panics: sometimes(dice, 3),
+        },
+        ..Setup::default()
+    }
+}

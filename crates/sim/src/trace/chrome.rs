@@ -1,0 +1,85 @@
+//! A run as a file in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//!
+//! One row a party: tasks and parks as bars, everything else as instants of no length, on the party's own virtual
+//! clock.
+
+use std::io::{self, Write};
+
+use super::{Event, Op};
+
+/// Writes `events` of the parties `parties` as JSON.
+///
+/// # Errors
+///
+/// Whatever writing to `out` fails with.
+pub fn write_chrome_trace(mut out: impl Write, events: &[Event], parties: &[String]) -> io::Result<()> {
+    write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+    let mut separator = "\n";
+    for (party, name) in parties.iter().enumerate() {
+        write!(
+            out,
+            "{separator}{{\"ph\":\"M\",\"pid\":1,\"tid\":{party},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}"
+        )?;
+        separator = ",\n";
+    }
+    for event in events {
+        let (phase, name) = match event.op {
+            Op::Start => ("B", event.object.to_string()),
+            Op::End | Op::Panic => ("E", event.object.to_string()),
+            Op::Park => ("B", "parked".to_owned()),
+            Op::Awake => ("E", "parked".to_owned()),
+            op => ("i", op.name().to_owned()),
+        };
+        // The format counts in microseconds.
+        let (us, ns) = (event.clock_ns / 1_000, event.clock_ns % 1_000);
+        write!(
+            out,
+            "{separator}{{\"ph\":\"{phase}\",\"pid\":1,\"tid\":{},\"ts\":{us}.{ns:03},\"name\":\"{name}\"",
+            event.party
+        )?;
+        if phase == "i" {
+            write!(
+                out,
+                ",\"s\":\"t\",\"args\":{{\"step\":{},\"on\":\"{}\",\"value\":{}}}",
+                event.step, event.object, event.value
+            )?;
+        }
+        write!(out, "}}")?;
+        separator = ",\n";
+    }
+    writeln!(out, "\n]}}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::Object;
+
+    #[test]
+    fn it_is_json_with_a_row_a_party_and_a_bar_a_task() {
+        let at = |op, object, clock_ns| Event {
+            step: 1,
+            party: 0,
+            op,
+            object,
+            value: 0,
+            clock_ns,
+        };
+        let events = [
+            at(Op::Start, Object::Task(7), 1_500),
+            at(Op::Push, Object::Worker(0), 1_505),
+            at(Op::End, Object::Task(7), 2_000),
+        ];
+        let mut out = Vec::new();
+        write_chrome_trace(&mut out, &events, &["worker 0".to_owned()]).expect("a vector takes it");
+        let json: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+        let rows = json["traceEvents"].as_array().expect("it has rows");
+        let phases: Vec<_> = rows
+            .iter()
+            .map(|row| row["ph"].as_str().expect("a phase"))
+            .collect();
+        assert_eq!(phases, ["M", "B", "i", "E"]);
+        assert_eq!(rows[1]["ts"], 1.5);
+        assert_eq!(rows[1]["name"], "task 7");
+    }
+}

@@ -1,0 +1,8 @@
+//! The simulator, seen from outside: it is deterministic, it notices, and what it says leads back.
+
+mod corpus;
+mod determinism;
+mod failures;
+mod races;
+mod scenes;
+mod shutdown;

@@ -1,0 +1,68 @@
+//! A scene: a small set-up run under many schedules until the situation it is about has come about.
+
+use executor_core::ExecutorConfig;
+use sim::{Course, Event, Object, Op, Report, Simulation, StrategyKind, WordName};
+
+/// Workers that look once and then sleep.
+pub(crate) fn sleepy(workers: usize) -> ExecutorConfig {
+    ExecutorConfig {
+        workers,
+        steal_tries: 1,
+        spin_iters: 0,
+        credit_block: 1,
+        ..ExecutorConfig::default()
+    }
+}
+
+/// Runs `scene`, a run of tasks that spawn nothing, under many schedules. No oracle may speak in any, and
+/// `happened` must be true in one at least: else the scene does not show what it is named after.
+pub(crate) fn explore(
+    scene: impl Fn(Simulation) -> Simulation,
+    tasks: u32,
+    happened: impl Fn(&Report<u32, u32>) -> bool,
+) {
+    let mut times = 0;
+    for seed in 0..3_000 {
+        for strategy in [StrategyKind::Random, StrategyKind::Sticky] {
+            let simulation = scene(Simulation::new(seed)).strategy(strategy).keep_events(true);
+            let report = simulation
+                .run(
+                    0..tasks,
+                    |_worker| 0,
+                    |_task, cx| *executor_core::TaskCtx::scratch(cx) += 1,
+                )
+                .unwrap_or_else(|failure| panic!("{failure}"));
+            let ran: u32 = report.scratches.iter().sum();
+            let left = report.handed_back.len() + report.refused.len();
+            assert_eq!(ran as usize + left, tasks as usize, "{}", report.course.line);
+            times += u32::from(happened(&report));
+        }
+    }
+    assert!(times > 0, "the situation never came about in 6,000 schedules");
+}
+
+/// Number of the party called `name`.
+pub(crate) fn party(course: &Course, name: &str) -> u32 {
+    let place = course.parties.iter().position(|other| other == name);
+    place.unwrap_or_else(|| panic!("there is no party `{name}`")) as u32
+}
+
+/// Searchers in a value of the sleep word, as its table in core's `sleep/README.md` has it.
+pub(crate) fn searchers(word: u64) -> u64 {
+    (word >> 17) & 0x7fff
+}
+
+/// Sleepers in a value of the sleep word.
+pub(crate) fn sleepers(word: u64) -> u64 {
+    (word >> 2) & 0x7fff
+}
+
+/// Whether `event` leaves the search or registers, that is, changes the sleep word by a read-modify-write.
+pub(crate) fn changes_sleep_word(event: &Event) -> bool {
+    event.op == Op::Fetch && event.object == Object::Word(WordName::Sleep)
+}
+
+/// Where `event` of `party` occurs, from `from` on.
+pub(crate) fn find(events: &[Event], from: usize, mut wanted: impl FnMut(&Event) -> bool) -> Option<usize> {
+    (from..events.len()).find(|&at| wanted(&events[at]))
+}

@@ -1,0 +1,101 @@
+//! However it ends, every task is accounted for.
+
+use sim::{Ending, Faults, Mark, RunOptions, Scenario, Simulation, StrategyKind};
+
+#[test]
+fn every_ending_gives_back_what_did_not_run() {
+    for ending in Ending::ALL {
+        let (mut handed_back, mut refused) = (0, 0);
+        for seed in 0..300 {
+            let report = Simulation::new(seed)
+                .workers(3)
+                .producers(2)
+                .ending(ending)
+                .run(
+                    0..20_u32,
+                    |_| Vec::new(),
+                    |task, cx| {
+                        executor_core::TaskCtx::scratch(cx).push(task);
+                    },
+                )
+                .unwrap_or_else(|failure| panic!("{failure}"));
+            let mut all: Vec<u32> = report.scratches.into_iter().flatten().collect();
+            handed_back += report.handed_back.len();
+            refused += report.refused.len();
+            all.extend(report.handed_back);
+            all.extend(report.refused);
+            all.sort_unstable();
+            assert_eq!(all, (0..20).collect::<Vec<_>>(), "{}", report.course.line);
+        }
+        let early = !matches!(ending, Ending::Join | Ending::Idle);
+        assert_eq!(refused > 0, early, "{ending}: {refused} refused");
+        let aborts = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
+        assert_eq!(handed_back > 0, aborts, "{ending}: {handed_back} handed back");
+    }
+}
+
+#[test]
+fn sixty_five_workers_share_a_flood_and_all_leave() {
+    let fields = "scenario=flat,roots=400,workers=65,producers=3,batch=40,spin=0,credit=2"
+        .parse()
+        .expect("it is well formed");
+    let scenario = Scenario::from_fields(fields).expect("it is a scenario");
+    for seed in 0..10 {
+        let run = scenario.run(StrategyKind::Sticky, seed, RunOptions::default());
+        let summary = run.unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!(summary.metrics.executed(), 400);
+    }
+}
+
+#[test]
+fn more_workers_take_less_virtual_time() {
+    let makespan = |workers| {
+        let run = Simulation::new(1)
+            .workers(workers)
+            .strategy(StrategyKind::Earliest)
+            .run(
+                [8_u32],
+                |_| (),
+                |depth, cx| {
+                    cx.work(20_000);
+                    if depth > 0 {
+                        executor_core::TaskCtx::spawn_local(cx, depth - 1);
+                        executor_core::TaskCtx::spawn_local(cx, depth - 1);
+                    }
+                },
+            );
+        run.unwrap_or_else(|failure| panic!("{failure}")).makespan_ns
+    };
+    let (one, eight) = (makespan(1), makespan(8));
+    // 511 tasks of 20 µs each, and nine of them one after another at the least.
+    assert!(one >= 511 * 20_000, "{one}");
+    assert!(eight >= one / 8 && eight >= 9 * 20_000, "{eight}");
+    assert!(eight < one / 4, "{one} with one worker, {eight} with eight");
+}
+
+#[test]
+fn after_the_faults_have_stopped_everything_finishes() {
+    let mut struck = Faults::NONE;
+    for seed in 0..300 {
+        let report = Simulation::new(seed)
+            .workers(4)
+            .faults(Faults {
+                spurious_wakes: 8,
+                retries: 8,
+                panics: 1,
+            })
+            .run(0..12_u32, |_| (), |_, _| {})
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        struck.spurious_wakes += report.course.faults.spurious_wakes;
+        struck.retries += report.course.faults.retries;
+        struck.panics += report.course.faults.panics;
+        assert_eq!(
+            report.course.marks.count(Mark::TaskPanicked),
+            u64::from(report.course.faults.panics)
+        );
+    }
+    assert!(
+        struck.spurious_wakes > 0 && struck.retries > 0 && struck.panics > 0,
+        "{struck:?}"
+    );
+}

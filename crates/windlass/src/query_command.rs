@@ -1,0 +1,186 @@
+//! `windlass query`: open the tables, plan, run, write.
+
+use std::io::{ErrorKind, Write};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use clap::{Args, ValueEnum};
+use query::output::{OutputFormat, render};
+use query::pipeline_exec::PipelineExecutor;
+use query::source::{self, JobRunner, ScaleFactor, TpchTable, TpchTableKind};
+use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
+
+use crate::terminal::Terminal;
+
+/// Answer a SQL query over one table
+///
+/// The subset of SQL: columns, arithmetic, sum, count, min, max and avg over one table; WHERE with AND, OR, NOT,
+/// comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, ORDER BY, LIMIT.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\""
+)]
+pub(crate) struct QueryArguments {
+    /// A table: a Parquet file, a folder of Parquet files or a CSV file
+    #[arg(long = "table", value_name = "NAME=PATH", value_parser = table_argument)]
+    tables: Vec<TableArgument>,
+
+    /// Generate the TPC-H tables lineitem, orders and customer at this scale factor (1 is about 6 million line items)
+    #[arg(long, value_name = "SF", allow_negative_numbers = true)]
+    tpch: Option<ScaleFactor>,
+
+    /// How many threads work [default: one per core]
+    #[arg(long, value_name = "N", value_parser = threads_argument, allow_negative_numbers = true)]
+    threads: Option<NonZeroUsize>,
+
+    /// Show the steps on stderr, with estimated and measured selectivity
+    #[arg(long)]
+    explain: bool,
+
+    /// Show on stderr what each worker did
+    #[arg(long)]
+    stats: bool,
+
+    /// How the result is written
+    #[arg(long, value_enum, default_value_t)]
+    format: FormatArgument,
+
+    /// The query
+    sql: String,
+}
+
+#[derive(Debug, Clone)]
+struct TableArgument {
+    name: String,
+    path: PathBuf,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum FormatArgument {
+    /// Aligned columns
+    #[default]
+    Table,
+    /// RFC 4180 with a header; NULL is an empty field
+    Csv,
+    /// One array, an object per row
+    Json,
+}
+
+impl From<FormatArgument> for OutputFormat {
+    fn from(format: FormatArgument) -> Self {
+        match format {
+            FormatArgument::Table => Self::Table,
+            FormatArgument::Csv => Self::Csv,
+            FormatArgument::Json => Self::Json,
+        }
+    }
+}
+
+/// Runs the command and says on stderr what went wrong.
+pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
+    let failed = |error: &dyn std::fmt::Display, code: u8| {
+        eprintln!("error: {error}");
+        ExitCode::from(code)
+    };
+    let threads = arguments
+        .threads
+        .or_else(|| available_parallelism().ok())
+        .unwrap_or(NonZeroUsize::MIN);
+    let executor = match PipelineExecutor::new(threads.get()) {
+        Ok(executor) => executor,
+        Err(error) => return failed(&error, 1),
+    };
+    let terminal = match Terminal::new(executor) {
+        Ok(terminal) => terminal,
+        Err(error) => return failed(&error, 1),
+    };
+    match answer(arguments, &terminal) {
+        Ok(text) => match write(&text) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&format_args!("cannot write the result: {error}"), 1),
+        },
+        Err(error @ QueryError::Cancelled) => failed(&error, 130),
+        Err(error) => {
+            let code = failed(&error, 1);
+            if let Some(marked) = error.position().and_then(|place| place.mark(&arguments.sql)) {
+                eprintln!(
+                    "{}",
+                    marked
+                        .lines()
+                        .map(|line| format!("  | {line}\n"))
+                        .collect::<String>()
+                        .trim_end()
+                );
+            }
+            if arguments.tables.is_empty() && arguments.tpch.is_none() {
+                eprintln!("hint: name a table with --table NAME=PATH, or generate some with --tpch SF");
+            }
+            code
+        }
+    }
+}
+
+/// The text of the whole result. What `--explain` and `--stats` show is on stderr by then.
+fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, QueryError> {
+    let mut catalog = Catalog::new();
+    let generated: Vec<Arc<TpchTable>> = match arguments.tpch {
+        Some(scale) => TpchTableKind::ALL
+            .iter()
+            .map(|&kind| Arc::new(TpchTable::new(kind, scale)))
+            .collect(),
+        None => Vec::new(),
+    };
+    for table in &generated {
+        catalog.register(table.clone())?;
+    }
+    for TableArgument { name, path } in &arguments.tables {
+        catalog.register(source::open(name, path, terminal)?)?;
+    }
+    let plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
+    let loaded = match generated.iter().find(|table| table.is_called(plan.table())) {
+        Some(table) => table.load(&plan.columns(), terminal)?,
+        None => None,
+    };
+    let (job, run) = PipelineBuilder::new(plan).build();
+    let outcome = terminal.run(job);
+    if arguments.explain {
+        eprintln!("{}", run.explain().trim_end());
+    }
+    let report = outcome?;
+    if arguments.stats {
+        for statistics in loaded.iter().chain(Some(&run.statistics(&report))) {
+            eprint!("{statistics}");
+        }
+    }
+    render(&run.take()?, arguments.format.into())
+}
+
+/// Writes to stdout. A reader that has seen enough (`| head`) is no error.
+fn write(text: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        outcome => outcome,
+    }
+}
+
+fn table_argument(text: &str) -> Result<TableArgument, String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => Ok(TableArgument {
+            name: name.trim().to_owned(),
+            path: PathBuf::from(path),
+        }),
+        _ => Err("a table is given as NAME=PATH, for example trips=data/trips.parquet".to_owned()),
+    }
+}
+
+fn threads_argument(text: &str) -> Result<NonZeroUsize, String> {
+    match text.parse::<usize>().map(NonZeroUsize::new) {
+        Ok(Some(threads)) => Ok(threads),
+        Ok(None) => Err("a query needs at least one thread".to_owned()),
+        Err(_) => Err("the number of threads is a whole number, at least 1".to_owned()),
+    }
+}

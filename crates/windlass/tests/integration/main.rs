@@ -1,0 +1,6 @@
+//! The program as a user meets it: arguments in, text and an exit code out.
+
+mod answers;
+mod bad_input;
+mod cancel;
+mod program;

@@ -1,0 +1,300 @@
+//! On `pipeline-exec` alone: sums over a made-up table, in stages and in steps, waited for by threads and by a future,
+//! stopped, refused, failed and handed back.
+
+use std::error::Error;
+use std::future::Future;
+use std::num::NonZeroUsize;
+use std::panic;
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use pipeline_exec::{
+    BuildError, Class, Job, JobControl, JobError, JobErrorKind, JobHandle, JobReport, JobTicket,
+    PipelineExecutor, PipelineStep, Role, Stage, StepCx, StepError, SubmitError, split_threads, step,
+};
+
+type Outcome = Result<(), Box<dyn Error>>;
+
+/// Rows that one slot sums.
+const ROWS: u64 = 1_000;
+
+/// Sums the numbers below a bound, and writes the sum where the next stage finds it.
+struct Sum {
+    rows: u64,
+    parts: Vec<OnceLock<u64>>,
+    total: Arc<OnceLock<u64>>,
+}
+
+impl Sum {
+    fn new(rows: u64, total: &Arc<OnceLock<u64>>) -> Sum {
+        let slots = usize::try_from(rows.div_ceil(ROWS)).expect("a small table");
+        Sum {
+            rows,
+            parts: vec![OnceLock::new(); slots],
+            total: Arc::clone(total),
+        }
+    }
+}
+
+impl Stage for Sum {
+    fn name(&self) -> &str {
+        "sum"
+    }
+
+    fn slots(&self) -> usize {
+        self.parts.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        assert!(cx.worker_id() < 8 && cx.job_id().starts_with("pipe-") && !cx.is_cancelled());
+        let (_, _): (Role, bool) = (cx.role(), cx.should_yield());
+        let from = u64::try_from(slot)? * ROWS;
+        let part = (from..self.rows.min(from + ROWS)).sum();
+        self.parts[slot]
+            .set(part)
+            .map_err(|_| StepError::from("a slot ran twice"))
+    }
+
+    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        // Every slot's write is seen here.
+        let parts: Option<Vec<u64>> = self.parts.iter().map(|part| part.get().copied()).collect();
+        let total = parts.ok_or("a slot did not run")?.iter().sum();
+        self.total.set(total).map_err(|_| "finished twice".into())
+    }
+}
+
+/// A stage without slots, behind another: it only checks.
+struct Check(Arc<OnceLock<u64>>);
+
+impl Stage for Check {
+    fn slots(&self) -> usize {
+        0
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        panic!("there is no slot {slot}");
+    }
+
+    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        match self.0.get() {
+            Some(_) => Ok(()),
+            None => Err("the stage before has not finished".into()),
+        }
+    }
+}
+
+/// A step with a name.
+struct Named(&'static str);
+
+impl PipelineStep for Named {
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    fn execute(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        "twelve".parse::<u32>()?;
+        Ok(())
+    }
+}
+
+/// Stages one after another, on some threads; the result does not depend on how many.
+fn stages_in_parallel() -> Outcome {
+    for threads in [1, 2, 8] {
+        let executor = PipelineExecutor::new(threads)?;
+        let total = Arc::new(OnceLock::new());
+        let job = Job::builder("numbers")
+            .stage(Arc::new(Sum::new(100_500, &total)))
+            .stage(Arc::new(Check(Arc::clone(&total))))
+            .cost(100_500 * 8)
+            .class(Class::default())
+            .deadline(Duration::from_secs(600))
+            .max_workers(4)
+            .build();
+        let ticket: JobTicket = executor.submit(job)?;
+        let control: JobControl = ticket.control();
+        let bar = control.clone();
+        let report: JobReport = ticket.wait()?;
+        assert_eq!(bar.progress(), (101, 101));
+        control.cancel();
+        assert_eq!(report.slots, 101);
+        assert_eq!(total.get(), Some(&(100_499 * 100_500 / 2)));
+        executor.drain();
+    }
+    Ok(())
+}
+
+/// A failing and a panicking step fail their own jobs only, and by name.
+fn failures_stay_where_they_are() -> Outcome {
+    let executor = PipelineExecutor::new(2)?;
+    let done = Arc::new(AtomicUsize::new(0));
+    let steps = (0..10).map(|_| {
+        let done = Arc::clone(&done);
+        step(move |cx| {
+            assert!(!cx.is_cancelled());
+            done.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    });
+    let well = executor.submit(Job::from_steps("well", steps.collect()))?;
+    let broken = executor.submit(Job::from_steps("broken", vec![Box::new(Named("parse the year"))]))?;
+    let wild = executor.submit(Job::from_steps(
+        "wild",
+        vec![step(|_| panic!("this step is wild"))],
+    ))?;
+    let error: JobError = broken.wait().expect_err("twelve is not a number");
+    assert!(matches!(error.kind, JobErrorKind::Failed), "{error:?}");
+    assert_eq!(
+        (error.step.as_deref(), error.slot),
+        (Some("parse the year"), Some(0))
+    );
+    let source = error.source.as_deref().expect("the step's own error");
+    assert!(source.downcast_ref::<std::num::ParseIntError>().is_some());
+    let error = wild.wait().expect_err("it panicked");
+    assert_eq!(error.kind, JobErrorKind::Panicked);
+    assert!(error.to_string().contains("this step is wild"), "{error}");
+    assert_eq!(well.wait()?.slots, 10);
+    assert_eq!(done.load(Ordering::Relaxed), 10);
+    Ok(())
+}
+
+/// A step that tells that it has begun and then waits to be let go, whatever `let_go` is.
+fn held() -> (Box<dyn PipelineStep>, mpsc::Receiver<()>, mpsc::Sender<()>) {
+    let (begun, has_begun) = mpsc::channel();
+    let (let_go, may_go) = mpsc::channel();
+    let may_go = Mutex::new(may_go);
+    let step = step(move |_| {
+        begun.send(())?;
+        // An error means that the other end is gone, which lets go as well.
+        may_go.lock().map_err(|_| "a panic elsewhere")?.recv().ok();
+        Ok(())
+    });
+    (step, has_begun, let_go)
+}
+
+/// Admission is bounded, shutdown hands back, and every ticket fires.
+fn refused_and_handed_back() -> Outcome {
+    let executor = PipelineExecutor::builder().threads(1).queue_capacity(2).build()?;
+    let (first, has_begun, let_go) = held();
+    let running = executor.submit(Job::from_steps("running", vec![first, step(|_| Ok(()))]))?;
+    has_begun.recv()?;
+    let waiting = executor.submit(Job::from_steps("waiting", vec![step(|_| Ok(()))]))?;
+    let job = match executor.submit(Job::from_steps("one too many", vec![step(|_| Ok(()))])) {
+        Err(SubmitError::Full(job)) => job,
+        Err(SubmitError::Closed(_)) => panic!("it is open"),
+        Ok(_) => panic!("two jobs are in flight already"),
+    };
+    assert_eq!((job.table_name.as_str(), job.cost), ("one too many", 1));
+    assert!(job.id.starts_with("pipe-"));
+    // Cancelled while its first slot runs: the second never starts.
+    running.control().cancel();
+    let_go.send(())?;
+    let error = running.wait().expect_err("it was cancelled");
+    assert_eq!(error.kind, JobErrorKind::Cancelled);
+    waiting.wait()?;
+    // Now there is room for it.
+    executor.submit_blocking(job)?.wait()?;
+
+    let (first, has_begun, let_go) = held();
+    let running = executor.submit_blocking(Job::from_steps("running", vec![first]))?;
+    has_begun.recv()?;
+    let waiting = executor.submit(Job::from_steps("waiting", vec![step(|_| Ok(()))]))?;
+    let handle = executor.handle();
+    drop(let_go);
+    let handed_back: Vec<Job> = executor.shutdown();
+    // Whether the second got its turn before the end, nobody knows; its ticket does.
+    match waiting.wait() {
+        Ok(report) => assert!(handed_back.is_empty() && report.slots == 1),
+        Err(error) => assert_eq!((error.kind, handed_back.len()), (JobErrorKind::HandedBack, 1)),
+    }
+    drop(running);
+    let late = handle.submit(Job::from_steps("late", vec![step(|_| Ok(()))]));
+    assert!(matches!(late, Err(SubmitError::Closed(job)) if job.table_name == "late"));
+    Ok(())
+}
+
+/// Wakes a thread that polls.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The smallest runtime there is: a ticket is a future for any of them.
+fn block_on<F: Future>(future: F) -> F::Output {
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+fn awaited() -> Outcome {
+    let executor = PipelineExecutor::new(2)?;
+    let report = block_on(async {
+        let ticket = executor
+            .submit_async(Job::from_steps("awaited", vec![step(|_| Ok(()))]))
+            .await?;
+        Ok::<_, Box<dyn Error>>(ticket.await?)
+    })?;
+    assert_eq!(report.slots, 1);
+    let ticket = executor.submit(Job::from_steps("dropped", vec![step(|_| Ok(()))]))?;
+    drop(ticket.cancel_on_drop());
+    Ok(())
+}
+
+/// Claiming by hand, without an executor.
+fn claimed_by_hand() -> Outcome {
+    let job = Job::from_steps(
+        "by hand",
+        vec![step(|_| Ok(())), step(|_| Err("the second fails".into()))],
+    );
+    assert_eq!(job.get_next().ok_or("two are free")??, 0);
+    assert!(job.get_next().ok_or("one is free")?.is_err());
+    assert!(job.get_next().is_none());
+    Named("alone")
+        .execute(&StepCx::detached())
+        .expect_err("twelve is not a number");
+    Ok(())
+}
+
+fn main() -> Outcome {
+    // One of the panics below is meant: a line, and no backtrace.
+    panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
+    let split = |threads| split_threads(NonZeroUsize::new(threads).expect("not zero"));
+    assert_eq!(
+        [1, 2, 4, 8, 16, 32, 100].map(split),
+        [(1, 0), (1, 1), (3, 1), (7, 1), (14, 2), (28, 4), (85, 15)]
+    );
+    let error: BuildError = PipelineExecutor::new(0).expect_err("nobody would work");
+    assert!(error.to_string().contains("threads"), "{error}");
+    let (heavy, light) = (
+        JobHandle {
+            cost: 9,
+            seq: 2,
+            index: 0,
+        },
+        JobHandle {
+            cost: 1,
+            seq: 1,
+            index: 1,
+        },
+    );
+    assert!(heavy > light && JobHandle { seq: 3, ..light } < light);
+
+    stages_in_parallel()?;
+    failures_stay_where_they_are()?;
+    refused_and_handed_back()?;
+    awaited()?;
+    claimed_by_hand()?;
+    println!("pipeline-exec: ran, failed, was refused, handed back, awaited and claimed by hand");
+    Ok(())
+}

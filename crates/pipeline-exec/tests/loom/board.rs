@@ -9,7 +9,7 @@ use crate::harness::scene::{Cells, Scene};
 models! {
     /// A submission against a worker that finds the job in one of the two orders: it cannot claim before the job is in both, so
     /// that nothing is left on the board.
-    board_insert_against_removal(Some(2)) {
+    board_insert_against_removal(None) {
         let scene = Scene::new(1, 1);
         let stage = Cells::new(1);
         let worker = thread::spawn({
@@ -25,7 +25,7 @@ models! {
     }
 
     /// Two workers, two stages: the job comes off the board and on again, and every slot runs once.
-    next_stage_against_a_worker_that_stays(Some(2)) {
+    next_stage_against_a_worker_that_stays(Some(3)) {
         let scene = Scene::new(2, 1);
         let stages = [Cells::new(1), Cells::new(2)];
         let (state, _) = scene.submit(vec![stages[0].clone(), stages[1].clone()]).expect("nobody closes here");
@@ -40,7 +40,7 @@ models! {
     }
 
     /// A cancel against a worker that claims the only slot: the job leaves the board once, and its ticket fires once.
-    cancel_against_the_last_claim(Some(3)) {
+    cancel_against_the_last_claim(None) {
         let scene = Scene::new(1, 1);
         let stage = Cells::new(1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");

@@ -130,6 +130,16 @@ impl JobOracle {
         self.find(job).ok()?.end
     }
 
+    /// Numbers of the jobs whose tickets say that they are handed back.
+    pub(crate) fn handed_back(&self) -> Vec<usize> {
+        let said = |record: &&Record| record.end == Some(Some(JobErrorKind::HandedBack));
+        self.jobs
+            .iter()
+            .filter(said)
+            .map(|record| record.job.seq)
+            .collect()
+    }
+
     /// At the end of a run: every job has ended, and nothing is left over.
     pub(crate) fn judge_end(&self, hub: &Hub, looks_may_be_out: bool) -> Result<(), Violation> {
         if let Some(record) = self.jobs.iter().find(|record| record.end.is_none()) {

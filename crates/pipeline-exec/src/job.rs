@@ -49,7 +49,6 @@ impl Job {
     }
 
     /// Starts a job; add its stages.
-    #[must_use]
     pub fn builder(table_name: impl Into<String>) -> JobBuilder {
         JobBuilder {
             table_name: table_name.into(),

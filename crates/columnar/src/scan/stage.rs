@@ -118,6 +118,7 @@ impl ScanStage {
         struct Explained<'a>(&'a ScanStage);
         impl fmt::Display for Explained<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // Ordering: Relaxed. A number for people.
                 let skipped = self.0.skipped_morsels.load(Ordering::Relaxed);
                 write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))
             }

@@ -262,6 +262,9 @@ impl Stage for Survey {
     }
 }
 
+/// A row with its line from the start of the piece.
+type Row<'r, 'a> = (u64, &'r [Field<'a>]);
+
 /// The records of a piece that are rows, each with as many fields as the header.
 struct Records<'a> {
     reader: RecordReader<'a>,
@@ -279,7 +282,7 @@ impl<'a> Records<'a> {
     }
 
     /// The next row with its line from the start of the piece; a fault with its line.
-    fn next(&mut self) -> Result<Option<(u64, &[Field<'a>])>, (u64, String)> {
+    fn next(&mut self) -> Result<Option<Row<'_, 'a>>, (u64, String)> {
         loop {
             let line = self.reader.lines();
             match self.reader.next_record(&mut self.fields) {

@@ -7,9 +7,10 @@
 mod count;
 mod extreme;
 mod groups;
+mod packed;
 mod sum;
 
-pub(crate) use groups::{GroupIds, GroupKeys};
+pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding};
 
 use std::any::Any;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! `count(*)` and `count(expression)`.
+//! `count(*)` and `count(expression)`: rows, and rows where the expression is not NULL.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
@@ -22,6 +22,12 @@ impl AggregateState for CountState {
         match (groups, &nulls) {
             (GroupIds::Single { rows }, None) => self.counts[0] += rows as i64,
             (GroupIds::Single { rows }, Some(nulls)) => self.counts[0] += (rows - nulls.null_count()) as i64,
+            (GroupIds::PerRow { counts, .. }, None) => {
+                self.counts
+                    .iter_mut()
+                    .zip(counts)
+                    .for_each(|(count, &rows)| *count += i64::from(rows));
+            }
             _ => groups.for_each(nulls.as_ref(), |group, _| self.counts[group] += 1),
         }
     }

@@ -3,18 +3,24 @@
 //! Keys are arrow's row encoding, one byte string per row in which equal keys, NULLs included, have equal bytes; a hash
 //! table maps it to the group's number. All slots of a query share one encoder, so groups of two slots are compared by
 //! their bytes, with the hash that was computed once.
+//!
+//! Encoding every row would cost more than all the rest, so a short key is packed into one word first, and only a word
+//! that was not met before is encoded: a few rows of each slot.
 
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, UInt32Array};
 use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, Rows};
+use arrow::row::{RowConverter, Rows, SortField};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::packed::Packing;
 use crate::expr::canonical_floats;
+use crate::sort::take_rows;
 
 /// The group of each row of a chunk.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +31,12 @@ pub(crate) enum GroupIds<'a> {
         rows: usize,
     },
     /// One group number per row.
-    PerRow(&'a [u32]),
+    PerRow {
+        /// The groups.
+        groups: &'a [u32],
+        /// The number of rows of each group.
+        counts: &'a [u32],
+    },
 }
 
 impl GroupIds<'_> {
@@ -35,13 +46,13 @@ impl GroupIds<'_> {
         match (self, nulls.filter(|nulls| nulls.null_count() > 0)) {
             (Self::Single { rows }, None) => (0..rows).for_each(|row| visit(0, row)),
             (Self::Single { .. }, Some(nulls)) => nulls.valid_indices().for_each(|row| visit(0, row)),
-            (Self::PerRow(groups), None) => {
+            (Self::PerRow { groups, .. }, None) => {
                 groups
                     .iter()
                     .enumerate()
                     .for_each(|(row, &group)| visit(group as usize, row));
             }
-            (Self::PerRow(groups), Some(nulls)) => {
+            (Self::PerRow { groups, .. }, Some(nulls)) => {
                 nulls
                     .valid_indices()
                     .for_each(|row| visit(groups[row] as usize, row));
@@ -50,29 +61,65 @@ impl GroupIds<'_> {
     }
 }
 
+/// How the keys of one query are encoded; shared by its slots.
+#[derive(Debug)]
+pub(crate) struct KeyEncoding {
+    converter: RowConverter,
+    packing: Option<Packing>,
+    hasher: DefaultHashBuilder,
+}
+
+impl KeyEncoding {
+    /// For keys of these types.
+    ///
+    /// # Errors
+    ///
+    /// When values of a type cannot be told apart.
+    pub(crate) fn new(types: &[DataType]) -> Result<Self, ArrowError> {
+        let fields = types.iter().cloned().map(SortField::new).collect();
+        let converter = RowConverter::new(fields)?;
+        Ok(Self {
+            converter,
+            packing: Packing::new(types),
+            hasher: DefaultHashBuilder::default(),
+        })
+    }
+}
+
 /// The distinct keys seen so far, in the order of their first row.
 pub(crate) struct GroupKeys {
-    converter: Arc<RowConverter>,
-    hasher: DefaultHashBuilder,
+    encoding: Arc<KeyEncoding>,
     keys: Rows,
     hashes: Vec<u64>,
     table: HashTable<u32>,
-    /// Encodings of one chunk, kept for their memory.
-    scratch: Rows,
+    packed: PackedKeys,
+    /// Memory that is kept from chunk to chunk.
+    words: Vec<u128>,
+    groups: Vec<u32>,
+    counts: Vec<u32>,
+}
+
+/// The groups of keys that were packed.
+#[derive(Default)]
+struct PackedKeys {
+    table: HashTable<u32>,
+    words: Vec<u128>,
+    /// For each word its group.
+    groups: Vec<u32>,
 }
 
 impl GroupKeys {
-    /// No groups. Keys of two of these can be merged only if they share `converter` and `hasher`.
-    pub(crate) fn new(converter: Arc<RowConverter>, hasher: DefaultHashBuilder) -> Self {
-        let keys = converter.empty_rows(0, 0);
-        let scratch = converter.empty_rows(0, 0);
+    /// No groups. Keys of two of these can be merged only if they share the encoding.
+    pub(crate) fn new(encoding: Arc<KeyEncoding>) -> Self {
         Self {
-            converter,
-            hasher,
-            keys,
+            keys: encoding.converter.empty_rows(0, 0),
+            encoding,
             hashes: Vec::new(),
             table: HashTable::new(),
-            scratch,
+            packed: PackedKeys::default(),
+            words: Vec::new(),
+            groups: Vec::new(),
+            counts: Vec::new(),
         }
     }
 
@@ -81,18 +128,77 @@ impl GroupKeys {
         self.hashes.len()
     }
 
-    /// Writes the group of each row of `columns` to `groups`; keys not seen before become groups.
-    pub(crate) fn assign(&mut self, columns: &[ArrayRef], groups: &mut Vec<u32>) -> Result<(), ArrowError> {
+    /// The group of each row of `columns`; keys not seen before become groups.
+    pub(crate) fn assign(&mut self, columns: &[ArrayRef], rows: usize) -> Result<GroupIds<'_>, ArrowError> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
-        let mut rows = std::mem::replace(&mut self.scratch, self.converter.empty_rows(0, 0));
-        rows.clear();
-        self.converter.append(&mut rows, &columns)?;
+        let encoding = Arc::clone(&self.encoding);
+        let is_packed = encoding
+            .packing
+            .as_ref()
+            .is_some_and(|packing| packing.pack(&columns, rows, &mut self.words));
+        if is_packed {
+            self.assign_packed(&columns)?
+        } else {
+            self.assign_encoded(&columns)?
+        }
+
+        self.counts.clear();
+        self.counts.resize(self.len(), 0);
+        for &group in &self.groups {
+            self.counts[group as usize] += 1;
+        }
+        Ok(GroupIds::PerRow {
+            groups: &self.groups,
+            counts: &self.counts,
+        })
+    }
+
+    fn assign_encoded(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
+        let rows = self.encoding.converter.convert_columns(columns)?;
+        let mut groups = std::mem::take(&mut self.groups);
         groups.clear();
         groups.extend((0..rows.num_rows()).map(|row| {
-            let hash = self.hasher.hash_one(rows.row(row).data());
+            let hash = self.encoding.hasher.hash_one(rows.row(row).data());
             self.group_of(&rows, row, hash)
         }));
-        self.scratch = rows;
+        self.groups = groups;
+        Ok(())
+    }
+
+    fn assign_packed(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
+        let known = self.packed.words.len();
+        let mut first_rows = Vec::new();
+        self.groups.clear();
+        for (row, &word) in self.words.iter().enumerate() {
+            let hash = self.encoding.hasher.hash_one(word);
+            let words = &self.packed.words;
+            let found = self.packed.table.find(hash, |&at| words[at as usize] == word);
+            self.groups.push(match found {
+                Some(&at) => at,
+                None => {
+                    let at = words.len() as u32;
+                    self.packed.words.push(word);
+                    let (words, hasher) = (&self.packed.words, &self.encoding.hasher);
+                    self.packed
+                        .table
+                        .insert_unique(hash, at, |&at| hasher.hash_one(words[at as usize]));
+                    first_rows.push(row as u32);
+                    at
+                }
+            });
+        }
+        if known < self.packed.words.len() {
+            let rows = take_rows(columns, &UInt32Array::from(first_rows))?;
+            let rows = self.encoding.converter.convert_columns(&rows)?;
+            for row in 0..rows.num_rows() {
+                let hash = self.encoding.hasher.hash_one(rows.row(row).data());
+                let group = self.group_of(&rows, row, hash);
+                self.packed.groups.push(group);
+            }
+        }
+        for group in &mut self.groups {
+            *group = self.packed.groups[*group as usize];
+        }
         Ok(())
     }
 
@@ -108,7 +214,7 @@ impl GroupKeys {
 
     /// The key columns, one value per group.
     pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
-        self.converter.convert_rows(self.keys.iter())
+        self.encoding.converter.convert_rows(self.keys.iter())
     }
 
     fn group_of(&mut self, rows: &Rows, row: usize, hash: u64) -> u32 {
@@ -141,29 +247,25 @@ impl fmt::Debug for GroupKeys {
 #[cfg(test)]
 mod tests {
     use arrow::array::{AsArray, Float64Array, Int32Array, StringArray};
-    use arrow::datatypes::{DataType, Int32Type};
-    use arrow::row::SortField;
+    use arrow::datatypes::Int32Type;
 
     use super::*;
 
-    fn keys(types: &[DataType]) -> (Arc<RowConverter>, DefaultHashBuilder) {
-        let fields = types.iter().cloned().map(SortField::new).collect();
-        (
-            Arc::new(RowConverter::new(fields).unwrap()),
-            DefaultHashBuilder::default(),
-        )
+    fn keys(types: &[DataType]) -> Arc<KeyEncoding> {
+        Arc::new(KeyEncoding::new(types).unwrap())
     }
 
     fn assign(groups: &mut GroupKeys, columns: &[ArrayRef]) -> Vec<u32> {
-        let mut ids = Vec::new();
-        groups.assign(columns, &mut ids).unwrap();
-        ids
+        match groups.assign(columns, columns[0].len()).unwrap() {
+            GroupIds::PerRow { groups, .. } => groups.to_vec(),
+            GroupIds::Single { .. } => unreachable!("there are keys"),
+        }
     }
 
     #[test]
     fn groups_are_numbered_by_their_first_row_and_null_is_one_of_them() {
-        let (converter, hasher) = keys(&[DataType::Int32, DataType::Utf8]);
-        let mut groups = GroupKeys::new(converter, hasher);
+        let encoding = keys(&[DataType::Int32, DataType::Utf8]);
+        let mut groups = GroupKeys::new(encoding);
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None, Some(7), None, Some(7)]));
         let texts: ArrayRef = Arc::new(StringArray::from(vec![
             Some("a"),
@@ -182,9 +284,9 @@ mod tests {
 
     #[test]
     fn merging_numbers_new_groups_after_the_old_ones() {
-        let (converter, hasher) = keys(&[DataType::Int32]);
-        let mut first = GroupKeys::new(converter.clone(), hasher.clone());
-        let mut second = GroupKeys::new(converter, hasher);
+        let encoding = keys(&[DataType::Int32]);
+        let mut first = GroupKeys::new(encoding.clone());
+        let mut second = GroupKeys::new(encoding);
         assign(&mut first, &[Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef]);
         assign(
             &mut second,
@@ -196,9 +298,28 @@ mod tests {
 
     #[test]
     fn both_zeros_are_one_group_and_so_are_all_nans() {
-        let (converter, hasher) = keys(&[DataType::Float64]);
-        let mut groups = GroupKeys::new(converter, hasher);
+        let encoding = keys(&[DataType::Float64]);
+        let mut groups = GroupKeys::new(encoding);
         let values: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN]));
         assert_eq!(assign(&mut groups, &[values]), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_key_is_one_group_whether_its_chunk_was_packed_or_not() {
+        let mut groups = GroupKeys::new(keys(&[DataType::Utf8]));
+        let texts = |texts: &[Option<&str>]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+        let long = "longer than any word";
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some("a"), None, Some("a")])]),
+            [0, 1, 0]
+        );
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some(long), Some("a"), Some("b"), None])]),
+            [2, 0, 3, 1]
+        );
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some("b"), Some("c"), Some("a")])]),
+            [3, 4, 0]
+        );
     }
 }

@@ -86,6 +86,15 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
                 self.totals[0] = total;
                 self.counts[0] += rows as u64;
             }
+            (GroupIds::PerRow { groups, counts }, None) => {
+                for (&group, &value) in groups.iter().zip(numbers) {
+                    self.totals[group as usize].add(value);
+                }
+                self.counts
+                    .iter_mut()
+                    .zip(counts)
+                    .for_each(|(count, &rows)| *count += u64::from(rows));
+            }
             (groups, nulls) => groups.for_each(nulls, |group, row| {
                 self.totals[group].add(numbers[row]);
                 self.counts[group] += 1;

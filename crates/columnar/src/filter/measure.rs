@@ -29,28 +29,47 @@ impl Measured {
 
     /// The part of the rows that stayed and the nanoseconds a row took, once enough rows were seen.
     pub(super) fn selectivity_and_cost(&self) -> Option<(f64, f64)> {
-        let rows_in = self.rows_in.load(Ordering::Relaxed);
-        (rows_in >= ENOUGH_ROWS).then(|| {
-            let rows_out = self.rows_out.load(Ordering::Relaxed);
-            let nanos = self.nanos.load(Ordering::Relaxed);
-            (rows_out as f64 / rows_in as f64, nanos as f64 / rows_in as f64)
-        })
+        let Seen {
+            rows_in,
+            rows_out,
+            nanos,
+        } = self.seen();
+        (rows_in >= ENOUGH_ROWS).then(|| (rows_out as f64 / rows_in as f64, nanos as f64 / rows_in as f64))
     }
+
+    fn seen(&self) -> Seen {
+        // Ordering: Relaxed, all three. As in `add`.
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Seen {
+            rows_in: read(&self.rows_in),
+            rows_out: read(&self.rows_out),
+            nanos: read(&self.nanos),
+        }
+    }
+}
+
+/// The counters at about one moment.
+struct Seen {
+    rows_in: u64,
+    rows_out: u64,
+    nanos: u64,
 }
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows_in = self.rows_in.load(Ordering::Relaxed);
+        let Seen {
+            rows_in,
+            rows_out,
+            nanos,
+        } = self.seen();
         if rows_in == 0 {
             return Ok(());
         }
-        let rows_out = self.rows_out.load(Ordering::Relaxed);
-        let time = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
         let part = rows_out as f64 / rows_in as f64 * 100.0;
+        let ms = Duration::from_nanos(nanos).as_secs_f64() * 1e3;
         write!(
             f,
-            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {:.3} ms",
-            time.as_secs_f64() * 1e3
+            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {ms:.3} ms"
         )
     }
 }

@@ -7,12 +7,11 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch};
-use arrow::row::{RowConverter, SortField};
-use hashbrown::DefaultHashBuilder;
+use arrow::datatypes::DataType;
 
 use super::collect::SlotGroups;
 use super::{Output, Scan};
-use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys};
+use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::FilterPlan;
@@ -22,7 +21,7 @@ use crate::morsel::{Chunk, Columns};
 pub(super) struct GroupPlan {
     keys: Vec<Expr>,
     /// What the slots' keys share; absent without keys.
-    encoding: Option<(Arc<RowConverter>, DefaultHashBuilder)>,
+    encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
 }
 
@@ -34,13 +33,9 @@ impl GroupPlan {
         let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
         let keys: Vec<Expr> = keys.iter().map(plain).collect();
         let encoding = (!keys.is_empty()).then(|| {
-            let fields = keys
-                .iter()
-                .map(|key| SortField::new(key.data_type().clone()))
-                .collect();
+            let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
             // `Scan::group_fields` refused what cannot be encoded.
-            let converter = RowConverter::new(fields).expect("keys of comparable types");
-            (Arc::new(converter), DefaultHashBuilder::default())
+            Arc::new(KeyEncoding::new(&types).expect("keys of comparable types"))
         });
         Self {
             keys,
@@ -57,16 +52,15 @@ impl GroupPlan {
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotGroups, ExecError> {
         let mut slot = self.empty();
-        let mut groups = Vec::new();
         for chunk in chunks {
             let selection = filter.select(&chunk, order)?;
             if selection.count() == 0 {
                 continue;
             }
             if selection.is_all() {
-                self.add(&mut slot, &chunk, &mut groups)?;
+                self.add(&mut slot, &chunk)?;
             } else {
-                self.add(&mut slot, &Filtered::new(&chunk, &selection.mask()), &mut groups)?;
+                self.add(&mut slot, &Filtered::new(&chunk, &selection.mask()))?;
             }
         }
         Ok(slot)
@@ -109,10 +103,7 @@ impl GroupPlan {
     }
 
     fn empty(&self) -> SlotGroups {
-        let keys = self
-            .encoding
-            .as_ref()
-            .map(|(converter, hasher)| GroupKeys::new(converter.clone(), hasher.clone()));
+        let keys = self.encoding.clone().map(GroupKeys::new);
         let mut states = self.aggregates.new_states();
         if keys.is_none() {
             states.iter_mut().for_each(|state| state.resize(1));
@@ -120,30 +111,28 @@ impl GroupPlan {
         SlotGroups { keys, states }
     }
 
-    fn add(
-        &self,
-        slot: &mut SlotGroups,
-        rows: &dyn ColumnSource,
-        groups: &mut Vec<u32>,
-    ) -> Result<(), ExecError> {
+    fn add(&self, slot: &mut SlotGroups, rows: &dyn ColumnSource) -> Result<(), ExecError> {
+        let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
+            exprs.iter().map(|expr| expr.evaluate(rows)).collect()
+        };
+        let columns = evaluate(&self.keys)?;
+        let arguments = evaluate(self.aggregates.arguments())?;
         let ids = match &mut slot.keys {
             Some(keys) => {
-                let columns: Result<Vec<ArrayRef>, ExecError> =
-                    self.keys.iter().map(|key| key.evaluate(rows)).collect();
-                keys.assign(&columns?, groups)
+                let ids = keys
+                    .assign(&columns, rows.rows())
                     .map_err(|error| ExecError::of("group by", error))?;
-                slot.states.iter_mut().for_each(|state| state.resize(keys.len()));
-                GroupIds::PerRow(groups)
+                let GroupIds::PerRow { counts, .. } = ids else {
+                    unreachable!("there are keys")
+                };
+                slot.states
+                    .iter_mut()
+                    .for_each(|state| state.resize(counts.len()));
+                ids
             }
             None => GroupIds::Single { rows: rows.rows() },
         };
-        let arguments: Result<Vec<ArrayRef>, ExecError> = self
-            .aggregates
-            .arguments()
-            .iter()
-            .map(|argument| argument.evaluate(rows))
-            .collect();
-        self.aggregates.update(&mut slot.states, &arguments?, ids);
+        self.aggregates.update(&mut slot.states, &arguments, ids);
         Ok(())
     }
 }

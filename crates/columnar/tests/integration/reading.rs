@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use columnar::{
     Aggregate, AggregateFunction, ColumnStatistics, Comparison, ExecError, Expr, MorselReader, Output,

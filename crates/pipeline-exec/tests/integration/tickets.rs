@@ -1,4 +1,4 @@
-//! Tickets and controls: awaited, watched, shared.
+//! Tickets and controls: how a job is awaited, watched and shared.
 
 use std::sync::Arc;
 use std::thread;

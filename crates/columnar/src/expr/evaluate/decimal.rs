@@ -128,7 +128,8 @@ mod tests {
                     _ => numeric::mul(&left, &right),
                 };
                 let checked = checked.unwrap().as_primitive::<Decimal128Type>().clone().with_data_type(data_type);
-                prop_assert_eq!(found.unwrap().as_primitive::<Decimal128Type>(), &checked);
+                let found = found.unwrap();
+                prop_assert_eq!(found.as_primitive::<Decimal128Type>(), &checked);
             }
         }
     }

@@ -97,7 +97,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let control = ticket.control();
 
     // Any async runtime will do; this is the smallest.
-    let report = pollster::block_on(async { ticket.await })?;
+    let report = pollster::block_on(ticket)?;
 
     assert_eq!(control.progress(), (4, 4));
     println!("{} slots ran in {:?}", report.slots, report.run);

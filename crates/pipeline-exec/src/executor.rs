@@ -146,8 +146,8 @@ impl PipelineExecutor {
     }
 
     /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
-    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack), those of the others
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled).
+    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.
     ///
     /// # Panics
     ///

@@ -67,6 +67,8 @@ marks! {
     SignalledBeforeWaiting = "signalled before waiting",
     /// A ticket had fired before somebody came to wait for it.
     TicketFiredBeforeWaiting = "ticket fired before waiting",
+    /// A worker that looked for the heaviest job was compared with all that it could have had.
+    PickCompared = "pick of the heaviest compared",
     /// A job was refused because as many as may be were in flight.
     JobRefusedFull = "job refused, full",
     /// A job was refused because the gate was closed.

@@ -22,6 +22,7 @@ use pipeline_exec::policy::{
 use crate::mark::Mark;
 use crate::oracle::JobOracle;
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
+use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 
 /// The executor's task: look at the board.
@@ -163,7 +164,8 @@ impl PipeEnv<'_, '_> {
     pub(crate) fn wait_ended(&self) {
         loop {
             let ticket = self.ports.ticket();
-            if self.load(&self.hub.ended, Ordering::Acquire) != 0 {
+            // Ordering: Relaxed. Memory is sequentially consistent here.
+            if self.load(&self.hub.ended, Ordering::Relaxed) != 0 {
                 return;
             }
             self.ports.wait_past(ticket);
@@ -179,17 +181,20 @@ impl PipeEnv<'_, '_> {
             if let Some(end) = end {
                 return end;
             }
-            // Ordering: Relaxed. There is one thread.
-            if fired.0.swap(false, Ordering::Relaxed) {
-                self.ports
-                    .handle
-                    .with(|world| world.marks.hit(Mark::TicketFiredBeforeWaiting));
-                continue;
+            let blocked = self.ports.handle.operate(|world, me| {
+                world.did(me, Op::Wait, Object::None, 0);
+                // Ordering: Relaxed. There is one thread.
+                if fired.0.load(Ordering::Relaxed) {
+                    world.marks.hit(Mark::TicketFiredBeforeWaiting);
+                    return false;
+                }
+                self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
+                world.wait_for_ticket(me);
+                true
+            });
+            if blocked {
+                self.ports.handle.wait();
             }
-            let me = self.ports.handle.party();
-            self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
-            self.ports.handle.with(|world| world.wait_for_ticket(me));
-            self.ports.handle.wait();
             // Ordering: Relaxed. There is one thread.
             fired.0.store(false, Ordering::Relaxed);
         }
@@ -220,13 +225,14 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         };
         let handle = &self.ports.handle;
         if accepted {
-            handle.with(|world| world.from_outside(handle.party(), looks));
+            handle.with(|world| world.handed_over_outside(handle.party(), looks));
         }
         accepted
     }
 
     fn all_ended(&self) {
-        self.store(&self.hub.ended, 1, Ordering::Release);
+        // Ordering: Relaxed. As in `wait_ended`.
+        self.store(&self.hub.ended, 1, Ordering::Relaxed);
         self.ports.signal_waiters();
     }
 

@@ -415,7 +415,7 @@ impl World {
     }
 
     /// `party` handed over `tasks` tasks as somebody outside does, though it may be a worker.
-    pub(crate) fn from_outside(&mut self, party: usize, tasks: usize) {
+    pub(crate) fn handed_over_outside(&mut self, party: usize, tasks: usize) {
         if self.parties[party].side.is_worker() {
             self.oracles.tasks.not_spawned(tasks);
         }

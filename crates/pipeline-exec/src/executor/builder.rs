@@ -1,4 +1,4 @@
-//! Building a pipeline executor.
+//! Building a pipeline executor: threads, capacity, quantum, pinning and names, checked before anything starts.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

@@ -59,9 +59,9 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
 /// What closing came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// It was closed, or fully claimed, or slots of it ran or run.
+    /// It was closed by somebody else, or fully claimed, or slots of it ran or run.
     Touched,
-    /// Nothing of it had been claimed, and nothing will be.
+    /// A shutdown closed it, nothing of it had been claimed, and nothing will be: it comes back.
     Untouched,
 }
 
@@ -71,8 +71,10 @@ pub(crate) fn close<E: PipelinePorts>(
     job: JobHandle,
     reason: CloseReason,
 ) -> Closing {
-    env.change(&state.ledger, |ledger| ledger.close(reason));
-    close_claims(env, state, job)
+    let counts = env.change(&state.ledger, |ledger| ledger.close(reason));
+    // A job comes back from a shutdown, and its ticket says so, if the shutdown both gave the reason and closed the claims:
+    // somebody who cancels may come in between, in either order.
+    close_claims(env, state, job, counts && reason == CloseReason::Stopped)
 }
 
 /// Something of `stage` failed on a worker that has not accounted for its slot, or for the stage, yet.
@@ -80,7 +82,7 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
     // A user's error may do anything when it is dropped; not inside the ledger.
     quietly_drop(superseded);
-    close_claims(env, state, job);
+    close_claims(env, state, job, false);
 }
 
 /// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
@@ -102,9 +104,17 @@ pub(crate) fn abandon<E: PipelinePorts>(
     closing
 }
 
-fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
+fn close_claims<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    may_come_back: bool,
+) -> Closing {
     match state.claims.close(env) {
-        Some(left) => abandon(env, state, job, left),
+        Some(left) => {
+            let untouched = left.untouched && may_come_back;
+            abandon(env, state, job, Unclaimed { untouched, ..left })
+        }
         None => Closing::Touched,
     }
 }

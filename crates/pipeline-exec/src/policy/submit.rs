@@ -98,6 +98,8 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             close::end(env, &state, job, Closing::Touched);
         }
     }
+    // The job may be over already, and then this is the last hold on what the user gave.
+    close::quietly_drop(body);
     Ok(Admitted { state, job })
 }
 

@@ -189,8 +189,8 @@ fn an_executor_dropped_by_its_own_step_ends() {
     let ticket = executor.submit(Job::from_steps("t", vec![last])).unwrap();
     drop(executor);
     gate.open();
-    // The job was running when its executor stopped.
-    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    // Its last slot was running when its executor stopped, so it completes.
+    assert_eq!(ticket.wait().unwrap().slots, 1);
 }
 
 #[test]

@@ -1,7 +1,8 @@
-//! Tickets and controls: awaited, watched, shared.
+//! Tickets and controls: how a job is awaited, watched and shared.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, step};
 
@@ -156,26 +157,24 @@ fn a_control_does_not_keep_the_users_data() {
 #[test]
 fn a_report_says_how_long_the_job_waited_and_ran() {
     let executor = PipelineExecutor::new(1).unwrap();
-    let nap = Duration::from_millis(3);
-    let sleepy = || {
-        Job::from_steps(
-            "t",
-            vec![step(move |_| {
-                std::thread::sleep(nap);
-                Ok(())
-            })],
-        )
-    };
-    let (first, second) = (
-        executor.submit(sleepy()).unwrap(),
-        executor.submit(sleepy()).unwrap(),
-    );
+    let gate = Gate::new();
+    let passed = gate.clone();
+    let first = step(move |_| {
+        passed.pass();
+        Ok(())
+    });
+    let first = executor.submit(Job::from_steps("t", vec![first])).unwrap();
+    gate.wait_for(1);
+    let second = executor
+        .submit(Job::from_steps("t", vec![step(|_| Ok(()))]))
+        .unwrap();
+    let both_submitted = Instant::now();
+    thread::sleep(Duration::from_millis(2));
+    let held = both_submitted.elapsed();
+    gate.open();
     let (first, second) = (first.wait().unwrap(), second.wait().unwrap());
-    assert!(first.run >= nap && second.run >= nap);
-    assert!(
-        second.wait >= nap || first.wait >= nap,
-        "one of them waited for the other"
-    );
+    assert!(first.run >= held, "it was running all that time");
+    assert!(second.wait >= held, "it was waiting all that time");
     assert_eq!(second.slots_per_worker, [1]);
     let counted = executor.snapshot().counted;
     assert_eq!(

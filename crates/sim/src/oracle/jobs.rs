@@ -130,6 +130,16 @@ impl JobOracle {
         self.find(job).ok()?.end
     }
 
+    /// Numbers of the jobs whose tickets say that they are handed back.
+    pub(crate) fn handed_back(&self) -> Vec<usize> {
+        let said = |record: &&Record| record.end == Some(Some(JobErrorKind::HandedBack));
+        self.jobs
+            .iter()
+            .filter(said)
+            .map(|record| record.job.seq)
+            .collect()
+    }
+
     /// At the end of a run: every job has ended, and nothing is left over.
     pub(crate) fn judge_end(&self, hub: &Hub, looks_may_be_out: bool) -> Result<(), Violation> {
         if let Some(record) = self.jobs.iter().find(|record| record.end.is_none()) {
@@ -198,9 +208,8 @@ impl JobOracle {
                 format!("had slots of stage {stage} claimed after its end"),
             ));
         }
-        // The first stage of a job is announced before it is put on the board, so before any claim.
+        // A stage is announced before anybody can claim a slot of it, or in the same micro-step.
         let Some(row) = record.stages.get_mut(stage) else {
-            // The one that starts a later stage announces it just after; another worker may be quicker.
             return Err(claims(
                 job,
                 format!("had slots of stage {stage} claimed before it started"),
@@ -348,4 +357,89 @@ fn board(job: JobHandle, what: &str) -> Violation {
 
 fn claims(job: JobHandle, what: String) -> Violation {
     Violation::new(Oracle::Claims, format!("{job:?}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JOB: JobHandle = JobHandle {
+        cost: 5,
+        seq: 3,
+        index: 0,
+    };
+
+    /// An oracle that knows of one job of one stage of two slots.
+    fn oracle() -> JobOracle {
+        JobOracle {
+            jobs: vec![Record {
+                job: JOB,
+                limited: false,
+                stages: vec![StageRecord {
+                    slots: vec![Slot::Free; 2],
+                    over: false,
+                }],
+                stages_in_all: 1,
+                open_since: None,
+                end: None,
+            }],
+            ..JobOracle::default()
+        }
+    }
+
+    fn says(verdict: Result<(), Violation>) -> Oracle {
+        verdict.expect_err("the oracle speaks").oracle
+    }
+
+    #[test]
+    fn a_slot_that_is_claimed_twice_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
+        assert_eq!(says(oracle.claimed(JOB, 0, 1, 1)), Oracle::Claims);
+    }
+
+    #[test]
+    fn a_slot_that_runs_twice_or_unclaimed_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
+        assert_eq!(says(oracle.slot_ran(JOB, 0, 0)), Oracle::Claims);
+        assert_eq!(says(oracle.slot_ran(JOB, 0, 1)), Oracle::Claims);
+    }
+
+    #[test]
+    fn a_job_that_completes_without_all_of_its_slots_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
+        assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
+    }
+
+    #[test]
+    fn a_job_that_is_handed_back_after_it_ran_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
+        assert_eq!(
+            says(oracle.ended(JOB, Some(JobErrorKind::HandedBack))),
+            Oracle::Claims
+        );
+    }
+
+    #[test]
+    fn a_job_that_ends_twice_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.ended(JOB, Some(JobErrorKind::Cancelled)), Ok(()));
+        assert_eq!(
+            says(oracle.ended(JOB, Some(JobErrorKind::Cancelled))),
+            Oracle::Ticket
+        );
+        assert_eq!(oracle.end_of(JOB), Some(Some(JobErrorKind::Cancelled)));
+    }
+
+    #[test]
+    fn a_job_that_nobody_let_in_is_noticed() {
+        let stranger = JobHandle { seq: 4, ..JOB };
+        assert_eq!(says(oracle().claimed(stranger, 0, 0, 1)), Oracle::Board);
+    }
 }

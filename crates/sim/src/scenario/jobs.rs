@@ -152,12 +152,15 @@ impl Jobs {
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
         let admitted = Rc::new(RefCell::new(Vec::new()));
+        let came_back = Rc::new(RefCell::new(Vec::new()));
         for (producer, specs) in hands.into_iter().enumerate() {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
+            let came_back = Rc::clone(&came_back);
             run.outside(Side::Producer(producer), move |ports| {
                 Submitter {
                     ports: &ports,
                     hub: &hub,
+                    came_back: &came_back,
                 }
                 .submit_all(specs, &admitted);
             });
@@ -183,11 +186,14 @@ impl Jobs {
             violation,
         } = run.finish();
         let mut world = world.borrow_mut();
+        if hub.oracle.borrow().picks_compared > 0 {
+            world.marks.hit(Mark::PickCompared);
+        }
         let course = simulation.course(&mut world);
         let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
         let violation = violation
             .or_else(|| hub.oracle.borrow().judge_end(&hub, stopped).err())
-            .or_else(|| judge_handed_back(&hub, &handed_back.borrow()).err())
+            .or_else(|| judge_handed_back(&hub, &came_back.borrow()).err())
             .or_else(|| {
                 plan.complaint()
                     .map(|message| Violation::new(Oracle::Claims, message))
@@ -224,6 +230,8 @@ type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
 struct Submitter<'a, 'y> {
     ports: &'a SimPorts<'y, Look>,
     hub: &'a Hub,
+    /// Numbers of jobs that were stopped at the door.
+    came_back: &'a RefCell<Vec<usize>>,
 }
 
 impl Submitter<'_, '_> {
@@ -262,7 +270,11 @@ impl Submitter<'_, '_> {
             match submitted {
                 Ok(Admitted { state, job }) => return Some((state, job)),
                 Err(Refused::Full(_)) => pause(&self.ports.handle),
-                Err(Refused::Closed(_) | Refused::Stopped(_)) => return None,
+                Err(Refused::Closed(_)) => return None,
+                Err(Refused::Stopped(body)) => {
+                    self.came_back.borrow_mut().push(body.state().seq());
+                    return None;
+                }
             }
         }
         None
@@ -312,7 +324,7 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
 }
 
 /// The one who ends it, as the threaded executor's `drain` and `shutdown` do.
-fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, handed_back: &RefCell<Vec<JobHandle>>) {
+fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCell<Vec<usize>>) {
     let env = PipeEnv { ports, hub };
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let drain = || {
@@ -325,9 +337,7 @@ fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, handed_back: &RefC
     let shut_down = || {
         ports.handle.with(|world| world.outside_call(true));
         for body in stop(&env) {
-            let state = body.state();
-            let (cost, seq, index) = (state.cost(), state.seq(), usize::MAX);
-            handed_back.borrow_mut().push(JobHandle { cost, seq, index });
+            came_back.borrow_mut().push(body.state().seq());
         }
         scheduler.abort(ports);
         ports.handle.with(|world| world.outside_call(false));
@@ -357,16 +367,17 @@ fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, handed_back: &RefC
     }
 }
 
-/// What a shutdown hands back are jobs whose tickets say so.
-fn judge_handed_back(hub: &Hub, handed_back: &[JobHandle]) -> Result<(), Violation> {
-    for &job in handed_back {
-        let end = hub.oracle.borrow().end_of(job);
-        if end != Some(Some(JobErrorKind::HandedBack)) {
-            return Err(Violation::new(
-                Oracle::Ticket,
-                format!("{job:?} was handed back by the shutdown, but its end was {end:?}"),
-            ));
-        }
+/// A job's ticket says that it is handed back if and only if the job came back, from the shutdown or at the door.
+fn judge_handed_back(hub: &Hub, came_back: &[usize]) -> Result<(), Violation> {
+    let mut said = hub.oracle.borrow().handed_back();
+    let mut came_back = came_back.to_vec();
+    said.sort_unstable();
+    came_back.sort_unstable();
+    if said == came_back {
+        return Ok(());
     }
-    Ok(())
+    Err(Violation::new(
+        Oracle::Ticket,
+        format!("jobs {came_back:?} came back, but the tickets of {said:?} say so"),
+    ))
 }

@@ -11,7 +11,7 @@ pub(crate) struct JobTable<V> {
     capacity: usize,
 }
 
-/// As many places as memory grows by.
+/// A row of places.
 type Block<V> = Box<[Mutex<Option<V>>]>;
 
 struct Free {

@@ -1,4 +1,4 @@
-//! `count(*)` and `count(expression)`.
+//! `count(*)` counts rows, `count(expression)` the values of it that are not NULL: one number per group.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;

@@ -19,6 +19,7 @@ use anyhow::bail;
 use self::test_count::TestCount;
 use crate::mutants::MUTANTS;
 use crate::process::{self, cargo};
+use crate::sim::SwarmReport;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
 use crate::{docs, loom, outside, sim, table, tidy};
@@ -206,17 +207,13 @@ fn clippy() -> anyhow::Result<Step> {
     )
 }
 
-/// The simulator's swarm; its own last table stays on the screen, its last line goes into ours.
+/// The simulator's swarm; its own table stays on the screen, what matters of it goes into ours.
 fn swarm(workspace: &Workspace) -> anyhow::Result<Step> {
-    let mut last = String::new();
-    let status = process::run_reading(&mut sim::command(workspace)?, |line| {
-        if !line.trim().is_empty() {
-            last = line.trim().to_owned();
-        }
-    })?;
+    let mut report = SwarmReport::default();
+    let status = process::run_reading(&mut sim::command(workspace)?, |line| report.read(line))?;
     Ok(Step {
         passed: status.success(),
-        ran: last,
+        ran: report.summary(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask outside`: what a user gets who depends on one library alone.
 //!
 //! For each library a small package is written into a temporary folder, with a path dependency on that library and a
-//! real program against its names (the programs are in `xtask/outside/`). It is built offline against a copy of the
+//! real program against its names (the programs are in `xtask/outside/`); one more is the example of the README. It is built offline against a copy of the
 //! workspace's lock file, so nothing may be resolved anew, and run. The lock file that cargo leaves behind says what is in
 //! its tree: below the columns there is no Arrow and no tokio.
 
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use self::lock::Lock;
 use crate::process::{self, cargo};
@@ -23,6 +23,8 @@ use crate::workspace::Workspace;
 struct Program {
     library: &'static str,
     source: &'static str,
+    /// What the program names besides, since it is in the library's own interface; members of the workspace.
+    beside: &'static [&'static str],
     /// Whether columns and their formats may be in its tree.
     columns: bool,
 }
@@ -31,14 +33,43 @@ const PROGRAMS: &[Program] = &[
     Program {
         library: "executor-core",
         source: include_str!("../outside/executor_core.rs"),
+        beside: &[],
         columns: false,
     },
     Program {
         library: "executor-threaded",
         source: include_str!("../outside/executor_threaded.rs"),
+        beside: &[],
         columns: false,
     },
+    Program {
+        library: "pipeline-exec",
+        source: include_str!("../outside/pipeline_exec.rs"),
+        beside: &[],
+        columns: false,
+    },
+    Program {
+        library: "sim",
+        source: include_str!("../outside/sim.rs"),
+        beside: &["executor-core"],
+        columns: false,
+    },
+    Program {
+        library: "columnar",
+        source: include_str!("../outside/columnar.rs"),
+        beside: &["arrow", "pipeline-exec"],
+        columns: true,
+    },
+    Program {
+        library: "query",
+        source: include_str!("../outside/query.rs"),
+        beside: &[],
+        columns: true,
+    },
 ];
+
+/// The library of the example in the README.
+const README_LIBRARY: &str = "executor-threaded";
 
 /// Builds and runs all programs.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -72,8 +103,7 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
         rows: Vec::new(),
         failed: 0,
     };
-    for program in PROGRAMS {
-        let outcome = program.check(workspace, &folder.path().join(program.library), &lock);
+    let mut record = |name: String, outcome: anyhow::Result<usize>| {
         let (packages, result) = match outcome {
             Ok(packages) => (packages.to_string(), "builds and runs".to_owned()),
             Err(error) => {
@@ -81,8 +111,24 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
                 (String::new(), format!("FAILED: {error:#}"))
             }
         };
-        report.rows.push([program.library.to_owned(), packages, result]);
+        report.rows.push([name, packages, result]);
+    };
+    for program in PROGRAMS {
+        let outcome = program.check(
+            workspace,
+            &folder.path().join(program.library),
+            &lock,
+            program.source,
+        );
+        record(program.library.to_owned(), outcome);
     }
+    let readme = fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
+    let outcome = example(&readme).and_then(|source| {
+        let program = PROGRAMS.iter().find(|program| program.library == README_LIBRARY);
+        let program = program.context("the library of the README's example has no program")?;
+        program.check(workspace, &folder.path().join("readme"), &lock, &source)
+    });
+    record("README.md".to_owned(), outcome);
     Ok(report)
 }
 
@@ -107,18 +153,16 @@ impl Report {
 
 impl Program {
     /// Returns how many packages are in the program's tree.
-    fn check(&self, workspace: &Workspace, folder: &Path, lock: &str) -> anyhow::Result<usize> {
-        let package = workspace
-            .packages
-            .iter()
-            .find(|package| package.name == self.library);
-        let package = package.with_context(|| format!("the workspace has no crate `{}`", self.library))?;
+    fn check(&self, workspace: &Workspace, folder: &Path, lock: &str, source: &str) -> anyhow::Result<usize> {
         fs::create_dir_all(folder.join("src"))?;
-        let path = workspace.root.join(&package.folder);
         let workspace_manifest = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
-        let manifest = manifest(self.library, &path) + &profiles(&workspace_manifest);
+        let mut manifest = head(self.library);
+        for name in std::iter::once(&self.library).chain(self.beside) {
+            manifest += &dependency(workspace, &workspace_manifest, name)?;
+        }
+        manifest += &profiles(&workspace_manifest);
         fs::write(folder.join("Cargo.toml"), manifest)?;
-        fs::write(folder.join("src/main.rs"), self.source)?;
+        fs::write(folder.join("src/main.rs"), source)?;
         fs::write(folder.join("Cargo.lock"), lock)?;
         let mut command = cargo();
         command
@@ -127,7 +171,7 @@ impl Program {
         // The workspace's own folder and profiles, so that what the tests have built is not built again.
         command.arg("--target-dir").arg(&workspace.target);
         let status = process::run(&mut command)?;
-        anyhow::ensure!(status.success(), "cargo run: {status}");
+        ensure!(status.success(), "cargo run: {status}");
         let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
         let (allowed, tree) = (Lock::parse(lock), Lock::parse(&left));
         tree.check_resolved_by(&allowed)?;
@@ -138,11 +182,36 @@ impl Program {
     }
 }
 
+/// The example of the README: its first Rust code, as it stands.
+fn example(readme: &str) -> anyhow::Result<String> {
+    let mut lines = readme
+        .lines()
+        .skip_while(|line| *line != "```rust")
+        .skip(1)
+        .peekable();
+    ensure!(lines.peek().is_some(), "README.md has no code in Rust");
+    Ok(lines
+        .take_while(|line| *line != "```")
+        .map(|line| format!("{line}\n"))
+        .collect())
+}
+
 /// Stands outside the workspace, wherever the temporary folder is.
-fn manifest(library: &str, path: &Path) -> String {
-    format!(
-        "[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n{library} = {{ path = {path:?} }}\n"
-    )
+fn head(library: &str) -> String {
+    format!("[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n")
+}
+
+/// A line for a member of the workspace, by its path, or for a package from the registry, in the workspace's own words.
+fn dependency(workspace: &Workspace, manifest: &str, name: &str) -> anyhow::Result<String> {
+    if let Some(package) = workspace.packages.iter().find(|package| package.name == name) {
+        let path = workspace.root.join(&package.folder);
+        return Ok(format!("{name} = {{ path = {path:?} }}\n"));
+    }
+    let line = manifest
+        .lines()
+        .find(|line| line.starts_with(&format!("{name} = ")));
+    let line = line.with_context(|| format!("the workspace neither has nor uses a crate `{name}`"))?;
+    Ok(format!("{line}\n"))
 }
 
 /// The `[profile]` sections of a manifest, as they stand.
@@ -166,13 +235,27 @@ mod tests {
         let profile =
             profiles("[workspace]\na = 1\n[profile.dev]\nb = 2\n[lints]\nc = 3\n[profile.release]\nd = 4\n");
         assert_eq!(profile, "[profile.dev]\nb = 2\n[profile.release]\nd = 4\n");
-        let manifest = manifest("sim", Path::new("/w/crates/sim")) + &profile;
+        let workspace = Workspace::load().unwrap();
+        let from = "[workspace.dependencies]\narrow = { version = \"59\" }\n";
+        let lines = ["sim", "arrow"].map(|name| dependency(&workspace, from, name).unwrap());
+        let manifest = head("sim") + &lines.concat() + &profile;
         let table: toml::Table = manifest.parse().unwrap();
-        assert_eq!(table["dependencies"].as_table().unwrap().len(), 1);
-        assert_eq!(
-            table["dependencies"]["sim"]["path"].as_str(),
-            Some("/w/crates/sim")
+        assert_eq!(table["dependencies"].as_table().unwrap().len(), 2);
+        assert!(
+            table["dependencies"]["sim"]["path"]
+                .as_str()
+                .unwrap()
+                .ends_with("crates/sim")
         );
+        assert_eq!(table["dependencies"]["arrow"]["version"].as_str(), Some("59"));
         assert!(table.contains_key("workspace"));
+        assert!(dependency(&workspace, from, "tokio").is_err());
+    }
+
+    #[test]
+    fn the_example_of_the_readme_is_its_first_code_in_rust() {
+        let readme = "# A\n```sh\nls\n```\n```rust\nfn main() {}\n```\n```rust\nfn second() {}\n```\n";
+        assert_eq!(example(readme).unwrap(), "fn main() {}\n");
+        assert!(example("no code").is_err());
     }
 }

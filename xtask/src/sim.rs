@@ -2,11 +2,14 @@
 //!
 //! The runner has its own `--help`; without arguments it runs the swarm that CI runs.
 
+mod swarm_report;
+
 use std::ffi::OsString;
 use std::process::Command;
 
 use anyhow::bail;
 
+pub(crate) use self::swarm_report::SwarmReport;
 use crate::process::{self, cargo};
 use crate::usage::Outcome;
 use crate::workspace::Workspace;

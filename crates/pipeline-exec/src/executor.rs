@@ -1,4 +1,8 @@
 //! The executor: threads, and a board of jobs that they look at.
+#![expect(
+    clippy::result_large_err,
+    reason = "a job that is not let in comes back by value; it is moved once"
+)]
 
 mod builder;
 
@@ -62,14 +66,20 @@ impl PipelineExecutor {
         PipelineBuilder::default()
     }
 
-    fn start(hub: Hub, builder: executor_threaded::ExecutorBuilder<PipelineTask>) -> Result<Self, BuildError> {
+    fn start(
+        hub: Hub,
+        builder: executor_threaded::ExecutorBuilder<PipelineTask>,
+    ) -> Result<Self, BuildError> {
         let hub = Arc::new(hub);
         let workers = Arc::clone(&hub);
-        let executor = builder.build(|_worker| (), move |PipelineTask, cx| {
-            if run_look(&workers, cx.worker_id()) == LookEnd::Again {
-                cx.spawn_global(PipelineTask);
-            }
-        })?;
+        let executor = builder.build(
+            |_worker| (),
+            move |PipelineTask, cx| {
+                if run_look(&workers, cx.worker_id()) == LookEnd::Again {
+                    cx.spawn_global(PipelineTask);
+                }
+            },
+        )?;
         hub.set_workers(executor.handle());
         Ok(Self {
             handle: PipelineHandle { hub },
@@ -104,7 +114,10 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(&self, job: Job) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
         self.handle.submit_async(job)
     }
 
@@ -137,15 +150,17 @@ impl PipelineExecutor {
     }
 
     /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
-    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack), those of the others
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled).
+    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.
     ///
     /// # Panics
     ///
     /// In a step that runs on this executor: it would wait for itself.
     #[must_use = "these jobs were accepted and nobody has run them"]
     pub fn shutdown(mut self) -> Vec<Job> {
-        self.handle.hub.assert_not_on_own_worker("PipelineExecutor::shutdown");
+        self.handle
+            .hub
+            .assert_not_on_own_worker("PipelineExecutor::shutdown");
         self.stop()
     }
 
@@ -159,7 +174,10 @@ impl PipelineExecutor {
         // Pending looks come back and mean nothing now; running ones find every job closed.
         drop(executor);
         handed_back.sort_by_key(|body| body.state().seq());
-        handed_back.iter().map(|body| Job::from_spec(body.spec().clone())).collect()
+        handed_back
+            .iter()
+            .map(|body| Job::from_spec(body.spec().clone()))
+            .collect()
     }
 }
 
@@ -205,7 +223,10 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(&self, job: Job) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+    pub fn submit_async(
+        &self,
+        job: Job,
+    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
         let handle = self.clone();
         let mut waiting = Some(job);
         poll_fn(move |cx| {
@@ -259,7 +280,11 @@ impl fmt::Debug for PipelineHandle {
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(|| policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {
-        tracing::error!(message = panic_message(&*payload), worker, "a look at the job board panicked");
+        tracing::error!(
+            message = panic_message(&*payload),
+            worker,
+            "a look at the job board panicked"
+        );
         LookEnd::Again
     })
 }

@@ -49,7 +49,6 @@ impl Job {
     }
 
     /// Starts a job; add its stages.
-    #[must_use]
     pub fn builder(table_name: impl Into<String>) -> JobBuilder {
         JobBuilder {
             table_name: table_name.into(),
@@ -83,10 +82,11 @@ impl Job {
     /// How the slot failed, or its stage's `finish`, or the next stage's `slots`.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
-        self.first.get_or_init(|| match guard::slots(&*self.stages[0], 0) {
-            Ok(slots) => self.claims.begin(&Native, slots),
-            Err(failed) => failure = Some(self.close(failed)),
-        });
+        self.first
+            .get_or_init(|| match guard::slots(&*self.stages[0], 0) {
+                Ok(slots) => self.claims.begin(&Native, slots),
+                Err(failed) => failure = Some(self.close(failed)),
+            });
         if let Some(failure) = failure {
             return Some(Err(failure));
         }
@@ -95,7 +95,9 @@ impl Job {
                 return None;
             };
             let cx = StepCx::new(0, Role::Main, &self.id, self);
-            let ran = slots.clone().try_for_each(|slot| guard::run(&*self.stages[stage], stage, slot, &cx));
+            let ran = slots
+                .clone()
+                .try_for_each(|slot| guard::run(&*self.stages[stage], stage, slot, &cx));
             let ran = ran.map_err(|failure| self.close(failure));
             let ran = if self.claims.account(&Native, stage, slots.len()) && ran.is_ok() {
                 self.finish(stage, &cx).map_err(|failure| self.close(failure))

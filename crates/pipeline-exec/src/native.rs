@@ -16,7 +16,8 @@ use executor_core::ports::{Clock, Exclusive, Fetch, Memory, Native, NativeWord, 
 use executor_threaded::ExecutorHandle;
 
 use crate::policy::{
-    JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts, PipelineShared,
+    JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    PipelineShared,
 };
 use job_table::JobTable;
 pub(crate) use room::Room;
@@ -64,7 +65,10 @@ impl Hub {
     pub(crate) fn wait_ended(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         while !*ended {
-            ended = self.ended_told.wait(ended).unwrap_or_else(PoisonError::into_inner);
+            ended = self
+                .ended_told
+                .wait(ended)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -105,11 +105,7 @@ fn on_threads(size: u32) -> Result<u64, Box<dyn std::error::Error>> {
         ..ExecutorConfig::default()
     };
     let sum = Arc::clone(&total);
-    let executor = Executor::new(
-        config,
-        move |_worker| Count::new(&sum),
-        run,
-    )?;
+    let executor = Executor::new(config, move |_worker| Count::new(&sum), run)?;
     executor.spawn_external(Board::empty(size))?;
     executor.join();
     // Ordering: Relaxed. After the join.

@@ -49,7 +49,7 @@ impl Costs {
         match op {
             Op::Load | Op::Store | Op::Ticket | Op::TableGet | Op::Now => self.access,
             Op::Fetch | Op::Exchange | Op::ExchangeFailed | Op::Fence => self.exchange,
-            Op::TablePut | Op::TableClear => self.exchange,
+            Op::TablePut | Op::TableClear | Op::Change => self.exchange,
             Op::Push | Op::Pop | Op::PopEmpty => self.own_queue,
             Op::Inject | Op::TakeInjected | Op::TakeFrom | Op::TakeEmpty | Op::Retry | Op::BringHome => {
                 self.foreign_queue

@@ -65,6 +65,26 @@ marks! {
     TaskPanicked = "task panicked",
     /// Somebody who waits had been signalled before.
     SignalledBeforeWaiting = "signalled before waiting",
+    /// A ticket had fired before somebody came to wait for it.
+    TicketFiredBeforeWaiting = "ticket fired before waiting",
+    /// A worker that looked for the heaviest job was compared with all that it could have had.
+    PickCompared = "pick of the heaviest compared",
+    /// A job was refused because as many as may be were in flight.
+    JobRefusedFull = "job refused, full",
+    /// A job was refused because the gate was closed.
+    JobRefusedClosed = "job refused, closed",
+    /// A job was let in while the executor was being stopped, and taken back.
+    JobStoppedAtTheDoor = "job stopped at the door",
+    /// A job completed.
+    JobCompleted = "job completed",
+    /// A job failed or panicked.
+    JobFailed = "job failed",
+    /// A job was cancelled.
+    JobCancelled = "job cancelled",
+    /// A job ran out of time.
+    JobLate = "job past its deadline",
+    /// A job was handed back.
+    JobHandedBack = "job handed back",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

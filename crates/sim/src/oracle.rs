@@ -8,11 +8,13 @@
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
 //! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue; searchers keep to their bound |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
+//! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
 
 mod count;
 mod fairness;
+mod jobs;
 mod sleep;
 mod tasks;
 
@@ -22,6 +24,7 @@ use executor_core::ExecutorConfig;
 
 pub(crate) use count::CountOracle;
 pub(crate) use fairness::FairnessOracle;
+pub(crate) use jobs::JobOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{TaskId, TaskOracle, Totals};
 
@@ -54,6 +57,8 @@ pub enum Oracle {
     Claims,
     /// A job was missing from the board, or stayed on it.
     Board,
+    /// A worker went into a job although one that comes before it could be had.
+    PickOrder,
     /// A ticket fired twice, or never.
     Ticket,
     /// Two runs of one seed took different ways.
@@ -78,6 +83,7 @@ impl Oracle {
             Self::PolicyPanic => "policy-panic",
             Self::Claims => "claims",
             Self::Board => "board",
+            Self::PickOrder => "pick-order",
             Self::Ticket => "ticket",
             Self::Determinism => "determinism",
         }

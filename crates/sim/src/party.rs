@@ -30,6 +30,7 @@ pub(crate) enum Side {
     Producer(usize),
     Closer,
     Waiter(usize),
+    Canceller(usize),
 }
 
 impl Side {
@@ -52,6 +53,7 @@ impl fmt::Display for Side {
             Self::Producer(n) => write!(f, "producer {n}"),
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
+            Self::Canceller(n) => write!(f, "canceller {n}"),
         }
     }
 }
@@ -64,6 +66,7 @@ pub(crate) enum State {
     Waiting { ticket: u64 },
     Delayed { until: u64 },
     Joining,
+    Ticket,
     Finished,
 }
 
@@ -78,6 +81,7 @@ impl fmt::Display for State {
             Self::Waiting { ticket } => write!(f, "waits for signal {}", ticket + 1),
             Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),
             Self::Joining => f.write_str("waits until all producers have finished"),
+            Self::Ticket => f.write_str("waits for a job to end"),
             Self::Finished => f.write_str("finished"),
         }
     }

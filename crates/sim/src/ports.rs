@@ -17,7 +17,7 @@ use crate::handle::Handle;
 use crate::queues::Queues;
 use crate::word::SimWord;
 
-pub use collections::{SimSet, SimTable};
+pub use collections::{SimPlace, SimSet, SimTable};
 
 /// One party's ports to a simulated executor.
 pub struct SimPorts<'y, T> {

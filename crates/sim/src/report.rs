@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::fault::Faults;
 use crate::line::ReplayLine;
 use crate::mark::Marks;
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, Violation};
 use crate::schedule::Choices;
 use crate::trace::{Event, Interleaving};
 
@@ -87,6 +87,14 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Failure {
+    pub(crate) fn new(violation: Violation, course: Course) -> Self {
+        Self {
+            oracle: violation.oracle,
+            message: violation.message,
+            course: Box::new(course),
+        }
+    }
+
     /// Writes the choices that led here to `path`, as JSON, with the replay line and the oracle beside them. The list
     /// still means something when the code has changed and the line no longer leads here.
     ///

@@ -1,15 +1,19 @@
 //! Scenarios: what the swarm runs. Plain data, so that each fits into a replay line.
 //!
-//! The tasks are small and make the shapes that schedulers get wrong: floods from outside, trees that everybody
-//! steals from, chains in which there is never more than one task, fans from one worker, and a mixture.
+//! A scenario is a load, [tasks](Tasks) on the executor alone or [jobs](Jobs) on the pipeline executor above it, and a
+//! [`Setup`], which is the same for both.
 
-use std::fmt;
+mod jobs;
+mod tasks;
+
 use std::str::FromStr;
 
-use executor_core::{TaskCtx, WorkerMetricsLocal};
+use executor_core::WorkerMetricsLocal;
+
+pub use jobs::Jobs;
+pub use tasks::{Shape, Tasks};
 
 use crate::line::{Fields, LineError, ReplayLine};
-use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
 use crate::schedule::{Choices, StrategyKind};
 use crate::setup::Setup;
@@ -18,61 +22,19 @@ use crate::simulation::Simulation;
 /// What is run, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// What the tasks spawn.
-    pub shape: Shape,
-    /// Tasks that are handed over from outside.
-    pub roots: u32,
-    /// Size of what each of them grows into; see [`Shape`].
-    pub size: u32,
-    /// Everything else.
+    /// What is run.
+    pub load: Load,
+    /// How.
     pub setup: Setup,
 }
 
-/// What a task handed over from outside grows into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Shape {
-    /// Nothing.
-    Flat,
-    /// A binary tree of depth `size`.
-    Tree,
-    /// `size` tasks, each of which spawns the next, by turns into its own queue and into the injector.
-    Chain,
-    /// `size` tasks spawned at once.
-    Fan,
-    /// `size` tasks altogether, in uneven bunches, by turns into its own queue and into the injector.
-    Mixed,
-}
-
-impl Shape {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Flat, Self::Tree, Self::Chain, Self::Fan, Self::Mixed];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Flat => "flat",
-            Self::Tree => "tree",
-            Self::Chain => "chain",
-            Self::Fan => "fan",
-            Self::Mixed => "mixed",
-        }
-    }
-}
-
-impl fmt::Display for Shape {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Shape {
-    type Err = LineError;
-
-    fn from_str(text: &str) -> Result<Self, LineError> {
-        Self::ALL
-            .into_iter()
-            .find(|shape| shape.name() == text)
-            .ok_or_else(|| LineError(format!("`{text}` is no shape")))
-    }
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Tasks on the executor alone.
+    Tasks(Tasks),
+    /// Jobs on the pipeline executor.
+    Jobs(Jobs),
 }
 
 /// A scenario's run in short, if it went well.
@@ -112,38 +74,37 @@ impl Scenario {
     /// The first field that is unknown, missing or out of its range.
     pub fn from_fields(mut fields: Fields) -> Result<Self, LineError> {
         let name: Option<String> = fields.take("scenario")?;
-        let known = Shape::ALL.map(Shape::name).join(", ");
+        let known = Shape::ALL.map(|shape| shape.to_string()).join(", ");
         let Some(name) = name else {
             return Err(LineError(format!(
-                "the field `scenario` is missing; there are {known}"
+                "the field `scenario` is missing; there are jobs, {known}"
             )));
         };
-        let shape = match Shape::from_str(&name) {
-            Ok(shape) => shape,
-            Err(_) if name == "own" => {
+        let load = match (name.as_str(), Shape::from_str(&name)) {
+            ("jobs", _) => Load::Jobs(Jobs::read(&mut fields)?),
+            (_, Ok(shape)) => Load::Tasks(Tasks::read(shape, &mut fields)?),
+            ("own", _) => {
                 return Err(LineError(
-                    "`scenario=own` is a run of somebody's own tasks: replay it there, with `Simulation::replay`".to_owned(),
+                    "`scenario=own` is a run of somebody's own tasks: replay it there, with `Simulation::replay`"
+                        .to_owned(),
                 ));
             }
-            Err(_) => return Err(LineError(format!("`{name}` is no scenario; there are {known}"))),
+            _ => {
+                return Err(LineError(format!(
+                    "`{name}` is no scenario; there are jobs, {known}"
+                )));
+            }
         };
-        let scenario = Self {
-            shape,
-            roots: fields.take("roots")?.unwrap_or(1),
-            size: fields.take("size")?.unwrap_or(0),
-            setup: Setup::read(&mut fields)?,
-        };
+        let setup = Setup::read(&mut fields)?;
         fields.end()?;
-        if scenario.shape == Shape::Tree && scenario.size > TREE_DEPTH_MAX {
-            return Err(LineError(format!(
-                "`size={}`: a tree may be {TREE_DEPTH_MAX} deep at most",
-                scenario.size
-            )));
-        }
-        if scenario.setup.producers == 0 {
+        if setup.producers == 0 {
             return Err(LineError(
                 "`producers=0`: somebody must hand the tasks over".to_owned(),
             ));
+        }
+        let scenario = Self { load, setup };
+        if let Load::Jobs(jobs) = &scenario.load {
+            jobs.check(&scenario.setup)?;
         }
         Ok(scenario)
     }
@@ -155,90 +116,18 @@ impl Scenario {
     /// What the first oracle that found fault said.
     pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
         let mut label = Fields::default();
-        label.push("scenario", self.shape);
-        label.push("roots", self.roots);
-        label.push("size", self.size);
+        match &self.load {
+            Load::Tasks(tasks) => tasks.write(&mut label),
+            Load::Jobs(jobs) => jobs.write(&mut label),
+        }
         let mut simulation =
             Simulation::of(self.setup.clone(), strategy, seed, label).keep_events(options.keep_events);
         if let Some(choices) = options.choices {
             simulation = simulation.choices(choices);
         }
-        let root = match self.shape {
-            Shape::Flat => Work::Leaf,
-            Shape::Tree => Work::Tree(self.size),
-            Shape::Chain => Work::Chain(self.size),
-            Shape::Fan => Work::Fan(self.size),
-            Shape::Mixed => Work::Mixed(self.size),
-        };
-        let roots = (0..self.roots).map(|_| root);
-        let report = simulation.run(roots, |_worker| 0, |task, cx| run(task, cx))?;
-        let ran: u64 = report.scratches.iter().sum();
-        let all_ran =
-            report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
-        if all_ran && ran != self.tasks() {
-            return Err(Failure {
-                oracle: Oracle::ExactlyOnce,
-                message: format!("{ran} tasks ran, but the scenario has {}", self.tasks()),
-                course: Box::new(report.course),
-            });
-        }
-        Ok(Summary {
-            metrics: report.metrics,
-            makespan_ns: report.makespan_ns,
-            course: report.course,
-        })
-    }
-
-    /// How many tasks there are altogether.
-    #[must_use]
-    pub fn tasks(&self) -> u64 {
-        let each = match self.shape {
-            Shape::Flat => 1,
-            Shape::Tree => (2 << self.size) - 1,
-            Shape::Chain | Shape::Fan | Shape::Mixed => 1 + u64::from(self.size),
-        };
-        u64::from(self.roots) * each
-    }
-}
-
-/// A deeper tree would have more than a million tasks.
-const TREE_DEPTH_MAX: u32 = 20;
-
-/// A scenario's task.
-#[derive(Clone, Copy, Debug)]
-enum Work {
-    Leaf,
-    Tree(u32),
-    Chain(u32),
-    Fan(u32),
-    Mixed(u32),
-}
-
-/// The runner: the scratch value counts the tasks that came to their end.
-fn run<C: TaskCtx<Work, u64>>(task: Work, cx: &mut C) {
-    match task {
-        Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
-        Work::Tree(depth) => {
-            cx.spawn_local(Work::Tree(depth - 1));
-            cx.spawn_local(Work::Tree(depth - 1));
-        }
-        Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
-        Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
-        Work::Fan(leaves) => (0..leaves).for_each(|_| cx.spawn_local(Work::Leaf)),
-        Work::Mixed(left) => {
-            // One to three children, who share what is left unevenly.
-            let children = (1 + left % 3).min(left);
-            let mut rest = left - children;
-            for sibling in (0..children).rev() {
-                let share = if sibling == 0 { rest } else { rest / 2 };
-                rest -= share;
-                if share % 2 == 0 {
-                    cx.spawn_local(Work::Mixed(share));
-                } else {
-                    cx.spawn_global(Work::Mixed(share));
-                }
-            }
+        match &self.load {
+            Load::Tasks(tasks) => tasks.run(simulation),
+            Load::Jobs(jobs) => jobs.run(simulation, &self.setup, seed),
         }
     }
-    *cx.scratch() += 1;
 }

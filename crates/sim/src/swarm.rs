@@ -12,7 +12,7 @@ use crate::fault::Faults;
 use crate::mark::{Mark, Marks};
 use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
-use crate::scenario::{RunOptions, Scenario, Shape};
+use crate::scenario::{Jobs, Load, RunOptions, Scenario, Shape, Tasks};
 use crate::schedule::StrategyKind;
 use crate::scheduler::Dice;
 use crate::setup::{Ending, Setup};
@@ -181,6 +181,45 @@ fn draw_strategy(dice: &mut Dice) -> StrategyKind {
 }
 
 fn draw_scenario(dice: &mut Dice) -> Scenario {
+    let setup = draw_setup(dice);
+    if dice.below(3) == 0 {
+        return draw_jobs(dice, setup);
+    }
+    let shape = Shape::ALL[dice.below(Shape::ALL.len())];
+    let (roots, size) = match shape {
+        Shape::Flat => (1 + dice.below(24) as u32, 0),
+        Shape::Tree => (1 + dice.below(3) as u32, dice.below(6) as u32),
+        Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
+        Shape::Fan | Shape::Mixed => (1 + dice.below(3) as u32, dice.below(40) as u32),
+    };
+    Scenario {
+        load: Load::Tasks(Tasks { shape, roots, size }),
+        setup,
+    }
+}
+
+fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
+    setup.faults.panics = 0;
+    setup.batch = 0;
+    setup.waiters = 0;
+    let workers = setup.config.workers;
+    let jobs = Jobs {
+        jobs: 1 + dice.below(8) as u32,
+        stages: 1 + dice.below(3) as u32,
+        slots: 1 + dice.below(6) as u32,
+        reserve: dice.below(workers.min(4)),
+        capacity: [1, 2, 8][dice.below(3)],
+        quantum_ns: [0, 200, 2_000, 1_000_000][dice.below(4)],
+        cancels: dice.below(3) / 2 * (1 + dice.below(3)),
+        troubles: dice.below(2) == 0,
+    };
+    Scenario {
+        load: Load::Jobs(jobs),
+        setup,
+    }
+}
+
+fn draw_setup(dice: &mut Dice) -> Setup {
     let workers = match dice.below(64) {
         0 => 65,
         1..8 => 1,
@@ -189,14 +228,6 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         _ => 4 + dice.below(5),
     };
     let one_of = |dice: &mut Dice, choices: &[u32]| choices[dice.below(choices.len())];
-    let shape = Shape::ALL[dice.below(Shape::ALL.len())];
-    let (roots, size) = match shape {
-        Shape::Flat => (1 + dice.below(24) as u32, 0),
-        Shape::Tree => (1 + dice.below(3) as u32, dice.below(6) as u32),
-        Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
-        Shape::Fan => (1 + dice.below(3) as u32, dice.below(40) as u32),
-        Shape::Mixed => (1 + dice.below(3) as u32, dice.below(40) as u32),
-    };
     let sometimes = |dice: &mut Dice, bound: usize| {
         if dice.below(3) == 0 {
             dice.below(bound) as u32
@@ -213,28 +244,23 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
         ..ExecutorConfig::default()
     };
-    Scenario {
-        shape,
-        roots,
-        size,
-        setup: Setup {
-            config,
-            producers: 1 + dice.below(3),
-            batch: one_of(dice, &[0, 0, 2, 5, 40]) as usize,
-            ending: match dice.below(8) {
-                0..3 => Ending::Join,
-                3..5 => Ending::Idle,
-                5 => Ending::Close,
-                6 => Ending::Abort,
-                _ => Ending::CloseThenAbort,
-            },
-            waiters: dice.below(3) / 2 + dice.below(4) / 3,
-            faults: Faults {
-                spurious_wakes: sometimes(dice, 16),
-                retries: sometimes(dice, 32),
-                panics: sometimes(dice, 3),
-            },
-            ..Setup::default()
+    Setup {
+        config,
+        producers: 1 + dice.below(3),
+        batch: one_of(dice, &[0, 0, 2, 5, 40]) as usize,
+        ending: match dice.below(8) {
+            0..3 => Ending::Join,
+            3..5 => Ending::Idle,
+            5 => Ending::Close,
+            6 => Ending::Abort,
+            _ => Ending::CloseThenAbort,
         },
+        waiters: dice.below(3) / 2 + dice.below(4) / 3,
+        faults: Faults {
+            spurious_wakes: sometimes(dice, 16),
+            retries: sometimes(dice, 32),
+            panics: sometimes(dice, 3),
+        },
+        ..Setup::default()
     }
 }

@@ -40,6 +40,11 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.clock_ns(me))
     }
 
+    /// The worker's ports.
+    pub(crate) fn ports(&self) -> &SimPorts<'y, T> {
+        self.spawner.ports()
+    }
+
     /// Runs one task, under the eyes of the oracles.
     pub(crate) fn run_task(&mut self, task: T, runner: &impl Fn(T, &mut Self)) {
         self.with(|world, worker| match world.oracles.tasks.started(worker) {

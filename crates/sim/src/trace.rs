@@ -70,6 +70,7 @@ ops! {
     TableGet = 34 "get",
     TableClear = 35 "clear",
     Now = 36 "now",
+    Change = 37 "change",
 }
 
 /// On what it was done.

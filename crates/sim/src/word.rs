@@ -104,3 +104,109 @@ impl Memory for Glass {
 
     fn fence(&self, _order: Ordering) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::time::Duration;
+
+    use executor_core::ports::{Parking, Unpark, Waiting};
+
+    use super::*;
+
+    /// Does every operation at once, and notes on which word.
+    #[derive(Default)]
+    struct Note(RefCell<Vec<WordName>>);
+
+    impl Note {
+        fn on(&self, word: &SimWord) -> usize {
+            self.0.borrow_mut().push(word.name);
+            word.value.get()
+        }
+
+        fn take(&self) -> Vec<WordName> {
+            let mut names = self.0.take();
+            names.dedup();
+            names
+        }
+    }
+
+    impl Memory for Note {
+        type Word = SimWord;
+
+        fn load(&self, word: &SimWord, _order: Ordering) -> usize {
+            self.on(word)
+        }
+
+        fn store(&self, word: &SimWord, value: usize, _order: Ordering) {
+            self.on(word);
+            word.value.set(value);
+        }
+
+        fn fetch(&self, word: &SimWord, fetch: Fetch, _order: Ordering) -> usize {
+            let before = self.on(word);
+            word.value.set(fetch.apply(before));
+            before
+        }
+
+        fn compare_exchange(
+            &self,
+            word: &SimWord,
+            current: usize,
+            new: usize,
+            _order: Ordering,
+        ) -> Result<usize, usize> {
+            let before = self.on(word);
+            assert_eq!(before, current, "nobody comes between");
+            word.value.set(new);
+            Ok(before)
+        }
+
+        fn fence(&self, _order: Ordering) {}
+    }
+
+    impl Unpark for Note {
+        fn unpark(&self, _worker: usize) {}
+
+        fn signal_waiters(&self) {}
+    }
+
+    impl Parking for Note {
+        fn park(&self, _timeout: Option<Duration>) {
+            unreachable!("work is found in the last look");
+        }
+
+        fn spin(&self) {}
+
+        fn yield_now(&self) {}
+    }
+
+    impl Waiting for Note {
+        fn ticket(&self) -> u64 {
+            0
+        }
+
+        fn wait_past(&self, _ticket: u64) {
+            unreachable!("nothing is in flight");
+        }
+    }
+
+    #[test]
+    fn the_names_are_those_of_the_words_that_core_uses() {
+        use WordName::{Sleep, Slot, Stamps, State, Waiters};
+
+        let scheduler = SimWord::scheduler(ExecutorConfig {
+            workers: 2,
+            ..ExecutorConfig::default()
+        });
+        let note = Note::default();
+        scheduler.wait_idle(&note);
+        assert_eq!(note.take(), [Waiters, State, Waiters]);
+        assert!(scheduler.sleep().begin_search(&note));
+        assert_eq!(note.take(), [Sleep]);
+        scheduler.sleep().sleep(&note, 1, true, None, || Some(()));
+        assert_eq!(note.take(), [Stamps, Slot(1), Sleep, Slot(1)]);
+        scheduler.close(&note);
+        assert_eq!(note.take(), [State, Sleep, Slot(0), Slot(1)]);
+    }
+}

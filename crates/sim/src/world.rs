@@ -403,6 +403,24 @@ impl World {
         true
     }
 
+    /// `party` waits for a job's ticket.
+    pub(crate) fn wait_for_ticket(&mut self, party: usize) {
+        self.block(party, State::Ticket);
+    }
+
+    /// `by` has fired the ticket that `party` waits for.
+    pub(crate) fn ticket_fired(&mut self, by: usize, party: usize) {
+        self.not_before(party, self.parties[by].clock_ns);
+        self.unblock(party);
+    }
+
+    /// `party` handed over `tasks` tasks as somebody outside does, though it may be a worker.
+    pub(crate) fn handed_over_outside(&mut self, party: usize, tasks: usize) {
+        if self.parties[party].side.is_worker() {
+            self.oracles.tasks.not_spawned(tasks);
+        }
+    }
+
     /// `party` has come to its end.
     pub(crate) fn finish(&mut self, party: usize) {
         self.block(party, State::Finished);

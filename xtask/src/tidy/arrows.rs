@@ -1,8 +1,8 @@
 //! The arrows between crates, from `cargo metadata`: none runs against the layers.
 //!
 //! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may also skip a layer (whoever sits on
-//! `pipeline-exec` may name `executor-core`), except the simulator, which must not come near a thread. The tests of the
-//! applications may use the simulator. The four libraries below the columns carry no column format and no async runtime.
+//! `pipeline-exec` may name `executor-core`), except the simulator, which must not come near a thread. Tests and examples may
+//! use a little more. The four libraries below the columns carry no column format and no async runtime.
 
 use std::collections::BTreeSet;
 
@@ -27,8 +27,16 @@ const LAYERS: &[(&str, &[&str])] = &[
 /// May name only what [`LAYERS`] names, not what lies further below.
 const NO_SHORTCUT: &[&str] = &["sim"];
 
-/// Their tests may depend on the simulator.
-const APPLICATIONS: &[&str] = &["columnar", "query", "scan", "pools", "windlass"];
+/// Whose tests and examples may use what they themselves must not: those of the applications run in the simulator, and
+/// an example of the simulator shows one runner on both.
+const TESTS_ONLY: &[(&str, &str)] = &[
+    ("columnar", "sim"),
+    ("query", "sim"),
+    ("scan", "sim"),
+    ("pools", "sim"),
+    ("windlass", "sim"),
+    ("sim", "executor-threaded"),
+];
 
 /// Libraries that know no column and no async runtime.
 const PLAIN: &[&str] = &["executor-core", "executor-threaded", "pipeline-exec", "sim"];
@@ -51,7 +59,7 @@ fn arrows(package: &Package) -> Vec<Violation> {
     for dependency in &package.dependencies {
         let Dependency { name, dev } = dependency;
         if is_member(name) {
-            let tests_only = *dev && name == "sim" && APPLICATIONS.contains(&package.name.as_str());
+            let tests_only = *dev && TESTS_ONLY.contains(&(package.name.as_str(), name.as_str()));
             if !allowed.contains(name.as_str()) && !tests_only {
                 let what = format!(
                     "`{}` must not depend on `{name}`, the layers allow {allowed:?}; move the code or turn the arrow",
@@ -120,6 +128,7 @@ mod tests {
                 &[("columnar", false), ("pipeline-exec", false), ("sim", true)],
             ),
             package("executor-core", &[("proptest", true)]),
+            package("sim", &[("executor-core", false), ("executor-threaded", true)]),
         ];
         assert_found(&check(&packages), &[]);
     }

@@ -1,8 +1,9 @@
 //! Links lead somewhere: Markdown links to files and headings, and repository paths that prose mentions.
 //!
-//! Links between items of Rust code are rustdoc's to check, addresses on the web are nobody's.
+//! Links to items of Rust code are checked by name here and for good by rustdoc; addresses on the web are nobody's to check.
 
 mod headings;
+mod items;
 mod mentions;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
@@ -20,6 +21,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         }
     }
     found.extend(mentions::check(tree));
+    found.extend(items::check(tree));
     found
 }
 
@@ -123,7 +125,10 @@ mod tests {
     fn links_to_items_are_left_to_rustdoc_beside_code_only() {
         let text = "[`Sleep`](super::Sleep) [x](Sleep)";
         assert_found(
-            &check(&Tree::planted(&[("crates/a/src/sleep/README.md", text)])),
+            &check(&Tree::planted(&[
+                ("crates/a/src/sleep/README.md", text),
+                ("crates/a/src/sleep.rs", "struct Sleep;"),
+            ])),
             &[],
         );
         assert_found(

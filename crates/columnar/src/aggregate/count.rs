@@ -1,4 +1,4 @@
-//! `count(*)` counts rows, `count(expression)` the values of it that are not NULL: one number per group.
+//! `count(*)` and `count(expression)`: rows, and rows where the expression is not NULL.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;

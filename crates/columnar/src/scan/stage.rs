@@ -1,7 +1,7 @@
 //! A scan as a stage of a pipeline job: a slot per morsel, a cell per slot.
 
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
@@ -59,6 +59,8 @@ pub struct ScanStage {
     /// Slots from here on cannot add to the result.
     enough_before: AtomicUsize,
     skipped_morsels: AtomicUsize,
+    /// A slot left off because the job was over, so its cell is empty.
+    abandoned: AtomicBool,
     result: Mutex<Option<ScanResult>>,
 }
 
@@ -95,6 +97,7 @@ impl ScanStage {
             complete: Mutex::default(),
             enough_before: AtomicUsize::new(usize::MAX),
             skipped_morsels: AtomicUsize::new(0),
+            abandoned: AtomicBool::new(false),
             result: Mutex::new(None),
             scan,
         }
@@ -115,7 +118,7 @@ impl ScanStage {
         struct Explained<'a>(&'a ScanStage);
         impl fmt::Display for Explained<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // Ordering: Relaxed. A count for people; nothing else is read because of it.
+                // Ordering: Relaxed. A number for people.
                 let skipped = self.0.skipped_morsels.load(Ordering::Relaxed);
                 write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))
             }
@@ -171,6 +174,13 @@ impl ScanStage {
         }
     }
 
+    /// Notes that a slot left off. It is no failure of its own: why the job is over is known to whoever ended it, and an
+    /// error here could hide the one of a later slot that did.
+    fn abandon(&self) {
+        // Ordering: Relaxed. See `finish`.
+        self.abandoned.store(true, Ordering::Relaxed);
+    }
+
     /// Notes that `slot` has ended, and from which slot on there is enough.
     fn note_complete(&self) {
         let needed = self.scan.rows_needed();
@@ -205,8 +215,10 @@ impl Stage for ScanStage {
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
         if !self.stops_early() {
-            let collected = self.run_slot(slot, cx)?.ok_or("cancelled")?;
-            *lock(&self.cells[slot]) = Some(Ok(collected));
+            match self.run_slot(slot, cx)? {
+                Some(collected) => *lock(&self.cells[slot]) = Some(Ok(collected)),
+                None => self.abandon(),
+            }
             return Ok(());
         }
         // Ordering: Relaxed, see `note_complete`.
@@ -215,7 +227,11 @@ impl Stage for ScanStage {
         }
         // A failure behind the last row that is needed is none: only `finish` can tell.
         let outcome = match self.run_slot(slot, cx) {
-            Ok(collected) => Ok(collected.ok_or("cancelled")?),
+            Ok(Some(collected)) => Ok(collected),
+            Ok(None) => {
+                self.abandon();
+                return Ok(());
+            }
             Err(error) => Err(error),
         };
         *lock(&self.cells[slot]) = Some(outcome);
@@ -224,6 +240,10 @@ impl Stage for ScanStage {
     }
 
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        // Ordering: Relaxed. The executor runs `finish` after every slot and with their writes.
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err("the job was cancelled".into());
+        }
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
         for cell in &self.cells {

@@ -347,29 +347,44 @@ both_ways_of_parking! {
 
 both_ways_of_parking! {
     fn dropping_an_executor_in_one_of_its_own_tasks_deadlocks_nobody_and_leaves_no_thread(park_timeout) {
+        const DROPPER: u32 = 0;
+        const BEFORE: u32 = 1;
+        const AFTER: u32 = 2;
         for workers in [1, 2, 8] {
             let prefix = if park_timeout.is_some() { "own-drop-t" } else { "own-drop-n" };
-            let slot: Arc<Mutex<Option<Executor<u32>>>> = Arc::default();
-            let (taken, ran) = (Arc::clone(&slot), Arc::new(AtomicUsize::new(0)));
-            let runs = Arc::clone(&ran);
-            let executor = Executor::<u32>::builder()
+            let slot: Arc<Mutex<Option<Executor<Counted>>>> = Arc::default();
+            let (taken, dropped) = (Arc::clone(&slot), Arc::new(AtomicUsize::new(0)));
+            // Nobody hears of a panic of this executor's tasks, so what is wrong is written down.
+            let wrong = Arc::new(AtomicBool::new(false));
+            let is_wrong = Arc::clone(&wrong);
+            let executor = Executor::<Counted>::builder()
                 .config(config(workers, park_timeout))
                 .thread_name(prefix)
-                .build(|_| (), move |_task, cx| {
-                    wait_until(|| taken.lock().expect("nobody panics here").is_some());
-                    cx.spawn_local(1);
-                    drop(taken.lock().expect("nobody panics here").take());
-                    assert!(!cx.handle().is_accepting());
-                    cx.spawn_local(2);
-                    runs.fetch_add(1, Ordering::Relaxed);
+                .build(|_| (), move |task, cx| {
+                    if task.1 != DROPPER {
+                        // The first child may have been taken at once; the second was spawned after the drop.
+                        is_wrong.fetch_or(task.1 == AFTER, Ordering::Relaxed);
+                        return;
+                    }
+                    let mut own = None;
+                    wait_until(|| {
+                        own = taken.lock().expect("nobody panics here").take();
+                        own.is_some()
+                    });
+                    cx.spawn_local(Counted(Arc::clone(&task.0), BEFORE));
+                    drop(own);
+                    is_wrong.fetch_or(cx.handle().is_accepting(), Ordering::Relaxed);
+                    cx.spawn_local(Counted(Arc::clone(&task.0), AFTER));
                 })
                 .expect("the executor starts");
             let handle = executor.handle();
-            executor.spawn_external(0).expect("the gate is open");
+            executor.spawn_external(Counted(Arc::clone(&dropped), DROPPER)).expect("the gate is open");
             *slot.lock().expect("nobody panics here") = Some(executor);
-            // The worker holds the runner, and with it a share of the slot, until it leaves.
+            // A worker holds the runner, and with it a share of the slot, until it leaves, and what it has taken until
+            // its thread has ended.
             wait_until(|| Arc::strong_count(&slot) == 1);
-            assert_eq!(ran.load(Ordering::Relaxed), 1, "the children are dropped, not run");
+            wait_until(|| dropped.load(Ordering::Relaxed) == 3);
+            assert!(!wrong.load(Ordering::Relaxed));
             assert_eq!(handle.in_flight(), 0);
             assert_no_thread_is_left(prefix);
         }

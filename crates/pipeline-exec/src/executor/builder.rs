@@ -1,4 +1,4 @@
-//! Building a pipeline executor.
+//! Building a pipeline executor: threads, capacity, quantum, pinning and names, checked before anything starts.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -120,5 +120,7 @@ fn within(setting: &'static str, value: usize, max: usize) -> Result<NonZeroUsiz
         min: 1,
         max,
     };
-    NonZeroUsize::new(value).filter(|value| value.get() <= max).ok_or(error)
+    NonZeroUsize::new(value)
+        .filter(|value| value.get() <= max)
+        .ok_or(error)
 }

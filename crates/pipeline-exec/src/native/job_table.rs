@@ -6,10 +6,13 @@ const BLOCK: usize = 1024;
 
 /// Places for values, found by index.
 pub(crate) struct JobTable<V> {
-    blocks: Box<[OnceLock<Box<[Mutex<Option<V>>]>>]>,
+    blocks: Box<[OnceLock<Block<V>>]>,
     free: Mutex<Free>,
     capacity: usize,
 }
+
+/// As many places as memory grows by.
+type Block<V> = Box<[Mutex<Option<V>>]>;
 
 struct Free {
     /// Places that were used and are empty; the last emptied is used first, while it is warm.
@@ -43,7 +46,9 @@ impl<V> JobTable<V> {
             }
         };
         let block = self.blocks[index / BLOCK].get_or_init(|| (0..BLOCK).map(|_| Mutex::new(None)).collect());
-        *block[index % BLOCK].lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+        *block[index % BLOCK]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(value);
         Ok(index)
     }
 
@@ -51,11 +56,18 @@ impl<V> JobTable<V> {
     where
         V: Clone,
     {
-        self.place(index)?.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.place(index)?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     pub(crate) fn clear(&self, index: usize) -> Option<V> {
-        let value = self.place(index)?.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let value = self
+            .place(index)?
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if value.is_some() {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
             free.emptied.push(index);
@@ -70,7 +82,9 @@ impl<V> JobTable<V> {
 
 impl<V> std::fmt::Debug for JobTable<V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JobTable").field("capacity", &self.capacity).finish_non_exhaustive()
+        f.debug_struct("JobTable")
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
     }
 }
 
@@ -85,6 +99,9 @@ mod tests {
         assert_eq!(table.put('c'), Err('c'));
         assert_eq!((table.clear(0), table.clear(0)), (Some('a'), None));
         assert_eq!(table.put('c'), Ok(0));
-        assert_eq!((table.get(0), table.get(1), table.get(2), table.get(5_000)), (Some('c'), Some('b'), None, None));
+        assert_eq!(
+            (table.get(0), table.get(1), table.get(2), table.get(5_000)),
+            (Some('c'), Some('b'), None, None)
+        );
     }
 }

@@ -11,6 +11,9 @@
 //!   remove ◄── oldest ◄── heaviest        and taken off by whoever claimed the last one, before that slot runs
 //! ```
 //!
+//! Each order is a set of its own, and a job enters them one after the other; that its slots cannot be claimed until it is in both
+//! is what keeps a fast worker from taking a job off that is not on yet.
+//!
 //! So a job that has unclaimed slots in a stage that has started is on the board, always; for an instant it may be on the
 //! board without any, and whoever finds it then looks further.
 
@@ -77,7 +80,7 @@ impl<B> JobBoard<B> {
     pub fn insert<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle) {
         env.insert(&self.oldest, job.weightless());
         let new = env.insert(&self.heaviest, job);
-        debug_assert!(new, "a job was put on the board twice");
+        assert!(new, "job {} was put on the board twice", job.seq);
     }
 
     /// Takes a job off the board. `false` if it was not on it.

@@ -15,6 +15,7 @@
 //!
 //! | `next_free_slot` | phase | who leaves it |
 //! |---|---|---|
+//! | slot = HELD, the largest number | on its way to the board | the submitter, by [`Claims::open`] |
 //! | slot < slots of the stage | running | claims, one by one; or [`Claims::close`] |
 //! | slot = slots of the stage | all claimed | the last finisher, by [`Claims::start`]; or `close` |
 //! | CLOSED | closed | nobody, for ever |
@@ -36,8 +37,11 @@ const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const STAGE: usize = 1 << SLOT_BITS;
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
+/// A next free slot behind all slots: nothing can be claimed yet.
+const HELD: usize = SLOT_MASK;
+
 /// The largest number of slots that a stage can have.
-pub const SLOTS_MAX: usize = SLOT_MASK;
+pub const SLOTS_MAX: usize = HELD - 1;
 
 /// The largest number of stages that a job can have.
 pub const STAGES_MAX: usize = (CLOSED - 1) >> SLOT_BITS;
@@ -104,6 +108,33 @@ impl<W> Claims<W> {
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, slots: usize) {
         // Ordering: Relaxed. Nobody else knows the job yet; the board publishes it.
         mem.store(&self.ends[0], slots, Ordering::Relaxed);
+    }
+
+    /// Keeps everybody from claiming while the job is put on the board; before anybody else knows it. Gives what
+    /// [`Claims::open`] needs.
+    pub fn hold<M: Memory<Word = W>>(&self, mem: &M) -> Held {
+        // Ordering: Relaxed, both. Nobody else knows the job yet; the board publishes it.
+        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Relaxed));
+        mem.store(
+            &self.next_free_slot,
+            ClaimWord::at(at.stage(), HELD),
+            Ordering::Relaxed,
+        );
+        Held(at)
+    }
+
+    /// Lets slots be claimed. If the job was closed meanwhile: what nobody had claimed, for the caller to account for.
+    ///
+    /// # Errors
+    ///
+    /// What the caller has to account for.
+    pub fn open<M: Memory<Word = W>>(&self, mem: &M, held: Held) -> Result<(), Unclaimed> {
+        let Held(at) = held;
+        let current = ClaimWord::at(at.stage(), HELD);
+        // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `claim` and in `close`.
+        mem.compare_exchange(&self.next_free_slot, current, at.0, Ordering::Release)
+            .map(|_| ())
+            .map_err(|_| self.unclaimed(mem, at))
     }
 
     /// Claims up to `wanted` slots, at least one.
@@ -182,13 +213,7 @@ impl<W> Claims<W> {
         if at.is_closed() {
             return None;
         }
-        let (stage, slot) = (at.stage(), at.slot());
-        let slots = self.slots(mem, stage);
-        (slot < slots.max(1)).then(|| Unclaimed {
-            stage,
-            slots: slots - slot,
-            untouched: stage == 0 && slot == 0,
-        })
+        (at.slot() < self.slots(mem, at.stage()).max(1)).then(|| self.unclaimed(mem, at))
     }
 
     /// Whether a claim would succeed now.
@@ -223,15 +248,30 @@ impl<W> Claims<W> {
         (done, mem.load(&self.ends[at.stage()], Ordering::Relaxed))
     }
 
+    fn unclaimed<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Unclaimed {
+        Unclaimed {
+            stage: at.stage(),
+            slots: self.slots(mem, at.stage()) - at.slot(),
+            untouched: at.0 == 0,
+        }
+    }
+
     /// Slots of `stage`, which has started.
     fn slots<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed, both. Acquired with the stage, edge `claim/stage`.
-        let before = stage.checked_sub(1).map_or(0, |before| mem.load(&self.ends[before], Ordering::Relaxed));
+        let before = stage
+            .checked_sub(1)
+            .map_or(0, |before| mem.load(&self.ends[before], Ordering::Relaxed));
         mem.load(&self.ends[stage], Ordering::Relaxed) - before
     }
 }
 
-#[derive(Clone, Copy)]
+/// Where a job stood when it was held.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a job that is not opened is never run"]
+pub struct Held(ClaimWord);
+
+#[derive(Clone, Copy, Debug)]
 struct ClaimWord(usize);
 
 impl ClaimWord {

@@ -12,6 +12,7 @@ use std::time::Duration;
 use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
+use super::claim::Unclaimed;
 use super::ledger::{CloseReason, Failure, JobEnd};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use crate::report::JobReport;
@@ -58,9 +59,9 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
 /// What closing came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// It was closed, or fully claimed, or slots of it ran or run.
+    /// It was closed by somebody else, or fully claimed, or slots of it ran or run.
     Touched,
-    /// Nothing of it had been claimed, and nothing will be.
+    /// A shutdown closed it, nothing of it had been claimed, and nothing will be: it comes back.
     Untouched,
 }
 
@@ -70,8 +71,10 @@ pub(crate) fn close<E: PipelinePorts>(
     job: JobHandle,
     reason: CloseReason,
 ) -> Closing {
-    env.change(&state.ledger, |ledger| ledger.close(reason));
-    close_claims(env, state, job)
+    let counts = env.change(&state.ledger, |ledger| ledger.close(reason));
+    // A job comes back from a shutdown, and its ticket says so, if the shutdown both gave the reason and closed the claims:
+    // somebody who cancels may come in between, in either order.
+    close_claims(env, state, job, counts && reason == CloseReason::Stopped)
 }
 
 /// Something of `stage` failed on a worker that has not accounted for its slot, or for the stage, yet.
@@ -79,13 +82,16 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
     // A user's error may do anything when it is dropped; not inside the ledger.
     quietly_drop(superseded);
-    close_claims(env, state, job);
+    close_claims(env, state, job, false);
 }
 
-fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
-    let Some(left) = state.claims.close(env) else {
-        return Closing::Touched;
-    };
+/// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
+pub(crate) fn abandon<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    left: Unclaimed,
+) -> Closing {
     env.shared().board.remove(env, job);
     let closing = if left.untouched {
         Closing::Untouched
@@ -96,6 +102,21 @@ fn close_claims<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHand
         end(env, state, job, closing);
     }
     closing
+}
+
+fn close_claims<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    may_come_back: bool,
+) -> Closing {
+    match state.claims.close(env) {
+        Some(left) => {
+            let untouched = left.untouched && may_come_back;
+            abandon(env, state, job, Unclaimed { untouched, ..left })
+        }
+        None => Closing::Touched,
+    }
 }
 
 /// The job is over. Called once, by its last finisher.
@@ -116,8 +137,12 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let started_or_now = started.unwrap_or(now);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
     let run_ns = now.saturating_sub(started_or_now);
-    let error = env.change(&state.ledger, |ledger| ledger.error(closing == Closing::Untouched));
-    shared.counters.ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
+    let error = env.change(&state.ledger, |ledger| {
+        ledger.error(closing == Closing::Untouched)
+    });
+    shared
+        .counters
+        .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
     env.observe(PipelineEvent::Ended {
         job,
         id: &id,

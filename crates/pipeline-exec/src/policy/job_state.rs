@@ -223,16 +223,18 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Notes that `worker` has run `slots` slots.
+    /// Notes that `worker` has run `slots` slots. Only that worker calls it.
     pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
         if let Some(word) = self.slots_per_worker.get(worker) {
-            // Ordering: Relaxed. Edge `slot/done` publishes it: the slots are accounted for afterwards.
-            mem.fetch(word, Fetch::Add(slots), Ordering::Relaxed);
+            // Ordering: Relaxed, both. Written by one worker alone, and published with the slots, which are accounted for
+            // afterwards.
+            let before = mem.load(word, Ordering::Relaxed);
+            mem.store(word, before + slots, Ordering::Relaxed);
         }
     }
 
     pub(crate) fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
-        // Ordering: Relaxed. Acquired with the last slot, edge `slot/done`.
+        // Ordering: Relaxed. Acquired with the last slot.
         self.slots_per_worker
             .iter()
             .map(|word| mem.load(word, Ordering::Relaxed))

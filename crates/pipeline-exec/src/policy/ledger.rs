@@ -76,7 +76,10 @@ impl Ledger {
         match &self.end {
             End::Pending if self.started_ns.is_none() => JobStatus::Queued,
             End::Pending => JobStatus::Running,
-            End::Told(end) => end.as_ref().as_ref().map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
+            End::Told(end) => end
+                .as_ref()
+                .as_ref()
+                .map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
             End::Taken(kind) => kind.map_or(JobStatus::Completed, JobStatus::Ended),
         }
     }
@@ -111,11 +114,9 @@ impl Ledger {
         self.started_ns
     }
 
-    /// Closes for `reason`, unless the job has ended or was closed before.
-    pub(crate) fn close(&mut self, reason: CloseReason) {
-        if matches!(self.end, End::Pending) {
-            self.closed.get_or_insert(reason);
-        }
+    /// Closes for `reason`, unless the job has ended or was closed before. Whether this is the reason that counts.
+    pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
+        matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
     }
 
     /// Closes because of `failure`. Gives back a failure that does not count, so that it is dropped elsewhere.

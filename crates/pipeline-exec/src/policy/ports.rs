@@ -45,8 +45,11 @@ pub type StateOf<E> = JobState<<E as Memory>::Word, <E as Exclusive<Ledger>>::Pl
 pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
 /// What is shared in environment `E`.
-pub type SharedOf<E> =
-    PipelineShared<<E as Memory>::Word, <E as OrderedSet<JobHandle>>::Set, <E as Table<Arc<BodyOf<E>>>>::Places>;
+pub type SharedOf<E> = PipelineShared<
+    <E as Memory>::Word,
+    <E as OrderedSet<JobHandle>>::Set,
+    <E as Table<Arc<BodyOf<E>>>>::Places,
+>;
 
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]

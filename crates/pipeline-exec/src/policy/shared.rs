@@ -52,7 +52,12 @@ impl<W, B, T> PipelineShared<W, B, T> {
     /// # Panics
     ///
     /// If the capacity is 0 or there is no main worker.
-    pub fn new(config: PipelineConfig, board: JobBoard<B>, jobs: T, mut word: impl FnMut(usize) -> W) -> Self {
+    pub fn new(
+        config: PipelineConfig,
+        board: JobBoard<B>,
+        jobs: T,
+        mut word: impl FnMut(usize) -> W,
+    ) -> Self {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
         assert!(config.main > 0, "a pipeline executor must have a main worker");
         let workers = config.main + config.reserve;

@@ -40,11 +40,7 @@ pub enum Refused<W, P> {
 /// # Errors
 ///
 /// The job, if it was not let in.
-#[expect(clippy::result_large_err, reason = "the job comes back by value; it is moved once")]
-pub fn submit<E: PipelinePorts>(
-    env: &E,
-    mut body: BodyOf<E>,
-) -> Result<AdmittedOf<E>, RefusedOf<E>> {
+pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
         Ok(()) => {}
@@ -77,8 +73,15 @@ pub fn submit<E: PipelinePorts>(
     match slots {
         Ok(slots) if state.claims.is_claimable(env) => {
             env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
+            // A job enters two orders one after the other, so it is held until it is in both: whoever claimed its last slot in
+            // between would take it off before it is on.
+            let held = state.claims.hold(env);
             shared.board.insert(env, job);
-            if publish(env, &state, job, state.usable(slots)) == Closing::Untouched {
+            let closing = match state.claims.open(env, held) {
+                Ok(()) => publish(env, &state, job, state.usable(slots)),
+                Err(left) => close::abandon(env, &state, job, left),
+            };
+            if closing == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
@@ -91,6 +94,8 @@ pub fn submit<E: PipelinePorts>(
             close::end(env, &state, job, Closing::Touched);
         }
     }
+    // The job may be over already, and then this is the last hold on what the user gave.
+    close::quietly_drop(body);
     Ok(Admitted { state, job })
 }
 
@@ -147,7 +152,9 @@ pub(crate) fn publish<E: PipelinePorts>(
 
 impl<W, P> fmt::Debug for Admitted<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admitted").field("job", &self.job).finish_non_exhaustive()
+        f.debug_struct("Admitted")
+            .field("job", &self.job)
+            .finish_non_exhaustive()
     }
 }
 

@@ -40,7 +40,8 @@ pub(crate) fn visit<E: PipelinePorts>(
     if !state.enter(env) {
         return false;
     }
-    let span = tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
+    let span =
+        tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
     let _inside = span.enter();
     let began_ns = env.now_ns();
     let mut now_ns = began_ns;
@@ -80,6 +81,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         for slot in slots {
             visit.run_slot(stage, slot);
         }
+        // Before it is accounted for: a slot that was told to stop may have left its work undone.
+        visit.close_if_late();
         if state.claims.account(env, stage, width) {
             visit.stage_over(stage);
         }
@@ -115,12 +118,12 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     /// The last slot of `stage` is accounted for, and this is the last finisher.
     fn stage_over(&self, stage: usize) {
-        let Self {
-            env, job, state, ..
-        } = *self;
+        let Self { env, job, state, .. } = *self;
         env.observe(PipelineEvent::StageOver { job, stage });
         if !state.claims.is_closed(env) {
-            match self.next_stage(stage) {
+            let next = self.next_stage(stage);
+            self.close_if_late();
+            match next {
                 Ok(Some(slots)) => {
                     env.shared().board.insert(env, job);
                     if state.claims.start(env, stage + 1, slots) {
@@ -151,14 +154,16 @@ impl<E: PipelinePorts> Visit<'_, E> {
     }
 
     fn fail(&self, failure: Failure) {
-        let Self {
-            env, job, state, ..
-        } = *self;
-        if state.is_past_deadline(env.now_ns()) {
-            // The slot may have failed because it was told to stop.
-            env.change(&state.ledger, |ledger| ledger.close(CloseReason::DeadlineExceeded));
+        // It may have failed because it was told to stop.
+        self.close_if_late();
+        fail(self.env, self.state, self.job, failure);
+    }
+
+    fn close_if_late(&self) {
+        let Self { env, job, state, .. } = *self;
+        if state.deadline_ns.is_some() && state.is_past_deadline(env.now_ns()) {
+            close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        fail(env, state, job, failure);
     }
 
     fn cx(&self) -> StepCx<'_> {

@@ -12,7 +12,9 @@ fn every_slot_of_a_job_runs_once_with_1_2_and_8_threads() {
         let executor = PipelineExecutor::new(threads).unwrap();
         for slots in [10, 1_000] {
             let stage = Counting::new(slots);
-            let ticket = executor.submit(Job::builder("numbers").stage(stage.clone()).build()).unwrap();
+            let ticket = executor
+                .submit(Job::builder("numbers").stage(stage.clone()).build())
+                .unwrap();
             let control = ticket.control();
             let report = ticket.wait().unwrap();
             stage.assert_each_ran_once();
@@ -45,10 +47,28 @@ fn stages_run_one_after_another_and_each_sees_all_of_the_one_before() {
 fn a_job_without_stages_and_a_job_without_slots_complete() {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads).unwrap();
-        assert_eq!(executor.submit(Job::builder("nothing").build()).unwrap().wait().unwrap().slots, 0);
-        assert_eq!(executor.submit(Job::from_steps("nothing", vec![])).unwrap().wait().unwrap().slots, 0);
+        assert_eq!(
+            executor
+                .submit(Job::builder("nothing").build())
+                .unwrap()
+                .wait()
+                .unwrap()
+                .slots,
+            0
+        );
+        assert_eq!(
+            executor
+                .submit(Job::from_steps("nothing", vec![]))
+                .unwrap()
+                .wait()
+                .unwrap()
+                .slots,
+            0
+        );
         let stage = Counting::new(0);
-        let ticket = executor.submit(Job::builder("nothing").stage(stage.clone()).build()).unwrap();
+        let ticket = executor
+            .submit(Job::builder("nothing").stage(stage.clone()).build())
+            .unwrap();
         assert_eq!(ticket.wait().unwrap().slots, 0);
         stage.assert_each_ran_once();
     }
@@ -62,7 +82,10 @@ fn many_jobs_from_many_threads_all_complete() {
             scope.spawn(|| {
                 for n in 0..500 {
                     let stage = Counting::new(n % 5);
-                    let job = Job::builder("numbers").stage(stage.clone()).stage(stage_of(n % 3)).build();
+                    let job = Job::builder("numbers")
+                        .stage(stage.clone())
+                        .stage(stage_of(n % 3))
+                        .build();
                     executor.submit(job).unwrap().wait().unwrap();
                     stage.assert_each_ran_once();
                 }
@@ -70,7 +93,10 @@ fn many_jobs_from_many_threads_all_complete() {
         }
     });
     let snapshot = executor.snapshot();
-    assert_eq!((snapshot.counted.submitted, snapshot.counted.completed), (2_000, 2_000));
+    assert_eq!(
+        (snapshot.counted.submitted, snapshot.counted.completed),
+        (2_000, 2_000)
+    );
     assert_eq!(snapshot.queue_depth, 0);
 }
 

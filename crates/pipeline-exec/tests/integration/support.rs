@@ -1,9 +1,13 @@
 //! What the tests are made of: stages that count, gates that hold workers, a small `block_on`.
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError, step};
 
 /// A stage that counts how often each slot ran.
 pub(crate) struct Counting {
@@ -91,5 +95,39 @@ impl Gate {
     pub(crate) fn open(&self) {
         self.state.lock().unwrap().open = true;
         self.changed.notify_all();
+    }
+}
+
+/// Keeps all workers of `executor` busy until the gate that it gives is opened.
+pub(crate) fn hold_workers(executor: &PipelineExecutor, threads: usize) -> Arc<Gate> {
+    let gate = Gate::new();
+    let steps = (0..threads).map(|_| {
+        let gate = gate.clone();
+        step(move |_cx| {
+            gate.pass();
+            Ok(())
+        })
+    });
+    let ticket = executor.submit(Job::from_steps("hold", steps.collect())).unwrap();
+    gate.wait_for(threads);
+    drop(ticket);
+    gate
+}
+
+/// Runs a future on this thread; the smallest async runtime there is.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
     }
 }

@@ -26,7 +26,7 @@ use columnar::{MorselReader, ReadError, TableSource};
 use pipeline_exec::{Job, Stage, StepCx, StepError};
 
 use self::columns::{ColumnBuilder, ValueFault};
-use self::infer::{ColumnFacts, column_types};
+use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Layout, Piece, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
@@ -38,6 +38,8 @@ pub struct CsvTable {
     name: String,
     layout: Arc<Layout>,
     schema: SchemaRef,
+    /// By column, as the schema's fields.
+    rules: Vec<ColumnRule>,
     morsels: Vec<Morsel>,
 }
 
@@ -93,16 +95,18 @@ impl CsvTable {
             });
             first_line += surveyed.lines;
         }
+        let rules = column_rules(&facts);
         let fields: Vec<ColumnField> = layout
             .names
             .iter()
-            .zip(column_types(&facts))
-            .map(|(name, data_type)| ColumnField::new(name, data_type, true))
+            .zip(&rules)
+            .map(|(name, rule)| ColumnField::new(name, rule.data_type.clone(), true))
             .collect();
         Ok(Self {
             name: name.to_owned(),
             layout,
             schema: Arc::new(Schema::new(fields)),
+            rules,
             morsels,
         })
     }
@@ -137,12 +141,7 @@ impl TableSource for CsvTable {
         let bytes = self.layout.bytes(piece)?;
         let mut builders: Vec<(usize, ColumnBuilder)> = projection
             .iter()
-            .map(|&column| {
-                (
-                    column,
-                    ColumnBuilder::new(self.schema.field(column).data_type(), rows),
-                )
-            })
+            .map(|&column| (column, ColumnBuilder::new(&self.rules[column], rows)))
             .collect();
         let mut records = Records::new(&self.layout, &bytes);
         let mut read = 0;
@@ -263,6 +262,9 @@ impl Stage for Survey {
     }
 }
 
+/// A row with its line from the start of the piece.
+type Row<'r, 'a> = (u64, &'r [Field<'a>]);
+
 /// The records of a piece that are rows, each with as many fields as the header.
 struct Records<'a> {
     reader: RecordReader<'a>,
@@ -280,7 +282,7 @@ impl<'a> Records<'a> {
     }
 
     /// The next row with its line from the start of the piece; a fault with its line.
-    fn next(&mut self) -> Result<Option<(u64, &[Field<'a>])>, (u64, String)> {
+    fn next(&mut self) -> Result<Option<Row<'_, 'a>>, (u64, String)> {
         loop {
             let line = self.reader.lines();
             match self.reader.next_record(&mut self.fields) {

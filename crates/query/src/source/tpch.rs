@@ -403,7 +403,7 @@ mod tests {
                 .unwrap()
                 .as_primitive::<Decimal128Type>()
                 .value(0),
-            21_168_23
+            2_116_823
         );
         assert_eq!(
             reader

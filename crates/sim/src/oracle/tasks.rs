@@ -43,6 +43,11 @@ impl TaskOracle {
         self.stages.len() as TaskId - 1
     }
 
+    /// So many of the tasks that a worker queued were handed over as from outside.
+    pub(crate) fn not_spawned(&mut self, tasks: usize) {
+        self.spawned -= tasks as u64;
+    }
+
     /// `worker` has taken `task`.
     pub(crate) fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         if let Some(other) = self.hands[worker].replace(task) {

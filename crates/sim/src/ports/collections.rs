@@ -1,9 +1,9 @@
-//! Ordered sets, tables and the clock, for policies above the executor.
+//! Ordered sets, tables, exclusive places and the clock, for policies above the executor.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use executor_core::ports::{Clock, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
 
 use crate::handle::Handle;
 use crate::trace::{Object, Op};
@@ -22,6 +22,24 @@ pub struct SimTable<V> {
     places: RefCell<Vec<Option<V>>>,
 }
 
+/// A place that simulated parties share and that one at a time touches.
+#[derive(Debug)]
+pub struct SimPlace<V> {
+    number: u32,
+    value: RefCell<V>,
+}
+
+impl<V> SimPlace<V> {
+    /// A place that holds `value`, called by `number` in traces.
+    #[must_use]
+    pub fn new(number: u32, value: V) -> Self {
+        Self {
+            number,
+            value: RefCell::new(value),
+        }
+    }
+}
+
 impl<K: Ord> SimSet<K> {
     /// An empty set, called by `number` in traces.
     #[must_use]
@@ -32,12 +50,20 @@ impl<K: Ord> SimSet<K> {
         }
     }
 
-    /// What is in it, smallest first, without anybody noticing.
-    pub fn keys(&self) -> Vec<K>
+    /// The largest key, or the largest below `below`, without anybody noticing.
+    pub(crate) fn peek_last(&self, below: Option<&K>) -> Option<K>
     where
         K: Copy,
     {
-        self.keys.borrow().iter().copied().collect()
+        let keys = self.keys.borrow();
+        match below {
+            Some(below) => keys.range(..below).next_back().copied(),
+            None => keys.last().copied(),
+        }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 }
 
@@ -49,6 +75,19 @@ impl<V> SimTable<V> {
             number,
             places: RefCell::new((0..places).map(|_| None).collect()),
         }
+    }
+
+    /// What is at `index`, seen without anybody noticing.
+    pub(crate) fn peek(&self, index: usize) -> Option<V>
+    where
+        V: Clone,
+    {
+        self.places.borrow().get(index)?.clone()
+    }
+
+    /// How many places are taken, seen without anybody noticing.
+    pub(crate) fn taken(&self) -> usize {
+        self.places.borrow().iter().flatten().count()
     }
 }
 
@@ -78,11 +117,7 @@ impl<K: Ord + Copy> OrderedSet<K> for Handle<'_> {
 
     fn last(&self, set: &SimSet<K>, below: Option<&K>) -> Option<K> {
         self.operate(|world, me| {
-            let keys = set.keys.borrow();
-            let last = match below {
-                Some(below) => keys.range(..below).next_back().copied(),
-                None => keys.last().copied(),
-            };
+            let last = set.peek_last(below);
             world.did(
                 me,
                 Op::SetLast,
@@ -130,6 +165,17 @@ impl<V: Clone> Table<V> for Handle<'_> {
             world.did(me, Op::TableClear, Object::Collection(table.number), index as u64);
             table.places.borrow_mut().get_mut(index)?.take()
         })
+    }
+}
+
+impl<V> Exclusive<V> for Handle<'_> {
+    type Place = SimPlace<V>;
+
+    fn change<R>(&self, place: &SimPlace<V>, change: impl FnOnce(&mut V) -> R) -> R {
+        self.operate(|world, me| {
+            world.did(me, Op::Change, Object::Collection(place.number), 0);
+        });
+        change(&mut place.value.borrow_mut())
     }
 }
 

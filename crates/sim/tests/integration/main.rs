@@ -3,6 +3,8 @@
 mod corpus;
 mod determinism;
 mod failures;
+mod jobs;
+mod program;
 mod races;
 mod scenes;
 mod shutdown;

@@ -1,4 +1,4 @@
-//! The races that core's `sleep/README.md` names, one test each.
+//! The races that `crates/executor-core/src/sleep/README.md` names, one test each.
 //!
 //! Each runs a scene under thousands of schedules with the oracles watching, and shows from the trace that the race
 //! came about: that the operations of the parties fell between each other as the name says.

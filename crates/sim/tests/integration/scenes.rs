@@ -47,7 +47,7 @@ pub(crate) fn party(course: &Course, name: &str) -> u32 {
     place.unwrap_or_else(|| panic!("there is no party `{name}`")) as u32
 }
 
-/// Searchers in a value of the sleep word, as its table in core's `sleep/README.md` has it.
+/// Searchers in a value of the sleep word, as the table in `crates/executor-core/src/sleep/README.md` has it.
 pub(crate) fn searchers(word: u64) -> u64 {
     (word >> 17) & 0x7fff
 }

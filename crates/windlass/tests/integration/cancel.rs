@@ -1,4 +1,4 @@
-//! Ctrl-C.
+//! What Ctrl-C does to a running query.
 
 #![cfg(target_os = "linux")]
 

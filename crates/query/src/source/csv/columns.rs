@@ -8,6 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, TimeUnit};
 
+use super::infer::ColumnRule;
 use super::record::Field;
 use super::value;
 
@@ -29,14 +30,16 @@ pub(crate) enum ColumnBuilder {
     Float64(Float64Builder),
     Date(Date32Builder),
     Timestamp(TimestampMicrosecondBuilder),
-    Text(StringBuilder),
+    /// The flag: bare words for missing values are NULL.
+    Text(StringBuilder, bool),
 }
 
 impl ColumnBuilder {
     /// # Panics
     ///
-    /// `data_type` is none that inference gives.
-    pub(crate) fn new(data_type: &DataType, rows: usize) -> Self {
+    /// The rule's type is none that inference gives.
+    pub(crate) fn new(rule: &ColumnRule, rows: usize) -> Self {
+        let data_type = &rule.data_type;
         match data_type {
             DataType::Boolean => Self::Boolean(BooleanBuilder::with_capacity(rows)),
             DataType::Int64 => Self::Int64(Int64Builder::with_capacity(rows)),
@@ -49,14 +52,15 @@ impl ColumnBuilder {
             DataType::Timestamp(TimeUnit::Microsecond, None) => {
                 Self::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows))
             }
-            DataType::Utf8 => Self::Text(StringBuilder::with_capacity(rows, rows * 8)),
+            DataType::Utf8 => Self::Text(StringBuilder::with_capacity(rows, rows * 8), rule.words_are_null),
             other => unreachable!("CSV inference gives no {other}"),
         }
     }
 
     pub(crate) fn push(&mut self, field: &Field<'_>) -> Result<(), ValueFault> {
-        if let Self::Text(builder) = self {
-            if field.raw.is_empty() && !field.quoted {
+        if let Self::Text(builder, words_are_null) = self {
+            let word = *words_are_null && value::is_missing(field.raw.trim_ascii());
+            if !field.quoted && (field.raw.is_empty() || word) {
                 builder.append_null();
                 return Ok(());
             }
@@ -84,7 +88,7 @@ impl ColumnBuilder {
             Self::Timestamp(builder) => append(missing, value::timestamp, bytes, |value| {
                 builder.append_option(value)
             }),
-            Self::Text(_) => unreachable!("handled above"),
+            Self::Text(..) => unreachable!("handled above"),
         };
         if fits { Ok(()) } else { Err(ValueFault::DoesNotFit) }
     }
@@ -97,7 +101,7 @@ impl ColumnBuilder {
             Self::Float64(mut builder) => Arc::new(builder.finish()),
             Self::Date(mut builder) => Arc::new(builder.finish()),
             Self::Timestamp(mut builder) => Arc::new(builder.finish()),
-            Self::Text(mut builder) => Arc::new(builder.finish()),
+            Self::Text(mut builder, _) => Arc::new(builder.finish()),
         }
     }
 }

@@ -135,13 +135,27 @@ impl ColumnFacts {
     }
 }
 
-/// The types of all columns of a file.
-pub(crate) fn column_types(facts: &[ColumnFacts]) -> Vec<DataType> {
+/// How the fields of a column are read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ColumnRule {
+    pub(crate) data_type: DataType,
+    /// A bare word for a missing value is NULL, not a text.
+    pub(crate) words_are_null: bool,
+}
+
+/// The rules for all columns of a file.
+pub(crate) fn column_rules(facts: &[ColumnFacts]) -> Vec<ColumnRule> {
     let quotes_mean_text = facts.iter().any(|column| column.bare);
-    facts
-        .iter()
-        .map(|column| column.data_type(quotes_mean_text))
-        .collect()
+    let rule = |column: &ColumnFacts| {
+        let data_type = column.data_type(quotes_mean_text);
+        // Whoever quotes every text means something else by a word without quotes.
+        let words_are_null = data_type != DataType::Utf8 || (column.quoted && !column.bare);
+        ColumnRule {
+            data_type,
+            words_are_null,
+        }
+    };
+    facts.iter().map(rule).collect()
 }
 
 #[cfg(test)]
@@ -159,7 +173,10 @@ mod tests {
                 column.add(field);
             }
         }
-        column_types(&facts)
+        column_rules(&facts)
+            .into_iter()
+            .map(|rule| rule.data_type)
+            .collect()
     }
 
     const TIMESTAMP: DataType = DataType::Timestamp(TimeUnit::Microsecond, None);

@@ -16,7 +16,7 @@ pub(crate) enum Shape {
     Empty,
     /// Nothing or only spaces, in quotes.
     QuotedEmpty,
-    /// Bare `NA`, `N/A`, `NULL` or `null`.
+    /// Bare `NA`, `N/A`, `NULL`, `null` or `\N`.
     Missing,
     /// `true` or `false`, in lower case, upper case or capitalised.
     Boolean,
@@ -72,7 +72,7 @@ impl Shape {
 
 /// Whether bare bytes are one of the words for a missing value.
 pub(crate) fn is_missing(bytes: &[u8]) -> bool {
-    matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null")
+    matches!(bytes, b"NA" | b"N/A" | b"NULL" | b"null" | b"\\N")
 }
 
 /// `true` and `false` as programs print them.
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn missing_values_are_bare_words() {
-        for text in ["NA", "N/A", "NULL", "null", " NA "] {
+        for text in ["NA", "N/A", "NULL", "null", "\\N", " NA "] {
             assert_eq!(shape(text), Shape::Missing, "{text}");
         }
         assert_eq!(shape("\"NA\""), Shape::Text);

@@ -166,3 +166,17 @@ fn a_file_that_changes_while_it_is_open_is_an_error() {
     let error = table.open(0, &[0]).err().expect("changed").to_string();
     assert!(error.contains("written to while it was being queried"), "{error}");
 }
+
+#[test]
+fn a_bare_word_for_a_missing_value_is_null_where_every_text_is_quoted() {
+    let (types, rows) = table("\"name\",\"n\"\n\"x\",1\nNA,NA\n\"NA\",3\n").unwrap();
+    assert_eq!(types, ["Utf8", "Int64"]);
+    assert_eq!(
+        rows,
+        [
+            [text("x"), Cell::Int(1)],
+            [Cell::Null, Cell::Null],
+            [text("NA"), Cell::Int(3)]
+        ]
+    );
+}

@@ -1,0 +1,181 @@
+//! Cancel, deadline and dropped tickets: before, while and after a job runs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, step};
+
+use crate::support::{Counting, Gate, hold_workers};
+
+#[test]
+fn a_job_cancelled_before_it_starts_never_runs() {
+    for threads in [1, 2] {
+        let executor = PipelineExecutor::new(threads).unwrap();
+        let gate = hold_workers(&executor, threads);
+        let stage = Counting::new(10);
+        let ticket = executor
+            .submit(Job::builder("t").stage(stage.clone()).build())
+            .unwrap();
+        assert_eq!(ticket.status(), JobStatus::Queued);
+        let control = ticket.control();
+        control.cancel();
+        // Nothing of it was running, so its end is told at once, with every worker held.
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+        assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
+        control.cancel();
+        gate.open();
+        executor.drain();
+        assert_eq!(stage.ran(), 0);
+    }
+}
+
+#[test]
+fn a_job_cancelled_while_it_runs_ends_with_the_slots_that_run() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let (gate, ran, saw) = (
+        Gate::new(),
+        Arc::new(AtomicUsize::new(0)),
+        Arc::new(AtomicUsize::new(0)),
+    );
+    let steps = (0..100).map(|_| {
+        let (gate, ran, saw) = (gate.clone(), ran.clone(), saw.clone());
+        step(move |cx| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            gate.pass();
+            saw.fetch_add(usize::from(cx.is_cancelled()), Ordering::Relaxed);
+            // What a slot of a cancelled job returns does not matter.
+            Err("cancelled".into())
+        })
+    });
+    let ticket = executor.submit(Job::from_steps("t", steps.collect())).unwrap();
+    gate.wait_for(2);
+    assert_eq!(ticket.status(), JobStatus::Running);
+    ticket.control().cancel();
+    gate.open();
+    let error = ticket.wait().unwrap_err();
+    assert_eq!((error.kind, error.slot), (JobErrorKind::Cancelled, None));
+    assert_eq!((ran.load(Ordering::Relaxed), saw.load(Ordering::Relaxed)), (2, 2));
+}
+
+#[test]
+fn a_job_cancelled_after_it_completed_stays_completed() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let ticket = executor
+        .submit(Job::builder("t").stage(Counting::new(3)).build())
+        .unwrap();
+    let control = ticket.control();
+    ticket.wait().unwrap();
+    control.cancel();
+    assert_eq!(control.status(), JobStatus::Completed);
+    assert_eq!(control.progress(), (3, 3));
+}
+
+#[test]
+fn cancels_at_any_moment_leave_no_ticket_without_an_end() {
+    let executor = PipelineExecutor::new(4).unwrap();
+    let mut kinds = [0_usize; 2];
+    for round in 0..2_000_u32 {
+        let stages = [Counting::new(2), Counting::new(0), Counting::new(3)];
+        let mut job = Job::builder("t");
+        for stage in &stages {
+            job = job.stage(stage.clone());
+        }
+        let ticket = executor.submit(job.build()).unwrap();
+        let control = ticket.control();
+        std::thread::scope(|scope| {
+            let canceller = scope.spawn(|| {
+                for _ in 0..round % 200 {
+                    std::hint::spin_loop();
+                }
+                control.cancel();
+            });
+            match ticket.wait() {
+                Ok(report) => {
+                    kinds[0] += 1;
+                    assert_eq!(report.slots, 5);
+                    stages.iter().for_each(|stage| stage.assert_each_ran_once());
+                }
+                Err(error) => {
+                    kinds[1] += 1;
+                    assert_eq!(error.kind, JobErrorKind::Cancelled, "{error}");
+                }
+            }
+            canceller.join().unwrap();
+        });
+        let (done, total) = control.progress();
+        assert_eq!(done, total);
+    }
+    assert_eq!(kinds.iter().sum::<usize>(), 2_000);
+    assert_eq!(executor.snapshot().queue_depth, 0);
+}
+
+#[test]
+fn a_dropped_ticket_lets_its_job_run_and_cancel_on_drop_does_not() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let gate = hold_workers(&executor, 1);
+    let (kept, cancelled) = (Counting::new(5), Counting::new(5));
+    let ticket = executor
+        .submit(Job::builder("kept").stage(kept.clone()).build())
+        .unwrap();
+    drop(ticket);
+    let ticket = executor
+        .submit(Job::builder("cancelled").stage(cancelled.clone()).build())
+        .unwrap();
+    drop(ticket.cancel_on_drop());
+    gate.open();
+    executor.drain();
+    kept.assert_each_ran_once();
+    assert_eq!(cancelled.ran(), 0);
+}
+
+#[test]
+fn a_job_past_its_deadline_is_closed_when_a_worker_comes_by() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let stage = Counting::new(5);
+    let job = Job::builder("late")
+        .stage(stage.clone())
+        .deadline(Duration::ZERO)
+        .build();
+    let error = executor.submit(job).unwrap().wait().unwrap_err();
+    assert_eq!(error.kind, JobErrorKind::DeadlineExceeded);
+    assert_eq!(stage.ran(), 0);
+    // A deadline that is far away changes nothing.
+    let job = Job::builder("early")
+        .stage(stage.clone())
+        .deadline(Duration::MAX)
+        .build();
+    executor.submit(job).unwrap().wait().unwrap();
+    stage.assert_each_ran_once();
+}
+
+#[test]
+fn a_slot_that_asks_sees_that_the_deadline_has_passed() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let wait_for_it = step(|cx| {
+        while !cx.is_cancelled() {
+            std::thread::yield_now();
+        }
+        Err("told to stop".into())
+    });
+    let job = Job::builder("late")
+        .stage(Arc::new(One(wait_for_it)))
+        .deadline(Duration::from_millis(5))
+        .build();
+    let error = executor.submit(job).unwrap().wait().unwrap_err();
+    // Whether the slot had started by then or not.
+    assert_eq!(error.kind, JobErrorKind::DeadlineExceeded, "{error}");
+}
+
+/// A step as a stage, for what `from_steps` cannot set.
+struct One(Box<dyn pipeline_exec::PipelineStep>);
+
+impl pipeline_exec::Stage for One {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, cx: &pipeline_exec::StepCx<'_>) -> Result<(), pipeline_exec::StepError> {
+        self.0.execute(cx)
+    }
+}

@@ -1,0 +1,123 @@
+//! Claims: by hand, by two workers, by many threads; each slot once.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use pipeline_exec::{Class, Job, JobErrorKind, Stage, step};
+
+use crate::plain::Plain;
+use crate::support::Counting;
+
+#[test]
+fn two_workers_share_a_job_of_five_steps_and_the_sixth_claim_gets_nothing() {
+    let plain = Plain::new(2, 0);
+    let stage = Counting::new(5);
+    let job = plain.submit("five", 5, Class::Normal, vec![stage.clone() as Arc<dyn Stage>]);
+    for claim in 0..5 {
+        assert_eq!(job.state.claims().next_free_slot(&plain), (0, claim));
+        assert!(plain.main_runs_one(claim % 2));
+    }
+    assert!(!plain.main_runs_one(1), "the sixth claim gets nothing");
+    stage.assert_each_ran_once();
+    let claims: Vec<String> = plain
+        .take_events()
+        .into_iter()
+        .filter(|event| event.contains("claims"))
+        .collect();
+    assert_eq!(
+        claims,
+        [
+            "worker 0 claims five.0",
+            "worker 1 claims five.1",
+            "worker 0 claims five.2",
+            "worker 1 claims five.3",
+            "worker 0 claims five.4",
+        ]
+    );
+}
+
+#[test]
+fn two_threads_claim_the_ten_steps_of_a_job_by_hand_each_once() {
+    for _ in 0..200 {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let steps = (0..10).map(|n| {
+            let order = Arc::clone(&order);
+            step(move |_cx| {
+                order.lock().unwrap().push(n);
+                Ok(())
+            })
+        });
+        let job = Job::from_steps("ten", steps.collect());
+        let claimed = thread::scope(|scope| {
+            let workers = [0, 1].map(|_| {
+                scope.spawn(|| {
+                    let mut mine = Vec::new();
+                    while let Some(slot) = job.get_next() {
+                        mine.push(slot.unwrap());
+                    }
+                    mine
+                })
+            });
+            workers.map(|worker| worker.join().unwrap())
+        });
+        for mine in &claimed {
+            assert!(mine.is_sorted(), "a worker's claims only go up: {mine:?}");
+        }
+        let mut all = claimed.concat();
+        all.sort_unstable();
+        assert_eq!(all, Vec::from_iter(0..10));
+        let mut ran = order.lock().unwrap().clone();
+        ran.sort_unstable();
+        assert_eq!(ran, Vec::from_iter(0..10));
+        assert!(job.get_next().is_none());
+        assert_eq!(job.progress(), (10, 10));
+    }
+}
+
+#[test]
+fn by_hand_stages_follow_one_another_and_empty_ones_are_finished() {
+    let stages = [2, 0, 1].map(Counting::new);
+    let mut builder = Job::builder("by hand");
+    for stage in &stages {
+        builder = builder.stage(stage.clone());
+    }
+    let job = builder.build();
+    let mut slots = Vec::new();
+    while let Some(slot) = job.get_next() {
+        slots.push(slot.unwrap());
+    }
+    assert_eq!(slots, [0, 1, 0]);
+    for stage in stages {
+        stage.assert_each_ran_once();
+    }
+}
+
+#[test]
+fn the_rest_of_a_job_begun_by_hand_can_be_submitted() {
+    let executor = pipeline_exec::PipelineExecutor::new(2).unwrap();
+    for by_hand in 0..=4 {
+        let stage = Counting::new(4);
+        let job = Job::builder("half").stage(stage.clone()).build();
+        for slot in 0..by_hand {
+            assert_eq!(job.get_next().unwrap().unwrap(), slot);
+        }
+        let report = executor.submit(job).unwrap().wait().unwrap();
+        stage.assert_each_ran_once();
+        assert_eq!(report.slots, 4 - by_hand);
+    }
+}
+
+#[test]
+fn a_job_that_failed_by_hand_fails_when_it_is_submitted() {
+    let executor = pipeline_exec::PipelineExecutor::new(2).unwrap();
+    let job = Job::from_steps(
+        "broken",
+        vec![step(|_| Err("no".into())), step(|_| panic!("never runs"))],
+    );
+    let error = job.get_next().unwrap().unwrap_err();
+    assert_eq!((error.kind, error.slot), (JobErrorKind::Failed, Some(0)));
+    assert!(job.get_next().is_none());
+    let error = executor.submit(job).unwrap().wait().unwrap_err();
+    assert_eq!(error.kind, JobErrorKind::Failed);
+    assert!(error.to_string().contains("before it was submitted"), "{error}");
+}

@@ -1,0 +1,231 @@
+//! The policy's ports made of plain data, for one thread: what workers do is spelt out step by step, and the clock is set by hand.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
+use pipeline_exec::policy::{
+    self, Admitted, JobBody, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    PipelineShared,
+};
+use pipeline_exec::{Class, JobBoard, JobHandle, Stage};
+
+type Set = RefCell<BTreeSet<JobHandle>>;
+type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
+type Places = RefCell<Vec<Option<Arc<Body>>>>;
+
+/// A pipeline executor without threads.
+pub(crate) struct Plain {
+    shared: PipelineShared<Cell<usize>, Set, Places>,
+    /// Nanoseconds, moved by whoever holds the clock.
+    clock: RefCell<Arc<AtomicU64>>,
+    /// Looks that were handed over, in all.
+    pub(crate) handed_over: Cell<usize>,
+    pub(crate) events: RefCell<Vec<String>>,
+}
+
+/// A job that a [`Plain`] executor has.
+pub(crate) struct PlainJob {
+    pub(crate) state: Arc<JobState<Cell<usize>, RefCell<Ledger>>>,
+}
+
+impl Plain {
+    pub(crate) fn new(main: usize, reserve: usize) -> Self {
+        let config = PipelineConfig {
+            main,
+            reserve,
+            quantum: Duration::ZERO,
+            capacity: 16,
+        };
+        let places = RefCell::new(vec![None; 16]);
+        Self {
+            shared: PipelineShared::new(config, JobBoard::default(), places, Cell::new),
+            clock: RefCell::default(),
+            handed_over: Cell::new(0),
+            events: RefCell::default(),
+        }
+    }
+
+    /// Submits a job called `name`.
+    pub(crate) fn submit(
+        &self,
+        name: &str,
+        cost: u64,
+        class: Class,
+        stages: Vec<Arc<dyn Stage>>,
+    ) -> PlainJob {
+        let spec = JobSpec {
+            table_name: name.to_owned(),
+            id: name.to_owned(),
+            cost,
+            class,
+            deadline: None,
+            workers_max: usize::MAX,
+            stages,
+        };
+        let body = JobBody::new(spec, 4, RefCell::new(Ledger::default()), Cell::new);
+        let Admitted { state, .. } = policy::submit(self, body).expect("there is room");
+        PlainJob { state }
+    }
+
+    /// Names of the jobs on the board, heaviest first.
+    pub(crate) fn board(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut below = None;
+        while let Some(job) = self.shared.board().heaviest(self, below) {
+            names.push(self.name(job));
+            below = Some(job);
+        }
+        names
+    }
+
+    /// One visit of one slot in the main role.
+    pub(crate) fn main_runs_one(&self, worker: usize) -> bool {
+        pipeline_exec::run_main_worker(self, worker, 0)
+    }
+
+    /// One visit of one slot in the reserve role.
+    pub(crate) fn reserve_runs_one(&self, worker: usize) -> bool {
+        pipeline_exec::run_reserve_worker(self, worker, 0)
+    }
+
+    /// Takes `clock` for its own.
+    pub(crate) fn follow(&self, clock: &Arc<AtomicU64>) {
+        self.clock.replace(clock.clone());
+    }
+
+    /// What happened since the last call.
+    pub(crate) fn take_events(&self) -> Vec<String> {
+        self.events.take()
+    }
+
+    fn name(&self, job: JobHandle) -> String {
+        let body = self
+            .get(self.shared.jobs(), job.index)
+            .expect("a job on the board has a body");
+        body.spec().id.clone()
+    }
+}
+
+impl Memory for Plain {
+    type Word = Cell<usize>;
+
+    fn load(&self, word: &Cell<usize>, _order: Ordering) -> usize {
+        word.get()
+    }
+
+    fn store(&self, word: &Cell<usize>, value: usize, _order: Ordering) {
+        word.set(value);
+    }
+
+    fn fetch(&self, word: &Cell<usize>, fetch: Fetch, _order: Ordering) -> usize {
+        word.replace(fetch.apply(word.get()))
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &Cell<usize>,
+        current: usize,
+        new: usize,
+        _order: Ordering,
+    ) -> Result<usize, usize> {
+        if word.get() == current {
+            Ok(word.replace(new))
+        } else {
+            Err(word.get())
+        }
+    }
+
+    fn fence(&self, _order: Ordering) {}
+}
+
+impl Clock for Plain {
+    fn now_ns(&self) -> u64 {
+        self.clock.borrow().load(Ordering::Relaxed)
+    }
+}
+
+impl OrderedSet<JobHandle> for Plain {
+    type Set = Set;
+
+    fn insert(&self, set: &Set, key: JobHandle) -> bool {
+        set.borrow_mut().insert(key)
+    }
+
+    fn remove(&self, set: &Set, key: &JobHandle) -> bool {
+        set.borrow_mut().remove(key)
+    }
+
+    fn last(&self, set: &Set, below: Option<&JobHandle>) -> Option<JobHandle> {
+        match below {
+            Some(below) => set.borrow().range(..*below).next_back().copied(),
+            None => set.borrow().last().copied(),
+        }
+    }
+}
+
+impl Table<Arc<Body>> for Plain {
+    type Places = Places;
+
+    fn put(&self, table: &Places, value: Arc<Body>) -> Result<usize, Arc<Body>> {
+        let mut places = table.borrow_mut();
+        match places.iter().position(Option::is_none) {
+            Some(index) => {
+                places[index] = Some(value);
+                Ok(index)
+            }
+            None => Err(value),
+        }
+    }
+
+    fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
+        table.borrow().get(index)?.clone()
+    }
+
+    fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
+        table.borrow_mut().get_mut(index)?.take()
+    }
+}
+
+impl Exclusive<Ledger> for Plain {
+    type Place = RefCell<Ledger>;
+
+    fn change<R>(&self, place: &RefCell<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        change(&mut place.borrow_mut())
+    }
+}
+
+impl PipelinePorts for Plain {
+    fn shared(&self) -> &PipelineShared<Cell<usize>, Set, Places> {
+        &self.shared
+    }
+
+    fn hand_over(&self, looks: usize) -> bool {
+        self.handed_over.set(self.handed_over.get() + looks);
+        true
+    }
+
+    fn all_ended(&self) {
+        self.events.borrow_mut().push("all ended".to_owned());
+    }
+
+    fn observe(&self, event: PipelineEvent<'_>) {
+        let text = match event {
+            PipelineEvent::Claimed {
+                job, first, worker, ..
+            } => format!("worker {worker} claims {}.{first}", self.name(job)),
+            PipelineEvent::StageOver { job, stage } => format!("{} stage {stage} over", self.name(job)),
+            PipelineEvent::Ended { id, error: None, .. } => format!("{id} completed"),
+            PipelineEvent::Ended {
+                id,
+                error: Some(error),
+                ..
+            } => format!("{id}: {error}"),
+            _ => return,
+        };
+        self.events.borrow_mut().push(text);
+    }
+}

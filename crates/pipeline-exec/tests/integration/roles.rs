@@ -1,0 +1,193 @@
+//! Main keeps short work moving, reserve pushes the heaviest, and neither sleeps while there is something to claim.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use pipeline_exec::{Class, Job, PipelineExecutor, Role, Stage, step};
+
+use crate::plain::Plain;
+use crate::support::{Counting, Gate};
+
+fn slots(n: usize) -> Vec<Arc<dyn Stage>> {
+    vec![Counting::new(n)]
+}
+
+/// Runs `visits` slots in the main role, and gives whose they were.
+fn shares(plain: &Plain, visits: usize) -> Vec<String> {
+    for _ in 0..visits {
+        assert!(plain.main_runs_one(0));
+    }
+    plain
+        .take_events()
+        .into_iter()
+        .filter_map(|event| {
+            Some(
+                event
+                    .strip_prefix("worker 0 claims ")?
+                    .split('.')
+                    .next()?
+                    .to_owned(),
+            )
+        })
+        .collect()
+}
+
+/// A stage whose slots take time on a clock that is set by hand.
+struct Takes {
+    clock: Arc<AtomicU64>,
+    us: u64,
+}
+
+impl Stage for Takes {
+    fn slots(&self) -> usize {
+        10_000
+    }
+
+    fn run(&self, _slot: usize, _cx: &pipeline_exec::StepCx<'_>) -> Result<(), pipeline_exec::StepError> {
+        self.clock.fetch_add(self.us * 1_000, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_main_worker_takes_turns_between_old_and_new_jobs() {
+    let plain = Plain::new(2, 1);
+    plain.submit("heavy", 1_000, Class::Normal, slots(1_000));
+    let first = shares(&plain, 100);
+    assert!(first.iter().all(|name| name == "heavy"));
+    // It starts at the current minimum: it neither waits for what the other had nor gets it all at once.
+    plain.submit("light", 1, Class::Normal, slots(10));
+    let both = shares(&plain, 20);
+    assert_eq!(
+        both.iter().filter(|name| *name == "light").count(),
+        10,
+        "{both:?}"
+    );
+}
+
+#[test]
+fn a_reserve_worker_stays_with_the_heaviest_job() {
+    let plain = Plain::new(2, 1);
+    plain.submit("light", 1, Class::Interactive, slots(10));
+    plain.submit("heavy", 1_000, Class::Batch, slots(5));
+    for _ in 0..5 {
+        assert!(plain.reserve_runs_one(2));
+    }
+    assert_eq!(plain.board(), ["light"]);
+    assert!(plain.reserve_runs_one(2), "then it takes what is left");
+}
+
+#[test]
+fn main_takes_heavy_work_when_there_is_no_other_and_reserve_light() {
+    let plain = Plain::new(1, 1);
+    plain.submit("heavy", 1_000, Class::Normal, slots(3));
+    while plain.main_runs_one(0) {}
+    assert_eq!(plain.board(), [""; 0]);
+    plain.submit("light", 1, Class::Normal, slots(3));
+    while plain.reserve_runs_one(1) {}
+    assert_eq!(plain.board(), [""; 0]);
+}
+
+#[test]
+fn a_job_behind_many_old_ones_is_found() {
+    let plain = Plain::new(1, 0);
+    // More jobs than a main worker compares; capacity is 16, so all of them are within its view here, and the heaviest order
+    // covers the rest in any case.
+    for n in 0..15 {
+        plain.submit(&format!("old {n}"), 5, Class::Normal, slots(1));
+    }
+    plain.submit("new", 1, Class::Normal, slots(1));
+    while plain.main_runs_one(0) {}
+    assert_eq!(plain.board(), [""; 0]);
+}
+
+#[test]
+fn classes_share_four_to_one() {
+    for (one, other) in [(Class::Interactive, Class::Normal), (Class::Normal, Class::Batch)] {
+        let plain = Plain::new(1, 0);
+        let clock = Arc::new(AtomicU64::new(0));
+        let stage = || {
+            vec![Arc::new(Takes {
+                clock: clock.clone(),
+                us: 100,
+            }) as Arc<dyn Stage>]
+        };
+        plain.submit("more", 1, one, stage());
+        plain.submit("less", 1, other, stage());
+        // The slots move the clock while they run; the policy reads it before and after.
+        plain.follow(&clock);
+        let mut more = 0;
+        for _ in 0..1_000 {
+            assert!(plain.main_runs_one(0));
+            more += plain
+                .take_events()
+                .iter()
+                .filter(|event| event.contains("claims more"))
+                .count();
+        }
+        assert!((780..=820).contains(&more), "{one:?} got {more} of 1,000 slots");
+    }
+}
+
+#[test]
+fn reserve_takes_the_heaviest_first_while_main_is_held() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    // Two workers, held by one job of two slots.
+    let (main_gate, reserve_gate) = (Gate::new(), Gate::new());
+    let both = {
+        let (main_gate, reserve_gate) = (main_gate.clone(), reserve_gate.clone());
+        move || {
+            let (main_gate, reserve_gate) = (main_gate.clone(), reserve_gate.clone());
+            step(move |cx| {
+                match cx.worker_id() {
+                    0 => main_gate.pass(),
+                    _ => reserve_gate.pass(),
+                }
+                Ok(())
+            })
+        }
+    };
+    let held = executor
+        .submit(Job::from_steps("hold", vec![both(), both()]))
+        .unwrap();
+    main_gate.wait_for(1);
+    reserve_gate.wait_for(1);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let tickets = [("B", 30), ("D", 10), ("A", 40), ("C", 20)].map(|(name, cost)| {
+        let order = order.clone();
+        let mut job = Job::from_steps(
+            name,
+            vec![step(move |cx| {
+                assert_eq!(cx.role(), Role::Reserve);
+                order.lock().unwrap().push(name);
+                Ok(())
+            })],
+        );
+        job.cost = cost;
+        executor.submit(job).unwrap()
+    });
+    reserve_gate.open();
+    for ticket in tickets {
+        ticket.wait().unwrap();
+    }
+    main_gate.open();
+    held.wait().unwrap();
+    assert_eq!(*order.lock().unwrap(), ["A", "B", "C", "D"]);
+}
+
+#[test]
+fn a_single_worker_has_both_roles_17_to_3() {
+    let executor = PipelineExecutor::builder()
+        .threads(1)
+        .quantum(std::time::Duration::ZERO)
+        .build()
+        .unwrap();
+    executor
+        .submit(Job::builder("t").stage(Counting::new(2_000)).build())
+        .unwrap()
+        .wait()
+        .unwrap();
+    let counted = executor.snapshot().counted;
+    assert_eq!(counted.slots_main + counted.slots_reserve, 2_000);
+    assert_eq!(counted.slots_reserve, 300);
+}

@@ -1,0 +1,188 @@
+//! Tickets and controls: how a job is awaited, watched and shared.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, step};
+
+use crate::support::{Counting, Gate, block_on};
+
+#[test]
+fn a_ticket_is_awaited_from_async_code() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let total = block_on(async {
+        let mut total = 0;
+        for slots in [3, 0, 40] {
+            let ticket = executor
+                .submit(Job::builder("t").stage(Counting::new(slots)).build())
+                .unwrap();
+            total += ticket.await.unwrap().slots;
+        }
+        let failing = executor
+            .submit(Job::from_steps("t", vec![step(|_| Err("no".into()))]))
+            .unwrap();
+        assert_eq!(failing.await.unwrap_err().kind, JobErrorKind::Failed);
+        total
+    });
+    assert_eq!(total, 43);
+}
+
+#[test]
+fn a_ticket_wakes_the_task_that_polled_it_last() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake, Waker};
+
+    struct CountWakes(AtomicUsize);
+    impl Wake for CountWakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    let executor = PipelineExecutor::new(1).unwrap();
+    let gate = Gate::new();
+    let passed = gate.clone();
+    let ticket = executor
+        .submit(Job::from_steps(
+            "t",
+            vec![step(move |_| {
+                passed.pass();
+                Ok(())
+            })],
+        ))
+        .unwrap();
+    let (first, second) = (
+        Arc::new(CountWakes(AtomicUsize::new(0))),
+        Arc::new(CountWakes(AtomicUsize::new(0))),
+    );
+    let mut ticket = pin!(ticket);
+    for waker in [&first, &second] {
+        let waker = Waker::from(waker.clone());
+        assert!(
+            ticket
+                .as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+    }
+    gate.open();
+    executor.drain();
+    assert_eq!(
+        (first.0.load(Ordering::SeqCst), second.0.load(Ordering::SeqCst)),
+        (0, 1)
+    );
+    let Poll::Ready(end) = ticket.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+        panic!("it was woken")
+    };
+    assert_eq!(end.unwrap().slots, 1);
+}
+
+#[test]
+fn a_waker_that_panics_stops_no_worker() {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Wake, Waker};
+
+    struct Panics;
+    impl Wake for Panics {
+        fn wake(self: Arc<Self>) {
+            panic!("woken");
+        }
+    }
+    let executor = PipelineExecutor::new(1).unwrap();
+    let gate = Gate::new();
+    let passed = gate.clone();
+    let ticket = executor
+        .submit(Job::from_steps(
+            "t",
+            vec![step(move |_| {
+                passed.pass();
+                Ok(())
+            })],
+        ))
+        .unwrap();
+    let mut ticket = pin!(ticket);
+    let waker = Waker::from(Arc::new(Panics));
+    assert!(
+        ticket
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    gate.open();
+    executor
+        .submit(Job::builder("t").stage(Counting::new(9)).build())
+        .unwrap()
+        .wait()
+        .unwrap();
+}
+
+#[test]
+fn progress_only_grows_and_ends_complete() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let stages = [Counting::new(400), Counting::new(0), Counting::new(300)];
+    let mut job = Job::builder("t");
+    for stage in &stages {
+        job = job.stage(stage.clone());
+    }
+    let ticket = executor.submit(job.build()).unwrap();
+    let control = ticket.control();
+    let mut seen = vec![(0, 0)];
+    while control.status() != JobStatus::Completed {
+        seen.push(control.progress());
+    }
+    seen.push(control.progress());
+    assert!(seen.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1), "{seen:?}");
+    assert!(seen.iter().all(|(done, total)| done <= total), "{seen:?}");
+    assert_eq!(seen.last(), Some(&(700, 700)));
+    ticket.wait().unwrap();
+}
+
+#[test]
+fn a_control_does_not_keep_the_users_data() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let stage = Counting::new(3);
+    let ticket = executor
+        .submit(Job::builder("t").stage(stage.clone()).build())
+        .unwrap();
+    let control = ticket.control();
+    ticket.wait().unwrap();
+    executor.drain();
+    assert_eq!(Arc::strong_count(&stage), 1);
+    assert_eq!(control.progress(), (3, 3));
+}
+
+#[test]
+fn a_report_says_how_long_the_job_waited_and_ran() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let gate = Gate::new();
+    let passed = gate.clone();
+    let first = step(move |_| {
+        passed.pass();
+        Ok(())
+    });
+    let first = executor.submit(Job::from_steps("t", vec![first])).unwrap();
+    gate.wait_for(1);
+    let second = executor
+        .submit(Job::from_steps("t", vec![step(|_| Ok(()))]))
+        .unwrap();
+    let both_submitted = Instant::now();
+    thread::sleep(Duration::from_millis(2));
+    let held = both_submitted.elapsed();
+    gate.open();
+    let (first, second) = (first.wait().unwrap(), second.wait().unwrap());
+    assert!(first.run >= held, "it was running all that time");
+    assert!(second.wait >= held, "it was waiting all that time");
+    assert_eq!(second.slots_per_worker, [1]);
+    let counted = executor.snapshot().counted;
+    assert_eq!(
+        (
+            counted.wait_times.iter().sum::<usize>(),
+            counted.run_times.iter().sum::<usize>()
+        ),
+        (2, 2)
+    );
+    assert_eq!(counted.slots_main + counted.slots_reserve, 2);
+}

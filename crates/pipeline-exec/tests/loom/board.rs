@@ -1,0 +1,67 @@
+//! The board: jobs that come on and off while others look.
+
+use loom::thread;
+use pipeline_exec::policy;
+
+use crate::harness::model;
+use crate::harness::scene::{Cells, Scene};
+
+/// A submission against a worker that finds the job in one of the two orders: it cannot claim before the job is in both, so
+/// that nothing is left on the board.
+#[test]
+fn board_insert_against_removal() {
+    model("board_insert_against_removal", None, || {
+        let scene = Scene::new(1, 1);
+        let stage = Cells::new(1);
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+        });
+        let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        if !worker.join().unwrap() {
+            assert!(
+                pipeline_exec::run_main_worker(&*scene, 0, 0),
+                "the job is on the board and its slot is free"
+            );
+        }
+        scene.assert_over(&[state]);
+        assert_eq!(stage.ran(), (1, 1));
+    });
+}
+
+/// Two workers, two stages: the job comes off the board and on again, and every slot runs once.
+#[test]
+fn next_stage_against_a_worker_that_stays() {
+    model("next_stage_against_a_worker_that_stays", Some(3), || {
+        let scene = Scene::new(2, 1);
+        let stages = [Cells::new(1), Cells::new(2)];
+        let (state, _) = scene
+            .submit(vec![stages[0].clone(), stages[1].clone()])
+            .expect("nobody closes here");
+        let other = thread::spawn({
+            let scene = scene.clone();
+            move || while pipeline_exec::run_main_worker(&*scene, 1, u64::MAX) {}
+        });
+        while pipeline_exec::run_main_worker(&*scene, 0, u64::MAX) {}
+        other.join().unwrap();
+        scene.assert_over(&[state]);
+        assert_eq!((stages[0].ran(), stages[1].ran()), ((1, 1), (2, 1)));
+    });
+}
+
+/// A cancel against a worker that claims the only slot: the job leaves the board once, and its ticket fires once.
+#[test]
+fn cancel_against_the_last_claim() {
+    model("cancel_against_the_last_claim", None, || {
+        let scene = Scene::new(1, 1);
+        let stage = Cells::new(1);
+        let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let canceller = thread::spawn({
+            let (scene, state) = (scene.clone(), state.clone());
+            move || policy::cancel(&*scene, &state, job)
+        });
+        pipeline_exec::run_main_worker(&*scene, 0, 0);
+        canceller.join().unwrap();
+        scene.assert_over(&[state]);
+    });
+}

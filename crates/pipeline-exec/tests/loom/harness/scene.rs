@@ -1,0 +1,306 @@
+//! A whole pipeline executor on loom, but for its threads: words, and collections that publish as little as they can.
+//!
+//! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
+//! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
+//! ledgers are plain data that loom does not see: they publish nothing at all.
+//!
+//! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
+//! deadlock, which loom reports.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
+use loom::sync::atomic::AtomicUsize;
+use loom::sync::{Condvar, Mutex};
+use pipeline_exec::policy::{
+    self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
+    PipelineShared, Refused,
+};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Stage, StepCx, StepError};
+
+use super::memory::LoomMemory;
+
+/// The board's stand-in: a cell a job, and the keys that belong to them.
+#[derive(Default)]
+pub(crate) struct Row {
+    cells: Vec<AtomicUsize>,
+    keys: RefCell<Vec<Option<JobHandle>>>,
+}
+
+impl Row {
+    fn new(jobs: usize) -> Self {
+        Self {
+            cells: (0..jobs).map(|_| AtomicUsize::new(0)).collect(),
+            keys: RefCell::new(vec![None; jobs]),
+        }
+    }
+}
+
+pub(crate) type Place = RefCell<Ledger>;
+pub(crate) type Body = JobBody<AtomicUsize, Place>;
+pub(crate) type State = JobState<AtomicUsize, Place>;
+type Places = RefCell<Vec<Option<Arc<Body>>>>;
+
+/// Everybody's handle to the scene.
+pub(crate) struct Scene {
+    shared: PipelineShared<AtomicUsize, Row, Places>,
+    jobs: usize,
+    news: Mutex<News>,
+    told: Condvar,
+}
+
+struct News {
+    looks: usize,
+    ended: usize,
+}
+
+impl Scene {
+    /// `workers` workers, and exactly `jobs` jobs that will come.
+    pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
+        let config = PipelineConfig {
+            main: workers,
+            reserve: 0,
+            quantum: Duration::ZERO,
+            capacity: jobs,
+        };
+        let board = JobBoard::new(Row::new(jobs), Row::new(jobs));
+        let places = RefCell::new(vec![None; jobs]);
+        Rc::new(Self {
+            shared: PipelineShared::new(config, board, places, AtomicUsize::new),
+            jobs,
+            news: Mutex::new(News { looks: 0, ended: 0 }),
+            told: Condvar::new(),
+        })
+    }
+
+    /// Submits a job; `None` if the executor refused it.
+    pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
+        let spec = JobSpec {
+            table_name: String::new(),
+            id: String::new(),
+            cost: 1,
+            class: Class::Normal,
+            deadline: None,
+            workers_max: usize::MAX,
+            stages,
+        };
+        let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
+        match policy::submit(self, body) {
+            Ok(admitted) => Some((admitted.state, admitted.job)),
+            Err(Refused::Full(_)) => panic!("the scene has room for its jobs"),
+            Err(Refused::Closed(_) | Refused::Stopped(_)) => None,
+        }
+    }
+
+    /// Worker number `worker` runs looks until every job has ended.
+    pub(crate) fn work(&self, worker: usize) {
+        while self.next_look() {
+            while policy::look(self, worker) == LookEnd::Again {}
+        }
+    }
+
+    /// Waits for a look. `false` once every job has ended.
+    fn next_look(&self) -> bool {
+        let mut news = self.news.lock().unwrap();
+        loop {
+            if news.looks > 0 {
+                news.looks -= 1;
+                return true;
+            }
+            if news.ended == self.jobs {
+                return false;
+            }
+            news = self.told.wait(news).unwrap();
+        }
+    }
+
+    /// What must hold when everything is over.
+    pub(crate) fn assert_over(&self, jobs: &[Arc<State>]) {
+        assert!(
+            self.shared.board().heaviest(self, None).is_none(),
+            "a job was left on the board"
+        );
+        assert!(
+            self.shared.board().oldest(self, None).is_none(),
+            "a job was left on the board"
+        );
+        assert!(
+            self.shared.jobs().borrow().iter().all(Option::is_none),
+            "a body was left in the table"
+        );
+        assert_eq!(self.shared.admission().in_flight(self), 0);
+        for state in jobs {
+            assert!(
+                matches!(self.status(state), JobStatus::Completed | JobStatus::Ended(_)),
+                "a ticket did not fire"
+            );
+            let (done, total) = state.claims().progress(self);
+            assert_eq!(done, total, "a slot was not accounted for");
+        }
+    }
+
+    pub(crate) fn status(&self, state: &State) -> JobStatus {
+        state.ledger().borrow().status()
+    }
+}
+
+/// A stage whose slots store into cells of their own; `finish` must see all of it.
+pub(crate) struct Cells {
+    runs: Vec<AtomicUsize>,
+    finished: AtomicUsize,
+}
+
+impl Cells {
+    pub(crate) fn new(slots: usize) -> Arc<Self> {
+        Arc::new(Self {
+            runs: (0..slots).map(|_| AtomicUsize::new(0)).collect(),
+            finished: AtomicUsize::new(0),
+        })
+    }
+
+    /// How often slots ran, and how often it was finished.
+    pub(crate) fn ran(&self) -> (usize, usize) {
+        let runs = self.runs.iter().map(|run| run.load(Ordering::Relaxed)).sum();
+        (runs, self.finished.load(Ordering::Relaxed))
+    }
+}
+
+impl Stage for Cells {
+    fn slots(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        // Ordering: Relaxed, here and below. What a slot writes is published by the policy, or not at all.
+        let before = self.runs[slot].load(Ordering::Relaxed);
+        self.runs[slot].store(before + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        for run in &self.runs {
+            if run.load(Ordering::Relaxed) != 1 {
+                return Err("finish does not see what a slot wrote".into());
+            }
+        }
+        let before = self.finished.load(Ordering::Relaxed);
+        self.finished.store(before + 1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Memory for Scene {
+    type Word = AtomicUsize;
+
+    fn load(&self, word: &AtomicUsize, order: Ordering) -> usize {
+        LoomMemory.load(word, order)
+    }
+
+    fn store(&self, word: &AtomicUsize, value: usize, order: Ordering) {
+        LoomMemory.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &AtomicUsize, fetch: Fetch, order: Ordering) -> usize {
+        LoomMemory.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &AtomicUsize,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        LoomMemory.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        LoomMemory.fence(order);
+    }
+}
+
+impl Clock for Scene {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+}
+
+impl OrderedSet<JobHandle> for Scene {
+    type Set = Row;
+
+    fn insert(&self, set: &Row, key: JobHandle) -> bool {
+        set.keys.borrow_mut()[key.seq] = Some(key);
+        let new = set.cells[key.seq].load(Ordering::Relaxed) == 0;
+        set.cells[key.seq].store(1, Ordering::Release);
+        new
+    }
+
+    fn remove(&self, set: &Row, key: &JobHandle) -> bool {
+        set.cells[key.seq]
+            .compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
+        // Equal costs: the lower number comes first.
+        let from = below.map_or(0, |below| below.seq + 1);
+        let found = (from..set.cells.len()).find(|seq| set.cells[*seq].load(Ordering::Acquire) == 1)?;
+        set.keys.borrow()[found]
+    }
+}
+
+impl Table<Arc<Body>> for Scene {
+    type Places = Places;
+
+    fn put(&self, table: &Places, value: Arc<Body>) -> Result<usize, Arc<Body>> {
+        let mut places = table.borrow_mut();
+        match places.iter().position(Option::is_none) {
+            Some(index) => {
+                places[index] = Some(value);
+                Ok(index)
+            }
+            None => Err(value),
+        }
+    }
+
+    fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
+        table.borrow()[index].clone()
+    }
+
+    fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
+        table.borrow_mut()[index].take()
+    }
+}
+
+impl Exclusive<Ledger> for Scene {
+    type Place = Place;
+
+    fn change<R>(&self, place: &Place, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        change(&mut place.borrow_mut())
+    }
+}
+
+impl PipelinePorts for Scene {
+    fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Places> {
+        &self.shared
+    }
+
+    fn hand_over(&self, looks: usize) -> bool {
+        self.news.lock().unwrap().looks += looks;
+        self.told.notify_all();
+        true
+    }
+
+    fn all_ended(&self) {}
+
+    fn observe(&self, event: PipelineEvent<'_>) {
+        if let PipelineEvent::Ended { .. } = event {
+            self.news.lock().unwrap().ended += 1;
+            self.told.notify_all();
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Looks: named after the races in `crates/pipeline-exec/src/policy/look/README.md`.
+//!
+//! A job that nobody looks at shows as a deadlock, which loom reports.
+
+use loom::thread;
+use pipeline_exec::{JobErrorKind, JobStatus, policy};
+
+use crate::harness::model;
+use crate::harness::scene::{Cells, Scene};
+
+/// A job comes while the only look lays itself down: it sees the job when it looks again, or the publisher hands over another.
+#[test]
+fn look_lays_itself_down_against_publish() {
+    model("look_lays_itself_down_against_publish", Some(4), || {
+        let scene = Scene::new(1, 2);
+        let stages = [Cells::new(1), Cells::new(1)];
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || scene.work(0)
+        });
+        let jobs = stages
+            .each_ref()
+            .map(|stage| scene.submit(vec![stage.clone()]).expect("nobody closes here").0);
+        worker.join().unwrap();
+        // A look that was handed over after the last job had ended finds nothing.
+        scene.work(0);
+        scene.assert_over(&jobs);
+        assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
+        assert_eq!(policy::PipelinePorts::shared(&*scene).looks().out(&*scene), 0);
+    });
+}
+
+/// Two looks lay themselves down while the next stage of a job starts: its slots are all run.
+#[test]
+fn two_looks_against_the_next_stage() {
+    model("two_looks_against_the_next_stage", Some(2), || {
+        let scene = Scene::new(2, 1);
+        let stages = [Cells::new(1), Cells::new(2)];
+        let workers = [0, 1].map(|worker| {
+            let scene = scene.clone();
+            thread::spawn(move || scene.work(worker))
+        });
+        let (state, _) = scene
+            .submit(vec![stages[0].clone(), stages[1].clone()])
+            .expect("nobody closes here");
+        for worker in workers {
+            worker.join().unwrap();
+        }
+        scene.assert_over(&[state]);
+        assert_eq!((stages[0].ran(), stages[1].ran()), ((1, 1), (2, 1)));
+    });
+}
+
+/// A shutdown while a job is being submitted, with no worker left: the job is handed back by one of the two.
+#[test]
+fn stop_against_submit() {
+    model("stop_against_submit", None, || {
+        let scene = Scene::new(1, 1);
+        let stage = Cells::new(1);
+        let stopper = thread::spawn({
+            let scene = scene.clone();
+            move || policy::stop(&*scene).len()
+        });
+        let admitted = scene.submit(vec![stage.clone()]);
+        let handed_back = stopper.join().unwrap();
+        let states: Vec<_> = admitted.iter().map(|(state, _)| state.clone()).collect();
+        scene.assert_over(&states);
+        for state in &states {
+            assert_eq!(scene.status(state), JobStatus::Ended(JobErrorKind::HandedBack));
+        }
+        assert_eq!(
+            states.len(),
+            handed_back,
+            "the submitter or the stopper has the job, not both"
+        );
+        assert_eq!(stage.ran(), (0, 0));
+    });
+}

@@ -1,0 +1,176 @@
+//! One run: its parties are set up, let go, and judged when all have come to their end.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use executor_core::{TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker};
+
+use crate::fault::FaultBudget;
+use crate::oracle::{Oracle, Totals, Violation};
+use crate::party::{Crew, Side};
+use crate::ports::SimPorts;
+use crate::queues::Queues;
+use crate::schedule::{Schedule, Strategy};
+use crate::setup::Setup;
+use crate::task::{Hooks, SimCtx};
+use crate::trace::Trace;
+use crate::word::Glass;
+use crate::world::World;
+
+/// A run that is being set up.
+pub(crate) struct Run<T: 'static, S: 'static> {
+    pub(crate) world: Rc<RefCell<World>>,
+    queues: Rc<Queues<T>>,
+    crew: Crew,
+    left: Rc<RefCell<Vec<Gone<T, S>>>>,
+}
+
+/// A run that is over.
+pub(crate) struct Finished<T, S> {
+    pub(crate) world: Rc<RefCell<World>>,
+    /// What the workers left behind, by worker.
+    pub(crate) left: Vec<Gone<T, S>>,
+    /// Tasks that the gate refused.
+    pub(crate) refused: Vec<T>,
+    /// What was wrong with it.
+    pub(crate) violation: Option<Violation>,
+}
+
+/// What a worker leaves behind.
+pub(crate) struct Gone<T, S> {
+    pub(crate) worker: usize,
+    pub(crate) exit: WorkerExit,
+    pub(crate) scratch: S,
+    pub(crate) metrics: WorkerMetricsLocal,
+    pub(crate) handed_back: Vec<T>,
+}
+
+impl<T: 'static, S: 'static> Run<T, S> {
+    /// A world with an executor and without any party.
+    pub(crate) fn new(setup: &Setup, strategy: Box<dyn Strategy>, keep_events: bool) -> Self {
+        let world = Rc::new(RefCell::new(World::new(
+            Schedule::new(strategy),
+            FaultBudget::new(setup.faults),
+            setup.step_limit,
+            setup.panics_allowed,
+            Trace::new(keep_events),
+        )));
+        let queues = Rc::new(Queues::new(setup.config.clone()));
+        world.borrow_mut().watch(Rc::clone(&queues.scheduler));
+        Self {
+            crew: Crew::new(Rc::clone(&world)),
+            world,
+            queues,
+            left: Rc::default(),
+        }
+    }
+
+    /// Adds the workers. They come first: a worker's party has the worker's number.
+    pub(crate) fn workers<R>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
+    where
+        R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
+    {
+        let workers = self.queues.scheduler.config().workers;
+        let runner = Rc::new(runner);
+        for (worker, scratch) in (0..workers).map(scratch_init).enumerate() {
+            let (left, runner) = (Rc::clone(&self.left), Rc::clone(&runner));
+            let hooks = Hooks {
+                world: Rc::clone(&self.world),
+                worker,
+            };
+            self.outside(Side::Worker(worker), move |ports| {
+                let gone = work(worker, ports, scratch, &*runner, hooks);
+                left.borrow_mut().push(gone);
+            });
+        }
+    }
+
+    /// Adds a party that does `body`.
+    pub(crate) fn outside(&mut self, side: Side, body: impl for<'y> FnOnce(SimPorts<'y, T>) + 'static) {
+        let queues = Rc::clone(&self.queues);
+        self.crew
+            .add(side, move |handle| body(SimPorts { handle, queues }));
+    }
+
+    /// Lets all go to their end.
+    pub(crate) fn finish(self) -> Finished<T, S> {
+        let Self {
+            world,
+            queues,
+            mut crew,
+            left,
+        } = self;
+        crew.run();
+        drop(crew);
+        let mut left = Rc::into_inner(left)
+            .expect("all parties have finished")
+            .into_inner();
+        left.sort_by_key(|gone| gone.worker);
+        let violation = world.borrow_mut().take_violation();
+        let violation = violation.or_else(|| judge_end(&world.borrow(), &queues, &left).err());
+        Finished {
+            world,
+            left,
+            refused: queues.refused.take(),
+            violation,
+        }
+    }
+}
+
+/// A worker: core's own run loop.
+fn work<'y, T, S>(
+    worker: usize,
+    ports: SimPorts<'y, T>,
+    scratch: S,
+    runner: &impl Fn(T, &mut SimCtx<'y, T, S>),
+    mut hooks: Hooks,
+) -> Gone<T, S> {
+    let config = ports.queues.scheduler.config();
+    let mut idle = TieredIdle::new(config.spin_iters, config.park_timeout);
+    let mut cx = SimCtx::new(worker, ports, scratch);
+    let run_task = |task: T, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
+    let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);
+    let (scratch, metrics, handed_back) = cx.into_parts();
+    Gone {
+        worker,
+        exit,
+        scratch,
+        metrics,
+        handed_back,
+    }
+}
+
+/// Nothing may be left over.
+fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Result<(), Violation> {
+    world
+        .oracles
+        .tasks
+        .end(left.iter().map(|gone| gone.handed_back.len()).sum())?;
+    world
+        .oracles
+        .count
+        .end(queues.scheduler.state().in_flight(&Glass))?;
+    let mut metrics = WorkerMetricsLocal::default();
+    left.iter().for_each(|gone| metrics.merge(&gone.metrics));
+    let Totals {
+        spawned,
+        ran,
+        panicked,
+        handed_back,
+    } = world.oracles.tasks.totals();
+    let counters = [
+        ("executed", metrics.executed(), ran + panicked),
+        ("panicked", metrics.panicked, panicked),
+        ("handed_back", metrics.handed_back, handed_back),
+        ("spawned", metrics.spawned, spawned),
+    ];
+    for (name, counted, seen) in counters {
+        if counted != seen {
+            return Err(Violation::new(
+                Oracle::ExactlyOnce,
+                format!("the counter `{name}` says {counted}, but {seen} were seen"),
+            ));
+        }
+    }
+    Ok(())
+}

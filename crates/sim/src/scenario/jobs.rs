@@ -1,0 +1,383 @@
+//! Jobs on the pipeline executor: several submitters, jobs of several stages, slots that fail or panic, cancels at any
+//! moment, a drain or a shutdown.
+//!
+//! What each job is made of is drawn from the seed. The submitters submit their jobs, wait for the tickets, and compare what
+//! these say with what the oracle has seen.
+
+mod plan;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use executor_core::TaskCtx;
+use pipeline_exec::policy::{
+    self, Admitted, JobSpec, LookEnd, PipelineConfig, Refused, close_gate, stop, submit,
+};
+use pipeline_exec::{JobErrorKind, JobHandle};
+
+use super::Summary;
+use crate::line::{Fields, LineError};
+use crate::mark::Mark;
+use crate::oracle::{Oracle, Violation};
+use crate::outside::pause;
+use crate::party::Side;
+use crate::pipeline::{Hub, Look, PipeEnv, SimState};
+use crate::ports::SimPorts;
+use crate::report::Failure;
+use crate::run::{Finished, Run};
+use crate::scheduler::Dice;
+use crate::setup::{Ending, Setup};
+use crate::simulation::Simulation;
+use crate::task::SimCtx;
+
+use plan::Plan;
+
+/// A load of jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// How many.
+    pub jobs: u32,
+    /// The most stages that a job has.
+    pub stages: u32,
+    /// The most slots that a stage has.
+    pub slots: u32,
+    /// How many of the workers look for the heaviest job first.
+    pub reserve: usize,
+    /// How many jobs may be in flight.
+    pub capacity: usize,
+    /// How long a worker stays with a job, in virtual time.
+    pub quantum_ns: u64,
+    /// How many jobs somebody tries to cancel, each at some moment.
+    pub cancels: usize,
+    /// Whether slots may fail and panic, and jobs be late.
+    pub troubles: bool,
+}
+
+impl Default for Jobs {
+    fn default() -> Self {
+        Self {
+            jobs: 1,
+            stages: 1,
+            slots: 4,
+            reserve: 0,
+            capacity: 8,
+            quantum_ns: 1_000,
+            cancels: 0,
+            troubles: false,
+        }
+    }
+}
+
+/// So that what the jobs are and the walk through the run do not come from one sequence of numbers.
+const PLAN: u64 = 0xd1b5_4a32_d192_ed03;
+
+/// How often a submitter tries again when the executor is full.
+const TRIES: usize = 6;
+
+impl Jobs {
+    pub(super) fn write(&self, fields: &mut Fields) {
+        let Self {
+            jobs,
+            stages,
+            slots,
+            reserve,
+            capacity,
+            quantum_ns,
+            cancels,
+            troubles,
+        } = self;
+        fields.push("scenario", "jobs");
+        fields.push("jobs", jobs);
+        fields.push("stages", stages);
+        fields.push("slots", slots);
+        fields.push("reserve", reserve);
+        fields.push("capacity", capacity);
+        fields.push("quantum_ns", quantum_ns);
+        fields.push("cancels", cancels);
+        fields.push("troubles", troubles);
+    }
+
+    pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
+        let default = Self::default();
+        Ok(Self {
+            jobs: fields.take("jobs")?.unwrap_or(default.jobs),
+            stages: fields.take("stages")?.unwrap_or(default.stages),
+            slots: fields.take("slots")?.unwrap_or(default.slots),
+            reserve: fields.take("reserve")?.unwrap_or(default.reserve),
+            capacity: fields.take("capacity")?.unwrap_or(default.capacity),
+            quantum_ns: fields.take("quantum_ns")?.unwrap_or(default.quantum_ns),
+            cancels: fields.take("cancels")?.unwrap_or(default.cancels),
+            troubles: fields.take("troubles")?.unwrap_or(default.troubles),
+        })
+    }
+
+    pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
+        let workers = setup.config.workers;
+        let problem = if self.reserve >= workers {
+            format!(
+                "`reserve={}`: of {workers} workers one must be main",
+                self.reserve
+            )
+        } else if self.capacity == 0 {
+            "`capacity=0`: no job would be let in".to_owned()
+        } else if self.stages == 0 {
+            "`stages=0`: a job has a stage at least".to_owned()
+        } else if setup.faults.panics > 0 {
+            "`panics`: looks do not panic; `troubles=true` makes slots that do".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(LineError(problem))
+    }
+
+    pub(super) fn run(&self, simulation: Simulation, setup: &Setup, seed: u64) -> Result<Summary, Failure> {
+        let workers = setup.config.workers;
+        let hub = Rc::new(Hub::new(PipelineConfig {
+            main: workers - self.reserve,
+            reserve: self.reserve,
+            quantum: Duration::from_nanos(self.quantum_ns),
+            capacity: self.capacity,
+        }));
+        let mut dice = Dice::new(seed ^ PLAN);
+        let plan = Rc::new(Plan::default());
+        let mut hands: Vec<Vec<JobSpec>> = (0..setup.producers).map(|_| Vec::new()).collect();
+        for n in 0..self.jobs as usize {
+            let spec = plan.job(&mut dice, n, self);
+            hands[n % setup.producers].push(spec);
+        }
+
+        let mut run: Run<Look, ()> = simulation.start();
+        let looking = Rc::clone(&hub);
+        run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        let admitted = Rc::new(RefCell::new(Vec::new()));
+        let came_back = Rc::new(RefCell::new(Vec::new()));
+        for (producer, specs) in hands.into_iter().enumerate() {
+            let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
+            let came_back = Rc::clone(&came_back);
+            run.outside(Side::Producer(producer), move |ports| {
+                Submitter {
+                    ports: &ports,
+                    hub: &hub,
+                    came_back: &came_back,
+                }
+                .submit_all(specs, &admitted);
+            });
+        }
+        for canceller in 0..self.cancels {
+            let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
+            run.outside(Side::Canceller(canceller), move |ports| {
+                cancel_one(&ports, &hub, &admitted);
+            });
+        }
+        let closing = Rc::clone(&hub);
+        let ending = setup.ending;
+        let handed_back = Rc::new(RefCell::new(Vec::new()));
+        let returned = Rc::clone(&handed_back);
+        run.outside(Side::Closer, move |ports| {
+            end(&ports, &closing, ending, &returned)
+        });
+
+        let Finished {
+            world,
+            left,
+            refused: _,
+            violation,
+        } = run.finish();
+        let mut world = world.borrow_mut();
+        if hub.oracle.borrow().picks_compared > 0 {
+            world.marks.hit(Mark::PickCompared);
+        }
+        let course = simulation.course(&mut world);
+        let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
+        let violation = violation
+            .or_else(|| hub.oracle.borrow().judge_end(&hub, stopped).err())
+            .or_else(|| judge_handed_back(&hub, &came_back.borrow()).err())
+            .or_else(|| {
+                plan.complaint()
+                    .map(|message| Violation::new(Oracle::Claims, message))
+            });
+        if let Some(violation) = violation {
+            return Err(Failure::new(violation, course));
+        }
+        let mut metrics = executor_core::WorkerMetricsLocal::default();
+        left.iter().for_each(|gone| metrics.merge(&gone.metrics));
+        Ok(Summary {
+            metrics,
+            makespan_ns: world.makespan_ns(),
+            course,
+        })
+    }
+}
+
+/// The runner of the executor below: what the threaded one does, too.
+fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
+    let end = policy::look(
+        &PipeEnv {
+            ports: cx.ports(),
+            hub,
+        },
+        cx.worker_id(),
+    );
+    if end == LookEnd::Again {
+        cx.spawn_global(Look);
+    }
+}
+
+type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
+
+struct Submitter<'a, 'y> {
+    ports: &'a SimPorts<'y, Look>,
+    hub: &'a Hub,
+    /// Numbers of jobs that were stopped at the door.
+    came_back: &'a RefCell<Vec<usize>>,
+}
+
+impl Submitter<'_, '_> {
+    fn submit_all(&self, specs: Vec<JobSpec>, admitted: &AdmittedJobs) {
+        let mut mine = Vec::new();
+        for spec in specs {
+            if let Some((state, job)) = self.submit(&spec) {
+                admitted.borrow_mut().push((Arc::clone(&state), job));
+                mine.push((state, job));
+            }
+        }
+        for (state, job) in mine {
+            self.wait(&state, job);
+        }
+    }
+
+    fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
+        for _ in 0..TRIES {
+            let body = self.hub.body(spec.clone());
+            self.ports.handle.with(|world| world.outside_call(true));
+            let submitted = submit(&self.env(), body);
+            let mark = match &submitted {
+                Ok(_) => None,
+                Err(Refused::Full(_)) => Some(Mark::JobRefusedFull),
+                Err(Refused::Closed(_)) => Some(Mark::JobRefusedClosed),
+                Err(Refused::Stopped(_)) => Some(Mark::JobStoppedAtTheDoor),
+            };
+            self.ports.handle.with(|world| {
+                if let Ok(Admitted { job, .. }) = &submitted {
+                    let verdict = self.hub.oracle.borrow().admitted(self.hub, *job);
+                    world.judge(verdict);
+                }
+                mark.into_iter().for_each(|mark| world.marks.hit(mark));
+                world.outside_call(false);
+            });
+            match submitted {
+                Ok(Admitted { state, job }) => return Some((state, job)),
+                Err(Refused::Full(_)) => pause(&self.ports.handle),
+                Err(Refused::Closed(_)) => return None,
+                Err(Refused::Stopped(body)) => {
+                    self.came_back.borrow_mut().push(body.state().seq());
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Waits for the ticket; it must say what the oracle has seen.
+    fn wait(&self, state: &SimState, job: JobHandle) {
+        let end = self.env().wait_ticket(state);
+        let told = end.as_ref().err().map(|error| error.kind);
+        let seen = self.hub.oracle.borrow().end_of(job);
+        self.ports.handle.with(|world| {
+            world.marks.hit(match told {
+                None => Mark::JobCompleted,
+                Some(JobErrorKind::Failed | JobErrorKind::Panicked) => Mark::JobFailed,
+                Some(JobErrorKind::Cancelled) => Mark::JobCancelled,
+                Some(JobErrorKind::DeadlineExceeded) => Mark::JobLate,
+                Some(JobErrorKind::HandedBack) => Mark::JobHandedBack,
+            });
+            if seen != Some(told) {
+                let message = format!("the ticket of {job:?} says {told:?}, but the job's end was {seen:?}");
+                world.fail(Oracle::Ticket, message);
+            }
+        });
+    }
+
+    fn env(&self) -> PipeEnv<'_, '_> {
+        PipeEnv {
+            ports: self.ports,
+            hub: self.hub,
+        }
+    }
+}
+
+/// Cancels a job that has been let in by some moment, whether it has ended or not.
+fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
+    pause(&ports.handle);
+    let chosen = {
+        let admitted = admitted.borrow();
+        let place = ports
+            .handle
+            .with(|world| (!admitted.is_empty()).then(|| world.schedule.below(admitted.len())));
+        place.map(|place| admitted[place].clone())
+    };
+    if let Some((state, job)) = chosen {
+        policy::cancel(&PipeEnv { ports, hub }, &state, job);
+    }
+}
+
+/// The one who ends it, as the threaded executor's `drain` and `shutdown` do.
+fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCell<Vec<usize>>) {
+    let env = PipeEnv { ports, hub };
+    let scheduler = Rc::clone(&ports.queues.scheduler);
+    let drain = || {
+        close_gate(&env);
+        env.wait_ended();
+        ports.handle.with(|world| world.outside_call(true));
+        scheduler.close(ports);
+        ports.handle.with(|world| world.outside_call(false));
+    };
+    let shut_down = || {
+        ports.handle.with(|world| world.outside_call(true));
+        for body in stop(&env) {
+            came_back.borrow_mut().push(body.state().seq());
+        }
+        scheduler.abort(ports);
+        ports.handle.with(|world| world.outside_call(false));
+    };
+    match ending {
+        Ending::Join | Ending::Idle => {
+            ports.handle.wait_for_producers();
+            if ending == Ending::Idle {
+                scheduler.wait_idle(ports);
+            }
+            drain();
+        }
+        Ending::Close => {
+            pause(&ports.handle);
+            drain();
+        }
+        Ending::Abort => {
+            pause(&ports.handle);
+            shut_down();
+        }
+        Ending::CloseThenAbort => {
+            pause(&ports.handle);
+            close_gate(&env);
+            pause(&ports.handle);
+            shut_down();
+        }
+    }
+}
+
+/// A job's ticket says that it is handed back if and only if the job came back, from the shutdown or at the door.
+fn judge_handed_back(hub: &Hub, came_back: &[usize]) -> Result<(), Violation> {
+    let mut said = hub.oracle.borrow().handed_back();
+    let mut came_back = came_back.to_vec();
+    said.sort_unstable();
+    came_back.sort_unstable();
+    if said == came_back {
+        return Ok(());
+    }
+    Err(Violation::new(
+        Oracle::Ticket,
+        format!("jobs {came_back:?} came back, but the tickets of {said:?} say so"),
+    ))
+}

@@ -1,0 +1,160 @@
+//! What the jobs of a run are made of, drawn from its seed, and the stages that do it.
+//!
+//! A stage keeps count of its own slots, beside the oracle and without it: `finish` must find that each has run once.
+
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pipeline_exec::policy::{Class, JobSpec};
+use pipeline_exec::{Stage, StepCx, StepError};
+
+use super::Jobs;
+use crate::fault::InjectedPanic;
+use crate::scheduler::Dice;
+
+/// Everything that the stages of a run complain about.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    complaints: Arc<Mutex<Vec<String>>>,
+}
+
+/// What a slot does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Behaviour {
+    /// Nothing.
+    Plain,
+    /// Asks whether to stop and whether to yield, so others go meanwhile.
+    Asks,
+    /// Fails.
+    Fails,
+    /// Panics.
+    Panics,
+}
+
+struct PlannedStage {
+    name: String,
+    slots: Vec<Behaviour>,
+    /// How `finish` behaves.
+    finish: Behaviour,
+    runs: Vec<AtomicUsize>,
+    asked: AtomicUsize,
+    finished: AtomicUsize,
+    complaints: Arc<Mutex<Vec<String>>>,
+}
+
+impl Plan {
+    /// Job number `n`.
+    pub(super) fn job(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> JobSpec {
+        let stages = 1 + dice.below(jobs.stages as usize);
+        let stages = (0..stages)
+            .map(|stage| self.stage(dice, n, stage, jobs))
+            .collect();
+        let late = jobs.troubles && dice.below(8) == 0;
+        JobSpec {
+            table_name: "planned".to_owned(),
+            id: format!("job-{n}"),
+            // Few different costs, so that ties are common. 0 stands for the number of slots.
+            cost: [0, 1, 5, 5, 9][dice.below(5)],
+            class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
+            deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
+            workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
+            stages,
+        }
+    }
+
+    /// What a stage complained about, if one did.
+    pub(super) fn complaint(&self) -> Option<String> {
+        let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        complaints.first().cloned()
+    }
+
+    fn stage(&self, dice: &mut Dice, job: usize, stage: usize, jobs: &Jobs) -> Arc<dyn Stage> {
+        let slots = dice.below(jobs.slots as usize + 1);
+        let behave = |dice: &mut Dice| match dice.below(if jobs.troubles { 40 } else { 38 }) {
+            0..10 => Behaviour::Asks,
+            10..38 => Behaviour::Plain,
+            38 => Behaviour::Fails,
+            _ => Behaviour::Panics,
+        };
+        Arc::new(PlannedStage {
+            name: format!("stage {stage} of job {job}"),
+            slots: (0..slots).map(|_| behave(dice)).collect(),
+            finish: behave(dice),
+            runs: (0..slots).map(|_| AtomicUsize::new(0)).collect(),
+            asked: AtomicUsize::new(0),
+            finished: AtomicUsize::new(0),
+            complaints: Arc::clone(&self.complaints),
+        })
+    }
+}
+
+impl PlannedStage {
+    fn behave(behaviour: Behaviour, cx: &StepCx<'_>) -> Result<(), StepError> {
+        match behaviour {
+            Behaviour::Plain => Ok(()),
+            Behaviour::Asks => {
+                // The answers are the policy's affair; asking takes micro-steps.
+                let _ = cx.is_cancelled() || cx.should_yield();
+                Ok(())
+            }
+            Behaviour::Fails => Err("as planned".into()),
+            Behaviour::Panics => resume_unwind(Box::new(InjectedPanic)),
+        }
+    }
+
+    fn complain(&self, about: String) {
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        complaints.push(format!("{}: {about}", self.name));
+    }
+
+    /// One more; gives how many there were before.
+    fn count(place: &AtomicUsize) -> usize {
+        // Ordering: Relaxed. There is one thread.
+        place.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn counted(place: &AtomicUsize) -> usize {
+        // Ordering: Relaxed. There is one thread.
+        place.load(Ordering::Relaxed)
+    }
+}
+
+impl Stage for PlannedStage {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn slots(&self) -> usize {
+        Self::count(&self.asked);
+        self.slots.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        if Self::counted(&self.finished) > 0 {
+            self.complain(format!("slot {slot} runs after `finish`"));
+        }
+        let ran = Self::behave(self.slots[slot], cx);
+        // After what it does, so that a `finish` that comes too early finds it missing.
+        if Self::count(&self.runs[slot]) > 0 {
+            self.complain(format!("slot {slot} ran twice"));
+        }
+        ran
+    }
+
+    fn finish(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
+        if Self::count(&self.finished) > 0 {
+            self.complain("`finish` ran twice".to_owned());
+        }
+        for (slot, runs) in self.runs.iter().enumerate() {
+            if Self::counted(runs) != 1 {
+                self.complain(format!(
+                    "`finish` found that slot {slot} ran {} times",
+                    Self::counted(runs)
+                ));
+            }
+        }
+        Self::behave(self.finish, cx)
+    }
+}

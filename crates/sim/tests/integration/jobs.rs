@@ -1,0 +1,114 @@
+//! Jobs on the pipeline policy: whatever fails, is cancelled or shut down, slots run once and every ticket fires.
+
+use sim::{Mark, Marks, RunOptions, Scenario, StrategyKind};
+
+/// Runs `fields` under many schedules, none of which may fail, and adds up the situations reached.
+fn explore(fields: &str, seeds: u64) -> Marks {
+    let scenario =
+        Scenario::from_fields(fields.parse().expect("it is well formed")).expect("it is a scenario");
+    let mut marks = Marks::default();
+    for seed in 0..seeds {
+        for strategy in [StrategyKind::Random, StrategyKind::Sticky] {
+            let run = scenario.run(strategy, seed, RunOptions::default());
+            let summary = run.unwrap_or_else(|failure| panic!("{failure}"));
+            marks.merge(&summary.course.marks);
+        }
+    }
+    marks
+}
+
+#[test]
+fn jobs_of_several_stages_complete() {
+    let marks = explore(
+        "scenario=jobs,jobs=4,stages=3,slots=4,workers=3,reserve=1,spin=0",
+        300,
+    );
+    assert_eq!(marks.count(Mark::JobCompleted), 2 * 300 * 4);
+}
+
+#[test]
+fn a_slot_that_fails_or_panics_fails_its_own_job() {
+    let marks = explore(
+        "scenario=jobs,jobs=6,stages=2,slots=6,workers=3,reserve=1,troubles=true,spin=0",
+        300,
+    );
+    for mark in [Mark::JobFailed, Mark::JobLate, Mark::JobCompleted] {
+        assert!(marks.count(mark) > 0, "{}", mark.name());
+    }
+    let ends = [Mark::JobFailed, Mark::JobLate, Mark::JobCompleted].map(|mark| marks.count(mark));
+    assert_eq!(ends.iter().sum::<u64>(), 2 * 300 * 6);
+}
+
+#[test]
+fn a_cancel_at_any_moment_fires_the_ticket() {
+    let marks = explore(
+        "scenario=jobs,jobs=3,stages=2,slots=6,workers=2,cancels=3,spin=0,quantum_ns=200",
+        400,
+    );
+    assert!(marks.count(Mark::JobCancelled) > 0 && marks.count(Mark::JobCompleted) > 0);
+    assert!(marks.count(Mark::TicketFiredBeforeWaiting) > 0);
+}
+
+#[test]
+fn a_shutdown_at_any_moment_hands_back_what_did_not_run() {
+    let marks = explore(
+        "scenario=jobs,jobs=6,stages=2,slots=4,workers=2,producers=2,end=abort,spin=0",
+        500,
+    );
+    for mark in [
+        Mark::JobHandedBack,
+        Mark::JobCancelled,
+        Mark::JobStoppedAtTheDoor,
+        Mark::JobRefusedClosed,
+    ] {
+        assert!(marks.count(mark) > 0, "{}", mark.name());
+    }
+}
+
+#[test]
+fn a_drain_at_any_moment_finishes_what_was_let_in() {
+    let marks = explore(
+        "scenario=jobs,jobs=6,stages=2,slots=4,workers=2,producers=2,end=close,spin=0",
+        500,
+    );
+    assert!(marks.count(Mark::JobRefusedClosed) > 0 && marks.count(Mark::JobCompleted) > 0);
+    assert_eq!(
+        marks.count(Mark::JobCancelled) + marks.count(Mark::JobHandedBack),
+        0
+    );
+}
+
+#[test]
+fn a_full_executor_refuses_and_takes_the_job_later() {
+    let marks = explore(
+        "scenario=jobs,jobs=4,slots=3,workers=2,producers=2,capacity=1,spin=0",
+        300,
+    );
+    assert!(marks.count(Mark::JobRefusedFull) > 0 && marks.count(Mark::JobCompleted) > 0);
+}
+
+#[test]
+fn reserve_workers_take_the_heaviest_job_and_of_equal_ones_the_oldest() {
+    let marks = explore(
+        "scenario=jobs,jobs=8,stages=2,slots=3,workers=3,reserve=2,quantum_ns=0,spin=0",
+        300,
+    );
+    assert!(marks.count(Mark::PickCompared) > 0);
+}
+
+#[test]
+fn nonsense_about_jobs_is_refused_by_name() {
+    for (fields, about) in [
+        ("scenario=jobs,workers=2,reserve=2", "reserve=2"),
+        ("scenario=jobs,capacity=0", "capacity=0"),
+        ("scenario=jobs,stages=0", "stages=0"),
+        ("scenario=jobs,panics=1", "panics"),
+        ("scenario=jobs,size=3", "`size`"),
+        ("scenario=own", "Simulation::replay"),
+        ("scenario=joobs", "`joobs`"),
+        ("workers=1", "`scenario` is missing"),
+    ] {
+        let error = Scenario::from_fields(fields.parse().expect("it is well formed")).expect_err(fields);
+        assert!(error.to_string().contains(about), "{fields}: {error}");
+    }
+}

@@ -262,8 +262,8 @@ impl Stage for Survey {
     }
 }
 
-/// A row with its line from the start of the piece.
-type Row<'r, 'a> = (u64, &'r [Field<'a>]);
+/// Something and the line where it starts, counted from the start of the piece, from 0.
+type OnLine<T> = (u64, T);
 
 /// The records of a piece that are rows, each with as many fields as the header.
 struct Records<'a> {
@@ -281,8 +281,8 @@ impl<'a> Records<'a> {
         }
     }
 
-    /// The next row with its line from the start of the piece; a fault with its line.
-    fn next(&mut self) -> Result<Option<Row<'_, 'a>>, (u64, String)> {
+    /// The next row.
+    fn next(&mut self) -> Result<Option<OnLine<&[Field<'a>]>>, OnLine<String>> {
         loop {
             let line = self.reader.lines();
             match self.reader.next_record(&mut self.fields) {

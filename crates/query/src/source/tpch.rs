@@ -395,7 +395,7 @@ mod tests {
                 .unwrap()
                 .as_primitive::<Decimal128Type>()
                 .value(0),
-            17_00
+            1_700
         );
         assert_eq!(
             reader

@@ -46,6 +46,21 @@ impl Selection {
         BooleanArray::new(bits, None)
     }
 
+    /// Keeps the first `count` of the rows that are in.
+    pub(crate) fn keep_first(&mut self, count: usize) {
+        if count >= self.count {
+            return;
+        }
+        let is_in = |row: usize| self.kept.as_ref().is_none_or(|kept| kept.value(row));
+        let first_out = (0..self.rows)
+            .filter(|&row| is_in(row))
+            .nth(count)
+            .unwrap_or(self.rows);
+        let bits = BooleanBuffer::collect_bool(self.rows, |row| row < first_out && is_in(row));
+        self.count = count;
+        self.kept = Some(bits);
+    }
+
     /// Keeps the rows where `condition`, given for all rows of the chunk, is true (neither false nor NULL).
     pub(crate) fn and(&mut self, condition: &BooleanArray) {
         assert_eq!(
@@ -104,6 +119,18 @@ mod tests {
         let mut selection = Selection::all(3);
         selection.and(&BooleanArray::from(vec![Some(true), None, Some(false)]));
         assert_eq!((rows_in(&selection), selection.count()), (vec![0], 1));
+    }
+
+    #[test]
+    fn the_first_rows_that_are_in_stay_in() {
+        let mut selection = Selection::all(6);
+        selection.keep_first(9);
+        assert!(selection.is_all());
+        selection.and(&BooleanArray::from(vec![false, true, false, true, true, true]));
+        selection.keep_first(2);
+        assert_eq!((rows_in(&selection), selection.count()), (vec![1, 3], 2));
+        selection.keep_first(0);
+        assert_eq!((rows_in(&selection), selection.count()), (vec![], 0));
     }
 
     proptest! {

@@ -53,7 +53,10 @@ impl RowPlan {
             if self.order.is_empty() && slot.rows >= self.needed {
                 break;
             }
-            let selection = filter.select(&chunk, order)?;
+            let mut selection = filter.select(&chunk, order)?;
+            if self.order.is_empty() {
+                selection.keep_first(self.needed - slot.rows);
+            }
             if selection.count() == 0 {
                 continue;
             }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use columnar::{ExecError, Expr, MorselReader, Output, ReadError, Scan, TableSource};
+use columnar::{Arithmetic, ExecError, Expr, MorselReader, Output, ReadError, Scan, TableSource};
 
 use crate::scan::{column, integers, rows_where, run_on, scan, table, values};
 
@@ -96,6 +96,23 @@ fn a_failure_behind_the_last_row_that_is_needed_is_none() {
             );
         }
     }
+}
+
+#[test]
+fn rows_behind_the_last_one_that_is_needed_are_not_computed() {
+    let table = table([("a", integers([Some(2), Some(1), Some(0)]))]);
+    let inverse = Expr::arithmetic(Arithmetic::Divide, Expr::int64(1), column(table.as_ref(), "a")).unwrap();
+    let mut scan = scan(
+        table,
+        None,
+        Output::Rows {
+            columns: vec![("q".to_owned(), inverse)],
+        },
+    );
+    scan.limit = Some(2);
+    assert_eq!(values(&run_on(scan.clone(), 1).unwrap(), 0), [Some(0), Some(1)]);
+    scan.limit = Some(3);
+    assert!(matches!(run_on(scan, 1), Err(ExecError::DivisionByZero { .. })));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use executor_core::ports::{Native, NativeWord};
 use crate::error::JobError;
 use crate::job_id::{JobIds, next_id};
 use crate::native::NativeBody;
-use crate::policy::claim::{Claim, Claims};
+use crate::policy::claim::{Claim, Claims, STAGES_MAX};
 use crate::policy::guard;
 use crate::policy::ledger::Failure;
 use crate::policy::{Class, JobBody, JobSpec, Ledger};
@@ -29,11 +29,11 @@ pub struct Job {
     pub cost: u64,
     class: Class,
     deadline: Option<Duration>,
-    workers_max: usize,
-    stages: Vec<Arc<dyn Stage>>,
-    claims: Claims<NativeWord>,
-    /// Set once the first stage was asked for its slots.
-    first: OnceLock<()>,
+    /// `u32::MAX`: no limit. Narrow, so that a job that comes back in an error is a small one.
+    workers_max: u32,
+    stages: Box<[Arc<dyn Stage>]>,
+    /// What was claimed by hand, once somebody does so: the first stage has been asked for its slots.
+    by_hand: OnceLock<Box<Claims<NativeWord>>>,
 }
 
 impl Job {
@@ -49,7 +49,6 @@ impl Job {
     }
 
     /// Starts a job; add its stages.
-    #[must_use]
     pub fn builder(table_name: impl Into<String>) -> JobBuilder {
         JobBuilder {
             table_name: table_name.into(),
@@ -83,25 +82,29 @@ impl Job {
     /// How the slot failed, or its stage's `finish`, or the next stage's `slots`.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
-        self.first
-            .get_or_init(|| match guard::slots(&*self.stages[0], 0) {
-                Ok(slots) => self.claims.begin(&Native, slots),
-                Err(failed) => failure = Some(self.close(failed)),
-            });
+        let claims = self.by_hand.get_or_init(|| {
+            let claims = Claims::new(self.stages.len(), NativeWord::new);
+            match guard::slots(&*self.stages[0], 0) {
+                Ok(slots) => claims.begin(&Native, slots),
+                Err(failed) => failure = Some(failed),
+            }
+            Box::new(claims)
+        });
         if let Some(failure) = failure {
-            return Some(Err(failure));
+            return Some(Err(close(claims, failure)));
         }
         loop {
-            let Claim::Slots { stage, slots, .. } = self.claims.claim(&Native, 1) else {
+            let Claim::Slots { stage, slots, .. } = claims.claim(&Native, 1) else {
                 return None;
             };
             let cx = StepCx::new(0, Role::Main, &self.id, self);
             let ran = slots
                 .clone()
                 .try_for_each(|slot| guard::run(&*self.stages[stage], stage, slot, &cx));
-            let ran = ran.map_err(|failure| self.close(failure));
-            let ran = if self.claims.account(&Native, stage, slots.len()) && ran.is_ok() {
-                self.finish(stage, &cx).map_err(|failure| self.close(failure))
+            let ran = ran.map_err(|failure| close(claims, failure));
+            let ran = if claims.account(&Native, stage, slots.len()) && ran.is_ok() {
+                self.finish(claims, stage, &cx)
+                    .map_err(|failure| close(claims, failure))
             } else {
                 ran
             };
@@ -117,52 +120,51 @@ impl Job {
     /// Slots claimed so far and slots in all, over the stages that have started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
-        self.claims.progress(&Native)
+        self.by_hand
+            .get()
+            .map_or((0, 0), |claims| claims.progress(&Native))
     }
 
-    fn finish(&self, stage: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
-        if self.claims.is_closed(&Native) {
+    fn finish(&self, claims: &Claims<NativeWord>, stage: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
+        if claims.is_closed(&Native) {
             return Ok(());
         }
         guard::finish(&*self.stages[stage], stage, cx)?;
         if let Some(next) = self.stages.get(stage + 1) {
             let slots = guard::slots(&**next, stage + 1)?;
             // Only a failure closes it, and a failed stage does not get here.
-            let _started = self.claims.start(&Native, stage + 1, slots);
+            let _started = claims.start(&Native, stage + 1, slots);
         }
         Ok(())
     }
 
-    fn close(&self, failure: Failure) -> JobError {
-        if let Some(left) = self.claims.close(&Native) {
-            self.claims.account(&Native, left.stage, left.slots);
-        }
-        failure.into_error()
-    }
-
     /// What an executor of `workers` workers puts into its table.
     pub(crate) fn into_body(self, workers: usize) -> NativeBody {
-        let begun = self.first.get().is_some();
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
             cost: self.cost,
             class: self.class,
             deadline: self.deadline,
-            workers_max: self.workers_max,
-            stages: self.stages,
+            workers_max: match self.workers_max {
+                u32::MAX => usize::MAX,
+                limit => limit as usize,
+            },
+            stages: self.stages.into_vec(),
         };
         let ledger = Mutex::new(Ledger::default());
-        JobBody::resume(spec, self.claims, begun, workers, ledger, NativeWord::new)
+        match self.by_hand.into_inner() {
+            Some(claims) => JobBody::resume(spec, *claims, true, workers, ledger, NativeWord::new),
+            None => JobBody::new(spec, workers, ledger, NativeWord::new),
+        }
     }
 
     /// The job that was made into `body`, which nobody else has seen.
     pub(crate) fn from_body(body: NativeBody) -> Self {
         let (spec, claims, begun) = body.into_parts();
         let mut job = Self::from_spec(spec);
-        job.claims = claims;
         if begun {
-            job.first = OnceLock::from(());
+            job.by_hand = OnceLock::from(Box::new(claims));
         }
         job
     }
@@ -179,22 +181,29 @@ impl Job {
             stages,
         } = spec;
         Self {
-            claims: Claims::new(stages.len(), NativeWord::new),
-            first: OnceLock::new(),
+            by_hand: OnceLock::new(),
             table_name,
             id,
             cost,
             class,
             deadline,
-            workers_max,
-            stages,
+            workers_max: u32::try_from(workers_max).unwrap_or(u32::MAX),
+            stages: stages.into_boxed_slice(),
         }
     }
 }
 
+/// Closes a job that failed by hand.
+fn close(claims: &Claims<NativeWord>, failure: Failure) -> JobError {
+    if let Some(left) = claims.close(&Native) {
+        claims.account(&Native, left.stage, left.slots);
+    }
+    failure.into_error()
+}
+
 impl Watch for Job {
     fn is_cancelled(&self) -> bool {
-        self.claims.is_closed(&Native)
+        self.by_hand.get().is_some_and(|claims| claims.is_closed(&Native))
     }
 
     fn should_yield(&self) -> bool {
@@ -273,12 +282,17 @@ impl JobBuilder {
     ///
     /// # Panics
     ///
-    /// If it has more than [`STAGES_MAX`](crate::policy::claim::STAGES_MAX) stages.
+    /// If it has more than [`STAGES_MAX`] stages.
     #[must_use]
     pub fn build(mut self) -> Job {
         if self.stages.is_empty() {
             self.stages.push(Arc::new(Steps(Vec::new())));
         }
+        assert!(
+            self.stages.len() <= STAGES_MAX,
+            "a job can have at most {STAGES_MAX} stages, not {}",
+            self.stages.len()
+        );
         Job::from_spec(JobSpec {
             table_name: self.table_name,
             id: self.id.unwrap_or_else(next_id),

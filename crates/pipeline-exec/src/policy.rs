@@ -19,7 +19,7 @@
 //! | [`board`] | in which order jobs stand |
 //! | [`role`] | which job a worker takes |
 //! | [`visit`] | how long it stays there, and what follows the last slot of a stage |
-//! | [`look`] | how many workers look at the board, and that no job is overlooked |
+//! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
 

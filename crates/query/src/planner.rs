@@ -11,6 +11,7 @@
 //! refused by name and place; nothing is skipped over, because a clause that is ignored is a wrong answer.
 
 mod clause;
+mod columns;
 mod expression;
 mod group;
 mod literal;
@@ -25,7 +26,8 @@ use sqlparser::parser::Parser;
 
 use crate::{Catalog, QueryError, QueryPlan};
 
-use expression::{Columns, Leaf, plan_expression};
+use columns::Columns;
+use expression::{Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
@@ -293,7 +295,7 @@ fn plan_keys(
                 // A column of the table comes before a name given in the result, as in PostgreSQL.
                 ast::Expr::Identifier(name) if columns.find(name).is_none() => items
                     .iter()
-                    .find(|item| item.ast.is_some() && expression::names_match(name, &item.name)),
+                    .find(|item| item.ast.is_some() && columns::names_match(name, &item.name)),
                 _ => None,
             },
         };
@@ -316,7 +318,7 @@ fn plan_order(
         let named = match &item.expr {
             ast::Expr::Identifier(name) => outputs
                 .iter()
-                .find(|(output, _)| expression::names_match(name, output)),
+                .find(|(output, _)| columns::names_match(name, output)),
             _ => None,
         };
         let expr = match clause::position_in_result(&item.expr, outputs.len(), "ORDER BY")? {

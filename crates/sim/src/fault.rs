@@ -10,7 +10,7 @@ pub enum Fault {
     SpuriousWake,
     /// A look into a queue comes back contended.
     Retry,
-    /// A task panics: before its first line, after its last, or at a spawn.
+    /// A task panics: before its first line or after its last.
     Panic,
 }
 

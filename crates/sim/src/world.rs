@@ -155,7 +155,7 @@ impl World {
         self.parties[party].clock_ns
     }
 
-    /// It takes `party` a while, or until `until_ns`.
+    /// It takes `party` a while.
     pub(crate) fn spend(&mut self, party: usize, cost_ns: u64) {
         self.parties[party].clock_ns += cost_ns;
     }

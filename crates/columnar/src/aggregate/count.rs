@@ -1,4 +1,4 @@
-//! `count(*)` and `count(expression)`.
+//! `count(*)` and `count(expression)`: rows, and rows where the expression is not NULL.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;

@@ -1,4 +1,7 @@
 //! What a filter step has seen so far: rows in, rows out, time.
+//!
+//! The counters publish nothing. They choose an order of steps on which no result depends, and are shown to a reader
+//! who takes them as they are.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,47 +13,53 @@ const ENOUGH_ROWS: u64 = 65_536;
 /// Counters of one step, added to by all workers.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
-    rows_in: AtomicU64,
-    rows_out: AtomicU64,
-    nanos: AtomicU64,
+    rows_in: Counter,
+    rows_out: Counter,
+    nanos: Counter,
 }
 
 impl Measured {
     pub(super) fn add(&self, rows_in: usize, rows_out: usize, time: Duration) {
-        // Ordering: Relaxed, here and below. The counters publish nothing: they choose an order of steps on which no
-        // result depends, and are shown to a reader who takes them as they are.
-        self.rows_in.fetch_add(rows_in as u64, Ordering::Relaxed);
-        self.rows_out.fetch_add(rows_out as u64, Ordering::Relaxed);
-        self.nanos.fetch_add(
-            u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
-            Ordering::Relaxed,
-        );
+        self.rows_in.add(rows_in as u64);
+        self.rows_out.add(rows_out as u64);
+        self.nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// The part of the rows that stayed and the nanoseconds a row took, once enough rows were seen.
     pub(super) fn selectivity_and_cost(&self) -> Option<(f64, f64)> {
-        let rows_in = self.rows_in.load(Ordering::Relaxed);
-        (rows_in >= ENOUGH_ROWS).then(|| {
-            let rows_out = self.rows_out.load(Ordering::Relaxed);
-            let nanos = self.nanos.load(Ordering::Relaxed);
-            (rows_out as f64 / rows_in as f64, nanos as f64 / rows_in as f64)
-        })
+        let rows_in = self.rows_in.get();
+        let per_row = |total: u64| total as f64 / rows_in as f64;
+        (rows_in >= ENOUGH_ROWS).then(|| (per_row(self.rows_out.get()), per_row(self.nanos.get())))
     }
 }
 
 impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let rows_in = self.rows_in.load(Ordering::Relaxed);
+        let (rows_in, rows_out) = (self.rows_in.get(), self.rows_out.get());
         if rows_in == 0 {
             return Ok(());
         }
-        let rows_out = self.rows_out.load(Ordering::Relaxed);
-        let time = Duration::from_nanos(self.nanos.load(Ordering::Relaxed));
         let part = rows_out as f64 / rows_in as f64 * 100.0;
+        let ms = Duration::from_nanos(self.nanos.get()).as_secs_f64() * 1e3;
         write!(
             f,
-            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {:.3} ms",
-            time.as_secs_f64() * 1e3
+            "; measured {part:.1} %, {rows_in} rows in, {rows_out} out, {ms:.3} ms"
         )
+    }
+}
+
+/// A number that only grows.
+#[derive(Debug, Default)]
+struct Counter(AtomicU64);
+
+impl Counter {
+    fn add(&self, amount: u64) {
+        // Ordering: Relaxed. A count; it publishes nothing.
+        self.0.fetch_add(amount, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        // Ordering: Relaxed. A count; nothing else is read because of it.
+        self.0.load(Ordering::Relaxed)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -118,6 +118,7 @@ impl ScanStage {
         struct Explained<'a>(&'a ScanStage);
         impl fmt::Display for Explained<'_> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                // Ordering: Relaxed. A number for people.
                 let skipped = self.0.skipped_morsels.load(Ordering::Relaxed);
                 write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))
             }
@@ -370,11 +371,4 @@ pub(super) fn write_plan(
 /// A panic in a slot fails the job; what the lock guards is then not read as a result.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The stage as the job wants it.
-impl From<ScanStage> for Arc<dyn Stage> {
-    fn from(stage: ScanStage) -> Self {
-        Arc::new(stage)
-    }
 }

@@ -7,3 +7,4 @@ mod order;
 mod reading;
 mod scan;
 mod threads;
+mod types;

@@ -6,10 +6,13 @@ const BLOCK: usize = 1024;
 
 /// Places for values, found by index.
 pub(crate) struct JobTable<V> {
-    blocks: Box<[OnceLock<Box<[Mutex<Option<V>>]>>]>,
+    blocks: Box<[OnceLock<Block<V>>]>,
     free: Mutex<Free>,
     capacity: usize,
 }
+
+/// A row of places.
+type Block<V> = Box<[Mutex<Option<V>>]>;
 
 struct Free {
     /// Places that were used and are empty; the last emptied is used first, while it is warm.

@@ -55,10 +55,12 @@ pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<Body
     None
 }
 
-/// The job with the least service among the oldest [`LEAST_SERVED_AMONG`] that a worker could go into.
+/// The job with the least service among the oldest [`LEAST_SERVED_AMONG`] that a worker could go into; the search ends early at a
+/// job that has received no more than where new jobs start.
 pub fn select_least_served<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let mut least: Option<(usize, Arc<BodyOf<E>>, usize)> = None;
+    let floor = shared.service_floor(env);
     let mut below = None;
     for _ in 0..LEAST_SERVED_AMONG {
         let Some(job) = shared.board.oldest(env, below) else {
@@ -70,6 +72,9 @@ pub fn select_least_served<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<
         let service = env.load(&body.state.service, Ordering::Relaxed);
         if least.as_ref().is_none_or(|(lowest, ..)| service < *lowest) {
             least = Some((service, body, job.index));
+        }
+        if service <= floor {
+            break;
         }
     }
     let (service, body, index) = least?;

@@ -40,10 +40,6 @@ pub enum Refused<W, P> {
 /// # Errors
 ///
 /// The job, if it was not let in.
-#[expect(
-    clippy::result_large_err,
-    reason = "the job comes back by value; it is moved once"
-)]
 pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
     let shared = env.shared();
     match shared.admission.accept(env, 1) {

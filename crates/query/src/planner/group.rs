@@ -3,7 +3,8 @@
 use columnar::{Aggregate, AggregateFunction, Expr, Scan};
 use sqlparser::ast::{Expr as Sql, Ident};
 
-use super::expression::{Columns, Leaf, has_aggregate, plan_expression, type_mismatch};
+use super::columns::Columns;
+use super::expression::{Leaf, has_aggregate, plan_expression, type_mismatch};
 use super::position::start;
 use crate::QueryError;
 

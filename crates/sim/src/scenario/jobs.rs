@@ -173,8 +173,7 @@ impl Jobs {
         }
         let closing = Rc::clone(&hub);
         let ending = setup.ending;
-        let handed_back = Rc::new(RefCell::new(Vec::new()));
-        let returned = Rc::clone(&handed_back);
+        let returned = Rc::clone(&came_back);
         run.outside(Side::Closer, move |ports| {
             end(&ports, &closing, ending, &returned)
         });

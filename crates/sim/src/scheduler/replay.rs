@@ -1,7 +1,7 @@
 //! A list of choices, made again.
 //!
 //! On the code that it was recorded on it leads the same way. On other code a choice may no longer be open: then
-//! the next party by number goes, a number is reduced to its new bound, and the deviation is counted. After the list
+//! the next party by number goes, and a number is reduced to its new bound. After the list
 //! everybody goes in turn, so that a run comes to its end.
 
 use std::vec;

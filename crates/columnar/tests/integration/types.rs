@@ -1,0 +1,240 @@
+//! Every type of column can be compared with what a text says, grouped, ordered, and asked for its extremes.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, TimeUnit};
+use arrow::util::display::array_value_to_string;
+use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, Scan, SortKey, TableSource};
+
+use crate::scan::{column, integers, rows_where, run, scan, table, values};
+
+/// The texts as a column of `data_type`; rows 0 to 4 are: middle, smallest, NULL, middle, largest.
+fn column_of(data_type: &DataType, texts: [&str; 3]) -> ArrayRef {
+    let [middle, smallest, largest] = texts.map(Some);
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![middle, smallest, None, middle, largest]));
+    match data_type {
+        DataType::Dictionary(_, values) => cast(&cast(&texts, values).unwrap(), data_type).unwrap(),
+        plain => cast(&texts, plain).unwrap(),
+    }
+}
+
+fn types() -> Vec<(DataType, [&'static str; 3])> {
+    let text = ["m", "a", "zebra"];
+    let number = ["5", "-3", "70"];
+    let natural = ["5", "3", "70"];
+    let decimal = ["5.25", "-3.00", "70.50"];
+    let moment = [
+        "2000-01-01T00:00:00",
+        "1969-12-31T23:59:59",
+        "2040-02-29T12:00:00",
+    ];
+    let zone = [
+        "2000-01-01T00:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "2040-02-29T12:00:00Z",
+    ];
+    let timestamp = |unit| (DataType::Timestamp(unit, None), moment);
+    vec![
+        (DataType::Int8, number),
+        (DataType::Int16, number),
+        (DataType::Int32, number),
+        (DataType::Int64, number),
+        (DataType::UInt8, natural),
+        (DataType::UInt16, natural),
+        (DataType::UInt32, natural),
+        (DataType::UInt64, natural),
+        (DataType::Float32, decimal),
+        (DataType::Float64, decimal),
+        (DataType::Decimal32(9, 2), decimal),
+        (DataType::Decimal64(18, 2), decimal),
+        (DataType::Decimal128(15, 2), decimal),
+        (DataType::Decimal256(50, 2), decimal),
+        (DataType::Utf8, text),
+        (DataType::LargeUtf8, text),
+        (DataType::Utf8View, text),
+        (
+            DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            text,
+        ),
+        (DataType::Binary, text),
+        (DataType::Date32, ["2000-01-01", "1969-12-31", "2040-02-29"]),
+        (DataType::Date64, moment),
+        timestamp(TimeUnit::Second),
+        timestamp(TimeUnit::Millisecond),
+        timestamp(TimeUnit::Microsecond),
+        timestamp(TimeUnit::Nanosecond),
+        (
+            DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            zone,
+        ),
+    ]
+}
+
+fn groups(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> RecordBatch {
+    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+    let columns = fields
+        .iter()
+        .enumerate()
+        .map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
+    let output = Output::Groups {
+        keys,
+        aggregates,
+        having: None,
+        columns: columns.collect(),
+    };
+    run(scan(table, None, output)).unwrap()
+}
+
+fn text(batch: &RecordBatch, column: usize, row: usize) -> String {
+    array_value_to_string(batch.column(column), row).unwrap()
+}
+
+#[test]
+fn a_column_of_any_type_is_compared_with_what_a_text_says() {
+    for (data_type, texts) in types() {
+        let table = table([
+            ("v", column_of(&data_type, texts)),
+            ("row", integers((0..5).map(Some))),
+        ]);
+        let kept = |op, literal: &str| {
+            let filter = Expr::compare(op, column(table.as_ref(), "v"), Expr::text(literal)).unwrap();
+            values(&run(rows_where(&table, Some(filter), &["row"])).unwrap(), 0)
+        };
+        assert_eq!(
+            kept(Comparison::Equal, texts[0]),
+            [Some(0), Some(3)],
+            "{data_type}"
+        );
+        assert_eq!(kept(Comparison::Less, texts[0]), [Some(1)], "{data_type}");
+        assert_eq!(
+            kept(Comparison::GreaterEqual, texts[0]),
+            [Some(0), Some(3), Some(4)],
+            "{data_type}"
+        );
+        assert_eq!(
+            kept(Comparison::NotEqual, texts[2]),
+            [Some(0), Some(1), Some(3)],
+            "{data_type}"
+        );
+    }
+}
+
+#[test]
+fn a_column_of_any_type_has_groups_and_extremes() {
+    for (data_type, texts) in types() {
+        let table = table([("v", column_of(&data_type, texts))]);
+        let v = || column(table.as_ref(), "v");
+        let of = |function| Aggregate::new(function, Some(v())).unwrap();
+        let count = Aggregate::new(AggregateFunction::Count, None).unwrap();
+        let by_value = groups(
+            table.clone(),
+            vec![v()],
+            vec![count, of(AggregateFunction::Count)],
+        );
+        assert_eq!(
+            values(&by_value, 1),
+            [Some(2), Some(1), Some(1), Some(1)],
+            "{data_type}"
+        );
+        assert_eq!(
+            values(&by_value, 2),
+            [Some(2), Some(1), Some(0), Some(1)],
+            "{data_type}"
+        );
+
+        let extremes = groups(
+            table.clone(),
+            vec![],
+            vec![of(AggregateFunction::Min), of(AggregateFunction::Max)],
+        );
+        for (aggregate, row) in [(0, 1), (1, 4)] {
+            let plain = cast(
+                &column_of(&data_type, texts),
+                extremes.column(aggregate).data_type(),
+            )
+            .unwrap();
+            let expected = array_value_to_string(&plain, row).unwrap();
+            assert_eq!(text(&extremes, aggregate, 0), expected, "{data_type}");
+        }
+    }
+}
+
+#[test]
+fn a_column_of_any_type_has_an_order() {
+    for (data_type, texts) in types() {
+        let table = table([
+            ("v", column_of(&data_type, texts)),
+            ("row", integers((0..5).map(Some))),
+        ]);
+        let mut scan = rows_where(&table, None, &["row"]);
+        scan.order = vec![SortKey::new(column(table.as_ref(), "v"), true, false).unwrap()];
+        let rows = values(&run(scan).unwrap(), 0);
+        assert_eq!(rows, [Some(4), Some(0), Some(3), Some(1), Some(2)], "{data_type}");
+    }
+}
+
+#[test]
+fn numbers_of_any_type_have_a_sum() {
+    for (data_type, texts) in types() {
+        let table = table([("v", column_of(&data_type, texts))]);
+        let v = column(table.as_ref(), "v");
+        match Aggregate::new(AggregateFunction::Avg, Some(v)) {
+            Ok(average) => {
+                let result = groups(table, vec![], vec![average]);
+                let expected = (2.0 * texts[0].parse::<f64>().unwrap()
+                    + texts[1].parse::<f64>().unwrap()
+                    + texts[2].parse::<f64>().unwrap())
+                    / 4.0;
+                assert_eq!(
+                    text(&result, 0, 0).parse::<f64>().unwrap(),
+                    expected,
+                    "{data_type}"
+                );
+            }
+            Err(_) => assert!(!data_type.is_numeric(), "{data_type}"),
+        }
+    }
+}
+
+#[test]
+fn null_of_no_type_is_selected_grouped_and_ordered() {
+    let table = table([("n", integers([Some(1), Some(2)]))]);
+    let output = Output::Rows {
+        columns: vec![("nothing".to_owned(), Expr::null())],
+    };
+    let mut nothing = scan(table.clone(), None, output);
+    nothing.order = vec![SortKey::new(Expr::null(), false, false).unwrap()];
+    assert_eq!(run(nothing).unwrap().num_rows(), 2);
+
+    let of = |function| Aggregate::new(function, Some(Expr::null())).unwrap();
+    let functions = [
+        AggregateFunction::Count,
+        AggregateFunction::Sum,
+        AggregateFunction::Min,
+    ];
+    let result = groups(table, vec![Expr::null()], functions.map(of).to_vec());
+    assert_eq!(values(&result, 1), [Some(0)]);
+    assert_eq!(values(&result, 2), [None]);
+    assert_eq!(result.num_rows(), 1);
+}
+
+#[test]
+fn like_reads_text_in_every_layout() {
+    for (data_type, texts) in types().into_iter().filter(|(_, texts)| texts[0] == "m") {
+        if data_type == DataType::Binary {
+            continue;
+        }
+        let table = table([
+            ("v", column_of(&data_type, texts)),
+            ("row", integers((0..5).map(Some))),
+        ]);
+        let like = Expr::like(column(table.as_ref(), "v"), Expr::text("%e_r%"), false).unwrap();
+        assert_eq!(
+            values(&run(rows_where(&table, Some(like), &["row"])).unwrap(), 0),
+            [Some(4)],
+            "{data_type}"
+        );
+    }
+}

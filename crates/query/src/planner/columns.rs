@@ -1,0 +1,176 @@
+//! The columns of the query's table, and the names by which a query calls them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Field;
+use columnar::{AggregateFunction, Expr, TableSource};
+use sqlparser::ast::{self, Expr as Sql, Ident, SelectItemQualifiedWildcardKind, Spanned};
+
+use super::expression::Leaf;
+use super::position::{place, start};
+use crate::QueryError;
+
+/// The table of the query and the name it goes by.
+pub(super) struct Columns {
+    table: Arc<dyn TableSource>,
+    called: String,
+}
+
+impl Columns {
+    pub(super) fn new(table: Arc<dyn TableSource>, called: String) -> Self {
+        Self { table, called }
+    }
+
+    pub(super) fn table(&self) -> &Arc<dyn TableSource> {
+        &self.table
+    }
+
+    /// Expressions over rows; `clause` is named when an aggregate stands in one.
+    pub(super) fn rows<'a>(&'a self, clause: &'a str) -> RowLeaf<'a> {
+        RowLeaf {
+            columns: self,
+            clause,
+        }
+    }
+
+    pub(super) fn field_expr(&self, column: usize) -> Expr {
+        Expr::column(column, self.table.schema().field(column))
+    }
+
+    /// The index of the column that `name` means, if there is one.
+    pub(super) fn find(&self, name: &Ident) -> Option<usize> {
+        let schema = self.table.schema();
+        let exact = schema
+            .fields()
+            .iter()
+            .position(|field| *field.name() == name.value);
+        exact.or_else(|| {
+            schema
+                .fields()
+                .iter()
+                .position(|field| names_match(name, field.name()))
+        })
+    }
+
+    /// The column's own name, if the expression is a column.
+    pub(super) fn output_name(&self, expr: &Sql) -> Option<String> {
+        let name = match expr {
+            Sql::Identifier(name) => name,
+            Sql::CompoundIdentifier(names) => names.last()?,
+            _ => return None,
+        };
+        self.find(name)
+            .map(|column| self.table.schema().field(column).name().clone())
+    }
+
+    /// Refuses `t.*` where the table is not called `t`.
+    pub(super) fn check_qualifier(
+        &self,
+        kind: &SelectItemQualifiedWildcardKind,
+        item: &ast::SelectItem,
+    ) -> Result<(), QueryError> {
+        let position = place(item.span());
+        match kind {
+            SelectItemQualifiedWildcardKind::ObjectName(name) => match name.0.as_slice() {
+                [ast::ObjectNamePart::Identifier(qualifier)] => self.check_called(qualifier),
+                _ => Err(QueryError::Unsupported {
+                    construct: format!("the qualified star {kind}"),
+                    position,
+                }),
+            },
+            SelectItemQualifiedWildcardKind::Expr(_) => Err(QueryError::Unsupported {
+                construct: "a star of an expression".to_owned(),
+                position,
+            }),
+        }
+    }
+
+    fn check_called(&self, qualifier: &Ident) -> Result<(), QueryError> {
+        if names_match(qualifier, &self.called) {
+            return Ok(());
+        }
+        Err(QueryError::UnknownTable {
+            name: qualifier.value.clone(),
+            candidates: vec![self.called.clone()],
+            position: place(qualifier.span),
+        })
+    }
+
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError> {
+        if let Some(qualifier) = qualifier {
+            self.check_called(qualifier)?;
+        }
+        let schema = self.table.schema();
+        let Some(column) = self.find(name) else {
+            let mut candidates: Vec<String> =
+                schema.fields().iter().map(|field| field.name().clone()).collect();
+            let written = name.value.to_lowercase();
+            candidates.sort_by_cached_key(|candidate| {
+                strsim::damerau_levenshtein(&written, &candidate.to_lowercase())
+            });
+            return Err(QueryError::UnknownColumn {
+                name: name.value.clone(),
+                candidates,
+                position: place(name.span),
+            });
+        };
+        let same = |field: &&Arc<Field>| *field.name() == name.value;
+        let alike = |field: &&Arc<Field>| names_match(name, field.name());
+        let is_exact = schema.fields().iter().any(|field| *field.name() == name.value);
+        let meant = if is_exact {
+            schema.fields().iter().filter(same).count()
+        } else {
+            schema.fields().iter().filter(alike).count()
+        };
+        if meant > 1 {
+            return Err(QueryError::Invalid {
+                message: format!("{meant} columns are named {}", name.value),
+                position: place(name.span),
+            });
+        }
+        Ok(self.field_expr(column))
+    }
+}
+
+/// Expressions over rows of the table.
+pub(super) struct RowLeaf<'a> {
+    columns: &'a Columns,
+    clause: &'a str,
+}
+
+impl Leaf for RowLeaf<'_> {
+    fn known(&mut self, _ast: &Sql) -> Option<Expr> {
+        None
+    }
+
+    fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError> {
+        self.columns.resolve(qualifier, name)
+    }
+
+    fn column(&mut self, column: Expr, _ast: Option<&Sql>) -> Result<Expr, QueryError> {
+        Ok(column)
+    }
+
+    fn aggregate(
+        &mut self,
+        function: AggregateFunction,
+        _: Option<&Sql>,
+        ast: &Sql,
+    ) -> Result<Expr, QueryError> {
+        Err(QueryError::Invalid {
+            message: format!(
+                "the aggregate function {function} cannot stand in {}",
+                self.clause
+            ),
+            position: start(ast),
+        })
+    }
+}
+
+/// Whether a name in a query means this name: without regard to case unless it is quoted.
+pub(super) fn names_match(written: &Ident, name: &str) -> bool {
+    match written.quote_style {
+        Some(_) => written.value == name,
+        None => written.value.to_lowercase() == name.to_lowercase(),
+    }
+}

@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam_deque::{Injector, Stealer, Worker};
-use executor_core::ports::{Faults, Fetch, Memory, Native, NativeWord, ProducerPorts};
-use executor_core::{ExecutorConfig, Rejected, Scheduler};
+use executor_core::ports::{Faults, Native, NativeWord, ProducerPorts};
+use executor_core::{ExecutorConfig, Rejected, Scheduler, delegate_memory};
 
 pub(crate) use events::Departures;
 use events::EventCount;
@@ -129,48 +129,9 @@ impl<T> std::fmt::Debug for ThreadPorts<T> {
     }
 }
 
-/// Threads need no handle to memory, so everybody's access is [`Native`].
-macro_rules! native_memory {
-    ($ports:ident) => {
-        impl<T> Memory for $ports<T> {
-            type Word = NativeWord;
-
-            #[inline]
-            fn load(&self, word: &NativeWord, order: Ordering) -> usize {
-                Native.load(word, order)
-            }
-
-            #[inline]
-            fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
-                Native.store(word, value, order);
-            }
-
-            #[inline]
-            fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
-                Native.fetch(word, fetch, order)
-            }
-
-            #[inline]
-            fn compare_exchange(
-                &self,
-                word: &NativeWord,
-                current: usize,
-                new: usize,
-                order: Ordering,
-            ) -> Result<usize, usize> {
-                Native.compare_exchange(word, current, new, order)
-            }
-
-            #[inline]
-            fn fence(&self, order: Ordering) {
-                Native.fence(order);
-            }
-        }
-    };
-}
-
-native_memory!(Shared);
-native_memory!(ThreadPorts);
+// Threads need no handle to memory, so everybody's access is `Native`.
+delegate_memory!(impl[T] Memory<NativeWord> for Shared<T>, |_shared| Native);
+delegate_memory!(impl[T] Memory<NativeWord> for ThreadPorts<T>, |_ports| Native);
 
 impl<T> ProducerPorts<T> for Shared<T> {
     #[inline]

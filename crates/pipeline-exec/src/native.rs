@@ -7,12 +7,11 @@ mod room;
 
 use std::cell::Cell;
 use std::ops::Bound;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use crossbeam_skiplist::SkipSet;
-use executor_core::ports::{Clock, Exclusive, Fetch, Memory, Native, NativeWord, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
 use crate::policy::{
@@ -99,40 +98,7 @@ thread_local! {
     static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
 }
 
-impl Memory for Hub {
-    type Word = NativeWord;
-
-    #[inline]
-    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
-        Native.load(word, order)
-    }
-
-    #[inline]
-    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
-        Native.store(word, value, order);
-    }
-
-    #[inline]
-    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
-        Native.fetch(word, fetch, order)
-    }
-
-    #[inline]
-    fn compare_exchange(
-        &self,
-        word: &NativeWord,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        Native.compare_exchange(word, current, new, order)
-    }
-
-    #[inline]
-    fn fence(&self, order: Ordering) {
-        Native.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
 
 impl Clock for Hub {
     #[inline]

@@ -10,9 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
-use executor_core::ports::{
-    Clock, Exclusive, Fetch, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
-};
+use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
 use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
     JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
@@ -313,32 +311,4 @@ impl Clock for PipeEnv<'_, '_> {
     }
 }
 
-impl Memory for PipeEnv<'_, '_> {
-    type Word = SimWord;
-
-    fn load(&self, word: &SimWord, order: Ordering) -> usize {
-        self.ports.load(word, order)
-    }
-
-    fn store(&self, word: &SimWord, value: usize, order: Ordering) {
-        self.ports.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &SimWord, fetch: Fetch, order: Ordering) -> usize {
-        self.ports.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &SimWord,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        self.ports.compare_exchange(word, current, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        self.ports.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl['a, 'y] Memory<SimWord> for PipeEnv<'a, 'y>, |env| env.ports);

@@ -98,3 +98,64 @@ impl<M: Memory> Memory for &M {
         (**self).fence(order);
     }
 }
+
+/// Implements [`Memory`](crate::ports::Memory) for a party whose access to memory is another handle's.
+///
+/// ```
+/// use executor_core::ports::{Native, NativeWord};
+///
+/// struct Producer {
+///     memory: Native,
+/// }
+///
+/// executor_core::delegate_memory!(impl[] Memory<NativeWord> for Producer, |producer| producer.memory);
+/// ```
+#[macro_export]
+macro_rules! delegate_memory {
+    (impl[$($generics:tt)*] Memory<$word:ty> for $party:ty, |$this:ident| $handle:expr) => {
+        impl<$($generics)*> $crate::ports::Memory for $party {
+            type Word = $word;
+
+            #[inline]
+            fn load(&self, word: &$word, order: ::std::sync::atomic::Ordering) -> usize {
+                let $this = self;
+                $crate::ports::Memory::load(&$handle, word, order)
+            }
+
+            #[inline]
+            fn store(&self, word: &$word, value: usize, order: ::std::sync::atomic::Ordering) {
+                let $this = self;
+                $crate::ports::Memory::store(&$handle, word, value, order);
+            }
+
+            #[inline]
+            fn fetch(
+                &self,
+                word: &$word,
+                fetch: $crate::ports::Fetch,
+                order: ::std::sync::atomic::Ordering,
+            ) -> usize {
+                let $this = self;
+                $crate::ports::Memory::fetch(&$handle, word, fetch, order)
+            }
+
+            #[inline]
+            fn compare_exchange(
+                &self,
+                word: &$word,
+                current: usize,
+                new: usize,
+                order: ::std::sync::atomic::Ordering,
+            ) -> Result<usize, usize> {
+                let $this = self;
+                $crate::ports::Memory::compare_exchange(&$handle, word, current, new, order)
+            }
+
+            #[inline]
+            fn fence(&self, order: ::std::sync::atomic::Ordering) {
+                let $this = self;
+                $crate::ports::Memory::fence(&$handle, order);
+            }
+        }
+    };
+}

@@ -11,35 +11,7 @@ struct Ports {
     unparked: RefCell<Vec<usize>>,
 }
 
-impl Memory for Ports {
-    type Word = NativeWord;
-
-    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
-        Native.load(word, order)
-    }
-
-    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
-        Native.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
-        Native.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &NativeWord,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        Native.compare_exchange(word, current, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        Native.fence(order);
-    }
-}
+crate::delegate_memory!(impl[] Memory<NativeWord> for Ports, |_ports| Native);
 
 impl Unpark for Ports {
     fn unpark(&self, worker: usize) {

@@ -4,12 +4,10 @@ use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
-    Unpark,
+    Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing, Unpark,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerMetricsLocal,
@@ -145,35 +143,7 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     }
 }
 
-impl Memory for Ports {
-    type Word = NativeWord;
-
-    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
-        Native.load(word, order)
-    }
-
-    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
-        Native.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
-        Native.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &NativeWord,
-        old: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        Native.compare_exchange(word, old, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        Native.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl[] Memory<NativeWord> for Ports, |_ports| Native);
 
 impl Inject<Task> for Ports {
     fn inject(&self, task: Task) {

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use crate::WAKE_ON_HOARD_THRESHOLD;
 use crate::sleep::WORKERS_MAX;
 
 /// Settings of an executor. Open to struct update syntax:
@@ -37,6 +38,14 @@ pub struct ExecutorConfig {
     /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
     /// outside. 1 or more, default 61.
     pub fairness_interval: u32,
+    /// Tasks of its own that a worker may keep to itself while nobody is hungry, see the chapter on private tasks in
+    /// `executor-core`. 0 turns that off: every task is public as soon as it is spawned. At most 65,536, default 256.
+    pub private_tasks: usize,
+    /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
+    pub short_task: Duration,
+    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones. 1 or more, default
+    /// [`WAKE_ON_HOARD_THRESHOLD`](crate::WAKE_ON_HOARD_THRESHOLD).
+    pub hoard_threshold: u32,
 }
 
 /// Whether worker threads are pinned to cores.
@@ -63,6 +72,9 @@ impl Default for ExecutorConfig {
             pin_threads: Pin::Auto,
             credit_block: 64,
             fairness_interval: 61,
+            private_tasks: 256,
+            short_task: Duration::from_micros(1),
+            hoard_threshold: WAKE_ON_HOARD_THRESHOLD,
         }
     }
 }
@@ -80,6 +92,13 @@ impl ExecutorConfig {
         within(
             "fairness_interval",
             u64::from(self.fairness_interval),
+            1,
+            u64::from(u32::MAX),
+        )?;
+        within("private_tasks", self.private_tasks as u64, 0, 65_536)?;
+        within(
+            "hoard_threshold",
+            u64::from(self.hoard_threshold),
             1,
             u64::from(u32::MAX),
         )?;

@@ -1,13 +1,24 @@
-//! Credits: counts that a worker has borrowed from the state word and not used.
+//! Credits: counts of the state word that a worker holds.
 //!
 //! Two read-modify-writes a task on one shared word would cap the whole machine at some ten million tasks a
-//! second. So a worker borrows a block of counts at once, pays spawns out of it and puts completions back as
-//! plain integers. The word over-counts by what all workers hold, and never under-counts.
+//! second. So a worker borrows a block of counts at once and keeps them in a purse, a plain integer. The purse covers what
+//! only this worker sees: the task that it runs and its private tasks, each one count; the rest is spare. The word
+//! over-counts by the spare counts of all workers, and never under-counts.
+//!
+//! ```text
+//!   held = 1 for the running task + 1 for each private task + spare
+//!              ▲                           │                  ▲ │
+//!      taken from a queue           made public, or        borrowed, put back
+//!      with its count               over: then spare       a block at a time
+//! ```
+//!
+//! So a private task that is spawned, run and over moves nothing at all: its count was in the purse and stays there.
+//! What a worker must keep it says with each operation (`needed`), since it knows what it has in hand.
 //!
 //! A worker puts **everything** back at its first failed search, before it spins: a worker that never parks must
-//! not hold up the end. In the middle of work it keeps at most two blocks.
+//! not hold up the end. In the middle of work it keeps at most two blocks to spare.
 
-/// What one worker has borrowed and not used.
+/// What one worker holds of the state word.
 #[derive(Debug)]
 pub(crate) struct Credits {
     held: usize,
@@ -20,41 +31,68 @@ impl Credits {
         Self { held: 0, block }
     }
 
-    /// Pays for one spawn. `Err(n)` if the purse was empty: `n` counts must be borrowed from the word, which
-    /// this has already reckoned with.
+    /// How many counts are in the purse.
     #[inline]
-    pub(crate) fn pay(&mut self) -> Result<(), usize> {
-        if self.held > 0 {
-            self.held -= 1;
-            Ok(())
-        } else {
-            self.held = self.block - 1;
-            Err(self.block)
-        }
+    pub(crate) fn held(&self) -> usize {
+        self.held
     }
 
-    /// Takes in the count of a task that is over. `Some(n)` if the purse now holds more than two blocks: `n`
-    /// counts must be put back, which this has already reckoned with.
+    /// Gives one count away, with a task that becomes public, and keeps `needed`. `Some(n)` if the purse was too small:
+    /// `n` counts must be borrowed from the word, which this has already reckoned with.
     #[inline]
-    pub(crate) fn take_in(&mut self) -> Option<usize> {
+    #[must_use]
+    pub(crate) fn pay(&mut self, needed: usize) -> Option<usize> {
+        let borrowed = self.cover(needed + 1);
+        self.held -= 1;
+        borrowed
+    }
+
+    /// Sees to it that the purse holds `needed`. `Some(n)`: as for [`Credits::pay`].
+    #[inline]
+    #[must_use]
+    pub(crate) fn cover(&mut self, needed: usize) -> Option<usize> {
+        let missing = needed.checked_sub(self.held).filter(|&missing| missing > 0)?;
+        let borrowed = missing.next_multiple_of(self.block);
+        self.held += borrowed;
+        Some(borrowed)
+    }
+
+    /// Gives `n` counts away, each with a private task that becomes public.
+    pub(crate) fn give(&mut self, n: usize) {
+        self.held -= n;
+    }
+
+    /// Takes in the count of a task that was taken from a queue.
+    #[inline]
+    pub(crate) fn take_in(&mut self) {
         self.held += 1;
-        if self.held > 2 * self.block {
-            let surplus = self.held - self.block;
-            self.held -= surplus;
-            Some(surplus)
-        } else {
-            None
+    }
+
+    /// What is to be put back if more than two blocks are spare, beyond the `needed`: all but one block of them.
+    #[inline]
+    #[must_use]
+    pub(crate) fn surplus(&mut self, needed: usize) -> Option<usize> {
+        let spare = self.held.saturating_sub(needed);
+        if spare <= 2 * self.block {
+            return None;
         }
+        let surplus = spare - self.block;
+        self.held -= surplus;
+        Some(surplus)
     }
 
-    /// Empties the purse.
-    pub(crate) fn take_all(&mut self) -> usize {
-        std::mem::take(&mut self.held)
+    /// Takes everything out of the purse but the `needed`.
+    pub(crate) fn take_spare(&mut self, needed: usize) -> usize {
+        let spare = self.held.saturating_sub(needed);
+        self.held -= spare;
+        spare
     }
 
-    /// The most that one worker can hold.
-    pub(crate) fn held_max(block: usize) -> usize {
-        2 * block + 1
+    /// The most that one worker with a private buffer for `private` tasks can hold.
+    pub(crate) fn held_max(block: usize, private: usize) -> usize {
+        // The spare, the one count that was just taken in, the running task's, and the private tasks'; a task
+        // that becomes public needs a block at most.
+        private + 2 * block + 2
     }
 }
 
@@ -66,36 +104,75 @@ mod tests {
     #[test]
     fn an_empty_purse_borrows_a_block_and_pays_from_it() {
         let mut credits = Credits::new(4);
-        assert_eq!(credits.pay(), Err(4));
-        assert_eq!([credits.pay(), credits.pay(), credits.pay()], [Ok(()); 3]);
-        assert_eq!(credits.pay(), Err(4));
+        assert_eq!(credits.pay(0), Some(4));
+        assert_eq!([credits.pay(0), credits.pay(0), credits.pay(0)], [None; 3]);
+        assert_eq!(credits.pay(0), Some(4));
     }
 
     #[test]
-    fn more_than_two_blocks_flow_back_down_to_one() {
+    fn what_is_needed_is_never_given_away() {
         let mut credits = Credits::new(2);
-        assert_eq!([(); 4].map(|()| credits.take_in()), [None; 4]);
-        assert_eq!(credits.take_in(), Some(3));
-        assert_eq!(credits.take_all(), 2);
-        assert_eq!(credits.take_all(), 0);
+        credits.take_in();
+        assert_eq!(credits.pay(1), Some(2), "the only count is the running task's");
+        assert_eq!((credits.pay(1), credits.held()), (None, 1));
+        assert_eq!((credits.cover(6), credits.held()), (Some(6), 7));
+        assert_eq!(credits.take_spare(6), 1);
+        assert_eq!(credits.held(), 6);
+    }
+
+    #[test]
+    fn more_than_two_blocks_to_spare_flow_back_down_to_one() {
+        let mut credits = Credits::new(2);
+        for _ in 0..5 {
+            credits.take_in();
+            assert_eq!(credits.surplus(1), None);
+        }
+        credits.take_in();
+        assert_eq!(credits.surplus(1), Some(3));
+        assert_eq!(credits.take_spare(0), 3);
+        assert_eq!(credits.take_spare(0), 0);
     }
 
     proptest! {
-        /// Borrowed = held + paid out − taken in + put back, after any sequence, and the purse is bounded.
+        /// Counts are neither made nor lost, the purse always covers what the worker has in hand, and is bounded.
         #[test]
-        fn counts_are_neither_made_nor_lost(block in 1_usize..70, ops in prop::collection::vec(any::<bool>(), 0..500)) {
+        fn the_word_covers_all_that_is_in_flight(
+            block in 1_usize..70,
+            capacity in 0_usize..40,
+            ops in prop::collection::vec(0_u8..5, 0..500),
+        ) {
             let mut credits = Credits::new(block);
-            let (mut word, mut live) = (1_usize, 1_usize);
-            for spawn in ops {
-                if spawn {
-                    if let Err(n) = credits.pay() { word += n; }
-                    live += 1;
-                } else if live > 1 {
-                    live -= 1;
-                    if let Some(n) = credits.take_in() { word -= n; }
+            // The task in hand, private tasks, public ones; the word counts all of them, and what is spare.
+            let (mut running, mut private, mut public, mut word) = (0_usize, 0_usize, 1_usize, 1_usize);
+            for op in ops {
+                match op {
+                    // The running task is over, and a public one is taken.
+                    0 if public > 0 => {
+                        (public, running) = (public - 1, 1);
+                        credits.take_in();
+                        if let Some(n) = credits.surplus(running + private) { word -= n; }
+                    }
+                    // The running task is over, and a private one is next.
+                    1 if private > 0 => private -= 1,
+                    // Spawns: private, public.
+                    2 if running == 1 && private < capacity => {
+                        private += 1;
+                        if let Some(n) = credits.cover(running + private) { word += n; }
+                    }
+                    3 if running == 1 => {
+                        if let Some(n) = credits.pay(running + private) { word += n; }
+                        public += 1;
+                    }
+                    // Nothing left to do.
+                    4 if private == 0 => {
+                        running = 0;
+                        word -= credits.take_spare(0);
+                    }
+                    _ => {}
                 }
-                prop_assert_eq!(word, live + credits.held);
-                prop_assert!(credits.held <= Credits::held_max(block));
+                prop_assert_eq!(word, public + credits.held);
+                prop_assert!(credits.held >= running + private);
+                prop_assert!(credits.held <= Credits::held_max(block, capacity));
             }
         }
     }

@@ -33,6 +33,7 @@ mod idle;
 mod metrics;
 mod mutant;
 pub mod ports;
+mod private;
 mod run_loop;
 pub mod run_state;
 mod scheduler;
@@ -40,6 +41,7 @@ pub mod sleep;
 mod spawner;
 mod step;
 mod task_ctx;
+mod task_time;
 mod victim;
 
 pub use config::{ConfigError, ExecutorConfig, Pin};

@@ -5,21 +5,24 @@ use std::time::Duration;
 /// One worker's counters. They only grow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerMetricsLocal {
-    /// Tasks run that came from the worker's own queue.
+    /// Tasks run that the worker had itself, private or public; brought up to date whenever it runs out of work.
     pub executed_local: u64,
     /// Tasks run that came straight from the injector.
     pub executed_injector: u64,
     /// Tasks run that were stolen from another worker.
     pub executed_stolen: u64,
-    /// Tasks spawned by tasks on this worker, brought up to date whenever the worker runs out of work.
+    /// Tasks spawned by tasks on this worker, brought up to date like `executed_local`.
     pub spawned: u64,
+    /// Private tasks that became public because somebody was hungry, tasks were long or the buffer was full; brought
+    /// up to date like `executed_local`.
+    pub exposed: u64,
     /// Looks into another worker's queue.
     pub steals_tried: u64,
     /// Looks into another worker's queue that brought a task home.
     pub steals_won: u64,
     /// Times that the worker parked.
     pub parks: u64,
-    /// Workers that this one woke, brought up to date like `spawned`.
+    /// Workers that this one woke, brought up to date like `executed_local`.
     pub wakes: u64,
     /// Times that this worker was woken and found nothing.
     pub wakes_for_nothing: u64,
@@ -45,6 +48,7 @@ impl WorkerMetricsLocal {
             executed_injector,
             executed_stolen,
             spawned,
+            exposed,
             steals_tried,
             steals_won,
             parks,
@@ -58,6 +62,7 @@ impl WorkerMetricsLocal {
         self.executed_injector += executed_injector;
         self.executed_stolen += executed_stolen;
         self.spawned += spawned;
+        self.exposed += exposed;
         self.steals_tried += steals_tried;
         self.steals_won += steals_won;
         self.parks += parks;

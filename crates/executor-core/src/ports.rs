@@ -31,8 +31,14 @@ pub trait ProducerPorts<T>: Memory + Inject<T> + Unpark {
     fn scheduler(&self) -> &Scheduler<Self::Word>;
 }
 
-/// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, and a place to
-/// sleep.
-pub trait WorkerPorts<T>: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Faults {}
+/// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, a place to sleep
+/// and a clock.
+pub trait WorkerPorts<T>:
+    ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults
+{
+}
 
-impl<T, P> WorkerPorts<T> for P where P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Faults {}
+impl<T, P> WorkerPorts<T> for P where
+    P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults
+{
+}

@@ -10,7 +10,7 @@ use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::IdleHooks;
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
-use crate::step::{PopSource, WorkerStepResult, look_everywhere, worker_step};
+use crate::step::{PopSource, WorkerStepResult, bring_up_to_date, look_everywhere, worker_step};
 use crate::task_ctx::WorkerCtxLike;
 
 /// How a worker left.
@@ -43,12 +43,9 @@ where
                 spawner.ports.record_panic(payload);
                 spawner.panicked = true;
                 spawner.scheduler().abort(&spawner.ports);
-                if std::mem::take(&mut spawner.running) {
-                    spawner.complete();
-                }
-                // Others may wait for the end, which this worker's credits must not hold up.
+                // The task's count is in the purse. Others may wait for the end, which this worker's credits must not hold up.
                 spawner.return_credits();
-                let over = spawner.scheduler().sleep().peek(&spawner.ports).is_done();
+                let over = spawner.sleep_word().is_done();
                 cx.metrics().panicked += 1;
                 // Settled is what counts; a hook that panics here, or panics again when the worker leaves, must
                 // neither keep it from handing back nor keep it from leaving.
@@ -62,10 +59,7 @@ where
             }
         }
     };
-    let (spawned, wakes) = cx.spawner().take_counters();
-    let metrics = cx.metrics();
-    metrics.spawned += spawned;
-    metrics.wakes += wakes;
+    bring_up_to_date(cx);
     exit
 }
 

@@ -37,7 +37,7 @@ impl<W> Scheduler<W> {
         }
         let headroom = config
             .workers
-            .saturating_mul(Credits::held_max(config.credit_block));
+            .saturating_mul(Credits::held_max(config.credit_block, config.private_tasks));
         Self {
             state: RunState::new(headroom, &mut word),
             sleep: Sleep::new(config.workers, &mut word),

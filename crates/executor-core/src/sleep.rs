@@ -343,14 +343,23 @@ pub enum Search {
 }
 
 impl SleepWord {
+    /// Nobody searches, nobody sleeps, and it is not over.
+    #[cfg(test)]
+    pub(crate) const NOBODY: Self = Self(0);
+
+    /// No word that there can ever be.
+    pub(crate) const NEVER: Self = Self(usize::MAX);
+
     /// Workers that search.
     #[must_use]
+    #[inline]
     pub fn searchers(self) -> usize {
         (self.0 >> SEARCHER_SHIFT) & FIELD_MAX
     }
 
     /// Registered workers that no waker has claimed.
     #[must_use]
+    #[inline]
     pub fn sleepers(self) -> usize {
         (self.0 >> SLEEPER_SHIFT) & FIELD_MAX
     }

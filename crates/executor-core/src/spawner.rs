@@ -1,58 +1,99 @@
 //! A worker's own side of the scheduler: how its tasks spawn, and what it holds between two steps.
 //!
-//! Everything here belongs to one worker and is plain memory; what is shared goes through the ports. A private
-//! buffer of tasks that nobody else sees would live here, too: [`Spawner::spawn_local`] and
-//! [`crate::pop_task`] are its only doors.
+//! Everything here belongs to one worker and is plain memory; what is shared goes through the ports. Most operations
+//! on [private tasks](crate::private) end in the few lines of [`Spawner::spawn_local`] and [`Spawner::pop_unseen`]. Now and
+//! then the worker *looks*: at the clock, and at who is hungry.
 
 use crate::credit::Credits;
+use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
+use crate::private::PrivateTasks;
 use crate::scheduler::Scheduler;
-use crate::sleep::Search;
+use crate::sleep::{Search, SleepWord};
 use crate::step::Popped;
+use crate::task_time::{Length, TaskTime};
+
+/// Most private tasks that become public at once because somebody is hungry.
+const EXPOSED_MAX: usize = 32;
+
+/// While somebody searches, a look every so many operations: each costs a read of two words.
+const SEARCHED_LOOK: u32 = 8;
 
 /// Spawns on behalf of a running task, and holds what its worker has in hand.
 #[derive(Debug)]
 pub struct Spawner<T, P> {
     pub(crate) ports: P,
     pub(crate) worker: usize,
+    private: PrivateTasks<T>,
     credits: Credits,
+    time: TaskTime,
+    /// The sleep word at the last look.
+    seen: SleepWord,
+    /// Operations on private tasks since the worker last woke somebody for them, or had none.
+    hoard: u32,
     /// Whether the worker is counted as a searcher.
     pub(crate) searching: bool,
     /// Found in the last look before parking, and not yet run.
     pub(crate) in_hand: Option<Popped<T>>,
-    /// Tasks run since the injector was last looked at first.
-    pub(crate) since_injector: u32,
+    /// Tasks taken since the injector was last looked at first.
+    since_injector: u32,
     /// Fruitless searches since the worker last had work.
     pub(crate) idle_rounds: u32,
     /// A waker chose this worker, and it has not found anything since.
     pub(crate) woken: bool,
-    /// A task has been taken and is not over, so a panic is that task's.
-    pub(crate) running: bool,
     /// A task on this worker has panicked.
     pub(crate) panicked: bool,
     handed_back: Vec<T>,
+    tally: Tally,
+}
+
+/// What was counted since the metrics were last brought up to date.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
     spawned: u64,
+    /// Private tasks that were taken without a look.
+    ran_unseen: u64,
+    exposed: u64,
     wakes: u64,
+}
+
+impl Tally {
+    pub(crate) fn report(self, metrics: &mut WorkerMetricsLocal) {
+        let Self {
+            spawned,
+            ran_unseen,
+            exposed,
+            wakes,
+        } = self;
+        metrics.spawned += spawned;
+        metrics.executed_local += ran_unseen;
+        metrics.exposed += exposed;
+        metrics.wakes += wakes;
+    }
 }
 
 impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// The side of worker number `worker`, with nothing in hand.
     pub fn new(worker: usize, ports: P) -> Self {
-        let credits = Credits::new(ports.scheduler().config().credit_block);
+        let config = ports.scheduler().config();
+        let credits = Credits::new(config.credit_block);
+        let private = PrivateTasks::new(config.private_tasks);
         Self {
             ports,
             worker,
+            private,
             credits,
+            time: TaskTime::new(),
+            seen: SleepWord::NEVER,
+            hoard: 0,
             searching: false,
             in_hand: None,
             since_injector: 0,
             idle_rounds: 0,
             woken: false,
-            running: false,
             panicked: false,
             handed_back: Vec::new(),
-            spawned: 0,
-            wakes: 0,
+            tally: Tally::default(),
         }
     }
 
@@ -68,13 +109,16 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         &self.ports
     }
 
-    /// Adds a task to this worker's own queue. It runs here next unless somebody steals it, whether the gate is
+    /// Adds a task to this worker's own tasks. It runs here next unless somebody steals it, whether the gate is
     /// open or closed. While the executor aborts it is handed back instead.
     #[inline]
     pub fn spawn_local(&mut self, task: T) {
-        self.pay();
-        self.ports.push(task);
-        self.notify();
+        // A load, and two comparisons.
+        if self.private.has_room(self.sleep_word()) {
+            self.private.push(task);
+        } else {
+            self.spawn_looking(task);
+        }
     }
 
     /// Adds a task to the end of the injector, so that it runs after what waits there.
@@ -86,10 +130,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     /// Makes every task of this worker visible to thieves, for a task that knows that it is about to take long.
-    ///
-    /// Tasks are visible as soon as they are spawned, so there is nothing left to do.
-    #[inline]
-    pub fn publish(&mut self) {}
+    pub fn publish(&mut self) {
+        self.account();
+        self.expose(self.private.len());
+    }
 
     /// Tasks that were taken while aborting.
     pub fn take_handed_back(&mut self) -> Vec<T> {
@@ -100,26 +144,59 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.ports.scheduler()
     }
 
-    /// The task that was taken is over: its count goes into the purse.
     #[inline]
-    pub(crate) fn complete(&mut self) {
-        self.running = false;
-        if let Some(surplus) = self.credits.take_in() {
-            self.scheduler().settle(&self.ports, surplus);
-        }
+    pub(crate) fn sleep_word(&self) -> SleepWord {
+        self.ports.scheduler().sleep().peek(&self.ports)
     }
 
-    /// Puts every borrowed count back. Whatever this worker knows to be over is then over for everybody.
+    /// The newest private task, unless a look is due or there is something to do about those who are hungry. Nothing
+    /// aborts, then.
+    #[inline]
+    pub(crate) fn pop_unseen(&mut self) -> Option<T> {
+        self.private.pop_unseen(self.sleep_word())
+    }
+
+    /// The newest private task, after a look.
+    pub(crate) fn pop_private(&mut self) -> Option<T> {
+        let task = self.private.pop();
+        if task.is_some() {
+            self.time.count(1);
+            self.since_injector = self.since_injector.saturating_add(1);
+        } else {
+            self.hoard = 0;
+        }
+        task
+    }
+
+    /// A task was taken from a queue, and its count with it.
+    pub(crate) fn took_public(&mut self) {
+        self.time.count(1);
+        self.since_injector = self.since_injector.saturating_add(1);
+        self.credits.take_in();
+        self.settle_surplus();
+    }
+
+    /// Whether it is time to look at the injector first.
+    pub(crate) fn injector_is_due(&self) -> bool {
+        self.since_injector >= self.looks_every() - 1
+    }
+
+    pub(crate) fn looked_at_injector(&mut self) {
+        self.since_injector = 0;
+    }
+
+    /// The worker found nothing: no count but the private tasks' may hold up the end, and what passes now is no task's
+    /// time.
     pub(crate) fn return_credits(&mut self) {
-        let held = self.credits.take_all();
-        if held > 0 {
-            self.scheduler().settle(&self.ports, held);
+        self.time.pause();
+        let spare = self.credits.take_spare(self.private.len());
+        if spare > 0 {
+            self.scheduler().settle(&self.ports, spare);
         }
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
         self.handed_back.push(task);
-        self.complete();
     }
 
     /// The worker has something to run: it leaves the search and wakes whoever should go on with it.
@@ -132,23 +209,156 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.searching = false;
         self.woken = false;
         let surplus = !self.ports.is_empty();
-        self.wakes += self.scheduler().sleep().found_work(&self.ports, search, surplus) as u64;
+        self.tally.wakes += self.scheduler().sleep().found_work(&self.ports, search, surplus) as u64;
     }
 
-    pub(crate) fn take_counters(&mut self) -> (u64, u64) {
-        (std::mem::take(&mut self.spawned), std::mem::take(&mut self.wakes))
+    /// What has been counted since the last time.
+    pub(crate) fn take_tally(&mut self) -> Tally {
+        self.account();
+        std::mem::take(&mut self.tally)
     }
 
-    #[inline]
+    /// The look: at the clock if a sample is due, and at who is hungry. Private tasks become public if that is what
+    /// it takes, and the countdowns to the next look are set.
+    pub(crate) fn look(&mut self) {
+        self.account();
+        let word = self.sleep_word();
+        let changed = word != self.seen;
+        self.seen = word;
+        let hungry = word.searchers() + word.sleepers() > 0;
+        // Somebody hungry finds nothing here, perhaps because this worker's last task took long.
+        let suspicious = hungry
+            && self.private.len() > 0
+            && (changed || word.searchers() == 0 && self.ports.is_empty());
+        if suspicious || self.time.is_due(self.scheduler().config().fairness_interval) {
+            let now_ns = self.ports.now_ns();
+            self.time.sample(now_ns, self.short_ns());
+        }
+        let operations = match self.time.length() {
+            Length::Short if hungry => self.feed(word),
+            Length::Short => u32::MAX,
+            Length::Unknown | Length::Long => {
+                self.expose(self.private.len());
+                u32::MAX
+            }
+        };
+        self.rest(operations);
+    }
+
+    /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
+    /// Gives the number of operations until the next look.
+    fn feed(&mut self, word: SleepWord) -> u32 {
+        let threshold = self.scheduler().config().hoard_threshold;
+        let searched = word.searchers() > 0;
+        let half = (self.private.len() / 2).min(EXPOSED_MAX);
+        let lacking = self.ports.is_empty() && half > 0;
+        if lacking && !searched && self.hoard < threshold {
+            // Not yet worth a wake. The looks until then double their distance, each with a clock read: should the
+            // tasks have become long, it is known after one or two of them and not after all that the threshold asks for.
+            return self.hoard.min(threshold - self.hoard).max(1);
+        }
+        if lacking {
+            self.expose(half);
+        }
+        self.hoard = 0;
+        if searched { SEARCHED_LOOK } else { threshold }
+    }
+
+    /// Sets the countdowns: the next look is due after so many operations, or earlier.
+    fn rest(&mut self, operations: u32) {
+        let word = self.seen;
+        let quiet = if word.is_aborting() || word.is_done() {
+            SleepWord::NEVER
+        } else {
+            word
+        };
+        let before_injector = (self.looks_every() - 1).saturating_sub(self.since_injector);
+        let room = match self.time.length() {
+            // A task that the purse does not cover, beside the running one, needs a look.
+            Length::Short => (self.private.len())
+                .saturating_add(operations as usize)
+                .min(self.credits.held().saturating_sub(1)),
+            Length::Unknown | Length::Long => 0,
+        };
+        self.private.rest(quiet, before_injector.min(operations), room);
+    }
+
+    /// The rest of [`Spawner::spawn_local`]: a look is due, or the task must not be private.
+    #[cold]
+    #[inline(never)]
+    fn spawn_looking(&mut self, task: T) {
+        if self.time.length() == Length::Short && !self.private.is_full() {
+            // Covered before the look, so that the look makes room for it and for a block of others.
+            self.cover(1 + self.private.len() + 1);
+        }
+        self.look();
+        if self.time.length() == Length::Short && self.private.capacity() > 0 {
+            if self.private.is_full() {
+                self.expose(self.private.len().div_ceil(2));
+            }
+            self.cover(1 + self.private.len() + 1);
+            self.private.push(task);
+        } else {
+            self.pay();
+            self.ports.push(task);
+            self.notify();
+        }
+    }
+
+    /// Makes the oldest `n` private tasks public, and wakes somebody for them. There was an [`Spawner::account`] before.
+    fn expose(&mut self, n: usize) {
+        if n == 0 {
+            return;
+        }
+        // Each takes its own count with it.
+        self.credits.give(n);
+        for task in self.private.take_oldest(n) {
+            self.ports.push(task);
+        }
+        self.tally.exposed += n as u64;
+        self.notify();
+    }
+
+    /// Counts what has happened to the private tasks since the last time.
+    fn account(&mut self) {
+        let since = self.private.since();
+        self.tally.spawned += u64::from(since.pushed);
+        self.tally.ran_unseen += u64::from(since.popped);
+        self.time.count(since.popped);
+        self.since_injector = self.since_injector.saturating_add(since.popped);
+        self.hoard = self.hoard.saturating_add(since.pushed).saturating_add(since.popped);
+        self.settle_surplus();
+    }
+
+    fn settle_surplus(&mut self) {
+        if let Some(surplus) = self.credits.surplus(1 + self.private.len()) {
+            self.scheduler().settle(&self.ports, surplus);
+        }
+    }
+
+    /// The running task brings forth a public one.
     fn pay(&mut self) {
-        self.spawned += 1;
-        if let Err(n) = self.credits.pay() {
+        self.tally.spawned += 1;
+        if let Some(n) = self.credits.pay(1 + self.private.len()) {
             self.scheduler().state().borrow(&self.ports, n);
         }
     }
 
-    #[inline]
+    fn cover(&mut self, needed: usize) {
+        if let Some(n) = self.credits.cover(needed) {
+            self.scheduler().state().borrow(&self.ports, n);
+        }
+    }
+
     fn notify(&mut self) {
-        self.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
+        self.tally.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
+    }
+
+    fn looks_every(&self) -> u32 {
+        self.time.looks_every(self.scheduler().config().fairness_interval)
+    }
+
+    fn short_ns(&self) -> u64 {
+        u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
     }
 }

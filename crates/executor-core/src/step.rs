@@ -76,34 +76,59 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let Some(Popped { task, source, victim }) = pop_task(cx) else {
-        return nothing_found(cx, idle, trace);
+    let popped = match cx.spawner().pop_unseen() {
+        Some(task) => Popped {
+            task,
+            source: PopSource::Local,
+            victim: None,
+        },
+        None => match pop_looking(cx, idle, trace) {
+            Ok(popped) => popped,
+            Err(nothing_to_run) => return nothing_to_run,
+        },
     };
-
-    let spawner = cx.spawner();
-    // From here on a panic, be it the task's or a hook's, is reckoned as this task's.
-    spawner.running = true;
-    spawner.idle_rounds = 0;
-    let aborting = spawner.scheduler().sleep().peek(&spawner.ports).is_aborting();
-    idle.on_work();
+    let Popped { task, source, victim } = popped;
     let tag = trace.tag(&task);
-    if aborting {
+    trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
+    runner(task, cx);
+    trace.event(ExecTraceEvent::TaskEnd { tag });
+    WorkerStepResult::RanTask { tag, source, victim }
+}
+
+/// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.
+#[inline(never)]
+fn pop_looking<T, S, C, I, H>(
+    cx: &mut C,
+    idle: &mut I,
+    trace: &mut H,
+) -> Result<Popped<T>, WorkerStepResult<H::Tag>>
+where
+    C: WorkerCtxLike<T, S>,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    let Some(popped) = pop_task(cx) else {
+        return Err(nothing_found(cx, idle, trace));
+    };
+    let spawner = cx.spawner();
+    if std::mem::take(&mut spawner.idle_rounds) > 0 {
+        idle.on_work();
+    }
+    let spawner = cx.spawner();
+    if spawner.sleep_word().is_aborting() {
+        let tag = trace.tag(&popped.task);
         trace.event(ExecTraceEvent::HandedBack { tag });
         cx.metrics().handed_back += 1;
-        cx.spawner().hand_back(task);
-        return WorkerStepResult::NoWork;
+        cx.spawner().hand_back(popped.task);
+        return Err(WorkerStepResult::NoWork);
     }
     let metrics = cx.metrics();
-    match source {
+    match popped.source {
         PopSource::Local => metrics.executed_local += 1,
         PopSource::Injector => metrics.executed_injector += 1,
         PopSource::Steal => metrics.executed_stolen += 1,
     }
-    trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
-    runner(task, cx);
-    cx.spawner().complete();
-    trace.event(ExecTraceEvent::TaskEnd { tag });
-    WorkerStepResult::RanTask { tag, source, victim }
+    Ok(popped)
 }
 
 fn nothing_found<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> WorkerStepResult<H::Tag>
@@ -115,13 +140,10 @@ where
     let spawner = cx.spawner();
     // Before any spinning: a worker that never parks must not hold up the end.
     spawner.return_credits();
-    let (spawned, wakes) = spawner.take_counters();
-    let metrics = cx.metrics();
-    metrics.spawned += spawned;
-    metrics.wakes += wakes;
+    bring_up_to_date(cx);
 
     let spawner = cx.spawner();
-    if spawner.scheduler().sleep().peek(&spawner.ports).is_done() {
+    if spawner.sleep_word().is_done() {
         trace.event(ExecTraceEvent::Exit);
         return if spawner.panicked {
             WorkerStepResult::ExitPanicked
@@ -140,4 +162,10 @@ where
         IdleAction::Park { timeout } => return WorkerStepResult::ShouldPark { timeout },
     }
     WorkerStepResult::NoWork
+}
+
+/// Adds what the worker's own side has counted to its metrics.
+pub(crate) fn bring_up_to_date<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) {
+    let tally = cx.spawner().take_tally();
+    tally.report(cx.metrics());
 }

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam_deque::{Injector, Stealer, Worker};
@@ -57,6 +57,7 @@ impl<T> Shared<T> {
             panic: Mutex::new(None),
             wakes_external: AtomicU64::new(0),
         });
+        let started = Instant::now();
         let ports = queues
             .into_iter()
             .zip(parkers)
@@ -65,6 +66,7 @@ impl<T> Shared<T> {
                 queue,
                 parker,
                 idle: Cell::new(Duration::ZERO),
+                started,
             });
         let ports = ports.collect();
         (shared, ports)
@@ -111,6 +113,8 @@ pub struct ThreadPorts<T> {
     parker: Parker,
     /// Time spent parked.
     idle: Cell<Duration>,
+    /// What the clock counts from.
+    started: Instant,
 }
 
 impl<T> ThreadPorts<T> {

@@ -5,7 +5,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use executor_core::ports::{Parking, Unpark, Waiting};
+use executor_core::ports::{Clock, Parking, Unpark, Waiting};
 
 use super::{Shared, ThreadPorts};
 
@@ -46,6 +46,12 @@ impl<T> Parking for ThreadPorts<T> {
 
     fn yield_now(&self) {
         thread::yield_now();
+    }
+}
+
+impl<T> Clock for ThreadPorts<T> {
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 

@@ -1,0 +1,170 @@
+#![doc = include_str!("private/README.md")]
+//!
+//! This file is the buffer and its countdowns; who decides what is [`crate::Spawner`].
+
+use crate::sleep::SleepWord;
+
+/// One worker's private tasks, and how many more operations on them need no look at anything else.
+#[derive(Debug)]
+pub(crate) struct PrivateTasks<T> {
+    /// The newest last.
+    tasks: Vec<T>,
+    /// The sleep word at the last look, if there is nothing to do about it before the countdowns are over.
+    quiet: SleepWord,
+    /// Pops left before the next look.
+    pops_left: u32,
+    /// What `pops_left` was set to at the last look.
+    pops_set: u32,
+    /// Length up to which tasks may be pushed before the next look.
+    room: usize,
+    /// Length at the last look, less what was made public since.
+    base: usize,
+    capacity: usize,
+}
+
+/// Operations on the private tasks since the last look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Since {
+    /// Tasks pushed.
+    pub(crate) pushed: u32,
+    /// Tasks popped.
+    pub(crate) popped: u32,
+}
+
+impl<T> PrivateTasks<T> {
+    /// None yet, and never more than `capacity`; the first operation looks.
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self {
+            tasks: Vec::with_capacity(capacity),
+            quiet: SleepWord::NEVER,
+            pops_left: 0,
+            pops_set: 0,
+            room: 0,
+            base: 0,
+            capacity,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.tasks.len() >= self.capacity
+    }
+
+    pub(crate) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether a task may be pushed without a look, the sleep word being `word`.
+    #[inline]
+    pub(crate) fn has_room(&self, word: SleepWord) -> bool {
+        word == self.quiet && self.tasks.len() < self.room
+    }
+
+    /// Adds the newest task.
+    #[inline]
+    pub(crate) fn push(&mut self, task: T) {
+        self.tasks.push(task);
+    }
+
+    /// The newest task, if it may be taken without a look, the sleep word being `word`.
+    #[inline]
+    pub(crate) fn pop_unseen(&mut self, word: SleepWord) -> Option<T> {
+        if word != self.quiet || self.pops_left == 0 {
+            return None;
+        }
+        let task = self.tasks.pop()?;
+        self.pops_left -= 1;
+        Some(task)
+    }
+
+    /// The newest task, just after a look.
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let task = self.tasks.pop()?;
+        self.base -= 1;
+        Some(task)
+    }
+
+    /// The oldest `n` tasks, oldest first.
+    pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
+        self.base -= n;
+        self.tasks.drain(..n)
+    }
+
+    /// What has been pushed and popped since the last call.
+    pub(crate) fn since(&mut self) -> Since {
+        let popped = self.pops_set - self.pops_left;
+        let pushed = self.tasks.len() + popped as usize - self.base;
+        self.pops_set = self.pops_left;
+        self.base = self.tasks.len();
+        Since {
+            pushed: u32::try_from(pushed).unwrap_or(u32::MAX),
+            popped,
+        }
+    }
+
+    /// After a look: nothing needs another one before the sleep word is no longer `quiet`, `pops` tasks have been
+    /// popped, or there are more than `room`.
+    pub(crate) fn rest(&mut self, quiet: SleepWord, pops: u32, room: usize) {
+        self.quiet = quiet;
+        self.pops_left = pops;
+        self.pops_set = pops;
+        self.room = room.min(self.capacity);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: SleepWord = SleepWord::NOBODY;
+
+    fn resting(capacity: usize, pops: u32, room: usize) -> PrivateTasks<u32> {
+        let mut tasks = PrivateTasks::new(capacity);
+        tasks.rest(QUIET, pops, room);
+        tasks
+    }
+
+    #[test]
+    fn the_newest_comes_first_and_the_oldest_go_public() {
+        let mut tasks = resting(8, 9, 8);
+        (0..6).for_each(|task| tasks.push(task));
+        assert_eq!(tasks.pop_unseen(QUIET), Some(5));
+        tasks.since();
+        assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(tasks.pop(), Some(4));
+        assert_eq!(tasks.len(), 2);
+    }
+
+    #[test]
+    fn each_countdown_asks_for_a_look() {
+        let mut tasks = resting(8, 2, 3);
+        for task in 0..3 {
+            assert!(tasks.has_room(QUIET));
+            tasks.push(task);
+        }
+        assert!(!tasks.has_room(QUIET), "three is all the room there is");
+        assert!(!tasks.has_room(SleepWord::NEVER));
+        assert_eq!(tasks.pop_unseen(SleepWord::NEVER), None, "the word has changed");
+        assert_eq!(tasks.pop_unseen(QUIET), Some(2));
+        assert_eq!(tasks.pop_unseen(QUIET), Some(1));
+        assert_eq!(tasks.pop_unseen(QUIET), None, "two pops were free");
+    }
+
+    #[test]
+    fn operations_are_counted_from_look_to_look() {
+        let mut tasks = resting(8, 10, 8);
+        (0..5).for_each(|task| tasks.push(task));
+        tasks.pop_unseen(QUIET);
+        tasks.pop_unseen(QUIET);
+        assert_eq!(tasks.since(), Since { pushed: 5, popped: 2 });
+        assert_eq!(tasks.since(), Since::default());
+        tasks.take_oldest(2);
+        tasks.pop();
+        tasks.push(9);
+        assert_eq!(tasks.since(), Since { pushed: 1, popped: 0 }, "those two are counted elsewhere");
+    }
+}

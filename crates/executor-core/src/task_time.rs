@@ -1,0 +1,178 @@
+//! How long this worker's tasks take, measured now and then.
+//!
+//! A clock read costs more than a short task, so one sample spans many tasks: the time between two reads, divided by the
+//! tasks in between. Long as a task may be, the next sample comes soon after it, because the distance between samples is
+//! bounded in time as well as in tasks.
+//!
+//! What depends on it: only tasks that are known to be [short](Length::Short) may be kept private (see
+//! [`crate::private`]), and how many tasks may pass before the injector is looked at.
+
+/// The longest time, in nanoseconds, that should pass between two looks at the injector.
+const LOOK_NS: u64 = 200_000;
+
+/// While nothing is known yet, so many tasks are a sample.
+const FIRST_SAMPLE: u32 = 16;
+
+/// While tasks stay short, samples become rarer, up to this many times the usual distance.
+const RELAXED_MAX: u32 = 8;
+
+/// What is known about the tasks of a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Length {
+    /// Nothing has been measured.
+    Unknown,
+    /// The last sample was below the limit.
+    Short,
+    /// It was not.
+    Long,
+}
+
+/// One worker's measurements.
+#[derive(Debug)]
+pub(crate) struct TaskTime {
+    length: Length,
+    /// Mean of the last sample, in nanoseconds.
+    mean_ns: u64,
+    /// When the sample began, if one has.
+    since_ns: Option<u64>,
+    /// Tasks since then.
+    tasks: u32,
+    /// How many times the usual distance is between two samples.
+    relaxed: u32,
+}
+
+impl TaskTime {
+    pub(crate) fn new() -> Self {
+        Self {
+            length: Length::Unknown,
+            mean_ns: 0,
+            since_ns: None,
+            tasks: 0,
+            relaxed: 1,
+        }
+    }
+
+    pub(crate) fn length(&self) -> Length {
+        self.length
+    }
+
+    /// So many more tasks were taken, the running one included.
+    #[inline]
+    pub(crate) fn count(&mut self, tasks: u32) {
+        self.tasks = self.tasks.saturating_add(tasks);
+    }
+
+    /// The worker has nothing to do: the time that passes now is no task's.
+    pub(crate) fn pause(&mut self) {
+        self.since_ns = None;
+        self.tasks = 0;
+    }
+
+    /// Whether it is time for a clock read, if looks are `interval` tasks apart.
+    #[inline]
+    pub(crate) fn is_due(&self, interval: u32) -> bool {
+        self.since_ns.is_none()
+            || self.tasks
+                >= match self.length {
+                    Length::Unknown => interval.min(FIRST_SAMPLE),
+                    Length::Short => interval.saturating_mul(self.relaxed),
+                    Length::Long => interval,
+                }
+    }
+
+    /// A clock read: judges what has run since the last one, and begins the next sample.
+    pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
+        if let Some(since_ns) = self.since_ns
+            && self.tasks > 0
+        {
+            self.mean_ns = now_ns.saturating_sub(since_ns) / u64::from(self.tasks);
+            let length = if self.mean_ns < short_ns {
+                Length::Short
+            } else {
+                Length::Long
+            };
+            self.relaxed = if (length, self.length) == (Length::Short, Length::Short) {
+                (2 * self.relaxed).min(RELAXED_MAX)
+            } else {
+                1
+            };
+            self.length = length;
+        }
+        self.since_ns = Some(now_ns);
+        self.tasks = 0;
+    }
+
+    /// Tasks between two looks at the injector: `interval`, or fewer if they would take too long.
+    pub(crate) fn looks_every(&self, interval: u32) -> u32 {
+        let fit = LOOK_NS / self.mean_ns.max(1);
+        u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(samples: &[(u32, u64)]) -> TaskTime {
+        let mut time = TaskTime::new();
+        let mut now = 1_000;
+        time.sample(now, 1_000);
+        for &(tasks, each_ns) in samples {
+            time.count(tasks);
+            now += u64::from(tasks) * each_ns;
+            time.sample(now, 1_000);
+        }
+        time
+    }
+
+    #[test]
+    fn nothing_is_known_before_a_task_was_measured() {
+        let mut time = TaskTime::new();
+        assert!(time.is_due(61), "a first clock read is wanted");
+        time.count(1);
+        time.sample(5, 1_000);
+        assert_eq!(time.length(), Length::Unknown);
+        assert_eq!(after(&[(0, 0)]).length(), Length::Unknown, "no task, no judgement");
+    }
+
+    #[test]
+    fn the_mean_decides() {
+        assert_eq!(after(&[(16, 999)]).length(), Length::Short);
+        assert_eq!(after(&[(16, 1_000)]).length(), Length::Long);
+        assert_eq!(after(&[(16, 5), (1, 1_000_000)]).length(), Length::Long);
+        assert_eq!(after(&[(1, 1_000_000), (61, 5)]).length(), Length::Short);
+    }
+
+    #[test]
+    fn long_tasks_bring_the_next_look_nearer() {
+        assert_eq!(after(&[(16, 5)]).looks_every(61), 61);
+        assert_eq!(after(&[(16, 20_000)]).looks_every(61), 10);
+        assert_eq!(after(&[(1, 5_000_000)]).looks_every(61), 1);
+    }
+
+    #[test]
+    fn samples_become_rarer_while_tasks_stay_short_and_frequent_again_after_a_long_one() {
+        let due_after = |samples: &[(u32, u64)]| {
+            let mut time = after(samples);
+            (1..10_000).find(|_| {
+                time.count(1);
+                time.is_due(61)
+            })
+        };
+        assert_eq!(due_after(&[]), Some(16));
+        assert_eq!(due_after(&[(16, 5)]), Some(61));
+        assert_eq!(due_after(&[(16, 5); 2]), Some(122));
+        assert_eq!(due_after(&[(16, 5); 9]), Some(488));
+        assert_eq!(due_after(&[(16, 5), (16, 5), (1, 9_000), (16, 5)]), Some(61));
+    }
+
+    #[test]
+    fn idle_time_is_no_task_time() {
+        let mut time = after(&[(16, 5)]);
+        time.count(3);
+        time.pause();
+        time.count(1);
+        time.sample(u64::MAX / 2, 1_000);
+        assert_eq!(time.length(), Length::Short);
+    }
+}

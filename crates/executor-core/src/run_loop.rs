@@ -10,7 +10,7 @@ use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::IdleHooks;
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
-use crate::step::{PopSource, WorkerStepResult, bring_up_to_date, look_everywhere, worker_step};
+use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, next_task, run_task};
 use crate::task_ctx::WorkerCtxLike;
 
 /// How a worker left.
@@ -71,11 +71,14 @@ where
     H: TraceHooks<T>,
 {
     loop {
-        match worker_step(cx, runner, idle, trace) {
-            WorkerStepResult::RanTask { .. } | WorkerStepResult::NoWork => {}
-            WorkerStepResult::ShouldPark { timeout } => park(cx, timeout, trace),
-            WorkerStepResult::ExitDone => return WorkerExit::Done,
-            WorkerStepResult::ExitPanicked => return WorkerExit::Panicked,
+        // The two halves of `worker_step`, whose result nobody would look at here.
+        match next_task(cx, idle, trace) {
+            Ok(popped) => {
+                run_task(cx, popped, runner, trace);
+            }
+            Err(NothingToRun::Again) => {}
+            Err(NothingToRun::Park { timeout }) => park(cx, timeout, trace),
+            Err(NothingToRun::Exit(exit)) => return exit,
         }
     }
 }

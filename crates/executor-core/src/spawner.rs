@@ -78,12 +78,13 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let config = ports.scheduler().config();
         let credits = Credits::new(config.credit_block);
         let private = PrivateTasks::new(config.private_tasks);
+        let time = TaskTime::new(config.fairness_interval);
         Self {
             ports,
             worker,
             private,
             credits,
-            time: TaskTime::new(),
+            time,
             seen: SleepWord::NEVER,
             hoard: 0,
             searching: false,
@@ -178,7 +179,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.looks_every() - 1
+        self.since_injector >= self.time.looks_every() - 1
     }
 
     pub(crate) fn looked_at_injector(&mut self) {
@@ -230,7 +231,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let suspicious = hungry
             && self.private.len() > 0
             && (changed || word.searchers() == 0 && self.ports.is_empty());
-        if suspicious || self.time.is_due(self.scheduler().config().fairness_interval) {
+        if suspicious || self.time.is_due() {
             let now_ns = self.ports.now_ns();
             self.time.sample(now_ns, self.short_ns());
         }
@@ -272,7 +273,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         } else {
             word
         };
-        let before_injector = (self.looks_every() - 1).saturating_sub(self.since_injector);
+        let before_injector = (self.time.looks_every() - 1).saturating_sub(self.since_injector);
         let room = match self.time.length() {
             // A task that the purse does not cover, beside the running one, needs a look.
             Length::Short => (self.private.len())
@@ -352,10 +353,6 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     fn notify(&mut self) {
         self.tally.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
-    }
-
-    fn looks_every(&self) -> u32 {
-        self.time.looks_every(self.scheduler().config().fairness_interval)
     }
 
     fn short_ns(&self) -> u64 {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::Parking;
+use crate::run_loop::WorkerExit;
 use crate::task_ctx::WorkerCtxLike;
 
 pub(crate) use find::look_everywhere;
@@ -76,23 +77,66 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let popped = match cx.spawner().pop_unseen() {
-        Some(task) => Popped {
+    match next_task(cx, idle, trace) {
+        Ok(popped) => {
+            let (source, victim) = (popped.source, popped.victim);
+            let tag = run_task(cx, popped, runner, trace);
+            WorkerStepResult::RanTask { tag, source, victim }
+        }
+        Err(NothingToRun::Again) => WorkerStepResult::NoWork,
+        Err(NothingToRun::Park { timeout }) => WorkerStepResult::ShouldPark { timeout },
+        Err(NothingToRun::Exit(WorkerExit::Done)) => WorkerStepResult::ExitDone,
+        Err(NothingToRun::Exit(WorkerExit::Panicked)) => WorkerStepResult::ExitPanicked,
+    }
+}
+
+/// Why a step runs nothing.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NothingToRun {
+    /// The worker should step again.
+    Again,
+    /// The worker should park.
+    Park { timeout: Option<Duration> },
+    /// The executor has ended.
+    Exit(WorkerExit),
+}
+
+/// The first half of a step: what is to be run, if anything.
+#[inline(always)] // The path of a private task is a few instructions; a call, and a result in memory, would double it.
+pub(crate) fn next_task<T, S, C, I, H>(
+    cx: &mut C,
+    idle: &mut I,
+    trace: &mut H,
+) -> Result<Popped<T>, NothingToRun>
+where
+    C: WorkerCtxLike<T, S>,
+    I: IdleHooks,
+    H: TraceHooks<T>,
+{
+    match cx.spawner().pop_unseen() {
+        Some(task) => Ok(Popped {
             task,
             source: PopSource::Local,
             victim: None,
-        },
-        None => match pop_looking(cx, idle, trace) {
-            Ok(popped) => popped,
-            Err(nothing_to_run) => return nothing_to_run,
-        },
-    };
+        }),
+        None => pop_looking(cx, idle, trace),
+    }
+}
+
+/// The second half of a step.
+#[inline(always)] // As above, and so that the runner is inlined into the loop.
+pub(crate) fn run_task<T, S, C, R, H>(cx: &mut C, popped: Popped<T>, runner: &R, trace: &mut H) -> H::Tag
+where
+    C: WorkerCtxLike<T, S>,
+    R: Fn(T, &mut C) + ?Sized,
+    H: TraceHooks<T>,
+{
     let Popped { task, source, victim } = popped;
     let tag = trace.tag(&task);
     trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
     runner(task, cx);
     trace.event(ExecTraceEvent::TaskEnd { tag });
-    WorkerStepResult::RanTask { tag, source, victim }
+    tag
 }
 
 /// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.
@@ -101,7 +145,7 @@ fn pop_looking<T, S, C, I, H>(
     cx: &mut C,
     idle: &mut I,
     trace: &mut H,
-) -> Result<Popped<T>, WorkerStepResult<H::Tag>>
+) -> Result<Popped<T>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,
@@ -120,7 +164,7 @@ where
         trace.event(ExecTraceEvent::HandedBack { tag });
         cx.metrics().handed_back += 1;
         cx.spawner().hand_back(popped.task);
-        return Err(WorkerStepResult::NoWork);
+        return Err(NothingToRun::Again);
     }
     let metrics = cx.metrics();
     match popped.source {
@@ -131,7 +175,7 @@ where
     Ok(popped)
 }
 
-fn nothing_found<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> WorkerStepResult<H::Tag>
+fn nothing_found<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> NothingToRun
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,
@@ -145,11 +189,11 @@ where
     let spawner = cx.spawner();
     if spawner.sleep_word().is_done() {
         trace.event(ExecTraceEvent::Exit);
-        return if spawner.panicked {
-            WorkerStepResult::ExitPanicked
+        return NothingToRun::Exit(if spawner.panicked {
+            WorkerExit::Panicked
         } else {
-            WorkerStepResult::ExitDone
-        };
+            WorkerExit::Done
+        });
     }
     let round = IdleRound {
         round: spawner.idle_rounds,
@@ -159,9 +203,9 @@ where
     match idle.on_idle(round) {
         IdleAction::Spin => spawner.ports.spin(),
         IdleAction::Yield => spawner.ports.yield_now(),
-        IdleAction::Park { timeout } => return WorkerStepResult::ShouldPark { timeout },
+        IdleAction::Park { timeout } => return NothingToRun::Park { timeout },
     }
-    WorkerStepResult::NoWork
+    NothingToRun::Again
 }
 
 /// Adds what the worker's own side has counted to its metrics.

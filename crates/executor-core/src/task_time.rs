@@ -31,27 +31,35 @@ pub(crate) enum Length {
 #[derive(Debug)]
 pub(crate) struct TaskTime {
     length: Length,
-    /// Mean of the last sample, in nanoseconds.
-    mean_ns: u64,
     /// When the sample began, if one has.
     since_ns: Option<u64>,
     /// Tasks since then.
     tasks: u32,
-    /// How many times the usual distance is between two samples.
+    /// Tasks until the next sample.
+    sample_every: u32,
+    /// How many times the usual distance that is.
     relaxed: u32,
+    /// Tasks between two looks at the injector, at most.
+    interval: u32,
+    /// The same, with the time that tasks take reckoned with.
+    looks_every: u32,
 }
 
 impl TaskTime {
-    pub(crate) fn new() -> Self {
+    /// Nothing measured, and at most `interval` tasks between two looks at the injector.
+    pub(crate) fn new(interval: u32) -> Self {
         Self {
             length: Length::Unknown,
-            mean_ns: 0,
             since_ns: None,
             tasks: 0,
+            sample_every: interval.min(FIRST_SAMPLE),
             relaxed: 1,
+            interval,
+            looks_every: interval,
         }
     }
 
+    #[inline]
     pub(crate) fn length(&self) -> Length {
         self.length
     }
@@ -68,16 +76,10 @@ impl TaskTime {
         self.tasks = 0;
     }
 
-    /// Whether it is time for a clock read, if looks are `interval` tasks apart.
+    /// Whether it is time for a clock read.
     #[inline]
-    pub(crate) fn is_due(&self, interval: u32) -> bool {
-        self.since_ns.is_none()
-            || self.tasks
-                >= match self.length {
-                    Length::Unknown => interval.min(FIRST_SAMPLE),
-                    Length::Short => interval.saturating_mul(self.relaxed),
-                    Length::Long => interval,
-                }
+    pub(crate) fn is_due(&self) -> bool {
+        self.since_ns.is_none() || self.tasks >= self.sample_every
     }
 
     /// A clock read: judges what has run since the last one, and begins the next sample.
@@ -85,8 +87,8 @@ impl TaskTime {
         if let Some(since_ns) = self.since_ns
             && self.tasks > 0
         {
-            self.mean_ns = now_ns.saturating_sub(since_ns) / u64::from(self.tasks);
-            let length = if self.mean_ns < short_ns {
+            let mean_ns = now_ns.saturating_sub(since_ns) / u64::from(self.tasks);
+            let length = if mean_ns < short_ns {
                 Length::Short
             } else {
                 Length::Long
@@ -96,16 +98,19 @@ impl TaskTime {
             } else {
                 1
             };
+            self.sample_every = self.interval.saturating_mul(self.relaxed);
+            let fit = LOOK_NS / mean_ns.max(1);
+            self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
             self.length = length;
         }
         self.since_ns = Some(now_ns);
         self.tasks = 0;
     }
 
-    /// Tasks between two looks at the injector: `interval`, or fewer if they would take too long.
-    pub(crate) fn looks_every(&self, interval: u32) -> u32 {
-        let fit = LOOK_NS / self.mean_ns.max(1);
-        u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, interval)
+    /// Tasks between two looks at the injector: fewer than usual if they would take too long.
+    #[inline]
+    pub(crate) fn looks_every(&self) -> u32 {
+        self.looks_every
     }
 }
 
@@ -114,7 +119,7 @@ mod tests {
     use super::*;
 
     fn after(samples: &[(u32, u64)]) -> TaskTime {
-        let mut time = TaskTime::new();
+        let mut time = TaskTime::new(61);
         let mut now = 1_000;
         time.sample(now, 1_000);
         for &(tasks, each_ns) in samples {
@@ -127,8 +132,8 @@ mod tests {
 
     #[test]
     fn nothing_is_known_before_a_task_was_measured() {
-        let mut time = TaskTime::new();
-        assert!(time.is_due(61), "a first clock read is wanted");
+        let mut time = TaskTime::new(61);
+        assert!(time.is_due(), "a first clock read is wanted");
         time.count(1);
         time.sample(5, 1_000);
         assert_eq!(time.length(), Length::Unknown);
@@ -145,9 +150,9 @@ mod tests {
 
     #[test]
     fn long_tasks_bring_the_next_look_nearer() {
-        assert_eq!(after(&[(16, 5)]).looks_every(61), 61);
-        assert_eq!(after(&[(16, 20_000)]).looks_every(61), 10);
-        assert_eq!(after(&[(1, 5_000_000)]).looks_every(61), 1);
+        assert_eq!(after(&[(16, 5)]).looks_every(), 61);
+        assert_eq!(after(&[(16, 20_000)]).looks_every(), 10);
+        assert_eq!(after(&[(1, 5_000_000)]).looks_every(), 1);
     }
 
     #[test]
@@ -156,7 +161,7 @@ mod tests {
             let mut time = after(samples);
             (1..10_000).find(|_| {
                 time.count(1);
-                time.is_due(61)
+                time.is_due()
             })
         };
         assert_eq!(due_after(&[]), Some(16));

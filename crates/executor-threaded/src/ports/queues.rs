@@ -45,6 +45,10 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 impl<T> Stealing<T> for ThreadPorts<T> {
     fn steal_injected(&self) -> Steal<T> {
         let injector = &self.shared.injector;
+        // Two loads. Taking from an empty one would cost a fence, and workers look often.
+        if injector.is_empty() {
+            return Steal::Empty;
+        }
         ported(injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX))
     }
 

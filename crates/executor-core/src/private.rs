@@ -11,7 +11,10 @@ pub(crate) struct PrivateTasks<T> {
     tasks: Vec<T>,
     /// The sleep word at the last look, if there is nothing to do about it before the countdowns are over.
     quiet: SleepWord,
-    /// Pops left before the next look.
+    /// The same for pops: no word at all after a look that was not a pop's, for then the next pop must look, too.
+    quiet_for_pops: SleepWord,
+    /// Pops left before the next look. Written with every pop and read at looks only; the loop that pops keeps a
+    /// [`PopsLeft`].
     pops_left: u32,
     /// What `pops_left` was set to at the last look.
     pops_set: u32,
@@ -21,6 +24,11 @@ pub(crate) struct PrivateTasks<T> {
     base: usize,
     capacity: usize,
 }
+
+/// The countdown of pops, as the loop that pops holds it: in a register. Were it read back from memory for each pop, that
+/// alone would take as long as a short task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PopsLeft(u32);
 
 /// Operations on the private tasks since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +45,7 @@ impl<T> PrivateTasks<T> {
         Self {
             tasks: Vec::with_capacity(capacity),
             quiet: SleepWord::NEVER,
+            quiet_for_pops: SleepWord::NEVER,
             pops_left: 0,
             pops_set: 0,
             room: 0,
@@ -70,15 +79,23 @@ impl<T> PrivateTasks<T> {
         self.tasks.push(task);
     }
 
-    /// The newest task, if it may be taken without a look, the sleep word being `word`.
+    /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
+    /// [`PrivateTasks::pops_left`] gave after the last look, and this has counted down since.
     #[inline]
-    pub(crate) fn pop_unseen(&mut self, word: SleepWord) -> Option<T> {
-        if word != self.quiet || self.pops_left == 0 {
+    pub(crate) fn pop_unseen(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
+        if word != self.quiet_for_pops {
             return None;
         }
+        let fewer = left.0.checked_sub(1)?;
         let task = self.tasks.pop()?;
-        self.pops_left -= 1;
+        left.0 = fewer;
+        self.pops_left = fewer;
         Some(task)
+    }
+
+    /// The countdown, just after a look.
+    pub(crate) fn pops_left(&self) -> PopsLeft {
+        PopsLeft(self.pops_left)
     }
 
     /// The newest task, just after a look.
@@ -107,12 +124,16 @@ impl<T> PrivateTasks<T> {
     }
 
     /// After a look: nothing needs another one before the sleep word is no longer `quiet`, `pops` tasks have been
-    /// popped, or there are more than `room`.
-    pub(crate) fn rest(&mut self, quiet: SleepWord, pops: u32, room: usize) {
+    /// popped, or there are more than `room`. The countdown of pops is the looker's only if `popping`; else the next pop
+    /// looks as well, and takes it over.
+    pub(crate) fn rest(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.pops_left = pops;
-        self.pops_set = pops;
         self.room = room.min(self.capacity);
+        self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
+        if popping {
+            self.pops_left = pops;
+            self.pops_set = pops;
+        }
     }
 }
 
@@ -124,15 +145,16 @@ mod tests {
 
     fn resting(capacity: usize, pops: u32, room: usize) -> PrivateTasks<u32> {
         let mut tasks = PrivateTasks::new(capacity);
-        tasks.rest(QUIET, pops, room);
+        tasks.rest(QUIET, true, pops, room);
         tasks
     }
 
     #[test]
     fn the_newest_comes_first_and_the_oldest_go_public() {
         let mut tasks = resting(8, 9, 8);
+        let mut left = tasks.pops_left();
         (0..6).for_each(|task| tasks.push(task));
-        assert_eq!(tasks.pop_unseen(QUIET), Some(5));
+        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(5));
         tasks.since();
         assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.pop(), Some(4));
@@ -142,29 +164,49 @@ mod tests {
     #[test]
     fn each_countdown_asks_for_a_look() {
         let mut tasks = resting(8, 2, 3);
+        let mut left = tasks.pops_left();
         for task in 0..3 {
             assert!(tasks.has_room(QUIET));
             tasks.push(task);
         }
         assert!(!tasks.has_room(QUIET), "three is all the room there is");
         assert!(!tasks.has_room(SleepWord::NEVER));
-        assert_eq!(tasks.pop_unseen(SleepWord::NEVER), None, "the word has changed");
-        assert_eq!(tasks.pop_unseen(QUIET), Some(2));
-        assert_eq!(tasks.pop_unseen(QUIET), Some(1));
-        assert_eq!(tasks.pop_unseen(QUIET), None, "two pops were free");
+        assert_eq!(
+            tasks.pop_unseen(SleepWord::NEVER, &mut left),
+            None,
+            "the word has changed"
+        );
+        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(2));
+        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(1));
+        assert_eq!(tasks.pop_unseen(QUIET, &mut left), None, "two pops were free");
+    }
+
+    #[test]
+    fn after_a_look_for_a_push_the_next_pop_looks_too() {
+        let mut tasks = resting(8, 5, 3);
+        let mut left = tasks.pops_left();
+        tasks.push(1);
+        tasks.rest(QUIET, false, 9, 8);
+        assert!(tasks.has_room(QUIET));
+        assert_eq!(tasks.pop_unseen(QUIET, &mut left), None);
     }
 
     #[test]
     fn operations_are_counted_from_look_to_look() {
         let mut tasks = resting(8, 10, 8);
+        let mut left = tasks.pops_left();
         (0..5).for_each(|task| tasks.push(task));
-        tasks.pop_unseen(QUIET);
-        tasks.pop_unseen(QUIET);
+        tasks.pop_unseen(QUIET, &mut left);
+        tasks.pop_unseen(QUIET, &mut left);
         assert_eq!(tasks.since(), Since { pushed: 5, popped: 2 });
         assert_eq!(tasks.since(), Since::default());
         tasks.take_oldest(2);
         tasks.pop();
         tasks.push(9);
-        assert_eq!(tasks.since(), Since { pushed: 1, popped: 0 }, "those two are counted elsewhere");
+        assert_eq!(
+            tasks.since(),
+            Since { pushed: 1, popped: 0 },
+            "those three are counted elsewhere"
+        );
     }
 }

@@ -10,7 +10,7 @@ use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::IdleHooks;
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
-use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, next_task, run_task};
+use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, step};
 use crate::task_ctx::WorkerCtxLike;
 
 /// How a worker left.
@@ -70,13 +70,10 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
+    let mut left = cx.spawner().pops_left();
     loop {
-        // The two halves of `worker_step`, whose result nobody would look at here.
-        match next_task(cx, idle, trace) {
-            Ok(popped) => {
-                run_task(cx, popped, runner, trace);
-            }
-            Err(NothingToRun::Again) => {}
+        match step(cx, runner, idle, trace, &mut left) {
+            Ok(_) | Err(NothingToRun::Again) => {}
             Err(NothingToRun::Park { timeout }) => park(cx, timeout, trace),
             Err(NothingToRun::Exit(exit)) => return exit,
         }

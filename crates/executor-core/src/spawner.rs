@@ -7,7 +7,7 @@
 use crate::credit::Credits;
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
-use crate::private::PrivateTasks;
+use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Search, SleepWord};
 use crate::step::Popped;
@@ -153,8 +153,13 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// The newest private task, unless a look is due or there is something to do about those who are hungry. Nothing
     /// aborts, then.
     #[inline]
-    pub(crate) fn pop_unseen(&mut self) -> Option<T> {
-        self.private.pop_unseen(self.sleep_word())
+    pub(crate) fn pop_unseen(&mut self, left: &mut PopsLeft) -> Option<T> {
+        self.private.pop_unseen(self.sleep_word(), left)
+    }
+
+    /// The countdown for [`Spawner::pop_unseen`], after anything else than that.
+    pub(crate) fn pops_left(&self) -> PopsLeft {
+        self.private.pops_left()
     }
 
     /// The newest private task, after a look.
@@ -221,7 +226,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// The look: at the clock if a sample is due, and at who is hungry. Private tasks become public if that is what
     /// it takes, and the countdowns to the next look are set.
-    pub(crate) fn look(&mut self) {
+    pub(crate) fn look(&mut self, popping: bool) {
         self.account();
         let word = self.sleep_word();
         let changed = word != self.seen;
@@ -243,7 +248,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
                 u32::MAX
             }
         };
-        self.rest(operations);
+        self.rest(operations, popping);
     }
 
     /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
@@ -266,7 +271,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     /// Sets the countdowns: the next look is due after so many operations, or earlier.
-    fn rest(&mut self, operations: u32) {
+    fn rest(&mut self, operations: u32, popping: bool) {
         let word = self.seen;
         let quiet = if word.is_aborting() || word.is_done() {
             SleepWord::NEVER
@@ -281,7 +286,8 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
                 .min(self.credits.held().saturating_sub(1)),
             Length::Unknown | Length::Long => 0,
         };
-        self.private.rest(quiet, before_injector.min(operations), room);
+        self.private
+            .rest(quiet, popping, before_injector.min(operations), room);
     }
 
     /// The rest of [`Spawner::spawn_local`]: a look is due, or the task must not be private.
@@ -292,7 +298,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             // Covered before the look, so that the look makes room for it and for a block of others.
             self.cover(1 + self.private.len() + 1);
         }
-        self.look();
+        self.look(false);
         if self.time.length() == Length::Short && self.private.capacity() > 0 {
             if self.private.is_full() {
                 self.expose(self.private.len().div_ceil(2));

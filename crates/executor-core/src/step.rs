@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::Parking;
+use crate::private::PopsLeft;
 use crate::run_loop::WorkerExit;
 use crate::task_ctx::WorkerCtxLike;
 
@@ -77,17 +78,21 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    match next_task(cx, idle, trace) {
-        Ok(popped) => {
-            let (source, victim) = (popped.source, popped.victim);
-            let tag = run_task(cx, popped, runner, trace);
-            WorkerStepResult::RanTask { tag, source, victim }
-        }
+    let mut left = cx.spawner().pops_left();
+    match step(cx, runner, idle, trace, &mut left) {
+        Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
         Err(NothingToRun::Again) => WorkerStepResult::NoWork,
         Err(NothingToRun::Park { timeout }) => WorkerStepResult::ShouldPark { timeout },
         Err(NothingToRun::Exit(WorkerExit::Done)) => WorkerStepResult::ExitDone,
         Err(NothingToRun::Exit(WorkerExit::Panicked)) => WorkerStepResult::ExitPanicked,
     }
+}
+
+/// What ran in a step.
+pub(crate) struct Ran<Tag> {
+    tag: Tag,
+    source: PopSource,
+    victim: Option<usize>,
 }
 
 /// Why a step runs nothing.
@@ -101,42 +106,34 @@ pub(crate) enum NothingToRun {
     Exit(WorkerExit),
 }
 
-/// The first half of a step: what is to be run, if anything.
-#[inline(always)] // The path of a private task is a few instructions; a call, and a result in memory, would double it.
-pub(crate) fn next_task<T, S, C, I, H>(
+/// [`worker_step`], with the countdown of private pops in the hands of the caller.
+#[inline(always)] // A private task's path is a few instructions; a call, and a result in memory, would double it.
+pub(crate) fn step<T, S, C, R, I, H>(
     cx: &mut C,
+    runner: &R,
     idle: &mut I,
     trace: &mut H,
-) -> Result<Popped<T>, NothingToRun>
-where
-    C: WorkerCtxLike<T, S>,
-    I: IdleHooks,
-    H: TraceHooks<T>,
-{
-    match cx.spawner().pop_unseen() {
-        Some(task) => Ok(Popped {
-            task,
-            source: PopSource::Local,
-            victim: None,
-        }),
-        None => pop_looking(cx, idle, trace),
-    }
-}
-
-/// The second half of a step.
-#[inline(always)] // As above, and so that the runner is inlined into the loop.
-pub(crate) fn run_task<T, S, C, R, H>(cx: &mut C, popped: Popped<T>, runner: &R, trace: &mut H) -> H::Tag
+    left: &mut PopsLeft,
+) -> Result<Ran<H::Tag>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     R: Fn(T, &mut C) + ?Sized,
+    I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let Popped { task, source, victim } = popped;
+    let (task, source, victim) = match cx.spawner().pop_unseen(left) {
+        Some(task) => (task, PopSource::Local, None),
+        None => {
+            let Popped { task, source, victim } = pop_looking(cx, idle, trace)?;
+            *left = cx.spawner().pops_left();
+            (task, source, victim)
+        }
+    };
     let tag = trace.tag(&task);
     trace.event(ExecTraceEvent::TaskStart { tag, source, victim });
     runner(task, cx);
     trace.event(ExecTraceEvent::TaskEnd { tag });
-    tag
+    Ok(Ran { tag, source, victim })
 }
 
 /// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.

@@ -12,7 +12,7 @@ fn main() {
                 cx.spawn_local(depth - 1);
                 cx.spawn_local(depth - 1);
             }
-            cx.scratch += 1;
+            else { cx.scratch += 1; }
         },
     ).unwrap();
     let mut times = vec![];

@@ -21,6 +21,7 @@ use crate::victim::nth_victim;
 ///
 /// A worker that has nothing of its own looks into others' queues only as a *searcher*, and only so many search at a
 /// time; see [`crate::sleep`]. Whether it came to that is kept in its [`crate::Spawner`].
+#[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {
         return Some(popped);
@@ -64,6 +65,7 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
 }
 
 /// What the worker has in hand, its own tasks, the injector.
+#[inline]
 fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let spawner = cx.spawner();
     if let Some(popped) = spawner.in_hand.take() {
@@ -74,7 +76,7 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
         spawner.took_public();
         return Some(popped);
     }
-    spawner.look();
+    spawner.look(true);
     let injector_first = spawner.injector_is_due();
     if injector_first && let Some(popped) = from_injector(spawner) {
         return Some(popped);
@@ -88,6 +90,7 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     from_injector(spawner)
 }
 
+#[inline]
 fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
     let task = match spawner.pop_private() {
         Some(task) => task,
@@ -107,6 +110,7 @@ fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
     })
 }
 
+#[inline]
 fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
     spawner.looked_at_injector();
     let task = insist(&spawner.ports, || spawner.ports.steal_injected())?;
@@ -120,6 +124,7 @@ fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Po
 }
 
 /// Random victims, then every victim, starting at a random one.
+#[inline(never)]
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let me = WorkerCtxLike::worker_id(cx);
     let config = cx.spawner().scheduler().config();
@@ -152,6 +157,7 @@ fn steal_from<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, victim: usize) -> Option
 }
 
 /// Takes, and takes again as long as somebody else was only quicker.
+#[inline]
 fn insist<T, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<T>) -> Option<T> {
     loop {
         match take() {

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -109,6 +109,12 @@ impl Parking for Ports<'_> {
     fn spin(&self) {}
 
     fn yield_now(&self) {}
+}
+
+impl Clock for Ports<'_> {
+    fn now_ns(&self) -> u64 {
+        0
+    }
 }
 
 impl Faults for Ports<'_> {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::WAKE_ON_HOARD_THRESHOLD;
+use crate::private::PRIVATE_TASKS_MAX;
 use crate::sleep::WORKERS_MAX;
 
 /// Settings of an executor. Open to struct update syntax:
@@ -36,10 +37,11 @@ pub struct ExecutorConfig {
     /// Counts that a worker borrows from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
-    /// outside. 1 or more, default 61.
+    /// outside; after fewer, if they would take longer than 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
     /// Tasks of its own that a worker may keep to itself while nobody is hungry, see the chapter on private tasks in
-    /// `executor-core`. 0 turns that off: every task is public as soon as it is spawned. At most 65,536, default 256.
+    /// `executor-core`. 0 turns that off: every task is public as soon as it is spawned. At most [`PRIVATE_TASKS_MAX`],
+    /// which is the default.
     pub private_tasks: usize,
     /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
     pub short_task: Duration,
@@ -71,8 +73,8 @@ impl Default for ExecutorConfig {
             park_timeout: None,
             pin_threads: Pin::Auto,
             credit_block: 64,
-            fairness_interval: 61,
-            private_tasks: 256,
+            fairness_interval: 127,
+            private_tasks: PRIVATE_TASKS_MAX,
             short_task: Duration::from_micros(1),
             hoard_threshold: WAKE_ON_HOARD_THRESHOLD,
         }
@@ -95,7 +97,12 @@ impl ExecutorConfig {
             1,
             u64::from(u32::MAX),
         )?;
-        within("private_tasks", self.private_tasks as u64, 0, 65_536)?;
+        within(
+            "private_tasks",
+            self.private_tasks as u64,
+            0,
+            PRIVATE_TASKS_MAX as u64,
+        )?;
         within(
             "hoard_threshold",
             u64::from(self.hoard_threshold),

@@ -49,6 +49,7 @@ pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
+pub use private::PRIVATE_TASKS_MAX;
 pub use run_loop::{WorkerExit, run_worker};
 pub use run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting};
 pub use scheduler::Scheduler;

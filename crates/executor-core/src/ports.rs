@@ -33,10 +33,7 @@ pub trait ProducerPorts<T>: Memory + Inject<T> + Unpark {
 
 /// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, a place to sleep
 /// and a clock.
-pub trait WorkerPorts<T>:
-    ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults
-{
-}
+pub trait WorkerPorts<T>: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults {}
 
 impl<T, P> WorkerPorts<T> for P where
     P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults

@@ -81,6 +81,7 @@ where
 }
 
 /// Goes through the sleep protocol once.
+#[inline(never)]
 fn park<T, S, C, H>(cx: &mut C, timeout: Option<Duration>, trace: &mut H)
 where
     C: WorkerCtxLike<T, S>,

@@ -196,6 +196,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     pub(crate) fn return_credits(&mut self) {
         self.time.pause();
         let spare = self.credits.take_spare(self.private.len());
+        self.narrow();
         if spare > 0 {
             self.scheduler().settle(&self.ports, spare);
         }
@@ -233,9 +234,8 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.seen = word;
         let hungry = word.searchers() + word.sleepers() > 0;
         // Somebody hungry finds nothing here, perhaps because this worker's last task took long.
-        let suspicious = hungry
-            && self.private.len() > 0
-            && (changed || word.searchers() == 0 && self.ports.is_empty());
+        let suspicious =
+            hungry && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
         if suspicious || self.time.is_due() {
             let now_ns = self.ports.now_ns();
             self.time.sample(now_ns, self.short_ns());
@@ -319,6 +319,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
         // Each takes its own count with it.
         self.credits.give(n);
+        self.narrow();
         for task in self.private.take_oldest(n) {
             self.ports.push(task);
         }
@@ -333,12 +334,16 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.tally.ran_unseen += u64::from(since.popped);
         self.time.count(since.popped);
         self.since_injector = self.since_injector.saturating_add(since.popped);
-        self.hoard = self.hoard.saturating_add(since.pushed).saturating_add(since.popped);
+        self.hoard = self
+            .hoard
+            .saturating_add(since.pushed)
+            .saturating_add(since.popped);
         self.settle_surplus();
     }
 
     fn settle_surplus(&mut self) {
         if let Some(surplus) = self.credits.surplus(1 + self.private.len()) {
+            self.narrow();
             self.scheduler().settle(&self.ports, surplus);
         }
     }
@@ -349,6 +354,12 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if let Some(n) = self.credits.pay(1 + self.private.len()) {
             self.scheduler().state().borrow(&self.ports, n);
         }
+        self.narrow();
+    }
+
+    /// The purse has become smaller: what it no longer covers beside the running task needs a look.
+    fn narrow(&mut self) {
+        self.private.narrow(self.credits.held().saturating_sub(1));
     }
 
     fn cover(&mut self, needed: usize) {

@@ -138,11 +138,7 @@ where
 
 /// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.
 #[inline(never)]
-fn pop_looking<T, S, C, I, H>(
-    cx: &mut C,
-    idle: &mut I,
-    trace: &mut H,
-) -> Result<Popped<T>, NothingToRun>
+fn pop_looking<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> Result<Popped<T>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,

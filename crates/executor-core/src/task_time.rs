@@ -137,7 +137,11 @@ mod tests {
         time.count(1);
         time.sample(5, 1_000);
         assert_eq!(time.length(), Length::Unknown);
-        assert_eq!(after(&[(0, 0)]).length(), Length::Unknown, "no task, no judgement");
+        assert_eq!(
+            after(&[(0, 0)]).length(),
+            Length::Unknown,
+            "no task, no judgement"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing, Unpark,
+    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing, Unpark,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerMetricsLocal,
@@ -27,6 +27,8 @@ pub(crate) struct Top {
     /// So many tasks are taken from the injector or from a victim at once.
     pub(crate) batch: Cell<usize>,
     pub(crate) panics: Cell<u32>,
+    /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
+    pub(crate) now_ns: Cell<u64>,
 }
 
 impl Top {
@@ -40,6 +42,7 @@ impl Top {
             contention: Cell::new(0),
             batch: Cell::new(1),
             panics: Cell::new(0),
+            now_ns: Cell::new(0),
         })
     }
 
@@ -215,6 +218,12 @@ impl Parking for Ports {
     fn spin(&self) {}
 
     fn yield_now(&self) {}
+}
+
+impl Clock for Ports {
+    fn now_ns(&self) -> u64 {
+        self.top.now_ns.get()
+    }
 }
 
 impl Faults for Ports {

@@ -22,7 +22,7 @@ use executor_core::Scheduler;
 use crate::clock::Costs;
 use crate::fault::{Fault, FaultBudget};
 use crate::mark::{Mark, Marks};
-use crate::oracle::{Oracle, Oracles, TaskId, Violation};
+use crate::oracle::{Came, Oracle, Oracles, Origin, TaskId, Violation};
 use crate::party::{Party, Side, State};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
@@ -55,7 +55,7 @@ pub(crate) struct World {
     signals: u64,
     producers_left: usize,
     words_made: u32,
-    /// When each task was first put into a queue, by its pusher's clock.
+    /// When each task was put into a queue, by its pusher's clock.
     pushed_at: Vec<u64>,
     panics_allowed: bool,
     panics: Vec<String>,
@@ -264,15 +264,84 @@ impl World {
         }
     }
 
-    /// `party` puts a new task into the injector (`None`) or into a worker's queue. Gives the task's number.
-    pub(crate) fn queued(&mut self, party: usize, op: Op, worker: Option<usize>) -> TaskId {
-        let task = self.oracles.tasks.queued(self.parties[party].side.is_worker());
-        self.did(party, op, Object::Task(task), task);
-        let verdict = self.oracles.count.queued(party);
+    /// There is a new task. Gives its number.
+    pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
+        self.pushed_at.push(0);
+        self.oracles.tasks.number(origin)
+    }
+
+    /// The gate refused `task`.
+    pub(crate) fn refused(&mut self, task: TaskId) {
+        let verdict = self.oracles.tasks.refused(task);
         self.judge(verdict);
+    }
+
+    /// `party` puts `task` into the injector (`None`) or into a worker's queue.
+    pub(crate) fn queued(&mut self, party: usize, task: TaskId, op: Op, worker: Option<usize>) {
+        self.did(party, op, Object::Task(task), task);
+        match self.oracles.tasks.queued(task, self.parties[party].side.worker()) {
+            Ok(Came::New) => {
+                let verdict = self.oracles.count.began(party);
+                self.judge(verdict);
+            }
+            // Its count was paid when it was kept.
+            Ok(Came::Private { worker }) => self.oracles.sleep.kept_no_longer(worker),
+            Err(violation) => self.judge(Err(violation)),
+        }
         self.oracles.sleep.pushed(worker);
-        self.pushed_at.push(self.parties[party].clock_ns);
-        task
+        self.pushed_at[task as usize] = self.parties[party].clock_ns;
+    }
+
+    /// `worker` has spawned `task`. If no queue has seen it, the worker keeps it to itself.
+    pub(crate) fn spawned(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.kept(task, worker) {
+            self.did(worker, Op::Keep, Object::Task(task), task);
+            self.oracles.sleep.kept(worker);
+            let verdict = self.oracles.count.began(worker);
+            self.judge(verdict);
+        }
+    }
+
+    /// `worker` has made all its tasks public.
+    pub(crate) fn published(&mut self, worker: usize) {
+        let verdict = self.oracles.sleep.keeps_nothing(worker, "has published");
+        self.judge(verdict);
+    }
+
+    /// `worker` starts `task`.
+    pub(crate) fn started(&mut self, worker: usize, task: TaskId) {
+        self.reached(worker, task);
+        self.did(worker, Op::Start, Object::Task(task), task);
+        let verdict = self.oracles.tasks.started(task, worker);
+        self.judge(verdict);
+    }
+
+    /// `task` came to its end on `worker`.
+    pub(crate) fn ran(&mut self, worker: usize, task: TaskId) {
+        self.did(worker, Op::End, Object::Task(task), task);
+        let verdict = self.oracles.tasks.ran(task, worker);
+        self.judge(verdict);
+        self.oracles.count.ended(worker);
+    }
+
+    /// `worker` hands `task` back.
+    pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
+        self.reached(worker, task);
+        self.marks.hit(Mark::HandedBack);
+        self.did(worker, Op::HandBack, Object::Task(task), task);
+        let verdict = self.oracles.tasks.handed_back(task, worker);
+        self.judge(verdict);
+        self.oracles.count.ended(worker);
+    }
+
+    /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.
+    fn reached(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.is_private_to(task, worker) {
+            self.oracles.sleep.kept_no_longer(worker);
+            self.in_hand(worker, task);
+            let verdict = self.oracles.fairness.took_own(worker);
+            self.judge(verdict);
+        }
     }
 
     /// `party` took `task` from where somebody else had put it: it was pushed before.
@@ -325,6 +394,8 @@ impl World {
         let worker = self.parties[party].side.worker();
         if let Some(worker) = worker {
             let verdict = self.oracles.count.parked(party, worker);
+            self.judge(verdict);
+            let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
             self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {
@@ -414,13 +485,6 @@ impl World {
         self.unblock(party);
     }
 
-    /// `party` handed over `tasks` tasks as somebody outside does, though it may be a worker.
-    pub(crate) fn handed_over_outside(&mut self, party: usize, tasks: usize) {
-        if self.parties[party].side.is_worker() {
-            self.oracles.tasks.not_spawned(tasks);
-        }
-    }
-
     /// `party` has come to its end.
     pub(crate) fn finish(&mut self, party: usize) {
         self.block(party, State::Finished);
@@ -434,7 +498,9 @@ impl World {
                 }
             }
         }
-        if self.parties[party].side.is_worker() {
+        if let Some(worker) = self.parties[party].side.worker() {
+            let verdict = self.oracles.sleep.keeps_nothing(worker, "has left");
+            self.judge(verdict);
             self.oracles.sleep.left += 1;
         }
         self.check_quiet();

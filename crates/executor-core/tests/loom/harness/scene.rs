@@ -14,8 +14,8 @@ use executor_core::ports::{
     Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerExit, WorkerMetricsLocal,
-    run_worker,
+    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, run_worker,
 };
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Condvar, Mutex, Notify};
@@ -155,6 +155,8 @@ pub(crate) struct LoomWorker {
     scratch: (),
     metrics: WorkerMetricsLocal,
 }
+
+impl SeenByTasks for LoomWorker {}
 
 impl WorkerCtxLike<Task, ()> for LoomWorker {
     type Ports = Party;

@@ -14,6 +14,8 @@
 //! So between two shared operations of one party any number of operations of others may happen, and nothing
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
+mod tasks;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -22,7 +24,7 @@ use executor_core::Scheduler;
 use crate::clock::Costs;
 use crate::fault::{Fault, FaultBudget};
 use crate::mark::{Mark, Marks};
-use crate::oracle::{Came, Oracle, Oracles, Origin, TaskId, Violation};
+use crate::oracle::{Oracle, Oracles, Violation};
 use crate::party::{Party, Side, State};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
@@ -261,106 +263,6 @@ impl World {
                 }
             }
             _ => {}
-        }
-    }
-
-    /// There is a new task. Gives its number.
-    pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
-        self.pushed_at.push(0);
-        self.oracles.tasks.number(origin)
-    }
-
-    /// The gate refused `task`.
-    pub(crate) fn refused(&mut self, task: TaskId) {
-        let verdict = self.oracles.tasks.refused(task);
-        self.judge(verdict);
-    }
-
-    /// `party` puts `task` into the injector (`None`) or into a worker's queue.
-    pub(crate) fn queued(&mut self, party: usize, task: TaskId, op: Op, worker: Option<usize>) {
-        self.did(party, op, Object::Task(task), task);
-        match self.oracles.tasks.queued(task, self.parties[party].side.worker()) {
-            Ok(Came::New) => {
-                let verdict = self.oracles.count.began(party);
-                self.judge(verdict);
-            }
-            // Its count was paid when it was kept.
-            Ok(Came::Private { worker }) => self.oracles.sleep.kept_no_longer(worker),
-            Err(violation) => self.judge(Err(violation)),
-        }
-        self.oracles.sleep.pushed(worker);
-        self.pushed_at[task as usize] = self.parties[party].clock_ns;
-    }
-
-    /// `worker` has spawned `task`. If no queue has seen it, the worker keeps it to itself.
-    pub(crate) fn spawned(&mut self, worker: usize, task: TaskId) {
-        if self.oracles.tasks.kept(task, worker) {
-            self.did(worker, Op::Keep, Object::Task(task), task);
-            self.oracles.sleep.kept(worker);
-            let verdict = self.oracles.count.began(worker);
-            self.judge(verdict);
-        }
-    }
-
-    /// `worker` has made all its tasks public.
-    pub(crate) fn published(&mut self, worker: usize) {
-        let verdict = self.oracles.sleep.keeps_nothing(worker, "has published");
-        self.judge(verdict);
-    }
-
-    /// `worker` starts `task`.
-    pub(crate) fn started(&mut self, worker: usize, task: TaskId) {
-        self.reached(worker, task);
-        self.did(worker, Op::Start, Object::Task(task), task);
-        let verdict = self.oracles.tasks.started(task, worker);
-        self.judge(verdict);
-    }
-
-    /// `task` came to its end on `worker`.
-    pub(crate) fn ran(&mut self, worker: usize, task: TaskId) {
-        self.did(worker, Op::End, Object::Task(task), task);
-        let verdict = self.oracles.tasks.ran(task, worker);
-        self.judge(verdict);
-        self.oracles.count.ended(worker);
-    }
-
-    /// `worker` hands `task` back.
-    pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
-        self.reached(worker, task);
-        self.marks.hit(Mark::HandedBack);
-        self.did(worker, Op::HandBack, Object::Task(task), task);
-        let verdict = self.oracles.tasks.handed_back(task, worker);
-        self.judge(verdict);
-        self.oracles.count.ended(worker);
-    }
-
-    /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.
-    fn reached(&mut self, worker: usize, task: TaskId) {
-        if self.oracles.tasks.is_private_to(task, worker) {
-            self.oracles.sleep.kept_no_longer(worker);
-            self.in_hand(worker, task);
-            let verdict = self.oracles.fairness.took_own(worker);
-            self.judge(verdict);
-        }
-    }
-
-    /// `party` took `task` from where somebody else had put it: it was pushed before.
-    pub(crate) fn came_from(&mut self, party: usize, task: TaskId) {
-        self.not_before(party, self.pushed_at[task as usize]);
-    }
-
-    /// `party` has `task` in hand.
-    pub(crate) fn in_hand(&mut self, party: usize, task: TaskId) {
-        let verdict = self.oracles.tasks.taken(task, party);
-        self.judge(verdict);
-    }
-
-    /// A task panicked, and no fault had made it.
-    pub(crate) fn task_panicked(&mut self, task: TaskId, message: String) {
-        if self.panics_allowed {
-            self.panics.push(message);
-        } else {
-            self.fail(Oracle::TaskPanic, format!("task {task} panicked: {message}"));
         }
     }
 

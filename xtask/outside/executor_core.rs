@@ -12,7 +12,7 @@ use executor_core::ports::{
     Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
+    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
     WorkerMetricsLocal, run_worker,
 };
 
@@ -134,6 +134,8 @@ struct Worker<'a> {
     leaves: u64,
     metrics: WorkerMetricsLocal,
 }
+
+impl SeenByTasks for Worker<'_> {}
 
 impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
     type Ports = Ports<'a>;

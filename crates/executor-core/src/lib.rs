@@ -55,7 +55,7 @@ pub use run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting
 pub use scheduler::Scheduler;
 pub use spawner::Spawner;
 pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
-pub use task_ctx::{TaskCtx, WorkerCtxLike};
+pub use task_ctx::{SeenByTasks, TaskCtx, WorkerCtxLike};
 pub use victim::nth_victim;
 
 /// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.

@@ -1,7 +1,8 @@
 //! What a running task may touch, and what the policy may.
 //!
 //! [`TaskCtx`] is the face towards the user: one function generic over it runs on threads and in the simulator.
-//! [`WorkerCtxLike`] is the face towards the policy: whoever owns workers implements it once.
+//! [`WorkerCtxLike`] is the face towards the policy: whoever owns workers implements it once. Mostly the two are one and
+//! the same worker, which then says that it is [`SeenByTasks`].
 
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
@@ -61,7 +62,13 @@ pub trait WorkerCtxLike<T, S> {
     fn below(&mut self, bound: usize) -> usize;
 }
 
-impl<T, S, C: WorkerCtxLike<T, S>> TaskCtx<T, S> for C {
+/// A worker that its tasks see as it is: by being a [`WorkerCtxLike`] it is a [`TaskCtx`], too.
+///
+/// Not so a worker for whose policy a task is something else than for its user, a simulator's, say, that numbers what is
+/// spawned. It implements [`TaskCtx`] itself.
+pub trait SeenByTasks {}
+
+impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
     #[inline]
     fn worker_id(&self) -> usize {
         WorkerCtxLike::worker_id(self)

@@ -10,7 +10,7 @@ use crate::trace::Op;
 /// What operations cost, in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Costs {
-    /// A read or write of a shared word that is likely to be in the cache.
+    /// A read or write of a shared word that is likely to be in the cache, or of one's own memory.
     pub(crate) access: u64,
     /// A read-modify-write of a shared word, or a fence.
     pub(crate) exchange: u64,
@@ -47,7 +47,7 @@ impl Costs {
     /// Of one operation.
     pub(crate) fn of(&self, op: Op) -> u64 {
         match op {
-            Op::Load | Op::Store | Op::Ticket | Op::TableGet | Op::Now => self.access,
+            Op::Load | Op::Store | Op::Ticket | Op::TableGet | Op::Now | Op::Keep => self.access,
             Op::Fetch | Op::Exchange | Op::ExchangeFailed | Op::Fence => self.exchange,
             Op::TablePut | Op::TableClear | Op::Change => self.exchange,
             Op::Push | Op::Pop | Op::PopEmpty => self.own_queue,

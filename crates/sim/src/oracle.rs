@@ -6,7 +6,7 @@
 //! |---|---|
 //! | [tasks](TaskOracle) | every accepted task runs exactly once or is handed back |
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
-//! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue; searchers keep to their bound |
+//! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //!
@@ -26,7 +26,7 @@ pub(crate) use count::CountOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use sleep::SleepOracle;
-pub(crate) use tasks::{TaskId, TaskOracle, Totals};
+pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 
 /// Which oracle has spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +39,8 @@ pub enum Oracle {
     Gate,
     /// Everybody sleeps and work lies in a queue: a wake-up was lost.
     LostWakeUp,
+    /// A worker sleeps or has left, and keeps tasks that nobody else can find.
+    HiddenWork,
     /// More searchers than there may be.
     Searchers,
     /// A worker did not look at the injector for too long.
@@ -74,6 +76,7 @@ impl Oracle {
             Self::Count => "count",
             Self::Gate => "gate",
             Self::LostWakeUp => "lost-wake-up",
+            Self::HiddenWork => "hidden-work",
             Self::Searchers => "searchers",
             Self::InjectorBypass => "injector-bypass",
             Self::Victim => "victim",

@@ -6,7 +6,7 @@ use executor_core::Rejected;
 
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Oracle, Origin, Violation};
 use crate::ports::SimPorts;
 use crate::setup::Ending;
 use crate::word::Glass;
@@ -23,11 +23,12 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
             world.outside_call(true);
         });
         let refused = if batch == 0 {
-            let task = tasks.next().expect("there is one");
+            let task = ports.track(tasks.next().expect("there is one"), Origin::Outside);
             let refused = scheduler.spawn_external(ports, task);
             refused.err().map(|Rejected(task)| vec![task])
         } else {
-            let some = tasks.by_ref().take(batch).collect();
+            let some = tasks.by_ref().take(batch);
+            let some = some.map(|task| ports.track(task, Origin::Outside)).collect();
             let refused = scheduler.spawn_external_batch(ports, some);
             refused.err().map(|Rejected(tasks)| tasks)
         };
@@ -44,11 +45,7 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
             world.judge(verdict);
             world.outside_call(false);
         });
-        ports
-            .queues
-            .refused
-            .borrow_mut()
-            .extend(refused.into_iter().flatten());
+        ports.take_back(refused.unwrap_or_default());
     }
 }
 

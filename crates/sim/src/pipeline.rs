@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
+use executor_core::Rejected;
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
 use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
@@ -18,7 +19,7 @@ use pipeline_exec::policy::{
 };
 
 use crate::mark::Mark;
-use crate::oracle::JobOracle;
+use crate::oracle::{JobOracle, Origin};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
@@ -214,18 +215,22 @@ impl PipelinePorts for PipeEnv<'_, '_> {
 
     fn hand_over(&self, looks: usize) -> bool {
         let scheduler = self.ports.scheduler();
-        let accepted = if looks == 1 {
-            scheduler.spawn_external(self.ports, Look).is_ok()
+        let look = || self.ports.track(Look, Origin::Outside);
+        let handed_over = if looks == 1 {
+            let handed_over = scheduler.spawn_external(self.ports, look());
+            handed_over.map_err(|Rejected(look)| vec![look])
         } else {
-            scheduler
-                .spawn_external_batch(self.ports, vec![Look; looks])
-                .is_ok()
+            let looks = (0..looks).map(|_| look()).collect();
+            let handed_over = scheduler.spawn_external_batch(self.ports, looks);
+            handed_over.map_err(|Rejected(looks)| looks)
         };
-        let handle = &self.ports.handle;
-        if accepted {
-            handle.with(|world| world.handed_over_outside(handle.party(), looks));
+        match handed_over {
+            Ok(_woken) => true,
+            Err(refused) => {
+                self.ports.take_back(refused);
+                false
+            }
         }
-        accepted
     }
 
     fn all_ended(&self) {

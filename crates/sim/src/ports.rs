@@ -14,7 +14,8 @@ use executor_core::Scheduler;
 use executor_core::ports::ProducerPorts;
 
 use crate::handle::Handle;
-use crate::queues::Queues;
+use crate::oracle::Origin;
+use crate::queues::{Queues, Tracked};
 use crate::word::SimWord;
 
 pub use collections::{SimPlace, SimSet, SimTable};
@@ -25,7 +26,22 @@ pub struct SimPorts<'y, T> {
     pub(crate) queues: Rc<Queues<T>>,
 }
 
-impl<T> ProducerPorts<T> for SimPorts<'_, T> {
+impl<T> SimPorts<'_, T> {
+    /// A new task with its number, spawned by a task or to be handed over from outside.
+    pub(crate) fn track(&self, task: T, origin: Origin) -> Tracked<T> {
+        let id = self.handle.with(|world| world.number(origin));
+        Tracked { id, task }
+    }
+
+    /// Takes back what the gate refused.
+    pub(crate) fn take_back(&self, refused: Vec<Tracked<T>>) {
+        self.handle
+            .with(|world| refused.iter().for_each(|task| world.refused(task.id)));
+        self.queues.refused.borrow_mut().extend(refused);
+    }
+}
+
+impl<T> ProducerPorts<Tracked<T>> for SimPorts<'_, T> {
     fn scheduler(&self) -> &Scheduler<SimWord> {
         &self.queues.scheduler
     }

@@ -1,7 +1,9 @@
 //! The queues of a simulated executor: an injector and a queue a worker, as plain double-ended queues.
 //!
 //! What is kept in them is a [`Tracked`] task, its number beside it, so that the oracles can follow it without knowing
-//! anything about it. Everything that happens to the queues is in [`crate::ports`].
+//! anything about it. That is the only kind of task that the policy sees here: a task gets its number before it comes to
+//! a queue and keeps it until the runner or the user has it back, also where no port leads, as in what a worker has for
+//! itself. Everything that happens to the queues is in [`crate::ports`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -27,7 +29,7 @@ pub(crate) struct Queues<T> {
     /// The owner works at the back, thieves take from the front.
     pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,
     /// Tasks that the gate refused.
-    pub(crate) refused: RefCell<Vec<T>>,
+    pub(crate) refused: RefCell<Vec<Tracked<T>>>,
 }
 
 impl<T> Queues<T> {

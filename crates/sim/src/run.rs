@@ -9,7 +9,7 @@ use crate::fault::FaultBudget;
 use crate::oracle::{Oracle, Totals, Violation};
 use crate::party::{Crew, Side};
 use crate::ports::SimPorts;
-use crate::queues::Queues;
+use crate::queues::{Queues, Tracked};
 use crate::schedule::{Schedule, Strategy};
 use crate::setup::Setup;
 use crate::task::{Hooks, SimCtx};
@@ -42,7 +42,7 @@ pub(crate) struct Gone<T, S> {
     pub(crate) exit: WorkerExit,
     pub(crate) scratch: S,
     pub(crate) metrics: WorkerMetricsLocal,
-    pub(crate) handed_back: Vec<T>,
+    pub(crate) handed_back: Vec<Tracked<T>>,
 }
 
 impl<T: 'static, S: 'static> Run<T, S> {
@@ -111,7 +111,12 @@ impl<T: 'static, S: 'static> Run<T, S> {
         Finished {
             world,
             left,
-            refused: queues.refused.take(),
+            refused: queues
+                .refused
+                .take()
+                .into_iter()
+                .map(|tracked| tracked.task)
+                .collect(),
             violation,
         }
     }
@@ -128,7 +133,7 @@ fn work<'y, T, S>(
     let config = ports.queues.scheduler.config();
     let mut idle = TieredIdle::new(config.spin_iters, config.park_timeout);
     let mut cx = SimCtx::new(worker, ports, scratch);
-    let run_task = |task: T, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
+    let run_task = |task: Tracked<T>, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
     let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);
     let (scratch, metrics, handed_back) = cx.into_parts();
     Gone {
@@ -142,10 +147,8 @@ fn work<'y, T, S>(
 
 /// Nothing may be left over.
 fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Result<(), Violation> {
-    world
-        .oracles
-        .tasks
-        .end(left.iter().map(|gone| gone.handed_back.len()).sum())?;
+    let handed_back = left.iter().flat_map(|gone| &gone.handed_back);
+    world.oracles.tasks.end(handed_back.map(|task| task.id))?;
     world
         .oracles
         .count

@@ -246,7 +246,8 @@ impl Simulation {
             report.scratches.push(gone.scratch);
             report.exits.push(gone.exit);
             report.metrics.merge(&gone.metrics);
-            report.handed_back.extend(gone.handed_back);
+            let handed_back = gone.handed_back.into_iter();
+            report.handed_back.extend(handed_back.map(|tracked| tracked.task));
         }
         Ok(report)
     }

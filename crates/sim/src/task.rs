@@ -1,21 +1,26 @@
 //! What a running task may touch in the simulator: the worker itself, as core and as the user see it.
+//!
+//! The two see different tasks. Towards the user a task is a `T`; towards core it is a `T` with its number, so that the
+//! oracles know every task again wherever core had it in the meantime.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
-use executor_core::{ExecTraceEvent, Spawner, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
+use executor_core::{ExecTraceEvent, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
 
 use crate::fault::{Fault, InjectedPanic};
 use crate::mark::Mark;
+use crate::oracle::{Origin, TaskId};
 use crate::ports::SimPorts;
-use crate::trace::{Object, Op};
+use crate::queues::Tracked;
+use crate::trace::Op;
 use crate::world::World;
 
 /// What a running task may touch. It is a [`TaskCtx`](executor_core::TaskCtx), so that a runner that is generic over
 /// that runs here and on threads, and knows virtual time besides.
 pub struct SimCtx<'y, T, S> {
-    spawner: Spawner<T, SimPorts<'y, T>>,
+    spawner: Spawner<Tracked<T>, SimPorts<'y, T>>,
     scratch: S,
     metrics: WorkerMetricsLocal,
 }
@@ -46,25 +51,16 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     /// Runs one task, under the eyes of the oracles.
-    pub(crate) fn run_task(&mut self, task: T, runner: &impl Fn(T, &mut Self)) {
-        self.with(|world, worker| match world.oracles.tasks.started(worker) {
-            Ok(id) => world.did(worker, Op::Start, Object::Task(id), id),
-            Err(violation) => world.judge(Err(violation)),
-        });
+    pub(crate) fn run_task(&mut self, Tracked { id, task }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
+        self.with(|world, worker| world.started(worker, id));
         self.maybe_panic();
         runner(task, self);
         self.maybe_panic();
-        self.with(|world, worker| {
-            match world.oracles.tasks.ran(worker) {
-                Ok(id) => world.did(worker, Op::End, Object::Task(id), id),
-                Err(violation) => world.judge(Err(violation)),
-            }
-            world.oracles.count.ended(worker);
-        });
+        self.with(|world, worker| world.ran(worker, id));
     }
 
     /// What is left of a worker: its scratch, its counters, and the tasks that it handed back.
-    pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<T>) {
+    pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<Tracked<T>>) {
         let handed_back = self.spawner.take_handed_back();
         (self.scratch, self.metrics, handed_back)
     }
@@ -81,10 +77,37 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 }
 
-impl<'y, T, S> WorkerCtxLike<T, S> for SimCtx<'y, T, S> {
+impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
+    fn worker_id(&self) -> usize {
+        self.spawner.worker_id()
+    }
+
+    fn scratch(&mut self) -> &mut S {
+        &mut self.scratch
+    }
+
+    fn spawn_local(&mut self, task: T) {
+        let task = self.ports().track(task, Origin::Task);
+        let id = task.id;
+        self.spawner.spawn_local(task);
+        self.with(|world, worker| world.spawned(worker, id));
+    }
+
+    fn spawn_global(&mut self, task: T) {
+        let task = self.ports().track(task, Origin::Task);
+        self.spawner.spawn_global(task);
+    }
+
+    fn publish(&mut self) {
+        self.spawner.publish();
+        self.with(World::published);
+    }
+}
+
+impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     type Ports = SimPorts<'y, T>;
 
-    fn spawner(&mut self) -> &mut Spawner<T, SimPorts<'y, T>> {
+    fn spawner(&mut self) -> &mut Spawner<Tracked<T>, SimPorts<'y, T>> {
         &mut self.spawner
     }
 
@@ -119,24 +142,21 @@ pub(crate) struct Hooks {
     pub(crate) worker: usize,
 }
 
-impl<T> TraceHooks<T> for Hooks {
-    type Tag = ();
+impl<T> TraceHooks<Tracked<T>> for Hooks {
+    type Tag = TaskId;
 
-    fn tag(&mut self, _task: &T) {}
+    fn tag(&mut self, task: &Tracked<T>) -> TaskId {
+        task.id
+    }
 
-    fn event(&mut self, event: ExecTraceEvent<()>) {
-        let (mut world, worker) = (self.world.borrow_mut(), self.worker);
+    fn event(&mut self, event: ExecTraceEvent<TaskId>) {
         match event {
-            ExecTraceEvent::HandedBack { .. } => {
-                world.marks.hit(Mark::HandedBack);
-                match world.oracles.tasks.handed_back(worker) {
-                    Ok(task) => world.did(worker, Op::HandBack, Object::Task(task), task),
-                    Err(violation) => world.judge(Err(violation)),
+            ExecTraceEvent::HandedBack { tag } => self.world.borrow_mut().handed_back(self.worker, tag),
+            ExecTraceEvent::Awake { woken: false } => {
+                let mut world = self.world.borrow_mut();
+                if !world.is_done() {
+                    world.marks.hit(Mark::FoundInLastLook);
                 }
-                world.oracles.count.ended(worker);
-            }
-            ExecTraceEvent::Awake { woken: false } if !world.is_done() => {
-                world.marks.hit(Mark::FoundInLastLook);
             }
             _ => {}
         }

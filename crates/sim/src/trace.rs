@@ -71,6 +71,7 @@ ops! {
     TableClear = 35 "clear",
     Now = 36 "now",
     Change = 37 "change",
+    Keep = 38 "keep private",
 }
 
 /// On what it was done.

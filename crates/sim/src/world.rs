@@ -14,6 +14,8 @@
 //! So between two shared operations of one party any number of operations of others may happen, and nothing
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
+mod tasks;
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -22,7 +24,7 @@ use executor_core::Scheduler;
 use crate::clock::Costs;
 use crate::fault::{Fault, FaultBudget};
 use crate::mark::{Mark, Marks};
-use crate::oracle::{Oracle, Oracles, TaskId, Violation};
+use crate::oracle::{Oracle, Oracles, Violation};
 use crate::party::{Party, Side, State};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
@@ -55,7 +57,7 @@ pub(crate) struct World {
     signals: u64,
     producers_left: usize,
     words_made: u32,
-    /// When each task was first put into a queue, by its pusher's clock.
+    /// When each task was put into a queue, by its pusher's clock.
     pushed_at: Vec<u64>,
     panics_allowed: bool,
     panics: Vec<String>,
@@ -264,37 +266,6 @@ impl World {
         }
     }
 
-    /// `party` puts a new task into the injector (`None`) or into a worker's queue. Gives the task's number.
-    pub(crate) fn queued(&mut self, party: usize, op: Op, worker: Option<usize>) -> TaskId {
-        let task = self.oracles.tasks.queued(self.parties[party].side.is_worker());
-        self.did(party, op, Object::Task(task), task);
-        let verdict = self.oracles.count.queued(party);
-        self.judge(verdict);
-        self.oracles.sleep.pushed(worker);
-        self.pushed_at.push(self.parties[party].clock_ns);
-        task
-    }
-
-    /// `party` took `task` from where somebody else had put it: it was pushed before.
-    pub(crate) fn came_from(&mut self, party: usize, task: TaskId) {
-        self.not_before(party, self.pushed_at[task as usize]);
-    }
-
-    /// `party` has `task` in hand.
-    pub(crate) fn in_hand(&mut self, party: usize, task: TaskId) {
-        let verdict = self.oracles.tasks.taken(task, party);
-        self.judge(verdict);
-    }
-
-    /// A task panicked, and no fault had made it.
-    pub(crate) fn task_panicked(&mut self, task: TaskId, message: String) {
-        if self.panics_allowed {
-            self.panics.push(message);
-        } else {
-            self.fail(Oracle::TaskPanic, format!("task {task} panicked: {message}"));
-        }
-    }
-
     /// What tasks said when they panicked, if that was allowed.
     pub(crate) fn take_panics(&mut self) -> Vec<String> {
         std::mem::take(&mut self.panics)
@@ -325,6 +296,8 @@ impl World {
         let worker = self.parties[party].side.worker();
         if let Some(worker) = worker {
             let verdict = self.oracles.count.parked(party, worker);
+            self.judge(verdict);
+            let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
             self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {
@@ -414,13 +387,6 @@ impl World {
         self.unblock(party);
     }
 
-    /// `party` handed over `tasks` tasks as somebody outside does, though it may be a worker.
-    pub(crate) fn handed_over_outside(&mut self, party: usize, tasks: usize) {
-        if self.parties[party].side.is_worker() {
-            self.oracles.tasks.not_spawned(tasks);
-        }
-    }
-
     /// `party` has come to its end.
     pub(crate) fn finish(&mut self, party: usize) {
         self.block(party, State::Finished);
@@ -434,7 +400,9 @@ impl World {
                 }
             }
         }
-        if self.parties[party].side.is_worker() {
+        if let Some(worker) = self.parties[party].side.worker() {
+            let verdict = self.oracles.sleep.keeps_nothing(worker, "has left");
+            self.judge(verdict);
             self.oracles.sleep.left += 1;
         }
         self.check_quiet();

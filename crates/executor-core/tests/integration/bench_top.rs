@@ -10,8 +10,8 @@ use executor_core::ports::{
     Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing, Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerMetricsLocal,
-    WorkerStepResult, worker_step,
+    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
+    WorkerMetricsLocal, WorkerStepResult, worker_step,
 };
 
 pub(crate) type Task = u32;
@@ -119,6 +119,8 @@ impl Worker {
         worker_step(self, &noting, &mut TieredIdle::new(0, None), &mut NoopTrace)
     }
 }
+
+impl SeenByTasks for Worker {}
 
 impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     type Ports = Ports;

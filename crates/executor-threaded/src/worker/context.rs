@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use executor_core::{WorkerCtxLike, WorkerMetricsLocal};
+use executor_core::{SeenByTasks, WorkerCtxLike, WorkerMetricsLocal};
 use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
@@ -137,6 +137,8 @@ impl<T> fmt::Debug for Spawner<T> {
         f.debug_struct("Spawner").finish_non_exhaustive()
     }
 }
+
+impl<T, S> SeenByTasks for WorkerCtx<T, S> {}
 
 impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
     type Ports = ThreadPorts<T>;

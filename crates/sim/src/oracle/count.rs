@@ -1,8 +1,9 @@
 //! The state word covers all that is in flight, and nothing else.
 //!
-//! The oracle keeps a balance for each party: what it added to the word, less what it took off, less the tasks that it
-//! put into a queue, plus the tasks that ended with it. For a worker that is the credits it holds; for a producer,
-//! what it was let in with and has not pushed yet. So at every moment
+//! The oracle keeps a balance for each party: what it added to the word, less what it took off, less the tasks that began
+//! with it, plus the tasks that ended with it. A task begins when it is put into a queue, or when it has been spawned and
+//! its worker keeps it to itself; that it becomes public later moves nothing. For a worker the balance is the credits it
+//! holds; for a producer, what it was let in with and has not pushed yet. So at every moment
 //!
 //! ```text
 //!   count in the word = tasks in flight + sum of all balances
@@ -19,31 +20,30 @@ use super::{Oracle, Violation};
 #[derive(Debug, Default)]
 pub(crate) struct CountOracle {
     balances: Vec<i64>,
-    /// Tasks that each party has put into a queue, a producer since its hand-over began.
-    queued: Vec<u64>,
+    /// Tasks that began with each party, a producer's since its hand-over began.
+    began: Vec<u64>,
     in_flight: i64,
     held_max: i64,
 }
 
 impl CountOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
-        // Two blocks and the count of the task that is just over; a spawn borrows on an empty purse only.
-        self.held_max = 2 * config.credit_block as i64 + 1;
+        self.held_max = held_max(config);
     }
 
     pub(crate) fn add_party(&mut self) {
         self.balances.push(0);
-        self.queued.push(0);
+        self.began.push(0);
     }
 
     /// `party`, a producer, hands something over.
     pub(crate) fn begin_hand_over(&mut self, party: usize) {
-        self.queued[party] = 0;
+        self.began[party] = 0;
     }
 
     /// What `party` has put into a queue since then.
     pub(crate) fn queued_by(&self, party: usize) -> u64 {
-        self.queued[party]
+        self.began[party]
     }
 
     /// `party` changed the state word.
@@ -68,10 +68,10 @@ impl CountOracle {
         self.check(party)
     }
 
-    /// `party` put a task into a queue for the first time.
-    pub(crate) fn queued(&mut self, party: usize) -> Result<(), Violation> {
+    /// A task is in flight from now on: `party` has put it into a queue for the first time, or keeps it to itself.
+    pub(crate) fn began(&mut self, party: usize) -> Result<(), Violation> {
         self.in_flight += 1;
-        self.queued[party] += 1;
+        self.began[party] += 1;
         self.balances[party] -= 1;
         self.check(party)
     }
@@ -144,6 +144,12 @@ impl CountOracle {
     }
 }
 
+/// The most that a worker may hold between two tasks.
+fn held_max(config: &ExecutorConfig) -> i64 {
+    // Two blocks and the count of the task that is just over; a spawn borrows on an empty purse only.
+    2 * config.credit_block as i64 + 1
+}
+
 fn violation(message: String) -> Violation {
     Violation::new(Oracle::Count, message)
 }
@@ -163,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_pushed_without_having_been_counted_is_noticed() {
-        assert!(oracle().queued(0).is_err());
+    fn a_task_that_begins_without_having_been_counted_is_noticed() {
+        assert!(oracle().began(0).is_err());
     }
 
     #[test]
@@ -172,8 +178,8 @@ mod tests {
         let mut oracle = oracle();
         let (one, two) = (ACCEPTING_BIT + COUNT_UNIT, ACCEPTING_BIT + 2 * COUNT_UNIT);
         assert_eq!(oracle.state_changed(1, true, ACCEPTING_BIT, two), Ok(()));
-        assert_eq!(oracle.queued(1), Ok(()));
-        assert_eq!(oracle.queued(1), Ok(()));
+        assert_eq!(oracle.began(1), Ok(()));
+        assert_eq!(oracle.began(1), Ok(()));
         oracle.ended(0);
         assert_eq!(oracle.state_changed(0, false, two, one), Ok(()));
         assert!(oracle.state_changed(0, false, one, ACCEPTING_BIT).is_err());

@@ -1,9 +1,12 @@
-//! Nobody sleeps while work lies in a queue, and not too many search.
+//! Nobody sleeps while work lies in a queue or on work of its own, and not too many search.
 //!
 //! The claim of the sleep protocol, word for word: if a task is in a queue and no publisher is between its push and
 //! the end of its steps, then some worker is working or searching. It is looked at whenever a worker parks and
 //! whenever somebody outside ends an operation, so a lost wake-up is seen where it happens and not only when nothing
 //! comes after it.
+//!
+//! That speaks of queues that others look into. What a worker keeps to itself nobody is woken for, so there the claim is
+//! another one: who keeps a task neither parks nor leaves.
 
 use executor_core::ExecutorConfig;
 use executor_core::sleep::Sleep;
@@ -19,6 +22,8 @@ pub(crate) struct SleepOracle {
     /// Tasks in the injector, and in each worker's queue.
     lengths: Vec<usize>,
     queued: usize,
+    /// Tasks that each worker keeps to itself.
+    private: Vec<usize>,
     /// Workers that are parked.
     pub(crate) parked: usize,
     /// Workers that have left.
@@ -32,6 +37,7 @@ impl SleepOracle {
         self.workers = config.workers;
         self.searchers_max = (config.workers / 2).max(1);
         self.lengths = vec![0; config.workers + 1];
+        self.private = vec![0; config.workers];
     }
 
     /// A task went into the injector (`None`) or into a worker's queue.
@@ -44,6 +50,27 @@ impl SleepOracle {
     pub(crate) fn taken(&mut self, worker: Option<usize>) {
         self.queued -= 1;
         self.lengths[worker.map_or(0, |worker| worker + 1)] -= 1;
+    }
+
+    /// `worker` keeps a task to itself.
+    pub(crate) fn kept(&mut self, worker: usize) {
+        self.private[worker] += 1;
+    }
+
+    /// `worker` has made such a task public, or taken it to run it or hand it back.
+    pub(crate) fn kept_no_longer(&mut self, worker: usize) {
+        self.private[worker] -= 1;
+    }
+
+    /// `worker` does something at which it may keep no task to itself.
+    pub(crate) fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
+        match self.private[worker] {
+            0 => Ok(()),
+            kept => Err(Violation::new(
+                Oracle::HiddenWork,
+                format!("worker {worker} {what}, and keeps {kept} tasks to itself"),
+            )),
+        }
     }
 
     /// The sleep word changed.
@@ -90,6 +117,56 @@ impl SleepOracle {
             };
             text.push_str(&format!("  {length} tasks in the {name}\n"));
         }
+        for (worker, &kept) in self.private.iter().enumerate().filter(|(_, kept)| **kept > 0) {
+            text.push_str(&format!("  {kept} tasks that worker {worker} keeps to itself\n"));
+        }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oracle() -> SleepOracle {
+        let mut oracle = SleepOracle::default();
+        oracle.begin(&ExecutorConfig {
+            workers: 2,
+            ..ExecutorConfig::default()
+        });
+        oracle
+    }
+
+    #[test]
+    fn a_queued_task_over_which_all_sleep_is_noticed() {
+        let mut oracle = oracle();
+        oracle.pushed(None);
+        oracle.parked = 1;
+        assert_eq!(oracle.quiet(), Ok(()));
+        oracle.left = 1;
+        let violation = oracle.quiet().expect_err("nobody is awake");
+        assert_eq!(violation.oracle, Oracle::LostWakeUp);
+        oracle.taken(None);
+        assert_eq!(oracle.quiet(), Ok(()));
+    }
+
+    #[test]
+    fn a_worker_that_parks_on_a_task_of_its_own_is_noticed_and_nobody_else() {
+        let mut oracle = oracle();
+        oracle.kept(1);
+        assert_eq!(oracle.keeps_nothing(0, "parks"), Ok(()));
+        let violation = oracle.keeps_nothing(1, "parks").expect_err("it keeps one");
+        assert_eq!(violation.oracle, Oracle::HiddenWork);
+        oracle.kept_no_longer(1);
+        assert_eq!(oracle.keeps_nothing(1, "parks"), Ok(()));
+    }
+
+    #[test]
+    fn a_private_task_is_in_no_queue() {
+        let mut oracle = oracle();
+        oracle.kept(0);
+        (oracle.parked, oracle.left) = (1, 1);
+        assert_eq!(oracle.quiet(), Ok(()));
+        assert!(oracle.queues().contains("worker 0 keeps"));
     }
 }

@@ -1,17 +1,47 @@
 //! Every accepted task runs exactly once or is handed back.
 //!
-//! Each task gets a number when it is put into a queue for the first time, and the number stays beside it there. A worker
-//! that takes a task out has that one, and only that one, in hand until it runs it or hands it back. At the end no
-//! task may be on its way any more.
+//! Each task gets a number when it comes into the world, and carries it wherever it goes. So what the oracle hears of is
+//! *this* task, and not what a worker is thought to have in hand:
+//!
+//! ```text
+//!                ┌──────── pushed ────────┐
+//!   numbered ─► New ─► Private ─ exposed ─► Queued ─► in hand ─► running ─► ran, or panicked
+//!                │        └───────── taken ───────────► │
+//!                └► refused                             └► handed back
+//! ```
+//!
+//! A worker has one task at most in hand. A private task is in its worker's own memory, where nobody sees it being
+//! taken: it is in hand when the worker comes with it. At the end no task may be on its way any more.
 
 use super::{Oracle, Violation};
 
 /// A task's number.
 pub(crate) type TaskId = u64;
 
+/// Where a task comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
+pub(crate) enum Origin {
+    /// A running task spawns it.
+    Task,
+    /// It is handed over as from outside, though a worker may do that, too.
+    Outside,
+}
+
+/// Where a task was before it was pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Nowhere.
+    New,
+    /// With this worker alone.
+    Private { worker: usize },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
+    /// It has a number and is nowhere yet.
+    New,
+    /// Where only this worker sees it.
+    Private(u32),
     /// In a queue, or on its way from one to another.
     Queued,
     /// A worker has taken it.
@@ -20,6 +50,8 @@ enum Stage {
     Ran,
     Panicked,
     HandedBack,
+    /// The gate was closed, and its producer has it back.
+    Refused,
 }
 
 /// Follows every task.
@@ -36,80 +68,109 @@ impl TaskOracle {
         self.hands = vec![None; workers];
     }
 
-    /// A new task, put into a queue, by a worker or from outside.
-    pub(crate) fn queued(&mut self, by_worker: bool) -> TaskId {
-        self.spawned += u64::from(by_worker);
-        self.stages.push(Stage::Queued);
+    /// A new task.
+    pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
+        self.spawned += u64::from(origin == Origin::Task);
+        self.stages.push(Stage::New);
         self.stages.len() as TaskId - 1
     }
 
-    /// So many of the tasks that a worker queued were handed over as from outside.
-    pub(crate) fn not_spawned(&mut self, tasks: usize) {
-        self.spawned -= tasks as u64;
+    /// The gate refused `task`.
+    pub(crate) fn refused(&mut self, task: TaskId) -> Result<(), Violation> {
+        self.step(task, Stage::New, Stage::Refused)
     }
 
-    /// `worker` has taken `task`.
+    /// `task` was put into a queue, by the worker `by` or by somebody outside. Gives where it was before.
+    pub(crate) fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
+        match (std::mem::replace(self.stage(task), Stage::Queued), by) {
+            (Stage::New, _) => Ok(Came::New),
+            (Stage::Private(worker), Some(by)) if worker as usize == by => Ok(Came::Private { worker: by }),
+            (before, by) => Err(violation(format!(
+                "task {task} was queued by {}, but was {before:?}",
+                by.map_or("somebody outside".to_owned(), |worker| format!("worker {worker}"))
+            ))),
+        }
+    }
+
+    /// `worker` has spawned `task`. Whether it keeps it to itself: no queue has seen it.
+    pub(crate) fn kept(&mut self, task: TaskId, worker: usize) -> bool {
+        let stage = self.stage(task);
+        let kept = *stage == Stage::New;
+        if kept {
+            *stage = Stage::Private(worker as u32);
+        }
+        kept
+    }
+
+    /// Whether `worker` keeps `task` to itself.
+    pub(crate) fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
+        self.stages[task as usize] == Stage::Private(worker as u32)
+    }
+
+    /// `worker` has taken `task`, out of a queue or out of what it keeps to itself.
     pub(crate) fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         if let Some(other) = self.hands[worker].replace(task) {
             return Err(violation(format!(
                 "worker {worker} took task {task} while it had task {other} in hand"
             )));
         }
+        if self.is_private_to(task, worker) {
+            *self.stage(task) = Stage::InHand;
+            return Ok(());
+        }
         self.step(task, Stage::Queued, Stage::InHand)
     }
 
-    /// `worker` starts what it has in hand.
-    pub(crate) fn started(&mut self, worker: usize) -> Result<TaskId, Violation> {
-        let Some(task) = self.hands[worker] else {
-            return Err(violation(format!(
-                "worker {worker} runs a task that it did not take"
-            )));
-        };
-        self.step(task, Stage::InHand, Stage::Running)?;
-        Ok(task)
+    /// `worker` starts `task`.
+    pub(crate) fn started(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.has(worker, task, "starts")?;
+        self.step(task, Stage::InHand, Stage::Running)
     }
 
-    /// What `worker` runs has ended.
-    pub(crate) fn ran(&mut self, worker: usize) -> Result<TaskId, Violation> {
-        let Some(task) = self.hands[worker].take() else {
-            return Err(violation(format!(
-                "worker {worker} ended a task that it did not run"
-            )));
-        };
-        self.step(task, Stage::Running, Stage::Ran)?;
-        Ok(task)
+    /// `task` has come to its end on `worker`.
+    pub(crate) fn ran(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.has(worker, task, "ended")?;
+        self.hands[worker] = None;
+        self.step(task, Stage::Running, Stage::Ran)
     }
 
     /// What `worker` runs has panicked. `None` if it runs nothing.
     pub(crate) fn panicked(&mut self, worker: usize) -> Option<TaskId> {
         let task = self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)?;
         self.hands[worker] = None;
-        self.stages[task as usize] = Stage::Panicked;
+        *self.stage(task) = Stage::Panicked;
         Some(task)
     }
 
-    /// `worker` hands back what it has in hand.
-    pub(crate) fn handed_back(&mut self, worker: usize) -> Result<TaskId, Violation> {
-        let Some(task) = self.hands[worker].take() else {
-            return Err(violation(format!(
-                "worker {worker} hands back a task that it did not take"
-            )));
-        };
-        self.step(task, Stage::InHand, Stage::HandedBack)?;
-        Ok(task)
+    /// `worker` hands `task` back.
+    pub(crate) fn handed_back(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.has(worker, task, "hands back")?;
+        self.hands[worker] = None;
+        self.step(task, Stage::InHand, Stage::HandedBack)
     }
 
-    /// At the end: nothing may be on its way, and as many came back as were taken to be handed back.
-    pub(crate) fn end(&self, came_back: usize) -> Result<(), Violation> {
+    /// At the end: nothing may be on its way, and the tasks that `came_back` are those that were handed back.
+    pub(crate) fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
-            if matches!(stage, Stage::Queued | Stage::InHand | Stage::Running) {
-                return Err(violation(format!("task {task} is still {stage:?} at the end")));
+            match stage {
+                Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Refused => {}
+                Stage::New | Stage::Private(_) | Stage::Queued | Stage::InHand | Stage::Running => {
+                    return Err(violation(format!("task {task} is still {stage:?} at the end")));
+                }
             }
         }
+        let mut returned = 0;
+        for task in came_back {
+            let stage = self.stages[task as usize];
+            if stage != Stage::HandedBack {
+                return Err(violation(format!("task {task} came back, but is {stage:?}")));
+            }
+            returned += 1;
+        }
         let totals = self.totals();
-        if totals.handed_back != came_back as u64 {
+        if totals.handed_back != returned {
             return Err(violation(format!(
-                "{} tasks were taken to be handed back, but {came_back} came back",
+                "{} tasks were taken to be handed back, but {returned} came back",
                 totals.handed_back
             )));
         }
@@ -125,6 +186,24 @@ impl TaskOracle {
             panicked: count(Stage::Panicked),
             handed_back: count(Stage::HandedBack),
         }
+    }
+
+    /// `worker` says that it does something with `task`: that is the one it must have in hand.
+    fn has(&self, worker: usize, task: TaskId, does: &str) -> Result<(), Violation> {
+        if self.hands[worker] == Some(task) {
+            return Ok(());
+        }
+        let stage = self.stages[task as usize];
+        Err(violation(match self.hands[worker] {
+            Some(other) => format!(
+                "worker {worker} {does} task {task}, which is {stage:?}, and has task {other} in hand"
+            ),
+            None => format!("worker {worker} {does} task {task}, which it did not take: it is {stage:?}"),
+        }))
+    }
+
+    fn stage(&mut self, task: TaskId) -> &mut Stage {
+        &mut self.stages[task as usize]
     }
 
     fn step(&mut self, task: TaskId, from: Stage, to: Stage) -> Result<(), Violation> {
@@ -164,46 +243,165 @@ mod tests {
         oracle
     }
 
+    /// A task from outside in a queue.
+    fn queued(oracle: &mut TaskOracle) -> TaskId {
+        let task = oracle.number(Origin::Outside);
+        assert_eq!(oracle.queued(task, None), Ok(Came::New));
+        task
+    }
+
+    /// A task that `worker` keeps to itself.
+    fn kept(oracle: &mut TaskOracle, worker: usize) -> TaskId {
+        let task = oracle.number(Origin::Task);
+        assert!(oracle.kept(task, worker));
+        task
+    }
+
     #[test]
     fn a_task_that_starts_twice_is_noticed() {
         let mut oracle = oracle();
-        let task = oracle.queued(false);
-        oracle.taken(task, 0).expect("it is in a queue");
-        assert_eq!(oracle.started(0), Ok(task));
-        assert!(oracle.started(0).is_err());
+        let task = queued(&mut oracle);
+        assert_eq!(oracle.taken(task, 0), Ok(()));
+        assert_eq!(oracle.started(task, 0), Ok(()));
+        assert!(oracle.started(task, 0).is_err());
+    }
+
+    #[test]
+    fn a_task_that_runs_again_after_its_end_is_noticed() {
+        let mut oracle = oracle();
+        let task = queued(&mut oracle);
+        assert_eq!(oracle.taken(task, 0), Ok(()));
+        assert_eq!(oracle.started(task, 0), Ok(()));
+        assert_eq!(oracle.ran(task, 0), Ok(()));
+        assert!(oracle.started(task, 0).is_err());
     }
 
     #[test]
     fn a_task_that_two_workers_take_is_noticed() {
         let mut oracle = oracle();
-        let task = oracle.queued(false);
-        oracle.taken(task, 0).expect("it is in a queue");
+        let task = queued(&mut oracle);
+        assert_eq!(oracle.taken(task, 0), Ok(()));
         assert!(oracle.taken(task, 1).is_err());
+    }
+
+    #[test]
+    fn a_task_that_runs_while_it_is_queued_is_noticed() {
+        let mut oracle = oracle();
+        let task = queued(&mut oracle);
+        assert!(oracle.started(task, 0).is_err());
+    }
+
+    #[test]
+    fn another_task_than_the_one_in_hand_is_noticed() {
+        let mut oracle = oracle();
+        let (one, other) = (queued(&mut oracle), queued(&mut oracle));
+        assert_eq!(oracle.taken(one, 0), Ok(()));
+        assert!(oracle.started(other, 0).is_err());
+        assert!(oracle.handed_back(other, 0).is_err());
+        assert_eq!(oracle.handed_back(one, 0), Ok(()));
     }
 
     #[test]
     fn a_task_that_is_left_in_a_queue_is_noticed_at_the_end() {
         let mut oracle = oracle();
-        oracle.queued(false);
-        let violation = oracle.end(0).expect_err("it never ran");
+        queued(&mut oracle);
+        let violation = oracle.end([].into_iter()).expect_err("it never ran");
         assert!(violation.message.contains("task 0"), "{}", violation.message);
+    }
+
+    #[test]
+    fn a_task_that_never_gets_anywhere_is_noticed_at_the_end_unless_it_was_refused() {
+        let mut oracle = oracle();
+        let task = oracle.number(Origin::Outside);
+        assert!(oracle.end([].into_iter()).is_err());
+        assert_eq!(oracle.refused(task), Ok(()));
+        assert_eq!(oracle.end([].into_iter()), Ok(()));
+    }
+
+    #[test]
+    fn a_task_that_was_let_in_and_refused_is_noticed() {
+        let mut oracle = oracle();
+        let task = queued(&mut oracle);
+        assert!(oracle.refused(task).is_err());
     }
 
     #[test]
     fn a_task_that_is_dropped_in_favour_of_another_is_noticed() {
         let mut oracle = oracle();
-        let (one, other) = (oracle.queued(false), oracle.queued(true));
-        oracle.taken(one, 0).expect("it is in a queue");
+        let (one, other) = (queued(&mut oracle), kept(&mut oracle, 0));
+        assert_eq!(oracle.taken(one, 0), Ok(()));
         assert!(oracle.taken(other, 0).is_err());
     }
 
     #[test]
     fn a_task_that_was_taken_to_be_handed_back_must_come_back() {
         let mut oracle = oracle();
-        let task = oracle.queued(false);
-        oracle.taken(task, 1).expect("it is in a queue");
-        assert_eq!(oracle.handed_back(1), Ok(task));
-        assert!(oracle.end(0).is_err());
-        assert_eq!(oracle.end(1), Ok(()));
+        let task = queued(&mut oracle);
+        assert_eq!(oracle.taken(task, 1), Ok(()));
+        assert_eq!(oracle.handed_back(task, 1), Ok(()));
+        assert!(oracle.end([].into_iter()).is_err());
+        assert_eq!(oracle.end([task].into_iter()), Ok(()));
+    }
+
+    #[test]
+    fn a_task_that_ran_must_not_come_back() {
+        let mut oracle = oracle();
+        let (ran, back) = (queued(&mut oracle), queued(&mut oracle));
+        assert_eq!(oracle.taken(ran, 0), Ok(()));
+        assert_eq!(oracle.started(ran, 0), Ok(()));
+        assert_eq!(oracle.ran(ran, 0), Ok(()));
+        assert_eq!(oracle.taken(back, 0), Ok(()));
+        assert_eq!(oracle.handed_back(back, 0), Ok(()));
+        assert!(oracle.end([ran].into_iter()).is_err());
+    }
+
+    #[test]
+    fn a_private_task_runs_with_its_worker_or_becomes_public() {
+        let mut oracle = oracle();
+        let (runs, exposed) = (kept(&mut oracle, 0), kept(&mut oracle, 0));
+        assert_eq!(oracle.queued(exposed, Some(0)), Ok(Came::Private { worker: 0 }));
+        assert_eq!(oracle.taken(exposed, 1), Ok(()));
+        assert!(oracle.is_private_to(runs, 0));
+        assert_eq!(oracle.taken(runs, 0), Ok(()));
+        assert_eq!(oracle.started(runs, 0), Ok(()));
+        assert_eq!(oracle.ran(runs, 0), Ok(()));
+        assert_eq!(oracle.totals().spawned, 2);
+    }
+
+    #[test]
+    fn a_task_that_a_queue_has_seen_is_not_private() {
+        let mut oracle = oracle();
+        let task = oracle.number(Origin::Task);
+        assert_eq!(oracle.queued(task, Some(0)), Ok(Came::New));
+        assert!(!oracle.kept(task, 0));
+    }
+
+    #[test]
+    fn nobody_runs_or_exposes_what_another_keeps() {
+        let mut oracle = oracle();
+        let task = kept(&mut oracle, 0);
+        assert!(!oracle.is_private_to(task, 1));
+        assert!(oracle.started(task, 1).is_err());
+        assert!(oracle.taken(task, 1).is_err());
+        let task = kept(&mut oracle, 0);
+        assert!(oracle.queued(task, Some(1)).is_err());
+        let task = kept(&mut oracle, 0);
+        assert!(oracle.queued(task, None).is_err());
+    }
+
+    #[test]
+    fn a_private_task_that_was_exposed_is_run_only_by_whoever_takes_it() {
+        let mut oracle = oracle();
+        let task = kept(&mut oracle, 0);
+        assert_eq!(oracle.queued(task, Some(0)), Ok(Came::Private { worker: 0 }));
+        assert!(oracle.started(task, 0).is_err());
+        assert!(oracle.queued(task, Some(0)).is_err(), "it is exposed twice");
+    }
+
+    #[test]
+    fn a_private_task_that_is_forgotten_is_noticed_at_the_end() {
+        let mut oracle = oracle();
+        kept(&mut oracle, 1);
+        assert!(oracle.end([].into_iter()).is_err());
     }
 }

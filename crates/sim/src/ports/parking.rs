@@ -7,11 +7,9 @@ use std::time::Duration;
 use executor_core::ports::{Faults, Parking, Unpark, Waiting};
 
 use super::SimPorts;
-use crate::fault::InjectedPanic;
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::Oracle;
-use crate::party::{Teardown, panic_message};
+use crate::party::Teardown;
 use crate::trace::{Object, Op};
 
 impl Unpark for Handle<'_> {
@@ -113,22 +111,7 @@ impl<T> Faults for SimPorts<'_, T> {
         if payload.is::<Teardown>() {
             resume_unwind(payload);
         }
-        self.handle.with(|world| {
-            let worker = self.handle.party();
-            let Some(task) = world.oracles.tasks.panicked(worker) else {
-                let message = format!(
-                    "worker {worker} panicked outside of any task: {}",
-                    panic_message(&*payload)
-                );
-                world.fail(Oracle::PolicyPanic, message);
-                return;
-            };
-            world.did(worker, Op::Panic, Object::Task(task), task);
-            world.marks.hit(Mark::TaskPanicked);
-            world.oracles.count.ended(worker);
-            if !payload.is::<InjectedPanic>() {
-                world.task_panicked(task, panic_message(&*payload));
-            }
-        });
+        self.handle
+            .with(|world| world.panicked(self.handle.party(), &*payload));
     }
 }

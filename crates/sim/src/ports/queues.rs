@@ -16,34 +16,32 @@ use crate::trace::{Object, Op};
 /// The most that is taken from a queue at once.
 const BATCH_MAX: usize = 32;
 
-impl<T> Inject<T> for SimPorts<'_, T> {
-    fn inject(&self, task: T) {
+impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
+    fn inject(&self, task: Tracked<T>) {
         self.handle.operate(|world, me| {
-            let id = world.queued(me, Op::Inject, None);
-            self.queues.injector.borrow_mut().push_back(Tracked { id, task });
+            world.queued(me, task.id, Op::Inject, None);
+            self.queues.injector.borrow_mut().push_back(task);
         });
     }
 }
 
-impl<T> LocalQueue<T> for SimPorts<'_, T> {
-    fn push(&self, task: T) {
+impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
+    fn push(&self, task: Tracked<T>) {
         self.handle.operate(|world, me| {
-            let id = world.queued(me, Op::Push, Some(me));
-            self.queues.locals[me]
-                .borrow_mut()
-                .push_back(Tracked { id, task });
+            world.queued(me, task.id, Op::Push, Some(me));
+            self.queues.locals[me].borrow_mut().push_back(task);
         });
     }
 
-    fn pop(&self) -> Option<T> {
+    fn pop(&self) -> Option<Tracked<T>> {
         self.handle.operate(|world, me| {
-            let Some(Tracked { id, task }) = self.queues.locals[me].borrow_mut().pop_back() else {
+            let Some(task) = self.queues.locals[me].borrow_mut().pop_back() else {
                 world.did(me, Op::PopEmpty, Object::Worker(me as u32), 0);
                 return None;
             };
-            world.did(me, Op::Pop, Object::Task(id), id);
+            world.did(me, Op::Pop, Object::Task(task.id), task.id);
             world.oracles.sleep.taken(Some(me));
-            world.in_hand(me, id);
+            world.in_hand(me, task.id);
             let verdict = world.oracles.fairness.took_own(me);
             world.judge(verdict);
             Some(task)
@@ -56,8 +54,8 @@ impl<T> LocalQueue<T> for SimPorts<'_, T> {
     }
 }
 
-impl<T> Stealing<T> for SimPorts<'_, T> {
-    fn steal_injected(&self) -> Steal<T> {
+impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
+    fn steal_injected(&self) -> Steal<Tracked<T>> {
         let worker = self.handle.party();
         let taken = self.handle.operate(|world, me| {
             let verdict = world.oracles.count.between_tasks(me);
@@ -91,7 +89,7 @@ impl<T> Stealing<T> for SimPorts<'_, T> {
         }
     }
 
-    fn steal_from(&self, victim: usize) -> Steal<T> {
+    fn steal_from(&self, victim: usize) -> Steal<Tracked<T>> {
         let worker = self.handle.party();
         let Some(queue) = self.queues.locals.get(victim).filter(|_| victim != worker) else {
             self.handle.with(|world| {
@@ -143,7 +141,7 @@ impl<T> Stealing<T> for SimPorts<'_, T> {
 
 impl<T> SimPorts<'_, T> {
     /// Keeps the first of `taken`, and puts the rest into the own queue.
-    fn bring_home(&self, taken: Vec<Tracked<T>>) -> Steal<T> {
+    fn bring_home(&self, taken: Vec<Tracked<T>>) -> Steal<Tracked<T>> {
         let mut taken = taken.into_iter();
         let Some(first) = taken.next() else {
             return Steal::Empty;
@@ -159,6 +157,6 @@ impl<T> SimPorts<'_, T> {
                 self.queues.locals[me].borrow_mut().extend(taken);
             });
         }
-        Steal::Task(first.task)
+        Steal::Task(first)
     }
 }

@@ -15,8 +15,8 @@ use executor_core::ports::{
     Waiting,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, Spawner, TieredIdle, WorkerCtxLike, WorkerExit, WorkerMetricsLocal,
-    run_worker,
+    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, run_worker,
 };
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Condvar, Mutex, Notify};
@@ -156,6 +156,8 @@ pub(crate) struct LoomWorker {
     scratch: (),
     metrics: WorkerMetricsLocal,
 }
+
+impl SeenByTasks for LoomWorker {}
 
 impl WorkerCtxLike<Task, ()> for LoomWorker {
     type Ports = Party;

@@ -1,0 +1,241 @@
+//! The life of a task, as the world hears of it: from the ports while it is public, and from its worker where no port
+//! leads. Each step goes to all the oracles that it is for.
+
+use std::any::Any;
+
+use super::World;
+use crate::fault::InjectedPanic;
+use crate::mark::Mark;
+use crate::oracle::{Came, Oracle, Origin, TaskId};
+use crate::party::panic_message;
+use crate::trace::{Object, Op};
+
+impl World {
+    /// There is a new task. Gives its number.
+    pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
+        self.pushed_at.push(0);
+        self.oracles.tasks.number(origin)
+    }
+
+    /// The gate refused `task`.
+    pub(crate) fn refused(&mut self, task: TaskId) {
+        let verdict = self.oracles.tasks.refused(task);
+        self.judge(verdict);
+    }
+
+    /// `party` puts `task` into the injector (`None`) or into a worker's queue.
+    pub(crate) fn queued(&mut self, party: usize, task: TaskId, op: Op, worker: Option<usize>) {
+        self.did(party, op, Object::Task(task), task);
+        match self.oracles.tasks.queued(task, self.parties[party].side.worker()) {
+            Ok(Came::New) => {
+                let verdict = self.oracles.count.began(party);
+                self.judge(verdict);
+            }
+            // Its count was paid when it was kept.
+            Ok(Came::Private { worker }) => self.oracles.sleep.kept_no_longer(worker),
+            Err(violation) => self.judge(Err(violation)),
+        }
+        self.oracles.sleep.pushed(worker);
+        self.pushed_at[task as usize] = self.parties[party].clock_ns;
+    }
+
+    /// `worker` has spawned `task`. If no queue has seen it, the worker keeps it to itself.
+    pub(crate) fn spawned(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.kept(task, worker) {
+            self.did(worker, Op::Keep, Object::Task(task), task);
+            self.oracles.sleep.kept(worker);
+            let verdict = self.oracles.count.began(worker);
+            self.judge(verdict);
+        }
+    }
+
+    /// `worker` has made all its tasks public.
+    pub(crate) fn published(&mut self, worker: usize) {
+        let verdict = self.oracles.sleep.keeps_nothing(worker, "has published");
+        self.judge(verdict);
+    }
+
+    /// `party` took `task` from where somebody else had put it: it was pushed before.
+    pub(crate) fn came_from(&mut self, party: usize, task: TaskId) {
+        self.not_before(party, self.pushed_at[task as usize]);
+    }
+
+    /// `party` has `task` in hand.
+    pub(crate) fn in_hand(&mut self, party: usize, task: TaskId) {
+        let verdict = self.oracles.tasks.taken(task, party);
+        self.judge(verdict);
+    }
+
+    /// `worker` starts `task`.
+    pub(crate) fn started(&mut self, worker: usize, task: TaskId) {
+        self.reached(worker, task);
+        self.did(worker, Op::Start, Object::Task(task), task);
+        let verdict = self.oracles.tasks.started(task, worker);
+        self.judge(verdict);
+    }
+
+    /// `task` came to its end on `worker`.
+    pub(crate) fn ran(&mut self, worker: usize, task: TaskId) {
+        self.did(worker, Op::End, Object::Task(task), task);
+        let verdict = self.oracles.tasks.ran(task, worker);
+        self.judge(verdict);
+        self.oracles.count.ended(worker);
+    }
+
+    /// What `worker` runs has panicked, unless it runs nothing.
+    pub(crate) fn panicked(&mut self, worker: usize, payload: &(dyn Any + Send)) {
+        let message = panic_message(payload);
+        let Some(task) = self.oracles.tasks.panicked(worker) else {
+            let message = format!("worker {worker} panicked outside of any task: {message}");
+            self.fail(Oracle::PolicyPanic, message);
+            return;
+        };
+        self.did(worker, Op::Panic, Object::Task(task), task);
+        self.marks.hit(Mark::TaskPanicked);
+        self.oracles.count.ended(worker);
+        if payload.is::<InjectedPanic>() {
+            return;
+        }
+        if self.panics_allowed {
+            self.panics.push(message);
+        } else {
+            self.fail(Oracle::TaskPanic, format!("task {task} panicked: {message}"));
+        }
+    }
+
+    /// `worker` hands `task` back.
+    pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
+        self.reached(worker, task);
+        self.marks.hit(Mark::HandedBack);
+        self.did(worker, Op::HandBack, Object::Task(task), task);
+        let verdict = self.oracles.tasks.handed_back(task, worker);
+        self.judge(verdict);
+        self.oracles.count.ended(worker);
+    }
+
+    /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.
+    fn reached(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.is_private_to(task, worker) {
+            self.oracles.sleep.kept_no_longer(worker);
+            self.in_hand(worker, task);
+            let verdict = self.oracles.fairness.took_own(worker);
+            self.judge(verdict);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use executor_core::{ACCEPTING_BIT, COUNT_UNIT, ExecutorConfig};
+
+    use super::*;
+    use crate::fault::{FaultBudget, Faults};
+    use crate::party::Side;
+    use crate::schedule::{Schedule, StrategyKind};
+    use crate::trace::Trace;
+    use crate::word::{SimWord, WordName};
+
+    /// Two workers, of which the first has borrowed `counts` counts.
+    fn world(counts: usize) -> World {
+        let schedule = Schedule::new(StrategyKind::RoundRobin.build(0));
+        let mut world = World::new(
+            schedule,
+            FaultBudget::new(Faults::NONE),
+            1_000,
+            false,
+            Trace::new(true),
+        );
+        world.watch(Rc::new(SimWord::scheduler(ExecutorConfig {
+            workers: 2,
+            ..ExecutorConfig::default()
+        })));
+        world.join(Side::Worker(0));
+        world.join(Side::Worker(1));
+        let after = ACCEPTING_BIT + counts * COUNT_UNIT;
+        world.word_changed(0, WordName::State, ACCEPTING_BIT, after);
+        world
+    }
+
+    /// Who spoke.
+    fn said(mut world: World) -> Option<Oracle> {
+        world.take_violation().map(|violation| violation.oracle)
+    }
+
+    /// A task that worker 0 keeps to itself.
+    fn kept(world: &mut World) -> TaskId {
+        let task = world.number(Origin::Task);
+        world.spawned(0, task);
+        task
+    }
+
+    #[test]
+    fn a_task_that_is_kept_without_having_been_counted_is_noticed_there() {
+        let mut world = world(1);
+        kept(&mut world);
+        assert_eq!(world.violation, None);
+        kept(&mut world);
+        assert_eq!(said(world), Some(Oracle::Count));
+    }
+
+    #[test]
+    fn what_is_exposed_later_is_not_counted_again() {
+        let mut world = world(2);
+        let (exposed, runs) = (kept(&mut world), kept(&mut world));
+        world.queued(0, exposed, Op::Push, Some(0));
+        world.published(1);
+        world.started(0, runs);
+        world.ran(0, runs);
+        assert_eq!(world.oracles.sleep.keeps_nothing(0, "parks"), Ok(()));
+        assert!(world.oracles.count.parked(0, 0).is_err(), "one count came back");
+        assert_eq!(said(world), None);
+    }
+
+    #[test]
+    fn a_worker_that_parks_on_a_private_task_is_noticed() {
+        let mut world = world(1);
+        kept(&mut world);
+        world.park(0, None);
+        assert_eq!(said(world), Some(Oracle::HiddenWork));
+    }
+
+    #[test]
+    fn a_worker_that_leaves_a_private_task_behind_is_noticed() {
+        let mut world = world(1);
+        kept(&mut world);
+        world.finish(0);
+        assert_eq!(said(world), Some(Oracle::HiddenWork));
+    }
+
+    #[test]
+    fn a_worker_that_has_published_keeps_nothing() {
+        let mut world = world(1);
+        kept(&mut world);
+        world.published(0);
+        assert_eq!(said(world), Some(Oracle::HiddenWork));
+    }
+
+    #[test]
+    fn a_worker_that_runs_what_another_keeps_is_noticed() {
+        let mut world = world(1);
+        let task = kept(&mut world);
+        world.started(1, task);
+        assert_eq!(said(world), Some(Oracle::ExactlyOnce));
+    }
+
+    #[test]
+    fn private_tasks_count_for_the_bypass_of_the_injector() {
+        let interval = ExecutorConfig::default().fairness_interval as usize;
+        let mut world = world(interval + 1);
+        for _ in 0..interval {
+            let task = kept(&mut world);
+            world.started(0, task);
+            world.ran(0, task);
+        }
+        assert_eq!(world.violation, None);
+        let task = kept(&mut world);
+        world.started(0, task);
+        assert_eq!(said(world), Some(Oracle::InjectorBypass));
+    }
+}

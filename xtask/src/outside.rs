@@ -51,7 +51,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         library: "sim",
         source: include_str!("../outside/sim.rs"),
-        beside: &["executor-core"],
+        beside: &[],
         columns: false,
     },
     Program {

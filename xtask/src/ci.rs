@@ -39,8 +39,9 @@ const SMALL: &[&str] = &[
 /// The limit of a whole run. A step has no longer than what is left of it.
 const RUN: Duration = minutes(75);
 
-/// The limit of the tests, which are built first.
+/// The limit of the tests, which are built first; and of those of the small crates.
 const TESTS: Duration = minutes(30);
+const SMALL_TESTS: Duration = minutes(10);
 
 /// Runs all steps, or the quick ones.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -72,6 +73,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             .flat_map(|name| ["--package", name])
             .collect::<Vec<_>>();
         ci.tests(
+            SMALL_TESTS,
             cargo()
                 .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"])
                 .args(small),
@@ -84,7 +86,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 ran: "rustdoc of all members and features, warnings denied".to_owned(),
             })
         });
-        ci.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]));
+        ci.tests(TESTS, cargo().args(["test", "--workspace", "--no-fail-fast"]));
         ci.step("loom", minutes(20), |limit| {
             let report = loom::check(&workspace, None, limit)?;
             report.print();
@@ -172,9 +174,9 @@ impl Ci {
         self.rows.push([name.to_owned(), result.to_owned(), seconds, ran]);
     }
 
-    fn tests(&mut self, command: &mut Command) {
+    fn tests(&mut self, limit: Duration, command: &mut Command) {
         let mut count = TestCount::default();
-        self.step("tests", TESTS, |limit| {
+        self.step("tests", limit, |limit| {
             let status = match process::run_reading(command, limit, |line| count.read(line)) {
                 Err(error) if error.is::<OverLimit>() => {
                     return Ok(Step {

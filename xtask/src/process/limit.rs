@@ -64,11 +64,9 @@ impl Limit {
         let result = wait(child);
         drop(ended);
         if watch.join().expect("the watch does not panic") {
-            return Err(OverLimit {
-                limit,
-                command: shown(command),
-            }
-            .into());
+            // The first words: the whole line stands where the program was announced.
+            let command = shown(command).split(' ').take(2).collect::<Vec<_>>().join(" ");
+            return Err(OverLimit { limit, command }.into());
         }
         result
     }

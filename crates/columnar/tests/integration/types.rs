@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::array_value_to_string;
-use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, Scan, SortKey, TableSource};
+use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SortKey, TableSource};
 
 use crate::scan::{column, grouped, integers, rows_where, run, scan, table, values};
 

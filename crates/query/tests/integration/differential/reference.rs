@@ -210,25 +210,15 @@ impl Reference<'_> {
             )),
             Expr::BinaryOp {
                 left,
-                op: BinaryOperator::And,
+                op: op @ (BinaryOperator::And | BinaryOperator::Or),
                 right,
             } => {
+                let decides = *op == BinaryOperator::Or;
                 let left = self.value(left, scope)?;
-                if left == Cell::Bool(false) {
+                if left == Cell::Bool(decides) {
                     return Ok(left);
                 }
-                Ok(connect(false, &left, &self.value(right, scope)?))
-            }
-            Expr::BinaryOp {
-                left,
-                op: BinaryOperator::Or,
-                right,
-            } => {
-                let left = self.value(left, scope)?;
-                if left == Cell::Bool(true) {
-                    return Ok(left);
-                }
-                Ok(connect(true, &left, &self.value(right, scope)?))
+                Ok(connect(decides, &left, &self.value(right, scope)?))
             }
             Expr::BinaryOp { left, op, right } => {
                 binary(op, &self.value(left, scope)?, &self.value(right, scope)?)

@@ -4,11 +4,10 @@
 use std::any::Any;
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -29,35 +28,7 @@ struct Shared {
 #[derive(Clone, Copy)]
 struct Ports<'a>(&'a Shared);
 
-impl Memory for Ports<'_> {
-    type Word = NativeWord;
-
-    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
-        Native.load(word, order)
-    }
-
-    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
-        Native.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
-        Native.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &NativeWord,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        Native.compare_exchange(word, current, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        Native.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl[] Memory<NativeWord> for Ports<'_>, |_ports| Native);
 
 impl Inject<Tree> for Ports<'_> {
     fn inject(&self, task: Tree) {

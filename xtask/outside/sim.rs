@@ -1,13 +1,11 @@
-//! On `sim` alone, with core's `TaskCtx` for the runner: a race in a task graph is found by some seed, and its line
-//! leads to it again.
+//! On `sim` alone: a race in a task graph is found by some seed, and its line leads to it again.
 
 use std::cell::Cell;
 use std::error::Error;
 use std::panic;
 use std::rc::Rc;
 
-use executor_core::TaskCtx;
-use sim::{Failure, Report, Simulation};
+use sim::{Failure, Report, Simulation, TaskCtx};
 
 /// A buffer is to be filled before it is used, but the two are tasks of their own.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::process::{self, cargo};
+use crate::process::{self, Limit, cargo};
 use crate::usage::Outcome;
 use crate::workspace::Workspace;
 
@@ -13,6 +13,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         cargo()
             .args(["bench", "--package", "benches", "--benches", "--"])
             .args(&arguments),
+        Limit::NONE,
     )?;
     if own != Outcome::Passed || workspace.with_target("bin", "compare").next().is_none() {
         return Ok(own);
@@ -29,5 +30,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 "--",
             ])
             .args(&arguments),
+        Limit::NONE,
     )
 }

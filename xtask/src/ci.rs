@@ -7,18 +7,21 @@
 //!
 //! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
 //! lines are the sum of what the test runner counted.
+//!
+//! Each step has a limit, generous for two cores and a build from nothing, and so has the run. A program that still
+//! runs then is ended with all that it has started, and its step has failed: a test that spins is a red row.
 
 mod test_count;
 
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
 
 use self::test_count::TestCount;
 use crate::mutants::MUTANTS;
-use crate::process::{self, cargo};
+use crate::process::{self, Limit, OverLimit, cargo};
 use crate::sim::SwarmReport;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
@@ -33,21 +36,30 @@ const SMALL: &[&str] = &[
     "xtask",
 ];
 
+/// The limit of a whole run. A step has no longer than what is left of it.
+const RUN: Duration = minutes(75);
+
+/// The limit of the tests, which are built first; and of those of the small crates.
+const TESTS: Duration = minutes(30);
+const SMALL_TESTS: Duration = minutes(10);
+
 /// Runs all steps, or the quick ones.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [quick] = usage::flags(arguments, ["quick"])?;
     require("fmt", "rustfmt")?;
     require("clippy", "clippy")?;
     let workspace = Workspace::load()?;
-    let mut ci = Ci::default();
-    ci.step("fmt", || {
+    let mut ci = Ci::new();
+    ci.step("fmt", minutes(2), |limit| {
         plain(
             cargo().args(["fmt", "--all", "--check"]),
+            limit,
             "formatting of all members",
         )
     });
-    ci.step("clippy", clippy);
-    ci.step("tidy", || {
+    ci.step("clippy", minutes(15), clippy);
+    // It starts no program, so there is nothing to end.
+    ci.step("tidy", minutes(1), |_limit| {
         let report = tidy::check(&workspace)?;
         report.print();
         Ok(Step {
@@ -61,39 +73,40 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             .flat_map(|name| ["--package", name])
             .collect::<Vec<_>>();
         ci.tests(
+            SMALL_TESTS,
             cargo()
                 .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"])
                 .args(small),
         );
     } else {
-        ci.step("docs", || {
-            let passed = docs::run(Vec::new())? == Outcome::Passed;
+        ci.step("docs", minutes(15), |limit| {
+            let passed = docs::build(false, limit)? == Outcome::Passed;
             Ok(Step {
                 passed,
                 ran: "rustdoc of all members and features, warnings denied".to_owned(),
             })
         });
-        ci.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]));
-        ci.step("loom", || {
-            let report = loom::check(&workspace, None)?;
+        ci.tests(TESTS, cargo().args(["test", "--workspace", "--no-fail-fast"]));
+        ci.step("loom", minutes(20), |limit| {
+            let report = loom::check(&workspace, None, limit)?;
             report.print();
             Ok(Step {
                 passed: report.is_closed(),
                 ran: report.summary(),
             })
         });
-        ci.step("sim", || swarm(&workspace));
+        ci.step("sim", minutes(10), |limit| swarm(&workspace, limit));
         for mutant in MUTANTS {
-            ci.step(mutant.step, || {
-                let verdict = mutant.check(&workspace)?;
+            ci.step(mutant.step, minutes(10), |limit| {
+                let verdict = mutant.check(&workspace, limit)?;
                 Ok(Step {
                     passed: verdict.killed,
                     ran: mutant.summary(&verdict),
                 })
             });
         }
-        ci.step("outside", || {
-            let report = outside::check(&workspace)?;
+        ci.step("outside", minutes(15), |limit| {
+            let report = outside::check(&workspace, limit)?;
             report.print();
             Ok(Step {
                 passed: report.passed(),
@@ -104,6 +117,10 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     Ok(ci.finish())
 }
 
+const fn minutes(n: u64) -> Duration {
+    Duration::from_secs(60 * n)
+}
+
 /// What a step found.
 struct Step {
     passed: bool,
@@ -111,23 +128,41 @@ struct Step {
 }
 
 /// A run in progress.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Ci {
+    /// When the limit of the run is over.
+    until: Instant,
     rows: Vec<[String; 4]>,
     failed: Vec<&'static str>,
     tests: TestCount,
 }
 
 impl Ci {
-    /// Runs one step; whatever stops it is its failure, not that of the run.
-    fn step(&mut self, name: &'static str, body: impl FnOnce() -> anyhow::Result<Step>) {
+    fn new() -> Ci {
+        Ci {
+            until: Instant::now() + RUN,
+            rows: Vec::new(),
+            failed: Vec::new(),
+            tests: TestCount::default(),
+        }
+    }
+
+    /// Runs one step, within its limit; whatever stops it is its failure, not that of the run.
+    fn step(
+        &mut self,
+        name: &'static str,
+        limit: Duration,
+        body: impl FnOnce(Limit) -> anyhow::Result<Step>,
+    ) {
         eprintln!("\n=== {name}");
         let started = Instant::now();
-        let step = body().unwrap_or_else(|error| {
+        let left = self.until.saturating_duration_since(started);
+        let step = body(Limit::of(limit.min(left))).unwrap_or_else(|error| {
             eprintln!("xtask: {name}: {error:#}");
+            let stopped = if error.is::<OverLimit>() { "" } else { "stopped: " };
             Step {
                 passed: false,
-                ran: format!("stopped: {error:#}"),
+                ran: format!("{stopped}{error:#}"),
             }
         });
         let seconds = format!("{:.1}", started.elapsed().as_secs_f64());
@@ -139,10 +174,18 @@ impl Ci {
         self.rows.push([name.to_owned(), result.to_owned(), seconds, ran]);
     }
 
-    fn tests(&mut self, command: &mut Command) {
+    fn tests(&mut self, limit: Duration, command: &mut Command) {
         let mut count = TestCount::default();
-        self.step("tests", || {
-            let status = process::run_reading(command, |line| count.read(line))?;
+        self.step("tests", limit, |limit| {
+            let status = match process::run_reading(command, limit, |line| count.read(line)) {
+                Err(error) if error.is::<OverLimit>() => {
+                    return Ok(Step {
+                        passed: false,
+                        ran: format!("{error}{}", count.unended()),
+                    });
+                }
+                status => status?,
+            };
             count.succeeded = status.success();
             Ok(Step {
                 passed: status.success(),
@@ -183,14 +226,14 @@ fn require(subcommand: &str, component: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn plain(command: &mut Command, ran: &str) -> anyhow::Result<Step> {
+fn plain(command: &mut Command, limit: Limit, ran: &str) -> anyhow::Result<Step> {
     Ok(Step {
-        passed: process::run(command)?.success(),
+        passed: process::run(command, limit)?.success(),
         ran: ran.to_owned(),
     })
 }
 
-fn clippy() -> anyhow::Result<Step> {
+fn clippy(limit: Limit) -> anyhow::Result<Step> {
     let mut command = cargo();
     command.args([
         "clippy",
@@ -203,14 +246,15 @@ fn clippy() -> anyhow::Result<Step> {
     ]);
     plain(
         &mut command,
+        limit,
         "all targets and features of all members, warnings denied",
     )
 }
 
 /// The simulator's swarm; its own table stays on the screen, what matters of it goes into ours.
-fn swarm(workspace: &Workspace) -> anyhow::Result<Step> {
+fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let mut report = SwarmReport::default();
-    let status = process::run_reading(&mut sim::command(workspace)?, |line| report.read(line))?;
+    let status = process::run_reading(&mut sim::command(workspace)?, limit, |line| report.read(line))?;
     Ok(Step {
         passed: status.success(),
         ran: report.summary(),
@@ -223,9 +267,9 @@ mod tests {
 
     #[test]
     fn a_step_that_stops_fails_and_the_next_one_still_runs() {
-        let mut ci = Ci::default();
-        ci.step("first", || bail!("nothing to run"));
-        ci.step("second", || {
+        let mut ci = Ci::new();
+        ci.step("first", minutes(1), |_| bail!("nothing to run"));
+        ci.step("second", minutes(1), |_| {
             Ok(Step {
                 passed: true,
                 ran: "all".to_owned(),
@@ -238,5 +282,34 @@ mod tests {
         );
         assert_eq!(ci.rows[1][1], "ok");
         assert_eq!(ci.finish(), Outcome::Failed);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_step_over_its_limit_fails_says_so_and_the_next_one_still_runs() {
+        let mut ci = Ci::new();
+        ci.step("spins", Duration::ZERO, |limit| {
+            plain(Command::new("sleep").arg("30"), limit, "sleep")
+        });
+        ci.step("second", minutes(1), |limit| {
+            plain(Command::new("true").arg("second"), limit, "all")
+        });
+        assert_eq!(ci.failed, ["spins"]);
+        assert_eq!(
+            (ci.rows[0][1].as_str(), ci.rows[0][3].as_str()),
+            ("FAILED", "stopped after 0 s, in `sleep 30`")
+        );
+        assert_eq!(ci.rows[1][1], "ok");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_step_has_no_longer_than_what_is_left_of_the_run() {
+        let mut ci = Ci::new();
+        ci.until = Instant::now();
+        ci.step("late", minutes(1), |limit| {
+            plain(Command::new("sleep").arg("30"), limit, "sleep")
+        });
+        assert_eq!(ci.rows[0][1], "FAILED");
     }
 }

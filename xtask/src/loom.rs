@@ -9,13 +9,13 @@ mod model_run;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 
 use self::model_run::ModelRun;
-use crate::process::{self, cargo};
+use crate::process::{self, Limit, cargo};
 use crate::table;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             return Err(Misuse::new(what).into());
         }
     };
-    let report = check(&Workspace::load()?, filter.as_deref())?;
+    let report = check(&Workspace::load()?, filter.as_deref(), Limit::NONE)?;
     report.print();
     Ok(if report.is_closed() {
         Outcome::Passed
@@ -55,9 +55,9 @@ pub(crate) struct Report {
 ///
 /// # Errors
 ///
-/// When there are none to run, or when they do not build.
-pub(crate) fn check(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result<Report> {
-    let listed = list(workspace, filter)?;
+/// When there are none to run, when they do not build, or when they were ended because the limit was over.
+pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Result<Report> {
+    let listed = list(workspace, filter, limit)?;
     if listed.is_empty() {
         bail!(
             "no loom model matches {}",
@@ -68,7 +68,7 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>) -> anyhow::Resu
     command.args(["--nocapture", "--test-threads=1"]).args(filter);
     let mut runs = Vec::new();
     let started = Instant::now();
-    let status = process::run_reading(&mut command, |line| runs.extend(ModelRun::parse(line)))?;
+    let status = process::run_reading(&mut command, limit, |line| runs.extend(ModelRun::parse(line)))?;
     Ok(Report::new(
         listed,
         runs,
@@ -78,13 +78,9 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>) -> anyhow::Resu
 }
 
 /// The names of the models, from the test binaries themselves.
-fn list(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result<BTreeSet<String>> {
-    let output = models(workspace)?
-        .args(["--list"])
-        .args(filter)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot list the loom models")?;
+fn list(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Result<BTreeSet<String>> {
+    let mut command = models(workspace)?;
+    let output = process::output(command.args(["--list"]).args(filter), limit)?;
     if !output.status.success() {
         bail!("the loom models do not build");
     }

@@ -19,7 +19,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::process;
+use crate::process::{self, Limit};
 use crate::table;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let mut survivors = false;
     let mut rows = Vec::new();
     for mutant in chosen {
-        let verdict = mutant.check(&workspace)?;
+        let verdict = mutant.check(&workspace, Limit::NONE)?;
         survivors |= !verdict.killed;
         let result = if verdict.killed { "killed" } else { "SURVIVED" };
         rows.push([mutant.name.to_owned(), result.to_owned(), verdict.how]);
@@ -119,11 +119,11 @@ impl Mutant {
     ///
     /// # Errors
     ///
-    /// When it does not build, or when the layer cannot be run.
-    pub(crate) fn check(&self, workspace: &Workspace) -> anyhow::Result<Verdict> {
+    /// When it does not build, when the layer cannot be run, or when it was ended because the limit was over.
+    pub(crate) fn check(&self, workspace: &Workspace, limit: Limit) -> anyhow::Result<Verdict> {
         match self.layer {
-            Layer::Simulator { oracles } => self.simulate(workspace, oracles),
-            Layer::Loom { package, edge } => self.explore(workspace, package, edge),
+            Layer::Simulator { oracles } => self.simulate(workspace, oracles, limit),
+            Layer::Loom { package, edge } => self.explore(workspace, package, edge, limit),
         }
     }
 
@@ -133,11 +133,11 @@ impl Mutant {
         format!("without {leaves_out}: {}", verdict.how)
     }
 
-    fn simulate(&self, workspace: &Workspace, oracles: &[&str]) -> anyhow::Result<Verdict> {
+    fn simulate(&self, workspace: &Workspace, oracles: &[&str], limit: Limit) -> anyhow::Result<Verdict> {
         let mut build = sim::build(workspace)?;
         self.plant(&mut build, workspace, &[]);
         ensure!(
-            process::run(&mut build)?.success(),
+            process::run(&mut build, limit)?.success(),
             "`{}` does not build",
             self.name
         );
@@ -146,7 +146,7 @@ impl Mutant {
         run.args(["--", "--expect-failure", "--seeds", SCHEDULES, "--out"])
             .arg(self.folder(workspace).join("choices"));
         let mut last = String::new();
-        let status = process::run_reading(&mut run, |line| {
+        let status = process::run_reading(&mut run, limit, |line| {
             if !line.trim().is_empty() {
                 last = line.trim().to_owned();
             }
@@ -157,15 +157,21 @@ impl Mutant {
         })
     }
 
-    fn explore(&self, workspace: &Workspace, package: &str, edge: &str) -> anyhow::Result<Verdict> {
+    fn explore(
+        &self,
+        workspace: &Workspace,
+        package: &str,
+        edge: &str,
+        limit: Limit,
+    ) -> anyhow::Result<Verdict> {
         let mut build = loom::build(package);
         self.plant(&mut build, workspace, &["--cfg", "windlass_loom"]);
-        let binary = process::built_test(&mut build)?;
-        let tests = models::of_edge(workspace, edge, &binary)?;
+        let binary = process::built_test(&mut build, limit)?;
+        let tests = models::of_edge(workspace, edge, &binary, limit)?;
         let (mut killers, mut closed) = (Vec::new(), Vec::new());
         for test in &tests {
             let name = models::short(test);
-            match models::fails(&binary, test)? {
+            match models::fails(&binary, test, limit)? {
                 Some(said) => {
                     println!("model `{name}` fails: {said}");
                     killers.push(name);

@@ -14,7 +14,7 @@ use std::path::Path;
 use anyhow::{Context as _, ensure};
 
 use self::lock::Lock;
-use crate::process::{self, cargo};
+use crate::process::{self, Limit, OverLimit, cargo};
 use crate::table;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
@@ -51,7 +51,7 @@ const PROGRAMS: &[Program] = &[
     Program {
         library: "sim",
         source: include_str!("../outside/sim.rs"),
-        beside: &["executor-core"],
+        beside: &[],
         columns: false,
     },
     Program {
@@ -78,7 +78,7 @@ const README_LIBRARY: &str = "executor-threaded";
 /// Builds and runs all programs.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [] = usage::flags(arguments, [])?;
-    let report = check(&Workspace::load()?)?;
+    let report = check(&Workspace::load()?, Limit::NONE)?;
     report.print();
     Ok(if report.passed() {
         Outcome::Passed
@@ -98,8 +98,8 @@ pub(crate) struct Report {
 ///
 /// # Errors
 ///
-/// When the temporary folder or the lock file of the workspace cannot be used.
-pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
+/// When the temporary folder or the lock file of the workspace cannot be used, or when the limit was over.
+pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let lock_path = workspace.root.join("Cargo.lock");
     let lock = fs::read_to_string(&lock_path).context("cannot read Cargo.lock, build the workspace first")?;
@@ -110,12 +110,14 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
     let mut record = |name: String, outcome: anyhow::Result<usize>| {
         let (packages, result) = match outcome {
             Ok(packages) => (packages.to_string(), "builds and runs".to_owned()),
+            Err(error) if error.is::<OverLimit>() => return Err(error),
             Err(error) => {
                 report.failed += 1;
                 (String::new(), format!("FAILED: {error:#}"))
             }
         };
         report.rows.push([name, packages, result]);
+        Ok(())
     };
     for program in PROGRAMS {
         let outcome = program.check(
@@ -123,16 +125,17 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
             &folder.path().join(program.library),
             &lock,
             program.source,
+            limit,
         );
-        record(program.library.to_owned(), outcome);
+        record(program.library.to_owned(), outcome)?;
     }
     let readme = fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let outcome = example(&readme).and_then(|source| {
         let program = PROGRAMS.iter().find(|program| program.library == README_LIBRARY);
         let program = program.context("the library of the README's example has no program")?;
-        program.check(workspace, &folder.path().join("readme"), &lock, &source)
+        program.check(workspace, &folder.path().join("readme"), &lock, &source, limit)
     });
-    record("README.md".to_owned(), outcome);
+    record("README.md".to_owned(), outcome)?;
     Ok(report)
 }
 
@@ -157,7 +160,14 @@ impl Report {
 
 impl Program {
     /// Returns how many packages are in the program's tree.
-    fn check(&self, workspace: &Workspace, folder: &Path, lock: &str, source: &str) -> anyhow::Result<usize> {
+    fn check(
+        &self,
+        workspace: &Workspace,
+        folder: &Path,
+        lock: &str,
+        source: &str,
+        limit: Limit,
+    ) -> anyhow::Result<usize> {
         fs::create_dir_all(folder.join("src"))?;
         let workspace_manifest = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
         let mut manifest = head(self.library);
@@ -173,7 +183,7 @@ impl Program {
             .args(["run", "--offline", "--quiet", "--manifest-path"])
             .arg(folder.join("Cargo.toml"));
         command.arg("--target-dir").arg(&workspace.target);
-        let status = process::run(&mut command)?;
+        let status = process::run(&mut command, limit)?;
         ensure!(status.success(), "cargo run: {status}");
         let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
         let (allowed, tree) = (Lock::parse(lock), Lock::parse(&left));

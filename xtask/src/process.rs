@@ -1,12 +1,17 @@
-//! Running other programs: shown before they run, their output passed through, and read on the way if need be.
+//! Running other programs: shown before they run, their output passed through, and read on the way if need be; ended
+//! when a limit is over.
+
+mod leash;
+mod limit;
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context as _, ensure};
 
+pub(crate) use self::limit::{Limit, OverLimit};
 use crate::usage::Outcome;
 
 /// The cargo that runs this program, so that a toolchain chosen outside is kept.
@@ -18,21 +23,19 @@ pub(crate) fn cargo() -> Command {
 ///
 /// # Errors
 ///
-/// When the program cannot be started at all.
-pub(crate) fn run(command: &mut Command) -> anyhow::Result<ExitStatus> {
+/// When the program cannot be started at all, or when it was ended because the limit was over.
+pub(crate) fn run(command: &mut Command, limit: Limit) -> anyhow::Result<ExitStatus> {
     announce(command);
-    command
-        .status()
-        .with_context(|| format!("cannot start {}", shown(command)))
+    limit.keep(command, |_| (), |mut child| Ok(child.wait()?))
 }
 
 /// Runs `command` as the last act of a subcommand: its exit code becomes ours.
 ///
 /// # Errors
 ///
-/// When the program cannot be started at all.
-pub(crate) fn pass_through(command: &mut Command) -> anyhow::Result<Outcome> {
-    let status = run(command)?;
+/// As [`run`].
+pub(crate) fn pass_through(command: &mut Command, limit: Limit) -> anyhow::Result<Outcome> {
+    let status = run(command, limit)?;
     Ok(match status.code() {
         Some(0) => Outcome::Passed,
         // A code that does not fit, or a signal, is still a failure.
@@ -45,36 +48,63 @@ pub(crate) fn pass_through(command: &mut Command) -> anyhow::Result<Outcome> {
 ///
 /// # Errors
 ///
-/// When the program cannot be started, or when its output cannot be read or passed on.
-pub(crate) fn run_reading(command: &mut Command, mut line: impl FnMut(&str)) -> anyhow::Result<ExitStatus> {
+/// As [`run`], and when its output cannot be read or passed on.
+pub(crate) fn run_reading(
+    command: &mut Command,
+    limit: Limit,
+    mut line: impl FnMut(&str),
+) -> anyhow::Result<ExitStatus> {
     announce(command);
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
-    let output = child.stdout.take().context("the child has no standard output")?;
-    let mut reader = BufReader::new(output);
-    let mut bytes = Vec::new();
-    while reader.read_until(b'\n', &mut bytes)? > 0 {
-        std::io::stdout().write_all(&bytes)?;
-        line(String::from_utf8_lossy(&bytes).trim_end());
-        bytes.clear();
-    }
-    Ok(child.wait()?)
+    let piped = |command: &mut Command| {
+        command.stdout(Stdio::piped());
+    };
+    limit.keep(command, piped, |mut child| {
+        let output = child.stdout.take().context("the child has no standard output")?;
+        let mut reader = BufReader::new(output);
+        let mut bytes = Vec::new();
+        while reader.read_until(b'\n', &mut bytes)? > 0 {
+            std::io::stdout().write_all(&bytes)?;
+            line(String::from_utf8_lossy(&bytes).trim_end());
+            bytes.clear();
+        }
+        Ok(child.wait()?)
+    })
+}
+
+/// Runs `command` and gives its standard output; what it says on standard error is passed through.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn output(command: &mut Command, limit: Limit) -> anyhow::Result<Output> {
+    output_to(command, limit, Stdio::inherit())
+}
+
+/// Runs `command` and gives all that it says.
+///
+/// # Errors
+///
+/// As [`run`].
+pub(crate) fn silent_output(command: &mut Command, limit: Limit) -> anyhow::Result<Output> {
+    output_to(command, limit, Stdio::piped())
+}
+
+fn output_to(command: &mut Command, limit: Limit, stderr: Stdio) -> anyhow::Result<Output> {
+    let piped = |command: &mut Command| {
+        command.stdout(Stdio::piped()).stderr(stderr);
+    };
+    limit.keep(command, piped, |child| Ok(child.wait_with_output()?))
 }
 
 /// Runs a `cargo test --no-run` and returns the path of the one test binary that it built.
 ///
 /// # Errors
 ///
-/// When it does not build, or when it builds none.
-pub(crate) fn built_test(command: &mut Command) -> anyhow::Result<PathBuf> {
+/// As [`run`], when it does not build, or when it builds no test.
+pub(crate) fn built_test(command: &mut Command, limit: Limit) -> anyhow::Result<PathBuf> {
     announce(command);
-    let output = command
-        .args(["--message-format", "json-render-diagnostics"])
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot start {}", shown(command)))?;
+    command.args(["--message-format", "json-render-diagnostics"]);
+    let output = output(command, limit)?;
     ensure!(output.status.success(), "{} failed", shown(command));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     executable(&text).with_context(|| format!("{} built no test", shown(command)))
@@ -129,7 +159,10 @@ mod tests {
     #[test]
     fn lines_are_read_while_they_pass_through() {
         let mut lines = Vec::new();
-        let status = run_reading(cargo().arg("--version"), |line| lines.push(line.to_owned())).unwrap();
+        let status = run_reading(cargo().arg("--version"), Limit::NONE, |line| {
+            lines.push(line.to_owned())
+        })
+        .unwrap();
         assert!(status.success());
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("cargo "), "{lines:?}");
@@ -146,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_exist_is_named() {
-        let error = run(&mut Command::new("windlass-no-such-program")).unwrap_err();
+        let error = run(&mut Command::new("windlass-no-such-program"), Limit::NONE).unwrap_err();
         assert!(error.to_string().contains("windlass-no-such-program"), "{error}");
     }
 }

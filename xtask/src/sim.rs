@@ -10,7 +10,7 @@ use std::process::Command;
 use anyhow::bail;
 
 pub(crate) use self::swarm_report::SwarmReport;
-use crate::process::{self, cargo};
+use crate::process::{self, Limit, cargo};
 use crate::usage::Outcome;
 use crate::workspace::Workspace;
 
@@ -18,7 +18,10 @@ const RUNNER: &str = "windlass-sim";
 
 /// Passes arguments and exit code through.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
-    process::pass_through(command(&Workspace::load()?)?.arg("--").args(arguments))
+    process::pass_through(
+        command(&Workspace::load()?)?.arg("--").args(arguments),
+        Limit::NONE,
+    )
 }
 
 /// Builds the runner.

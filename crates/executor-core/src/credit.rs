@@ -96,7 +96,7 @@ impl Credits {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(windlass_loom)))]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -6,8 +6,7 @@
 //! the same run, to the last step:
 //!
 //! ```
-//! use executor_core::TaskCtx;
-//! use sim::Simulation;
+//! use sim::{Simulation, TaskCtx};
 //!
 //! /// Counts the leaves of a binary tree.
 //! fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
@@ -59,6 +58,8 @@ mod trace;
 mod word;
 mod world;
 
+/// For the signature of a runner that also runs elsewhere.
+pub use executor_core::TaskCtx;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};

@@ -7,14 +7,18 @@ pub(crate) struct TestCount {
     failed: u64,
     ignored: u64,
     binaries: u64,
+    /// Tests that the runner has called slow, and that have not ended since.
+    slow: Vec<String>,
     /// Whether the runner itself ended well: false also when a binary did not build or crashed.
     pub(crate) succeeded: bool,
 }
 
 impl TestCount {
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`; ignores any other.
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and notes which tests take long;
+    /// ignores any other.
     pub(crate) fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else {
+            self.read_test(line);
             return;
         };
         self.binaries += 1;
@@ -29,6 +33,27 @@ impl TestCount {
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// Reads `test <name> has been running for over 60 seconds` and `test <name> ... ok`.
+    fn read_test(&mut self, line: &str) {
+        let Some(test) = line.strip_prefix("test ") else {
+            return;
+        };
+        if let Some((name, _)) = test.split_once(" has been running for over ") {
+            self.slow.push(name.to_owned());
+        } else if let Some((name, _)) = test.split_once(" ... ") {
+            self.slow.retain(|slow| slow != name);
+        }
+    }
+
+    /// For the table, behind why the tests were stopped: which of them had not come to an end.
+    pub(crate) fn unended(&self) -> String {
+        if self.slow.is_empty() {
+            String::new()
+        } else {
+            format!("; not ended: {}", self.slow.join(", "))
         }
     }
 
@@ -91,5 +116,19 @@ mod tests {
             TestCount::default().closing_line(),
             "test result: FAILED. 0 passed; 0 failed; 0 ignored"
         );
+    }
+
+    #[test]
+    fn a_slow_test_that_has_not_ended_is_named() {
+        let mut count = TestCount::default();
+        assert_eq!(count.unended(), "");
+        for line in [
+            "test a::spins has been running for over 60 seconds",
+            "test b::is_slow has been running for over 60 seconds",
+            "test b::is_slow ... ok",
+        ] {
+            count.read(line);
+        }
+        assert_eq!(count.unended(), "; not ended: a::spins");
     }
 }

@@ -4,8 +4,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, ensure};
+use anyhow::ensure;
 
+use crate::process::{self, Limit};
 use crate::tidy;
 use crate::workspace::Workspace;
 
@@ -15,12 +16,14 @@ use crate::workspace::Workspace;
 /// # Errors
 ///
 /// When there are none, or when the binary does not list its tests.
-pub(crate) fn of_edge(workspace: &Workspace, edge: &str, binary: &Path) -> anyhow::Result<Vec<String>> {
+pub(crate) fn of_edge(
+    workspace: &Workspace,
+    edge: &str,
+    binary: &Path,
+    limit: Limit,
+) -> anyhow::Result<Vec<String>> {
     let named = tidy::models_of_edge(workspace, edge)?;
-    let output = Command::new(binary)
-        .arg("--list")
-        .output()
-        .context("cannot list the models")?;
+    let output = process::silent_output(Command::new(binary).arg("--list"), limit)?;
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
     let tests = list.lines().filter_map(|line| line.strip_suffix(": test"));
     let models: Vec<String> = tests
@@ -40,12 +43,11 @@ pub(crate) fn short(test: &str) -> &str {
 ///
 /// # Errors
 ///
-/// When the binary cannot be run.
-pub(crate) fn fails(binary: &Path, test: &str) -> anyhow::Result<Option<String>> {
-    let output = Command::new(binary)
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .output()
-        .context("cannot run the models")?;
+/// When the binary cannot be run, or was ended because the limit was over.
+pub(crate) fn fails(binary: &Path, test: &str, limit: Limit) -> anyhow::Result<Option<String>> {
+    let mut command = Command::new(binary);
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
+    let output = process::silent_output(&mut command, limit)?;
     if output.status.success() {
         return Ok(None);
     }

@@ -11,7 +11,7 @@ use columnar::{
     TableSource,
 };
 
-use crate::scan::{column, integers, run, scan, table, values};
+use crate::scan::{column, grouped, integers, run, scan, table, values};
 
 const FUNCTIONS: [AggregateFunction; 5] = [
     AggregateFunction::Count,
@@ -33,21 +33,6 @@ fn aggregate(
         .map(|&function| Aggregate::new(function, Some(of.clone())).unwrap())
         .collect();
     grouped(table, keys, aggregates)
-}
-
-fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Scan {
-    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
-    let columns = fields
-        .iter()
-        .enumerate()
-        .map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
-    let output = Output::Groups {
-        keys,
-        aggregates,
-        having: None,
-        columns: columns.collect(),
-    };
-    scan(table, None, output)
 }
 
 fn decimals(values: impl IntoIterator<Item = i128>, precision: u8, scale: i8) -> ArrayRef {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
-use columnar::{ExecError, Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
+use columnar::{Aggregate, ExecError, Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
 use pipeline_exec::{Job, PipelineExecutor};
 
 /// A table of the given columns.
@@ -48,6 +48,22 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
         offset: 0,
         limit: None,
     }
+}
+
+/// A scan that groups by `keys`; its columns are the keys and the aggregates.
+pub(crate) fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Scan {
+    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+    let columns = fields
+        .iter()
+        .enumerate()
+        .map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
+    let output = Output::Groups {
+        keys,
+        aggregates,
+        having: None,
+        columns: columns.collect(),
+    };
+    scan(table, None, output)
 }
 
 /// Runs the scan on `threads` threads.

@@ -6,9 +6,9 @@ use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimeUnit};
 use arrow::util::display::array_value_to_string;
-use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, Scan, SortKey, TableSource};
+use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SortKey, TableSource};
 
-use crate::scan::{column, integers, rows_where, run, scan, table, values};
+use crate::scan::{column, grouped, integers, rows_where, run, scan, table, values};
 
 /// The texts as a column of `data_type`; rows 0 to 4 are: middle, smallest, NULL, middle, largest.
 fn column_of(data_type: &DataType, texts: [&str; 3]) -> ArrayRef {
@@ -73,18 +73,7 @@ fn types() -> Vec<(DataType, [&'static str; 3])> {
 }
 
 fn groups(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> RecordBatch {
-    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
-    let columns = fields
-        .iter()
-        .enumerate()
-        .map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
-    let output = Output::Groups {
-        keys,
-        aggregates,
-        having: None,
-        columns: columns.collect(),
-    };
-    run(scan(table, None, output)).unwrap()
+    run(grouped(table, keys, aggregates)).unwrap()
 }
 
 fn text(batch: &RecordBatch, column: usize, row: usize) -> String {

@@ -1,4 +1,7 @@
 //! A bench top: workers and queues made of plain data, so that a test decides what lies where.
+//!
+//! It has a budget of operations, far above what any test needs. Every loop of the policy operates on its ports, so one that
+//! does not end is a panic that says what went on, not a test that hangs.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -16,6 +19,9 @@ use executor_core::{
 
 pub(crate) type Task = u32;
 
+/// How many operations on ports there may be.
+const OPERATIONS_MAX: u32 = 1_000_000;
+
 /// What all workers share.
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
@@ -29,6 +35,7 @@ pub(crate) struct Top {
     pub(crate) panics: Cell<u32>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
+    operations: Cell<u32>,
 }
 
 impl Top {
@@ -43,6 +50,7 @@ impl Top {
             batch: Cell::new(1),
             panics: Cell::new(0),
             now_ns: Cell::new(0),
+            operations: Cell::new(0),
         })
     }
 
@@ -89,7 +97,18 @@ impl Top {
 }
 
 /// How a worker leaves that would sleep: this world has no second thread that could wake it.
+#[derive(Debug)]
 pub(crate) struct FellAsleep;
+
+/// The payload of a task that panics because the test says so. Thrown without a message on the screen.
+#[derive(Debug)]
+pub(crate) struct PlannedPanic;
+
+impl PlannedPanic {
+    pub(crate) fn throw() -> ! {
+        std::panic::resume_unwind(Box::new(Self))
+    }
+}
 
 /// One worker's ports.
 pub(crate) struct Ports {
@@ -148,7 +167,28 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     }
 }
 
-executor_core::delegate_memory!(impl[] Memory<NativeWord> for Ports, |_ports| Native);
+impl Ports {
+    /// Takes one operation from the budget; `what` is what this worker does with it.
+    fn spend(&self, what: &str) {
+        let operations = self.top.operations.get() + 1;
+        self.top.operations.set(operations);
+        // A second panic on the way out would abort, and nobody would see the first.
+        if operations > OPERATIONS_MAX && !std::thread::panicking() {
+            let in_flight = self.top.scheduler.state().in_flight(&Native);
+            panic!(
+                "worker {} does not come to an end: after {OPERATIONS_MAX} operations it still {what}, {in_flight} in flight",
+                self.worker
+            );
+        }
+    }
+
+    fn memory(&self) -> Native {
+        self.spend("reads or writes a word");
+        Native
+    }
+}
+
+executor_core::delegate_memory!(impl[] Memory<NativeWord> for Ports, |ports| ports.memory());
 
 impl Inject<Task> for Ports {
     fn inject(&self, task: Task) {
@@ -168,6 +208,7 @@ impl LocalQueue<Task> for Ports {
     }
 
     fn pop(&self) -> Option<Task> {
+        self.spend("takes from its own queue");
         self.top.queues[self.worker].borrow_mut().pop_back()
     }
 
@@ -178,6 +219,7 @@ impl LocalQueue<Task> for Ports {
 
 impl Ports {
     fn take(&self, from: &RefCell<VecDeque<Task>>) -> Steal<Task> {
+        self.spend("takes from the injector or a victim");
         if let Some(left) = self.top.contention.get().checked_sub(1) {
             self.top.contention.set(left);
             return Steal::Retry;
@@ -217,9 +259,13 @@ impl Parking for Ports {
         std::panic::resume_unwind(Box::new(FellAsleep));
     }
 
-    fn spin(&self) {}
+    fn spin(&self) {
+        self.spend("spins");
+    }
 
-    fn yield_now(&self) {}
+    fn yield_now(&self) {
+        self.spend("yields");
+    }
 }
 
 impl Clock for Ports {
@@ -229,7 +275,16 @@ impl Clock for Ports {
 }
 
 impl Faults for Ports {
-    fn record_panic(&self, _payload: Box<dyn Any + Send>) {
+    fn record_panic(&self, payload: Box<dyn Any + Send>) {
+        // Only a test's own panics are a task's. What the policy or the bench top says goes on, to the test.
+        assert!(
+            !payload.is::<FellAsleep>(),
+            "worker {} fell asleep with nobody to wake it",
+            self.worker
+        );
+        if !payload.is::<PlannedPanic>() {
+            std::panic::resume_unwind(payload);
+        }
         self.top.panics.set(self.top.panics.get() + 1);
     }
 }

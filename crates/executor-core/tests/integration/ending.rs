@@ -2,7 +2,7 @@
 
 use executor_core::{NoopTrace, Rejected, TaskCtx, TieredIdle, WorkerExit, WorkerStepResult, run_worker};
 
-use crate::bench_top::{Top, Worker};
+use crate::bench_top::{PlannedPanic, Top, Worker};
 
 #[test]
 fn after_the_close_what_is_there_and_what_it_spawns_still_runs() {
@@ -78,7 +78,7 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
         &mut worker,
         &|task, cx: &mut Worker| {
             cx.spawn_local(10 + task);
-            std::panic::resume_unwind(Box::new("planned"));
+            PlannedPanic::throw();
         },
         &mut TieredIdle::new(0, None),
         &mut NoopTrace,

@@ -6,7 +6,7 @@ use executor_core::RunState;
 use executor_core::run_state::{Closed, Settled};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;
@@ -17,6 +17,19 @@ fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
         state.accept(&LoomMemory, in_flight).unwrap();
     }
     state
+}
+
+/// A worker with one task: it writes its effect, then settles. Gives the effect, and what settling came to.
+fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Settled>) {
+    let effect = Arc::new(AtomicUsize::new(0));
+    let worker = thread::spawn({
+        let (state, effect) = (state.clone(), effect.clone());
+        move || {
+            effect.store(1, Ordering::Relaxed);
+            state.settle(&LoomMemory, 1)
+        }
+    });
+    (effect, worker)
 }
 
 /// A producer against the closer: either the task is refused and the closer ends the executor, or it is
@@ -47,14 +60,7 @@ fn spawn_vs_join_gate_atomicity() {
 fn completion_vs_join_termination() {
     model("completion_vs_join_termination", None, || {
         let state = open(1);
-        let effect = Arc::new(AtomicUsize::new(0));
-        let worker = thread::spawn({
-            let (state, effect) = (state.clone(), effect.clone());
-            move || {
-                effect.store(1, Ordering::Relaxed);
-                state.settle(&LoomMemory, 1)
-            }
-        });
+        let (effect, worker) = worker(&state);
         let closed = state.close_gate(&LoomMemory);
         if closed == Closed::Ended {
             assert_eq!(
@@ -104,14 +110,7 @@ fn last_completion_sees_the_other_tasks_writes() {
 fn idle_reader_sees_the_tasks_writes() {
     model("idle_reader_sees_the_tasks_writes", None, || {
         let state = open(1);
-        let effect = Arc::new(AtomicUsize::new(0));
-        let worker = thread::spawn({
-            let (state, effect) = (state.clone(), effect.clone());
-            move || {
-                effect.store(1, Ordering::Relaxed);
-                state.settle(&LoomMemory, 1);
-            }
-        });
+        let (effect, worker) = worker(&state);
         if state.is_idle(&LoomMemory) {
             assert_eq!(effect.load(Ordering::Relaxed), 1);
         }

@@ -112,6 +112,15 @@ fn without_a_cost_the_number_of_slots_is_the_weight() {
     assert_eq!(plain.board(), ["five", "four", "three"]);
 }
 
+/// The bench top itself: a test that never gets what it waits for is a failure that says so.
+#[test]
+#[should_panic(expected = "the policy still looks at the board")]
+fn a_board_that_is_looked_at_for_ever_is_a_failure() {
+    let plain = Plain::new(1, 1);
+    plain.submit("held back", 7, Class::Normal, slots(1));
+    while plain.board() != ["somebody else"] {}
+}
+
 proptest! {
     /// Higher cost first, then lower number of submission, whatever the place in the table.
     #[test]

@@ -1,4 +1,5 @@
 //! How the pipeline executor behaves, as sentences, from outside.
+#![cfg(not(windlass_loom))]
 
 mod board;
 mod cancelling;

@@ -1,4 +1,7 @@
 //! The policy's ports made of plain data, for one thread: what workers do is spelt out step by step, and the clock is set by hand.
+//!
+//! It has a budget of operations, far above what any test needs. Every loop of the policy operates on its ports, so one that
+//! does not end, or a test's that waits for the policy, is a panic that says what went on, not a test that hangs.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -17,6 +20,9 @@ type Set = RefCell<BTreeSet<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
+/// How many operations on words and sets there may be.
+const OPERATIONS_MAX: u32 = 1_000_000;
+
 /// A pipeline executor without threads.
 pub(crate) struct Plain {
     shared: PipelineShared<Cell<usize>, Set, Places>,
@@ -25,6 +31,7 @@ pub(crate) struct Plain {
     /// Looks that were handed over, in all.
     pub(crate) handed_over: Cell<usize>,
     pub(crate) events: RefCell<Vec<String>>,
+    operations: Cell<u32>,
 }
 
 /// A job that a [`Plain`] executor has.
@@ -46,6 +53,7 @@ impl Plain {
             clock: RefCell::default(),
             handed_over: Cell::new(0),
             events: RefCell::default(),
+            operations: Cell::new(0),
         }
     }
 
@@ -102,6 +110,20 @@ impl Plain {
         self.events.take()
     }
 
+    /// Takes one operation from the budget; `what` is what the policy does with it.
+    fn spend(&self, what: &str) {
+        let operations = self.operations.get() + 1;
+        self.operations.set(operations);
+        // A second panic on the way out would abort, and nobody would see the first.
+        if operations > OPERATIONS_MAX && !std::thread::panicking() {
+            let last = self.events.borrow().last().cloned();
+            panic!(
+                "the jobs do not come to an end: after {OPERATIONS_MAX} operations the policy still {what}; \
+                 the last event is {last:?}"
+            );
+        }
+    }
+
     fn name(&self, job: JobHandle) -> String {
         let body = self
             .get(self.shared.jobs(), job.index)
@@ -114,14 +136,17 @@ impl Memory for Plain {
     type Word = Cell<usize>;
 
     fn load(&self, word: &Cell<usize>, _order: Ordering) -> usize {
+        self.spend("reads a word");
         word.get()
     }
 
     fn store(&self, word: &Cell<usize>, value: usize, _order: Ordering) {
+        self.spend("writes a word");
         word.set(value);
     }
 
     fn fetch(&self, word: &Cell<usize>, fetch: Fetch, _order: Ordering) -> usize {
+        self.spend("changes a word");
         word.replace(fetch.apply(word.get()))
     }
 
@@ -132,6 +157,7 @@ impl Memory for Plain {
         new: usize,
         _order: Ordering,
     ) -> Result<usize, usize> {
+        self.spend("exchanges a word");
         if word.get() == current {
             Ok(word.replace(new))
         } else {
@@ -160,6 +186,7 @@ impl OrderedSet<JobHandle> for Plain {
     }
 
     fn last(&self, set: &Set, below: Option<&JobHandle>) -> Option<JobHandle> {
+        self.spend("looks at the board");
         match below {
             Some(below) => set.borrow().range(..*below).next_back().copied(),
             None => set.borrow().last().copied(),

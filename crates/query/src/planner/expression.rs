@@ -146,12 +146,8 @@ fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, Que
             expr,
             pattern,
             escape_char,
-        } => {
-            let value = plan_nested(expr, leaf, depth)?;
-            let pattern = plan_pattern(pattern, escape_char.as_ref(), leaf, depth)?;
-            typed(Expr::like(value, pattern, false).and_then(|like| negate(like, *negated)))
         }
-        Sql::ILike {
+        | Sql::ILike {
             negated,
             any: false,
             expr,
@@ -160,7 +156,8 @@ fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, Que
         } => {
             let value = plan_nested(expr, leaf, depth)?;
             let pattern = plan_pattern(pattern, escape_char.as_ref(), leaf, depth)?;
-            typed(Expr::like(value, pattern, true).and_then(|like| negate(like, *negated)))
+            let ignore_case = matches!(ast, Sql::ILike { .. });
+            typed(Expr::like(value, pattern, ignore_case).and_then(|like| negate(like, *negated)))
         }
         other => Err(unsupported(construct(other), ast)),
     }

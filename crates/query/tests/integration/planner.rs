@@ -122,6 +122,14 @@ fn only_the_top_of_a_conjunction_is_split() {
 }
 
 #[test]
+fn like_minds_the_case_and_ilike_does_not() {
+    assert_eq!(filters("name like 'a%'"), ["Name like 'a%'"]);
+    assert_eq!(filters("name ilike 'a%'"), ["Name ilike 'a%'"]);
+    assert_eq!(filters("name not like 'a%'"), ["not Name like 'a%'"]);
+    assert_eq!(filters("name not ilike 'a%'"), ["not Name ilike 'a%'"]);
+}
+
+#[test]
 fn dates_and_intervals_are_computed_when_the_query_is_planned() {
     assert_eq!(
         filters("day <= date '1998-12-01' - interval '90' day"),

@@ -11,8 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Steal, Stealing, Unpark,
-    Waiting,
+    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike, WorkerExit,
@@ -183,35 +182,7 @@ impl WorkerCtxLike<Task, ()> for LoomWorker {
     }
 }
 
-impl Memory for Party {
-    type Word = AtomicUsize;
-
-    fn load(&self, word: &AtomicUsize, order: Ordering) -> usize {
-        LoomMemory.load(word, order)
-    }
-
-    fn store(&self, word: &AtomicUsize, value: usize, order: Ordering) {
-        LoomMemory.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &AtomicUsize, fetch: Fetch, order: Ordering) -> usize {
-        LoomMemory.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &AtomicUsize,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        LoomMemory.compare_exchange(word, current, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        LoomMemory.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Party, |_party| LoomMemory);
 
 impl Inject<Task> for Party {
     fn inject(&self, task: Task) {

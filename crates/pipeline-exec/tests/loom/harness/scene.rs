@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
 use pipeline_exec::policy::{
@@ -193,35 +193,7 @@ impl Stage for Cells {
     }
 }
 
-impl Memory for Scene {
-    type Word = AtomicUsize;
-
-    fn load(&self, word: &AtomicUsize, order: Ordering) -> usize {
-        LoomMemory.load(word, order)
-    }
-
-    fn store(&self, word: &AtomicUsize, value: usize, order: Ordering) {
-        LoomMemory.store(word, value, order);
-    }
-
-    fn fetch(&self, word: &AtomicUsize, fetch: Fetch, order: Ordering) -> usize {
-        LoomMemory.fetch(word, fetch, order)
-    }
-
-    fn compare_exchange(
-        &self,
-        word: &AtomicUsize,
-        current: usize,
-        new: usize,
-        order: Ordering,
-    ) -> Result<usize, usize> {
-        LoomMemory.compare_exchange(word, current, new, order)
-    }
-
-    fn fence(&self, order: Ordering) {
-        LoomMemory.fence(order);
-    }
-}
+executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Scene, |_scene| LoomMemory);
 
 impl Clock for Scene {
     fn now_ns(&self) -> u64 {

@@ -210,33 +210,15 @@ impl Reference<'_> {
             )),
             Expr::BinaryOp {
                 left,
-                op: BinaryOperator::And,
+                op: op @ (BinaryOperator::And | BinaryOperator::Or),
                 right,
             } => {
+                let decides = *op == BinaryOperator::Or;
                 let left = self.value(left, scope)?;
-                if left == Cell::Bool(false) {
+                if left == Cell::Bool(decides) {
                     return Ok(left);
                 }
-                Ok(match (left, self.value(right, scope)?) {
-                    (_, Cell::Bool(false)) => Cell::Bool(false),
-                    (Cell::Null, _) | (_, Cell::Null) => Cell::Null,
-                    _ => Cell::Bool(true),
-                })
-            }
-            Expr::BinaryOp {
-                left,
-                op: BinaryOperator::Or,
-                right,
-            } => {
-                let left = self.value(left, scope)?;
-                if left == Cell::Bool(true) {
-                    return Ok(left);
-                }
-                Ok(match (left, self.value(right, scope)?) {
-                    (_, Cell::Bool(true)) => Cell::Bool(true),
-                    (Cell::Null, _) | (_, Cell::Null) => Cell::Null,
-                    _ => Cell::Bool(false),
-                })
+                Ok(connect(decides, &left, &self.value(right, scope)?))
             }
             Expr::BinaryOp { left, op, right } => {
                 binary(op, &self.value(left, scope)?, &self.value(right, scope)?)
@@ -266,11 +248,7 @@ impl Reference<'_> {
                 let value = self.value(expr, scope)?;
                 let above = binary(&BinaryOperator::GtEq, &value, &self.value(low, scope)?)?;
                 let below = binary(&BinaryOperator::LtEq, &value, &self.value(high, scope)?)?;
-                let inside = match (above, below) {
-                    (Cell::Bool(false), _) | (_, Cell::Bool(false)) => Cell::Bool(false),
-                    (Cell::Null, _) | (_, Cell::Null) => Cell::Null,
-                    _ => Cell::Bool(true),
-                };
+                let inside = connect(false, &above, &below);
                 Ok(if *negated { self.not(inside) } else { inside })
             }
             Expr::InList { expr, list, negated } => {
@@ -370,6 +348,18 @@ impl Reference<'_> {
             },
             other => panic!("not generated: {other}"),
         })
+    }
+}
+
+/// AND, which a false side decides, or OR, which a true one does; undecided, a NULL side makes it NULL.
+fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
+    let sides = [left, right];
+    if sides.contains(&&Cell::Bool(decides)) {
+        Cell::Bool(decides)
+    } else if sides.contains(&&Cell::Null) {
+        Cell::Null
+    } else {
+        Cell::Bool(!decides)
     }
 }
 

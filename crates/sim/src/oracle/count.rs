@@ -146,8 +146,8 @@ impl CountOracle {
 
 /// The most that a worker may hold between two tasks.
 fn held_max(config: &ExecutorConfig) -> i64 {
-    // Two blocks and the count of the task that is just over; a spawn borrows on an empty purse only.
-    2 * config.credit_block as i64 + 1
+    // Two blocks, the count of the task that is just over, and what covered private tasks that were taken since the last look.
+    2 * config.credit_block as i64 + 1 + config.private_tasks as i64
 }
 
 fn violation(message: String) -> Violation {

@@ -205,3 +205,27 @@ fn answers_do_not_depend_on_the_number_of_threads() {
         assert_eq!(answer(threads), one);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_does_not_depend_on_whether_stderr_can_be_written_to() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("Linux has it");
+    let output = program()
+        .args([
+            "query",
+            "--tpch",
+            "0.01",
+            "--explain",
+            "--stats",
+            "--format",
+            "csv",
+        ])
+        .arg("select count(*) as n from orders")
+        .stderr(full)
+        .output()
+        .expect("the program starts");
+    assert_eq!(Outcome::of(&output).answer(), "n\n15000\n");
+}

@@ -18,7 +18,7 @@ mod record;
 mod value;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
@@ -65,7 +65,6 @@ impl CsvTable {
         if !layout.pieces.is_empty() {
             runner.run(Job::builder(name).stage(survey.clone()).build())?;
         }
-        let mut facts = vec![ColumnFacts::default(); layout.names.len()];
         let mut morsels = Vec::with_capacity(layout.pieces.len());
         let mut first_line = layout.first_line;
         for (cell, &piece) in survey.pieces.iter().zip(&layout.pieces) {
@@ -85,9 +84,6 @@ impl CsvTable {
                     return Err(layout.changed().into());
                 }
             };
-            for (column, piece_facts) in facts.iter_mut().zip(&surveyed.facts) {
-                column.merge(piece_facts);
-            }
             morsels.push(Morsel {
                 piece,
                 rows: surveyed.rows,
@@ -95,7 +91,7 @@ impl CsvTable {
             });
             first_line += surveyed.lines;
         }
-        let rules = column_rules(&facts);
+        let rules = column_rules(&survey.facts());
         let fields: Vec<ColumnField> = layout
             .names
             .iter()
@@ -194,12 +190,11 @@ impl MorselReader for CsvReader {
     }
 }
 
-/// What one piece says.
+/// The size of one piece.
 #[derive(Debug)]
 struct PieceSurvey {
     rows: usize,
     lines: u64,
-    facts: Vec<ColumnFacts>,
 }
 
 #[derive(Debug)]
@@ -211,17 +206,30 @@ enum PieceFault {
 }
 
 /// Looks at every value, one slot per piece. A fault of the data is kept in its piece's cell, so that the error
-/// is always that of the first faulty line, whichever piece was looked at first.
+/// is always that of the first faulty line, whichever piece was looked at first. What the values look like is the same in
+/// whatever order pieces add to it, so it is kept once: a file can have many columns and many pieces.
 #[derive(Debug)]
 struct Survey {
     layout: Arc<Layout>,
+    facts: Mutex<Vec<ColumnFacts>>,
     pieces: Vec<OnceLock<Result<PieceSurvey, PieceFault>>>,
 }
 
 impl Survey {
     fn new(layout: Arc<Layout>) -> Self {
         let pieces = layout.pieces.iter().map(|_| OnceLock::new()).collect();
-        Self { layout, pieces }
+        let facts = Mutex::new(vec![ColumnFacts::default(); layout.names.len()]);
+        Self {
+            layout,
+            facts,
+            pieces,
+        }
+    }
+
+    /// What all pieces that were looked at say about each column.
+    fn facts(&self) -> MutexGuard<'_, Vec<ColumnFacts>> {
+        // A panic in a slot fails the job, and then nobody asks.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look(&self, piece: Piece) -> Result<PieceSurvey, PieceFault> {
@@ -238,10 +246,12 @@ impl Survey {
                 column.add(field);
             }
         }
+        for (column, seen) in self.facts().iter_mut().zip(&facts) {
+            column.merge(seen);
+        }
         Ok(PieceSurvey {
             rows,
             lines: records.reader.lines(),
-            facts,
         })
     }
 }
@@ -275,7 +285,7 @@ struct Records<'a> {
 impl<'a> Records<'a> {
     fn new(layout: &Layout, bytes: &'a [u8]) -> Self {
         Self {
-            reader: RecordReader::new(bytes, layout.delimiter),
+            reader: RecordReader::new(bytes, layout.delimiter, layout.names.len()),
             fields: Vec::new(),
             width: layout.names.len(),
         }
@@ -285,18 +295,18 @@ impl<'a> Records<'a> {
     fn next(&mut self) -> Result<Option<OnLine<&[Field<'a>]>>, OnLine<String>> {
         loop {
             let line = self.reader.lines();
-            match self.reader.next_record(&mut self.fields) {
-                Ok(false) => return Ok(None),
-                Ok(true) => {}
+            let found = match self.reader.next_record(&mut self.fields) {
+                Ok(None) => return Ok(None),
+                Ok(Some(found)) => found,
                 Err(fault) => return Err((line, describe(fault).to_owned())),
-            }
+            };
             // In a file of one column an empty line is a row that holds NULL; elsewhere it is only an empty line.
-            let blank = self.fields.len() == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
+            let blank = found == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
             if blank && self.width > 1 {
                 continue;
             }
-            if self.fields.len() != self.width {
-                let (expected, found) = (self.width, self.fields.len());
+            if found != self.width {
+                let expected = self.width;
                 return Err((
                     line,
                     format!("expected {expected} fields as in the header, found {found}"),

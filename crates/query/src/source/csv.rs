@@ -20,7 +20,6 @@ mod value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use arrow::array::ArrayRef;
 use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
 use columnar::{MorselReader, ReadError, TableSource};
 use pipeline_exec::{Job, Stage, StepCx, StepError};
@@ -30,6 +29,7 @@ use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Layout, Piece, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
+use super::ready_columns::ReadyColumns;
 use crate::QueryError;
 
 /// A CSV file with a header, its types inferred from every value.
@@ -132,7 +132,7 @@ impl TableSource for CsvTable {
             first_line,
         } = self.morsels[morsel];
         if projection.is_empty() {
-            return Ok(Box::new(CsvReader { columns: Vec::new() }));
+            return Ok(Box::new(ReadyColumns::new(&[], [])));
         }
         let bytes = self.layout.bytes(piece)?;
         let mut builders: Vec<(usize, ColumnBuilder)> = projection
@@ -155,11 +155,8 @@ impl TableSource for CsvTable {
         if read != rows {
             return Err(self.layout.changed());
         }
-        let columns = builders
-            .into_iter()
-            .map(|(column, builder)| (column, builder.finish()))
-            .collect();
-        Ok(Box::new(CsvReader { columns }))
+        let values = builders.into_iter().map(|(_, builder)| builder.finish());
+        Ok(Box::new(ReadyColumns::new(projection, values)))
     }
 }
 
@@ -174,19 +171,6 @@ impl CsvTable {
             ),
         };
         self.layout.fault(line, Some(column), message)
-    }
-}
-
-/// The arrays of a piece, each given out once.
-struct CsvReader {
-    columns: Vec<(usize, ArrayRef)>,
-}
-
-impl MorselReader for CsvReader {
-    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let found = self.columns.iter().find(|(index, _)| *index == column);
-        let (_, array) = found.expect("only columns of the projection are asked for");
-        Ok(array.clone())
     }
 }
 

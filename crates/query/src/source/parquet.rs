@@ -153,15 +153,17 @@ impl TableSource for ParquetTable {
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
         // The count is that of the row group; of a range of it only zero is known.
-        match bounds
+        let Morsel { rows, whole, .. } = &self.morsels[morsel];
+        let nulls = bounds
             .nulls
             .is_valid(row_group)
             .then(|| bounds.nulls.value(row_group))
-        {
-            Some(nulls) if nulls == 0 || self.morsels[morsel].whole => {
-                statistics.with_nulls(usize::try_from(nulls).unwrap_or(usize::MAX))
-            }
-            _ => statistics,
+            .and_then(|nulls| usize::try_from(nulls).ok())
+            // More NULLs than rows is damage, which tells nothing.
+            .filter(|&nulls| nulls == 0 || (*whole && nulls <= rows.len()));
+        match nulls {
+            Some(nulls) => statistics.with_nulls(nulls),
+            None => statistics,
         }
     }
 

@@ -17,7 +17,8 @@ pub struct Position {
 }
 
 impl Position {
-    /// The line of `sql` that this place is on, and under it a mark; nothing if `sql` has no such place.
+    /// The line of `sql` that this place is on, and under it a mark; nothing if `sql` has no such place. Of a long line only
+    /// what is near the place.
     ///
     /// ```
     /// use query::Position;
@@ -28,15 +29,27 @@ impl Position {
     /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
     /// ```
     pub fn mark(&self, sql: &str) -> Option<String> {
-        let line = sql
+        /// Characters of the line that are shown on either side of the place, at least.
+        const NEAR: usize = 80;
+        let line: Vec<char> = sql
             .lines()
-            .nth(usize::try_from(self.line).ok()?.checked_sub(1)?)?;
-        let before: Vec<char> = line
+            .nth(usize::try_from(self.line).ok()?.checked_sub(1)?)?
             .chars()
-            .take(usize::try_from(self.column).ok()?.checked_sub(1)?)
             .collect();
-        let mut text = format!("{line}\n");
-        for character in before {
+        let at = usize::try_from(self.column).ok()?.checked_sub(1)?.min(line.len());
+        // What would save less than the dots take is shown.
+        let start = at.checked_sub(NEAR).filter(|&cut| cut > 3).unwrap_or(0);
+        let end = (at + NEAR < line.len())
+            .then_some(at + NEAR)
+            .filter(|end| end + 3 < line.len());
+        let (before, after) = (&line[start..at], &line[at..end.unwrap_or(line.len())]);
+        let dots = |cut: bool| if cut { "..." } else { "" };
+        let mut text = String::from(dots(start > 0));
+        text.extend(before.iter().chain(after));
+        text.push_str(dots(end.is_some()));
+        text.push('\n');
+        text.extend(dots(start > 0).chars().map(|_| ' '));
+        for &character in before {
             // A tab stays one, so that both lines stop at the same place.
             let width = if character == '\t' {
                 0
@@ -296,4 +309,35 @@ fn list(f: &mut fmt::Formatter<'_>, intro: &str, names: &[String]) -> fmt::Resul
         write!(f, " and {} more", names.len() - SHOWN)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(sql: &str, column: u64) -> String {
+        let place = Position { line: 1, column };
+        place.mark(sql).expect("there is a first line")
+    }
+
+    #[test]
+    fn of_a_long_line_only_what_is_near_is_shown() {
+        let line = format!("{}!{}", "a".repeat(500), "b".repeat(500));
+        let (a, b) = ("a".repeat(80), "b".repeat(79));
+        let spaces = " ".repeat(83);
+        assert_eq!(mark(&line, 501), format!("...{a}!{b}...\n{spaces}^"));
+        assert!(mark(&line, 1).starts_with("aaa") && mark(&line, 1).ends_with("a...\n^"));
+        assert!(mark(&line, 1_001).starts_with("...b") && !mark(&line, 1_001).contains("b..."));
+    }
+
+    #[test]
+    fn a_line_that_the_dots_would_not_shorten_is_shown_whole() {
+        let line = "c".repeat(166);
+        assert_eq!(mark(&line, 84), format!("{line}\n{}^", " ".repeat(83)));
+    }
+
+    #[test]
+    fn wide_and_tabbed_characters_keep_the_mark_below_its_place() {
+        assert_eq!(mark("\t\u{4e2d}x", 3), "\t\u{4e2d}x\n\t  ^");
+    }
 }

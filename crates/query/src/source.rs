@@ -15,6 +15,7 @@
 
 pub mod csv;
 pub mod parquet;
+mod ready_columns;
 mod runner;
 pub mod tpch;
 

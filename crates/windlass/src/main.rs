@@ -9,8 +9,10 @@
 //! It holds no logic that a library could hold: what a query means lives in `query`, how it runs in
 //! `pipeline-exec`. Messages go to stderr, and stdout holds a result or nothing.
 //!
-//! Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled.
+//! Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C. `windlass query --help`
+//! says so as well.
 
+mod message;
 mod query_command;
 mod terminal;
 

@@ -13,16 +13,19 @@ use query::pipeline_exec::PipelineExecutor;
 use query::source::{self, JobRunner, ScaleFactor, TpchTable, TpchTableKind};
 use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
 
-use crate::terminal::Terminal;
+use crate::message::say;
+use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 /// Answer a SQL query over one table
 ///
 /// The subset of SQL: columns, arithmetic, sum, count, min, max and avg over one table; WHERE with AND, OR, NOT,
-/// comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, ORDER BY, LIMIT.
+/// comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example:\n  windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\""
-)]
+#[command(after_help = "Examples:
+  windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
+  windlass query --table trips=trips.csv --format csv \"select count(*) from trips where distance > 10\"
+
+Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C.")]
 pub(crate) struct QueryArguments {
     /// A table: a Parquet file, a folder of Parquet files or a CSV file
     #[arg(long = "table", value_name = "NAME=PATH", value_parser = table_argument)]
@@ -82,7 +85,7 @@ impl From<FormatArgument> for OutputFormat {
 /// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     let failed = |error: &dyn std::fmt::Display, code: u8| {
-        eprintln!("error: {error}");
+        say(format_args!("error: {error}"));
         ExitCode::from(code)
     };
     let threads = arguments
@@ -102,21 +105,16 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&format_args!("cannot write the result: {error}"), 1),
         },
-        Err(error @ QueryError::Cancelled) => failed(&error, 130),
+        Err(error @ QueryError::Cancelled) => failed(&error, EXIT_CANCELLED),
         Err(error) => {
             let code = failed(&error, 1);
             if let Some(marked) = error.position().and_then(|place| place.mark(&arguments.sql)) {
-                eprintln!(
-                    "{}",
-                    marked
-                        .lines()
-                        .map(|line| format!("  | {line}\n"))
-                        .collect::<String>()
-                        .trim_end()
-                );
+                for line in marked.lines() {
+                    say(format_args!("  | {line}"));
+                }
             }
             if arguments.tables.is_empty() && arguments.tpch.is_none() {
-                eprintln!("hint: name a table with --table NAME=PATH, or generate some with --tpch SF");
+                say("hint: name a table with --table NAME=PATH, or generate some with --tpch SF");
             }
             code
         }
@@ -137,22 +135,22 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
         catalog.register(table.clone())?;
     }
     for TableArgument { name, path } in &arguments.tables {
-        catalog.register(source::open(name, path, terminal)?)?;
+        catalog.register(source::open(name, path, &terminal.activity("reading"))?)?;
     }
     let plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
     let loaded = match generated.iter().find(|table| table.is_called(plan.table())) {
-        Some(table) => table.load(&plan.columns(), terminal)?,
+        Some(table) => table.load(&plan.columns(), &terminal.activity("generating"))?,
         None => None,
     };
     let (job, run) = PipelineBuilder::new(plan).build();
-    let outcome = terminal.run(job);
+    let outcome = terminal.activity("querying").run(job);
     if arguments.explain {
-        eprintln!("{}", run.explain().trim_end());
+        say(run.explain().trim_end());
     }
     let report = outcome?;
     if arguments.stats {
         for statistics in loaded.iter().chain(Some(&run.statistics(&report))) {
-            eprint!("{statistics}");
+            say(statistics.to_string().trim_end());
         }
     }
     render(&run.take()?, arguments.format.into())

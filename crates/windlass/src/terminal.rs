@@ -6,14 +6,17 @@
 //!                        └─ no job runs: end at once
 //! ```
 //!
-//! The handler runs in a thread of its own; that Ctrl-C was pressed and which job runs lie under one lock, so none
-//! is lost between two jobs.
+//! The handler runs in a thread of its own; that Ctrl-C was pressed and which job runs lie under one lock, and a job is
+//! submitted under it. So no Ctrl-C is lost: one that comes when a job has just completed makes it count as
+//! cancelled, and no job starts after it.
 //!
 //! The bar appears only on a terminal and only for jobs that take longer than [`BAR_AFTER`].
 
+mod status_line;
+
 use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -22,12 +25,16 @@ use query::QueryError;
 use query::pipeline_exec::{Job, JobControl, JobReport, PipelineExecutor};
 use query::source::JobRunner;
 
+use self::status_line::StatusLine;
+use crate::message::say;
+
 /// What is done by then needs no bar.
 const BAR_AFTER: Duration = Duration::from_millis(500);
 /// How often the bar moves.
 const BAR_EVERY: Duration = Duration::from_millis(100);
+
 /// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
-const EXIT_CANCELLED: i32 = 130;
+pub(crate) const EXIT_CANCELLED: u8 = 130;
 
 /// Runs jobs on an executor, with a bar and Ctrl-C.
 pub(crate) struct Terminal {
@@ -39,74 +46,141 @@ pub(crate) struct Terminal {
 struct Interrupt {
     /// Ctrl-C was pressed.
     requested: bool,
-    running: Option<JobControl>,
+    running: Option<Running>,
+}
+
+struct Running {
+    control: JobControl,
+    bar: ProgressBar,
 }
 
 impl Terminal {
+    /// Runs jobs on `executor`, and from now on handles Ctrl-C; a process can have one.
     pub(crate) fn new(executor: PipelineExecutor) -> Result<Self, ctrlc::Error> {
-        let interrupt = Arc::new(Mutex::new(Interrupt::default()));
-        let handler = interrupt.clone();
-        ctrlc::set_handler(move || request(&handler))?;
-        Ok(Self { executor, interrupt })
-    }
-
-    /// Tells the handler which job runs.
-    fn show(&self, running: Option<&JobControl>) {
-        self.interrupt
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .running = running.cloned();
-    }
-}
-
-impl JobRunner for Terminal {
-    fn run(&self, job: Job) -> Result<JobReport, QueryError> {
-        let name = job.table_name.clone();
-        let ticket = self.executor.submit(job).map_err(|error| QueryError::Internal {
-            message: format!("the executor took no job: {error:?}"),
+        let terminal = Self::without_handler(executor);
+        let interrupt = terminal.interrupt.clone();
+        ctrlc::set_handler(move || match request(&interrupt) {
+            Reaction::Cancelled => {}
+            Reaction::End => std::process::exit(EXIT_CANCELLED.into()),
         })?;
-        let control = ticket.control();
-        self.show(Some(&control));
+        Ok(terminal)
+    }
+
+    fn without_handler(executor: PipelineExecutor) -> Self {
+        Self {
+            executor,
+            interrupt: Arc::default(),
+        }
+    }
+
+    /// Runs jobs that do `what` with a table, as the bar says it: `reading`.
+    pub(crate) fn activity(&self, what: &'static str) -> Activity<'_> {
+        Activity { terminal: self, what }
+    }
+
+    fn submit_and_wait(&self, job: Job, bar: &ProgressBar) -> Result<JobReport, QueryError> {
+        let ticket = {
+            let mut interrupt = lock(&self.interrupt);
+            if interrupt.requested {
+                return Err(QueryError::Cancelled);
+            }
+            let ticket = self.executor.submit(job).map_err(|error| QueryError::Internal {
+                message: format!("the executor took no job: {error:?}"),
+            })?;
+            interrupt.running = Some(Running {
+                control: ticket.control(),
+                bar: bar.clone(),
+            });
+            ticket
+        };
         let outcome = thread::scope(|scope| {
             let (done, wait_for_done) = mpsc::channel();
             if std::io::stderr().is_terminal() {
-                scope.spawn(move || show_bar(&name, &control, &wait_for_done));
+                let control = ticket.control();
+                scope.spawn(move || show(bar, &control, &wait_for_done));
             }
             let outcome = ticket.wait();
             drop::<mpsc::Sender<()>>(done);
             outcome
         });
-        self.show(None);
-        Ok(outcome?)
+        let mut interrupt = lock(&self.interrupt);
+        interrupt.running = None;
+        let report = outcome?;
+        // Whoever read "cancelling" gets no result.
+        if interrupt.requested {
+            return Err(QueryError::Cancelled);
+        }
+        Ok(report)
     }
+}
+
+/// A terminal that says what it does.
+pub(crate) struct Activity<'a> {
+    terminal: &'a Terminal,
+    what: &'static str,
+}
+
+impl JobRunner for Activity<'_> {
+    fn run(&self, job: Job) -> Result<JobReport, QueryError> {
+        let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} % {elapsed}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
+            .with_style(style)
+            .with_message(format!("{} {}", self.what, job.table_name));
+        self.terminal.submit_and_wait(job, &bar)
+    }
+}
+
+/// What follows from a Ctrl-C.
+#[derive(Debug, PartialEq, Eq)]
+enum Reaction {
+    /// The job was told to stop; the program goes on until it has.
+    Cancelled,
+    /// The program ends now.
+    End,
 }
 
 /// Ctrl-C was pressed.
-fn request(interrupt: &Mutex<Interrupt>) {
-    let mut interrupt = interrupt.lock().unwrap_or_else(PoisonError::into_inner);
+fn request(interrupt: &Mutex<Interrupt>) -> Reaction {
+    let mut interrupt = lock(interrupt);
     let again = std::mem::replace(&mut interrupt.requested, true);
     match &interrupt.running {
-        Some(control) if !again => {
-            eprintln!("\ncancelling (Ctrl-C again ends at once)");
+        Some(Running { control, bar }) if !again => {
+            let text = "cancelling; Ctrl-C again ends at once";
+            if bar.is_hidden() {
+                say_behind_echo(text);
+            } else {
+                bar.suspend(|| say(text));
+            }
             control.cancel();
+            Reaction::Cancelled
+        }
+        Some(Running { bar, .. }) if !bar.is_hidden() => {
+            bar.finish_and_clear();
+            // The thread that moves the bar may come once more.
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+            say("cancelled");
+            Reaction::End
         }
         _ => {
-            eprintln!("\ncancelled");
-            std::process::exit(EXIT_CANCELLED);
+            say_behind_echo("cancelled");
+            Reaction::End
         }
     }
 }
 
+/// Where nothing is drawn, a terminal has put `^C` on the line.
+fn say_behind_echo(text: &str) {
+    let line_end = if std::io::stderr().is_terminal() { "\n" } else { "" };
+    say(format_args!("{line_end}{text}"));
+}
+
 /// Draws until the other end of `done` is dropped.
-fn show_bar(name: &str, control: &JobControl, done: &Receiver<()>) {
+fn show(bar: &ProgressBar, control: &JobControl, done: &Receiver<()>) {
     if done.recv_timeout(BAR_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
-    let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} % {elapsed}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr())
-        .with_style(style)
-        .with_message(name.to_owned());
+    bar.set_draw_target(ProgressDrawTarget::term_like(Box::new(StatusLine::on_stderr())));
     loop {
         let (finished, total) = control.progress();
         bar.set_length(total as u64);
@@ -116,4 +190,70 @@ fn show_bar(name: &str, control: &JobControl, done: &Receiver<()>) {
         }
     }
     bar.finish_and_clear();
+}
+
+/// What the lock guards is whole between any two statements.
+fn lock(interrupt: &Mutex<Interrupt>) -> MutexGuard<'_, Interrupt> {
+    interrupt.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use query::pipeline_exec::step;
+
+    use super::*;
+
+    fn terminal() -> Terminal {
+        Terminal::without_handler(PipelineExecutor::new(1).expect("a thread starts"))
+    }
+
+    /// A job of one slot, which presses keys while it runs.
+    fn job(press: impl Fn(&Mutex<Interrupt>) + Send + Sync + 'static, terminal: &Terminal) -> Job {
+        let interrupt = terminal.interrupt.clone();
+        Job::from_steps(
+            "t",
+            vec![step(move |_| {
+                press(&interrupt);
+                Ok(())
+            })],
+        )
+    }
+
+    #[test]
+    fn the_first_ctrl_c_cancels_the_running_job_and_the_second_ends_the_program() {
+        let terminal = terminal();
+        let twice = |interrupt: &Mutex<Interrupt>| {
+            assert_eq!(request(interrupt), Reaction::Cancelled);
+            assert_eq!(request(interrupt), Reaction::End);
+        };
+        let outcome = terminal.activity("testing").run(job(twice, &terminal));
+        assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
+    }
+
+    #[test]
+    fn ctrl_c_without_a_job_ends_the_program() {
+        assert_eq!(request(&terminal().interrupt), Reaction::End);
+    }
+
+    #[test]
+    fn a_job_that_completed_before_the_cancel_reached_it_counts_as_cancelled() {
+        let terminal = terminal();
+        // Pressed, and the job ends well all the same: the cancel comes too late.
+        let pressed = |interrupt: &Mutex<Interrupt>| lock(interrupt).requested = true;
+        let outcome = terminal.activity("testing").run(job(pressed, &terminal));
+        assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
+    }
+
+    #[test]
+    fn no_job_starts_after_ctrl_c() {
+        let terminal = terminal();
+        lock(&terminal.interrupt).requested = true;
+        let ran = Arc::new(Mutex::new(false));
+        let note = ran.clone();
+        let noted = job(move |_| *note.lock().unwrap() = true, &terminal);
+        let outcome = terminal.activity("testing").run(noted);
+        assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
+        drop(terminal);
+        assert!(!*ran.lock().unwrap());
+    }
 }

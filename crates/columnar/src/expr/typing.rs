@@ -176,6 +176,24 @@ impl Expr {
         Ok(Self::new(Node::And(left, right), DataType::Boolean, false).folded())
     }
 
+    /// `parts[0] and parts[1] and ...`, true without parts. A long chain is shallow, so that no stack is too small for it.
+    ///
+    /// # Errors
+    ///
+    /// When an operand is not boolean.
+    pub fn all(parts: Vec<Expr>) -> Result<Expr, TypeError> {
+        Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
+    }
+
+    /// `parts[0] or parts[1] or ...`, false without parts. A long chain is shallow, so that no stack is too small for it.
+    ///
+    /// # Errors
+    ///
+    /// When an operand is not boolean.
+    pub fn any(parts: Vec<Expr>) -> Result<Expr, TypeError> {
+        Ok(balanced(parts, Self::or)?.unwrap_or_else(|| Self::boolean(false)))
+    }
+
     /// `left or right`. Where `right` can fail it is evaluated only for rows whose `left` is not true.
     ///
     /// # Errors
@@ -231,10 +249,8 @@ impl Expr {
         if let Some(set) = as_set(&value, &comparisons) {
             return Ok(set);
         }
-        let mut comparisons = comparisons.into_iter();
         // SQL's grammar has no empty list; nothing is in one.
-        let first = comparisons.next().unwrap_or_else(|| Self::boolean(false));
-        comparisons.try_fold(first, Self::or)
+        Self::any(comparisons)
     }
 
     /// `value like pattern`: `%` is any text, `_` any one character, `\` takes the next character as it is.
@@ -477,6 +493,25 @@ fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
         });
     }
     Ok(read)
+}
+
+/// Joins the parts pair by pair. Each part still comes after those before it.
+fn balanced(
+    mut parts: Vec<Expr>,
+    join: fn(Expr, Expr) -> Result<Expr, TypeError>,
+) -> Result<Option<Expr>, TypeError> {
+    while parts.len() > 1 {
+        let mut joined = Vec::with_capacity(parts.len().div_ceil(2));
+        let mut rest = parts.into_iter();
+        while let Some(left) = rest.next() {
+            joined.push(match rest.next() {
+                Some(right) => join(left, right)?,
+                None => left,
+            });
+        }
+        parts = joined;
+    }
+    Ok(parts.pop())
 }
 
 /// One node for a list of literals that all met the value in the same type.

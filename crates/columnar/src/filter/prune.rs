@@ -6,8 +6,8 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 
-use crate::expr::{Comparison, Expr, Node};
-use crate::morsel::Columns;
+use crate::error::ExecError;
+use crate::expr::{ColumnSource, Comparison, Expr, Node};
 use crate::table::{ColumnStatistics, TableSource};
 
 /// False only if `condition` is true for no row of `morsel`.
@@ -69,45 +69,47 @@ fn comparison_may_hold(
     }
     // NaN is above every bound that a file states, so nothing can be said from an upper bound of floats.
     let upper_is_known = !value.data_type().is_floating();
-    let holds = |op, bound: Option<&ArrayRef>| bound_holds(op, value, constant, column, bound);
+    let holds = |op, bound: Option<&ArrayRef>| bound_holds(op, value, constant, bound);
     let low_holds = |op| holds(op, known.min());
     let high_holds = |op| !upper_is_known || holds(op, known.max());
     match op {
         Comparison::Less | Comparison::LessEqual => low_holds(op),
         Comparison::Greater | Comparison::GreaterEqual => high_holds(op),
         Comparison::Equal => low_holds(Comparison::LessEqual) && high_holds(Comparison::GreaterEqual),
-        Comparison::NotEqual => !upper_is_known || !all_equal(&known, value, constant, column),
+        Comparison::NotEqual => !upper_is_known || !all_equal(&known, value, constant),
     }
 }
 
 /// True if every value that is there equals the constant.
-fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr, column: usize) -> bool {
+fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     let equals = |bound: Option<&ArrayRef>| {
-        bound.is_some() && !bound_holds(Comparison::NotEqual, value, constant, column, bound)
+        bound.is_some() && !bound_holds(Comparison::NotEqual, value, constant, bound)
     };
     equals(known.min()) && equals(known.max())
 }
 
 /// Whether `bound op constant` holds, with the bound in the column's place; true where it cannot be told.
-fn bound_holds(
-    op: Comparison,
-    value: &Expr,
-    constant: &Expr,
-    column: usize,
-    bound: Option<&ArrayRef>,
-) -> bool {
+fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&ArrayRef>) -> bool {
     let Some(bound) = bound else { return true };
-    let mut columns = vec![bound.clone(); column + 1];
-    columns[column] = bound.clone();
     let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {
         return true;
     };
-    match comparison.evaluate_condition(&Columns {
-        rows: 1,
-        columns: &columns,
-    }) {
+    match comparison.evaluate_condition(&Bound(bound)) {
         Ok(truth) => truth.is_null(0) || truth.value(0),
         Err(_) => true,
+    }
+}
+
+/// One row in which the only column that is asked for has the value of a bound.
+struct Bound<'a>(&'a ArrayRef);
+
+impl ColumnSource for Bound<'_> {
+    fn rows(&self) -> usize {
+        1
+    }
+
+    fn column(&self, _index: usize) -> Result<ArrayRef, ExecError> {
+        Ok(self.0.clone())
     }
 }
 

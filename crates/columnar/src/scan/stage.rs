@@ -15,6 +15,7 @@ use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
 use crate::morsel::Morsel;
+use crate::table::TableSource;
 
 /// The rows a query gives out.
 #[derive(Clone, Debug)]
@@ -131,10 +132,7 @@ impl ScanStage {
         let schema = self.scan.table.schema();
         let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
         let row: u64 = self.projection.iter().map(width).sum();
-        let rows: u64 = (0..self.scan.table.morsels())
-            .map(|morsel| self.scan.table.rows(morsel) as u64)
-            .sum();
-        rows * row.max(1)
+        (rows_of(self.scan.table.as_ref()) as u64).saturating_mul(row.max(1))
     }
 
     /// True if the first rows of the input are the result, so that later slots need not run once there are enough.
@@ -286,9 +284,7 @@ pub(super) fn write_plan(
     skipped: Option<usize>,
 ) -> fmt::Result {
     let schema = scan.table.schema();
-    let rows: usize = (0..scan.table.morsels())
-        .map(|morsel| scan.table.rows(morsel))
-        .sum();
+    let rows = rows_of(scan.table.as_ref());
     let names: Vec<&str> = scan
         .projection()
         .into_iter()
@@ -366,6 +362,13 @@ pub(super) fn write_plan(
         writeln!(f, "offset {}", scan.offset)?;
     }
     Ok(())
+}
+
+/// All rows of a table. A number for estimates and people: past the end of its type it stays there.
+fn rows_of(table: &dyn TableSource) -> usize {
+    (0..table.morsels())
+        .map(|morsel| table.rows(morsel))
+        .fold(0, usize::saturating_add)
 }
 
 /// A panic in a slot fails the job; what the lock guards is then not read as a result.

@@ -1,5 +1,6 @@
 //! One JSON array, an object per row and line.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use arrow::error::ArrowError;
@@ -61,17 +62,22 @@ fn not_finite(value: &str) -> &'static str {
 
 /// The names of the columns, a repeated one numbered.
 fn unique_names(result: &QueryResult) -> impl Iterator<Item = String> {
-    let mut names: Vec<String> = Vec::new();
-    for field in result.schema.fields() {
-        let mut name = field.name().clone();
-        let mut count = 1;
-        while names.contains(&name) {
-            count += 1;
-            name = format!("{}_{count}", field.name());
+    let mut taken = HashSet::new();
+    // The number that the last column of a name got.
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    result.schema.fields().iter().map(move |field| {
+        let count = counts.entry(field.name()).or_insert(0);
+        loop {
+            *count += 1;
+            let name = match *count {
+                1 => field.name().clone(),
+                count => format!("{}_{count}", field.name()),
+            };
+            if taken.insert(name.clone()) {
+                return name;
+            }
         }
-        names.push(name);
-    }
-    names.into_iter()
+    })
 }
 
 /// A string as RFC 8259 escapes it.
@@ -102,7 +108,24 @@ fn push_string(text: &mut String, value: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use arrow::datatypes::{DataType, Field, Schema};
+
     use super::*;
+
+    #[test]
+    fn repeated_names_are_numbered_around_those_that_are_there() {
+        let fields: Vec<Field> = ["a", "a", "a_2", "b", "a", "a_2"]
+            .map(|name| Field::new(name, DataType::Int64, true))
+            .into();
+        let result = QueryResult {
+            schema: Arc::new(Schema::new(fields)),
+            batches: vec![],
+        };
+        let names: Vec<String> = unique_names(&result).collect();
+        assert_eq!(names, ["a", "a_2", "a_2_2", "b", "a_3", "a_2_3"]);
+    }
 
     #[test]
     fn strings_are_escaped() {

@@ -101,14 +101,11 @@ fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, Que
             for part in parts {
                 planned.push(plan_nested(part, leaf, depth)?);
             }
-            typed(balanced(
-                planned,
-                if *op == BinaryOperator::And {
-                    Expr::and
-                } else {
-                    Expr::or
-                },
-            ))
+            typed(if *op == BinaryOperator::And {
+                Expr::all(planned)
+            } else {
+                Expr::any(planned)
+            })
         }
         Sql::BinaryOp { left, op, right } => {
             let (left, right) = (plan_nested(left, leaf, depth)?, plan_nested(right, leaf, depth)?);
@@ -284,25 +281,6 @@ fn operands<'a>(ast: &'a Sql, op: &BinaryOperator, parts: &mut Vec<&'a Sql>) {
             part => parts.push(part),
         }
     }
-}
-
-/// Joins the parts pair by pair, so that a long chain is shallow. Each part still comes after those before it.
-fn balanced(
-    mut parts: Vec<Expr>,
-    join: fn(Expr, Expr) -> Result<Expr, TypeError>,
-) -> Result<Expr, TypeError> {
-    while parts.len() > 1 {
-        let mut joined = Vec::with_capacity(parts.len().div_ceil(2));
-        let mut rest = parts.into_iter();
-        while let Some(left) = rest.next() {
-            joined.push(match rest.next() {
-                Some(right) => join(left, right)?,
-                None => left,
-            });
-        }
-        parts = joined;
-    }
-    Ok(parts.pop().expect("an operator has operands"))
 }
 
 fn negate(condition: Expr, negated: bool) -> Result<Expr, TypeError> {

@@ -18,9 +18,8 @@ mod record;
 mod value;
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use arrow::array::ArrayRef;
 use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
 use columnar::{MorselReader, ReadError, TableSource};
 use pipeline_exec::{Job, Stage, StepCx, StepError};
@@ -30,6 +29,7 @@ use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Layout, Piece, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
+use super::ready_columns::ReadyColumns;
 use crate::QueryError;
 
 /// A CSV file with a header, its types inferred from every value.
@@ -65,7 +65,6 @@ impl CsvTable {
         if !layout.pieces.is_empty() {
             runner.run(Job::builder(name).stage(survey.clone()).build())?;
         }
-        let mut facts = vec![ColumnFacts::default(); layout.names.len()];
         let mut morsels = Vec::with_capacity(layout.pieces.len());
         let mut first_line = layout.first_line;
         for (cell, &piece) in survey.pieces.iter().zip(&layout.pieces) {
@@ -85,9 +84,6 @@ impl CsvTable {
                     return Err(layout.changed().into());
                 }
             };
-            for (column, piece_facts) in facts.iter_mut().zip(&surveyed.facts) {
-                column.merge(piece_facts);
-            }
             morsels.push(Morsel {
                 piece,
                 rows: surveyed.rows,
@@ -95,7 +91,7 @@ impl CsvTable {
             });
             first_line += surveyed.lines;
         }
-        let rules = column_rules(&facts);
+        let rules = column_rules(&survey.facts());
         let fields: Vec<ColumnField> = layout
             .names
             .iter()
@@ -136,7 +132,7 @@ impl TableSource for CsvTable {
             first_line,
         } = self.morsels[morsel];
         if projection.is_empty() {
-            return Ok(Box::new(CsvReader { columns: Vec::new() }));
+            return Ok(Box::new(ReadyColumns::new(&[], [])));
         }
         let bytes = self.layout.bytes(piece)?;
         let mut builders: Vec<(usize, ColumnBuilder)> = projection
@@ -159,11 +155,8 @@ impl TableSource for CsvTable {
         if read != rows {
             return Err(self.layout.changed());
         }
-        let columns = builders
-            .into_iter()
-            .map(|(column, builder)| (column, builder.finish()))
-            .collect();
-        Ok(Box::new(CsvReader { columns }))
+        let values = builders.into_iter().map(|(_, builder)| builder.finish());
+        Ok(Box::new(ReadyColumns::new(projection, values)))
     }
 }
 
@@ -181,25 +174,11 @@ impl CsvTable {
     }
 }
 
-/// The arrays of a piece, each given out once.
-struct CsvReader {
-    columns: Vec<(usize, ArrayRef)>,
-}
-
-impl MorselReader for CsvReader {
-    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let found = self.columns.iter().find(|(index, _)| *index == column);
-        let (_, array) = found.expect("only columns of the projection are asked for");
-        Ok(array.clone())
-    }
-}
-
-/// What one piece says.
+/// The size of one piece.
 #[derive(Debug)]
 struct PieceSurvey {
     rows: usize,
     lines: u64,
-    facts: Vec<ColumnFacts>,
 }
 
 #[derive(Debug)]
@@ -211,17 +190,30 @@ enum PieceFault {
 }
 
 /// Looks at every value, one slot per piece. A fault of the data is kept in its piece's cell, so that the error
-/// is always that of the first faulty line, whichever piece was looked at first.
+/// is always that of the first faulty line, whichever piece was looked at first. What the values look like is the same in
+/// whatever order pieces add to it, so it is kept once: a file can have many columns and many pieces.
 #[derive(Debug)]
 struct Survey {
     layout: Arc<Layout>,
+    facts: Mutex<Vec<ColumnFacts>>,
     pieces: Vec<OnceLock<Result<PieceSurvey, PieceFault>>>,
 }
 
 impl Survey {
     fn new(layout: Arc<Layout>) -> Self {
         let pieces = layout.pieces.iter().map(|_| OnceLock::new()).collect();
-        Self { layout, pieces }
+        let facts = Mutex::new(vec![ColumnFacts::default(); layout.names.len()]);
+        Self {
+            layout,
+            facts,
+            pieces,
+        }
+    }
+
+    /// What all pieces that were looked at say about each column.
+    fn facts(&self) -> MutexGuard<'_, Vec<ColumnFacts>> {
+        // A panic in a slot fails the job, and then nobody asks.
+        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look(&self, piece: Piece) -> Result<PieceSurvey, PieceFault> {
@@ -238,10 +230,12 @@ impl Survey {
                 column.add(field);
             }
         }
+        for (column, seen) in self.facts().iter_mut().zip(&facts) {
+            column.merge(seen);
+        }
         Ok(PieceSurvey {
             rows,
             lines: records.reader.lines(),
-            facts,
         })
     }
 }
@@ -275,7 +269,7 @@ struct Records<'a> {
 impl<'a> Records<'a> {
     fn new(layout: &Layout, bytes: &'a [u8]) -> Self {
         Self {
-            reader: RecordReader::new(bytes, layout.delimiter),
+            reader: RecordReader::new(bytes, layout.delimiter, layout.names.len()),
             fields: Vec::new(),
             width: layout.names.len(),
         }
@@ -285,18 +279,18 @@ impl<'a> Records<'a> {
     fn next(&mut self) -> Result<Option<OnLine<&[Field<'a>]>>, OnLine<String>> {
         loop {
             let line = self.reader.lines();
-            match self.reader.next_record(&mut self.fields) {
-                Ok(false) => return Ok(None),
-                Ok(true) => {}
+            let found = match self.reader.next_record(&mut self.fields) {
+                Ok(None) => return Ok(None),
+                Ok(Some(found)) => found,
                 Err(fault) => return Err((line, describe(fault).to_owned())),
-            }
+            };
             // In a file of one column an empty line is a row that holds NULL; elsewhere it is only an empty line.
-            let blank = self.fields.len() == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
+            let blank = found == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
             if blank && self.width > 1 {
                 continue;
             }
-            if self.fields.len() != self.width {
-                let (expected, found) = (self.width, self.fields.len());
+            if found != self.width {
+                let expected = self.width;
                 return Err((
                     line,
                     format!("expected {expected} fields as in the header, found {found}"),

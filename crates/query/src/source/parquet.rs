@@ -37,6 +37,12 @@ pub use self::damage::silence_reader_panics;
 
 /// Rows of a range of a row group that is cut.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
+/// Ranges of a row group. A group of more rows than these hold, half a thousand million, is cut into longer ones.
+const RANGES_MAX: usize = 4_096;
+/// Rows that are decoded at once: memory for them is taken before the first value is seen, on the footer's word.
+const BATCH_ROWS: usize = 1 << 20;
+/// Bytes that the header of a page has at least.
+const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
 /// A Parquet file or a folder of files with the same columns.
 #[derive(Debug)]
@@ -147,15 +153,17 @@ impl TableSource for ParquetTable {
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
         // The count is that of the row group; of a range of it only zero is known.
-        match bounds
+        let Morsel { rows, whole, .. } = &self.morsels[morsel];
+        let nulls = bounds
             .nulls
             .is_valid(row_group)
             .then(|| bounds.nulls.value(row_group))
-        {
-            Some(nulls) if nulls == 0 || self.morsels[morsel].whole => {
-                statistics.with_nulls(usize::try_from(nulls).unwrap_or(usize::MAX))
-            }
-            _ => statistics,
+            .and_then(|nulls| usize::try_from(nulls).ok())
+            // More NULLs than rows is damage, which tells nothing.
+            .filter(|&nulls| nulls == 0 || (*whole && nulls <= rows.len()));
+        match nulls {
+            Some(nulls) => statistics.with_nulls(nulls),
+            None => statistics,
         }
     }
 
@@ -186,7 +194,7 @@ impl ParquetFile {
                 Some(end) if end > len => {
                     Err("the Parquet file is truncated: its footer names data behind its end".to_owned())
                 }
-                _ => Ok(metadata),
+                _ => check_rows(&metadata).map(|()| metadata),
             }
         })
         .map_err(|message| fail(message.into()))?;
@@ -248,9 +256,11 @@ impl ParquetFile {
             let indexed = metadata
                 .offset_index()
                 .and_then(|index| index.get(row_group))
-                .is_some_and(|columns| columns.iter().all(|column| !column.page_locations().is_empty()));
+                .is_some_and(|columns| {
+                    !columns.is_empty() && columns.iter().all(|column| !column.page_locations().is_empty())
+                });
             let step = if indexed && rows > RANGE_ROWS {
-                RANGE_ROWS
+                RANGE_ROWS.max(rows.div_ceil(RANGES_MAX))
             } else {
                 rows.max(1)
             };
@@ -343,7 +353,7 @@ impl ParquetReader<'_> {
             ParquetRecordBatchReaderBuilder::new_with_metadata(handle, self.file.metadata.clone())
                 .with_row_groups(vec![row_group])
                 .with_projection(mask)
-                .with_batch_size(rows.len());
+                .with_batch_size(rows.len().min(BATCH_ROWS));
         if !whole {
             let group_rows = self.file.metadata.metadata().row_group(row_group).num_rows();
             let group_rows = usize::try_from(group_rows).map_err(|error| error.to_string())?;
@@ -447,6 +457,31 @@ fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
         start.saturating_add(bytes)
     });
     ends.max()
+}
+
+/// Refuses a number of rows that cannot be: memory and slots are made for it before the first value is read.
+fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
+    for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+        let claims = format!(
+            "the file is damaged: row group {index} claims {} rows",
+            group.num_rows()
+        );
+        let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
+        for column in group.columns() {
+            // A row has at least one value in each column, were it NULL or an empty list.
+            let values = u64::try_from(column.num_values()).unwrap_or(0);
+            let (_, bytes) = column.byte_range();
+            // The number of values of a page is one of 31 bits.
+            let most = (bytes / PAGE_HEADER_BYTES_MIN + 1).saturating_mul(i32::MAX as u64);
+            if rows > values.min(most) {
+                let name = column.column_path().string();
+                return Err(format!(
+                    "{claims}, but column {name} has {values} values in {bytes} bytes"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reads the footer and, where there is one, the page index; strings become `Utf8View`.

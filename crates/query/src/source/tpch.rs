@@ -31,6 +31,7 @@ use tpchgen::text::TextPool;
 use self::columns::{CUSTOMER, Columns, LINEITEM, ORDERS};
 pub use self::scale_factor::{ScaleFactor, ScaleFactorError};
 use super::JobRunner;
+use super::ready_columns::ReadyColumns;
 use crate::statistics::Metered;
 use crate::{JobStatistics, QueryError};
 
@@ -139,7 +140,7 @@ impl TpchTable {
             .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
-    /// Generates `projection` (indices into the schema) of the whole table and keeps it in memory, so that queries which read no other
+    /// Generates `projection` (indices into the schema, ascending) of the whole table and keeps it in memory, so that queries which read no other
     /// column find it there. Tells what each worker did, or `None` if that was done before: a table is loaded once.
     ///
     /// # Errors
@@ -200,18 +201,15 @@ impl TableSource for TpchTable {
 
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let columns = match self.loaded.get() {
-            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => loaded
-                .projection
-                .iter()
-                .copied()
-                .zip(loaded.parts[morsel].iter().cloned())
-                .collect(),
+            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => {
+                ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned())
+            }
             _ => {
                 let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
-                projection.iter().copied().zip(arrays).collect()
+                ReadyColumns::new(projection, arrays)
             }
         };
-        Ok(Box::new(TpchReader { columns }))
+        Ok(Box::new(columns))
     }
 }
 
@@ -222,18 +220,6 @@ impl fmt::Debug for TpchTable {
             .field("scale", &self.scale)
             .field("loaded", &self.loaded.get().map(|loaded| &loaded.projection))
             .finish_non_exhaustive()
-    }
-}
-
-struct TpchReader {
-    columns: Vec<(usize, ArrayRef)>,
-}
-
-impl MorselReader for TpchReader {
-    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
-        let found = self.columns.iter().find(|(index, _)| *index == column);
-        let (_, array) = found.expect("only columns of the projection are asked for");
-        Ok(array.clone())
     }
 }
 

@@ -205,3 +205,41 @@ fn answers_do_not_depend_on_the_number_of_threads() {
         assert_eq!(answer(threads), one);
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_does_not_depend_on_whether_stderr_can_be_written_to() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("Linux has it");
+    let output = program()
+        .args([
+            "query",
+            "--tpch",
+            "0.01",
+            "--explain",
+            "--stats",
+            "--format",
+            "csv",
+        ])
+        .arg("select count(*) as n from orders")
+        .stderr(full)
+        .output()
+        .expect("the program starts");
+    assert_eq!(Outcome::of(&output).answer(), "n\n15000\n");
+}
+
+#[test]
+fn long_lists_fit_every_stack_and_are_answered_in_one_pass() {
+    let folder = Folder::new();
+    folder.write("t.csv", "a\n1\n2\n");
+    let names = vec!["a"; 20_000].join(", ");
+    let among = format!("select count(*) as n from t where a in ({names})");
+    let found = folder.query(["--table", "t=t.csv", "--format", "csv", &among]);
+    assert_eq!(found.answer(), "n\n2\n");
+    // Every name is there already, and each gets a number of its own.
+    let all = format!("select {names} from t limit 1");
+    let row = folder.query(["--table", "t=t.csv", "--format", "json", &all]);
+    assert!(row.answer().ends_with(",\"a_20000\":1}\n]\n"));
+}

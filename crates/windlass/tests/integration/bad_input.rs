@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch};
 
-use crate::program::Folder;
+use crate::program::{Folder, Outcome, program};
 
 fn cities() -> Folder {
     let folder = Folder::new();
@@ -174,4 +174,48 @@ fn no_part_of_a_result_is_written_before_an_error() {
     folder
         .query(["--table", "t=t.csv", "--format", "csv", "select 1 / n from t"])
         .assert_error(1, &["division by zero"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_an_error() {
+    for format in ["table", "csv", "json"] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        let output = program()
+            .args(["query", "--tpch", "0.01", "--format", format])
+            .arg("select count(*) from orders")
+            .stdout(full)
+            .output()
+            .expect("the program starts");
+        Outcome::of(&output).assert_error(1, &["cannot write the result", "No space left"]);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_error_that_nobody_can_read_still_has_its_exit_code() {
+    for (sql, code) in [("select nope from orders", 1), ("", 1)] {
+        let full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        let output = program()
+            .args(["query", "--tpch", "0.01", sql])
+            .stderr(full)
+            .output()
+            .expect("the program starts");
+        let outcome = Outcome::of(&output);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(code), ""));
+    }
+}
+
+#[test]
+fn no_arguments_show_what_there_is_to_say() {
+    let output = program().output().expect("the program starts");
+    let outcome = Outcome::of(&output);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(2), ""));
+    assert!(outcome.stderr.contains("Usage: windlass"), "{outcome:?}");
 }

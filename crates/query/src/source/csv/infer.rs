@@ -164,10 +164,10 @@ mod tests {
     use super::*;
 
     fn types(text: &str) -> Vec<DataType> {
-        let mut reader = RecordReader::new(text.as_bytes(), b',');
+        let mut reader = RecordReader::new(text.as_bytes(), b',', usize::MAX);
         let mut fields = Vec::new();
         let mut facts: Vec<ColumnFacts> = Vec::new();
-        while reader.next_record(&mut fields).expect("well formed") {
+        while reader.next_record(&mut fields).expect("well formed").is_some() {
             facts.resize(fields.len(), ColumnFacts::default());
             for (column, field) in facts.iter_mut().zip(&fields) {
                 column.add(field);
@@ -238,8 +238,8 @@ mod tests {
         let facts = |text: &str| {
             let mut facts = ColumnFacts::default();
             let mut fields = Vec::new();
-            let mut reader = RecordReader::new(text.as_bytes(), b',');
-            while reader.next_record(&mut fields).expect("well formed") {
+            let mut reader = RecordReader::new(text.as_bytes(), b',', usize::MAX);
+            while reader.next_record(&mut fields).expect("well formed").is_some() {
                 facts.add(&fields[0]);
             }
             facts

@@ -10,6 +10,7 @@
 //! A block without any quote, the common case, is cut at its last line break without a look at its fields.
 //! Where the pieces lie depends on the bytes alone, so a result does not depend on who reads which piece.
 
+use std::collections::HashSet;
 use std::error::Error;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -24,6 +25,8 @@ use super::record::{Field, RecordFault, RecordReader, line_breaks};
 const PIECE_BYTES: usize = 1 << 20;
 /// Bytes of the longest record. A quote that is never closed would otherwise swallow the rest of the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
+/// Columns that a file can have. A line of separators alone would otherwise make a column, with a name and a type, of every byte.
+const COLUMNS_MAX: usize = 100_000;
 
 /// A range of whole records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -215,7 +218,7 @@ impl<R: Read> Blocks<'_, R> {
         }
         let (len, names) = loop {
             let mut fields = Vec::new();
-            let mut reader = RecordReader::new(&self.buffer, delimiter);
+            let mut reader = RecordReader::new(&self.buffer, delimiter, COLUMNS_MAX);
             let outcome = reader.next_record(&mut fields);
             if !self.ended
                 && (outcome == Err(RecordFault::UnclosedQuote) || reader.position() == self.buffer.len())
@@ -223,7 +226,14 @@ impl<R: Read> Blocks<'_, R> {
                 self.grow()?;
                 continue;
             }
-            outcome.map_err(|fault| self.fault(1, describe(fault)))?;
+            match outcome.map_err(|fault| self.fault(1, describe(fault)))? {
+                Some(columns) if columns > COLUMNS_MAX => {
+                    let message =
+                        format!("the header has {columns} columns, and a table at most {COLUMNS_MAX}");
+                    return Err(self.fault(1, message));
+                }
+                _ => {}
+            }
             break (reader.position(), self.names(&fields)?);
         };
         self.line += line_breaks(&self.buffer[..len]);
@@ -234,6 +244,7 @@ impl<R: Read> Blocks<'_, R> {
 
     fn names(&self, fields: &[Field<'_>]) -> Result<Vec<String>, ReadError> {
         let mut names: Vec<String> = Vec::with_capacity(fields.len());
+        let mut taken = HashSet::with_capacity(fields.len());
         for (index, field) in fields.iter().enumerate() {
             let content = field.content();
             let name = std::str::from_utf8(&content)
@@ -248,7 +259,7 @@ impl<R: Read> Blocks<'_, R> {
             } else {
                 name.to_owned()
             };
-            if names.contains(&name) {
+            if !taken.insert(name.clone()) {
                 return Err(self.fault(1, format!("two columns are called `{name}`")));
             }
             names.push(name);
@@ -292,15 +303,16 @@ impl<R: Read> Blocks<'_, R> {
                 }),
             );
         }
-        let mut reader = RecordReader::new(bytes, delimiter);
-        let mut fields = Vec::new();
+        // Where a record ends, its fields do not matter.
+        let mut reader = RecordReader::new(bytes, delimiter, 0);
+        let mut no_fields = Vec::new();
         let mut whole = 0;
         loop {
-            match reader.next_record(&mut fields) {
-                Ok(false) => break,
+            match reader.next_record(&mut no_fields) {
+                Ok(None) => break,
                 // A record that touches the end of the buffer may go on behind it.
-                Ok(true) if !self.ended && reader.position() == bytes.len() => break,
-                Ok(true) => whole = reader.position(),
+                Ok(Some(_)) if !self.ended && reader.position() == bytes.len() => break,
+                Ok(Some(_)) => whole = reader.position(),
                 Err(RecordFault::UnclosedQuote) if !self.ended => break,
                 Err(fault) => return Err(self.fault(self.line + reader.lines(), describe(fault))),
             }

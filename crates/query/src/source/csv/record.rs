@@ -66,15 +66,20 @@ pub(crate) struct RecordReader<'a> {
     at: usize,
     /// Line breaks before `at`.
     lines: u64,
+    /// Fields of a record that are handed out.
+    fields_max: usize,
 }
 
 impl<'a> RecordReader<'a> {
-    pub(crate) fn new(bytes: &'a [u8], delimiter: u8) -> Self {
+    /// Hands out the first `fields_max` fields of each record and counts the rest: a field takes more memory than the
+    /// separator that makes one.
+    pub(crate) fn new(bytes: &'a [u8], delimiter: u8, fields_max: usize) -> Self {
         Self {
             bytes,
             delimiter,
             at: 0,
             lines: 0,
+            fields_max,
         }
     }
 
@@ -88,38 +93,43 @@ impl<'a> RecordReader<'a> {
         self.lines
     }
 
-    /// Reads the next record into `fields`; false at the end of the input.
+    /// Reads the next record into `fields` and says how many fields it has; `None` at the end of the input.
     ///
     /// After a fault the reader stays at the start of the faulty record.
-    pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<bool, RecordFault> {
+    pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<usize>, RecordFault> {
         fields.clear();
         if self.at == self.bytes.len() {
-            return Ok(false);
+            return Ok(None);
         }
+        let mut found = 0;
         let bytes = self.bytes;
         let mut at = self.at;
         let mut lines = self.lines;
         loop {
             let start = at;
-            if bytes.get(start) == Some(&b'"') {
+            let field = if bytes.get(start) == Some(&b'"') {
                 let (end, doubled) = close_quote(bytes, start + 1)?;
                 let raw = &bytes[start + 1..end];
                 lines += line_breaks(raw);
-                fields.push(Field {
+                at = end + 1;
+                Field {
                     raw,
                     quoted: true,
                     doubled,
-                });
-                at = end + 1;
+                }
             } else {
                 while at < bytes.len() && !matches!(bytes[at], b'\n' | b'\r') && bytes[at] != self.delimiter {
                     at += 1;
                 }
-                fields.push(Field {
+                Field {
                     raw: &bytes[start..at],
                     quoted: false,
                     doubled: false,
-                });
+                }
+            };
+            found += 1;
+            if found <= self.fields_max {
+                fields.push(field);
             }
             match bytes.get(at) {
                 Some(&byte) if byte == self.delimiter => at += 1,
@@ -139,7 +149,7 @@ impl<'a> RecordReader<'a> {
         }
         self.at = at;
         self.lines = lines;
-        Ok(true)
+        Ok(Some(found))
     }
 }
 
@@ -170,10 +180,11 @@ mod tests {
     use super::*;
 
     fn records(text: &str) -> Vec<Vec<(String, bool)>> {
-        let mut reader = RecordReader::new(text.as_bytes(), b',');
+        let mut reader = RecordReader::new(text.as_bytes(), b',', usize::MAX);
         let mut fields = Vec::new();
         let mut all = Vec::new();
-        while reader.next_record(&mut fields).expect("well formed") {
+        while let Some(found) = reader.next_record(&mut fields).expect("well formed") {
+            assert_eq!(found, fields.len());
             all.push(
                 fields
                     .iter()
@@ -226,8 +237,17 @@ mod tests {
     #[test]
     fn broken_quotes_are_faults() {
         let fault =
-            |text: &'static str| RecordReader::new(text.as_bytes(), b',').next_record(&mut Vec::new());
+            |text: &'static str| RecordReader::new(text.as_bytes(), b',', 9).next_record(&mut Vec::new());
         assert_eq!(fault("a,\"b\nc"), Err(RecordFault::UnclosedQuote));
         assert_eq!(fault("\"a\"b,c\n"), Err(RecordFault::AfterQuote));
+    }
+
+    #[test]
+    fn fields_past_the_most_that_are_handed_out_are_counted() {
+        let mut reader = RecordReader::new(b"a,\"b\",c,,\nd\n", b',', 2);
+        let mut fields = Vec::new();
+        assert_eq!((reader.next_record(&mut fields), fields.len()), (Ok(Some(5)), 2));
+        assert_eq!((reader.next_record(&mut fields), fields.len()), (Ok(Some(1)), 1));
+        assert_eq!(reader.next_record(&mut fields), Ok(None));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! [`Shape::of`] looks at the characters alone; what the column makes of all its shapes is decided in
 //! [`infer`](super::infer). The parsers below turn a field of a known shape into the value of an Arrow column.
-//! All of them are strict: `1,5`, `2024-02-30`, `+7` and `007` are text, because reading them as numbers or
+//! All of them are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, because reading them as numbers or
 //! dates would change or lose something that the file says.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
@@ -144,6 +144,9 @@ pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     local.checked_sub(offset_seconds.unwrap_or(0) * 1_000_000)
 }
 
+/// Digits before the point that a double has for certain.
+const FLOAT_DIGITS_MAX: u32 = f64::MAX_10_EXP as u32;
+
 fn number(bytes: &[u8]) -> Shape {
     let unsigned = bytes.strip_prefix(b"-").unwrap_or(bytes);
     let mut digits = 0u32;
@@ -160,7 +163,13 @@ fn number(bytes: &[u8]) -> Shape {
                     .or(exponent.strip_prefix(b"-"))
                     .unwrap_or(exponent);
                 let all_digits = !exponent.is_empty() && exponent.iter().all(u8::is_ascii_digit);
-                return if all_digits { Shape::Float } else { Shape::Text };
+                // `1e999` would be read as infinity.
+                let in_range = || float(bytes).is_some_and(f64::is_finite);
+                return if all_digits && in_range() {
+                    Shape::Float
+                } else {
+                    Shape::Text
+                };
             }
             _ if not_finite(bytes).is_some() => return Shape::NotFinite,
             _ => return Shape::Text,
@@ -171,6 +180,7 @@ fn number(bytes: &[u8]) -> Shape {
         return Shape::Text;
     }
     match scale {
+        _ if digits > FLOAT_DIGITS_MAX => Shape::Text,
         None if digits > 0 => Shape::Integer { digits },
         Some(scale) if digits + scale > 0 => Shape::Decimal { digits, scale },
         _ => Shape::Text,
@@ -281,7 +291,7 @@ mod tests {
 
     fn shape(text: &str) -> Shape {
         let mut fields = Vec::new();
-        RecordReader::new(text.as_bytes(), b',')
+        RecordReader::new(text.as_bytes(), b',', usize::MAX)
             .next_record(&mut fields)
             .expect("well formed");
         Shape::of(&fields[0])
@@ -298,7 +308,7 @@ mod tests {
         assert_eq!(shape("1e-3"), Shape::Float);
         assert_eq!(shape("-inf"), Shape::NotFinite);
         for text in [
-            "007", "+7", "1 000", "1.2.3", "-", ".", "1e", "e5", "12-05", "0x10", "00.5",
+            "007", "+7", "1 000", "1.2.3", "-", ".", "1e", "e5", "12-05", "0x10", "00.5", "1e309",
         ] {
             assert_eq!(shape(text), Shape::Text, "{text}");
         }

@@ -180,3 +180,43 @@ fn a_bare_word_for_a_missing_value_is_null_where_every_text_is_quoted() {
         ]
     );
 }
+
+#[test]
+fn a_line_with_a_million_fields_is_an_error_that_counts_them() {
+    let million = ",".repeat(999_999);
+    let error = table(format!("a,b\n1,2\n{million}\n")).unwrap_err();
+    assert!(
+        error.contains("line 3: expected 2 fields as in the header, found 1000000"),
+        "{error}"
+    );
+    let error = table(format!("{million}\n{million}\n")).unwrap_err();
+    assert!(
+        error.contains("line 1: the header has 1000000 columns, and a table at most 100000"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_wide_file_is_a_table_and_its_names_are_checked() {
+    let names: Vec<String> = (0..100_000).map(|n| format!("n{n}")).collect();
+    let row = vec!["7"; names.len()].join(",");
+    let content = format!("{}\n{row}\n{row}\n", names.join(","));
+    let (types, rows) = table(&content).unwrap();
+    assert_eq!((types.len(), rows.len()), (100_000, 2));
+    assert_eq!(rows[1].last(), Some(&Cell::Int(7)));
+    let error = table(content.replacen("n99999", "n3", 1)).unwrap_err();
+    assert!(error.contains("line 1: two columns are called `n3`"), "{error}");
+}
+
+#[test]
+fn a_number_that_no_type_holds_is_text_and_never_infinite() {
+    let long = "9".repeat(309);
+    for number in ["1e309", "-1e999", &long, &format!("{long}.5")] {
+        let (types, rows) = table(format!("a\n1e3\n{number}\n")).unwrap();
+        assert_eq!(types, ["Utf8"], "{number}");
+        assert_eq!(rows[1], [text(number)]);
+    }
+    let (types, rows) = table("a\n1e308\n-1e-999\n").unwrap();
+    assert_eq!(types, ["Float64"]);
+    assert_eq!(rows, [[Cell::Float(1e308)], [Cell::Float(-0.0)]]);
+}

@@ -7,6 +7,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type, Schema};
 use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::{
+    FileMetaData, ParquetMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+};
 use parquet::file::properties::WriterProperties;
 
 use crate::folder::Folder;
@@ -29,6 +32,10 @@ fn write(path: &Path, batch: &RecordBatch, row_group_rows: usize) {
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(row_group_rows))
         .build();
+    write_with(path, batch, properties);
+}
+
+fn write_with(path: &Path, batch: &RecordBatch, properties: WriterProperties) {
     let mut writer =
         ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
@@ -210,4 +217,73 @@ fn files_without_rows_or_columns_are_tables() {
     write(&path, &RecordBatch::new_empty(Arc::new(Schema::empty())), 100);
     let (types, rows) = read(&path).unwrap();
     assert_eq!((types.len(), rows.len()), (0, 0));
+}
+
+/// A file like the one at `path`, whose footer claims `rows` rows in each row group and `values` values in each column.
+fn write_with_claims(path: &Path, rows: i64, values: i64) {
+    let mut bytes = std::fs::read(path).unwrap();
+    let metadata = ParquetMetaDataReader::new()
+        .parse_and_finish(&File::open(path).unwrap())
+        .unwrap();
+    let groups = metadata.row_groups().iter().map(|group| {
+        let columns = group.columns().iter().map(|column| {
+            let column = column.clone().into_builder().set_num_values(values);
+            column.build().unwrap()
+        });
+        let group = group.clone().into_builder().set_num_rows(rows);
+        group.set_column_metadata(columns.collect()).build().unwrap()
+    });
+    let groups: Vec<_> = groups.collect();
+    let file = metadata.file_metadata();
+    let claimed = FileMetaData::new(file.version(), rows, None, None, file.schema_descr_ptr(), None);
+    let claimed = ParquetMetaDataBuilder::new(claimed)
+        .set_row_groups(groups)
+        .build();
+    let tail: [u8; 4] = bytes[bytes.len() - 8..bytes.len() - 4].try_into().unwrap();
+    bytes.truncate(bytes.len() - 8 - u32::from_le_bytes(tail) as usize);
+    ParquetMetaDataWriter::new(&mut bytes, &claimed).finish().unwrap();
+    std::fs::write(path, bytes).unwrap();
+}
+
+#[test]
+fn a_footer_that_claims_more_rows_than_there_can_be_is_refused_before_memory_is_taken_for_them() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    let claims = |rows, values| {
+        write(&path, &batch(0, 100), 50);
+        write_with_claims(&path, rows, values);
+        read(&path).unwrap_err()
+    };
+    for (rows, values) in [(1_000_000_000_000, 50), (51, 50), (i64::MAX / 4, i64::MAX / 4)] {
+        let error = claims(rows, values);
+        assert!(
+            error.contains(&format!(
+                "t.parquet: the file is damaged: row group 0 claims {rows} rows, but column n has {values} values"
+            )),
+            "{error}"
+        );
+    }
+    let error = claims(-1, 50);
+    assert!(
+        error.contains("t.parquet: the file is damaged: row group 0 claims -1 rows"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_footer_that_claims_as_many_rows_as_there_could_be_takes_memory_for_those_that_come() {
+    let folder = Folder::new();
+    let path = folder.path("t.parquet");
+    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows are more than fits an address of 47 bits.
+    let rows = 100_000_000_000_000;
+    for indexed in [false, true] {
+        let properties = WriterProperties::builder()
+            .set_offset_index_disabled(!indexed)
+            .build();
+        write_with(&path, &batch(0, 100_000), properties);
+        write_with_claims(&path, rows, rows);
+        assert!(open(&path).unwrap().morsels() <= 4_096);
+        let error = read(&path).unwrap_err();
+        assert!(error.contains("t.parquet, row group 0, column n: "), "{error}");
+    }
 }

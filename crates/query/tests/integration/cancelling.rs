@@ -1,0 +1,239 @@
+//! What becomes of a query that is stopped while a slot of it runs. A gate in the table holds the slot there, so none of this
+//! depends on who is faster.
+
+use std::sync::Arc;
+use std::thread;
+
+use query::pipeline_exec::{Job, JobControl, JobErrorKind, JobStatus, JobTicket, PipelineExecutor};
+use query::{PipelineBuilder, QueryError, QueryPlanner, QueryRun};
+
+use crate::gated_table::GatedTable;
+use crate::run::{Cell, catalog, query, rows};
+
+/// More morsels than any executor here has workers.
+const MORSELS: usize = 12;
+
+/// One query for each way in which slots leave their part: rows, the first rows, rows in order, groups.
+const QUERIES: [&str; 4] = [
+    "select n from gated where n >= 0",
+    "select n from gated where n >= 0 limit 700000",
+    "select n from gated order by n desc limit 3",
+    "select sum(n), count(*) from gated",
+];
+
+/// A query of which a slot is held at the gate.
+struct Running {
+    table: Arc<GatedTable>,
+    ticket: JobTicket,
+    control: JobControl,
+    run: QueryRun,
+}
+
+impl Running {
+    fn start(sql: &str, morsels: usize, executor: &PipelineExecutor) -> Self {
+        let table = GatedTable::new(morsels);
+        let plan = QueryPlanner::plan(sql, &catalog(table.clone())).expect("a query of the subset");
+        let (job, run) = PipelineBuilder::new(plan).build();
+        let ticket = executor.submit(job).expect("room for a job");
+        let control = ticket.control();
+        table.wait_for_slots(1);
+        assert_eq!(control.status(), JobStatus::Running);
+        assert_eq!(control.progress(), (0, morsels));
+        Self {
+            table,
+            ticket,
+            control,
+            run,
+        }
+    }
+}
+
+/// Asserts that nothing of the query is given out, and that no worker ran more of it than the slot it was in.
+fn assert_stopped(control: &JobControl, run: &QueryRun, table: &GatedTable, threads: usize) {
+    assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
+    let taken = run.take();
+    assert!(
+        matches!(&taken, Err(QueryError::Internal { message }) if message.contains("has no result")),
+        "{taken:?}"
+    );
+    let begun = table.slots_begun();
+    assert!(
+        (1..=threads).contains(&begun),
+        "{begun} slots on {threads} threads"
+    );
+}
+
+#[test]
+fn a_query_cancelled_while_a_slot_runs_ends_as_cancelled_and_gives_no_result() {
+    for threads in [1, 2, 3] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        for sql in QUERIES {
+            let Running {
+                table,
+                ticket,
+                control,
+                run,
+            } = Running::start(sql, MORSELS, &executor);
+            let outcome = thread::scope(|scope| {
+                // As in a program: one thread waits for the ticket, another stops the job.
+                let waiter = scope.spawn(|| ticket.wait());
+                control.cancel();
+                // A slot is never interrupted, so the query is not over yet.
+                assert_eq!(control.status(), JobStatus::Running);
+                table.let_pass();
+                waiter.join().expect("waiting does not panic")
+            });
+            let error = QueryError::from(outcome.expect_err("it was cancelled"));
+            assert!(matches!(error, QueryError::Cancelled), "{sql}: {error:?}");
+            assert_stopped(&control, &run, &table, threads);
+        }
+    }
+}
+
+#[test]
+fn a_query_cancelled_in_its_last_slot_gives_no_result_either() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    for sql in QUERIES {
+        let Running {
+            table,
+            ticket,
+            control,
+            run,
+        } = Running::start(sql, 1, &executor);
+        control.cancel();
+        table.let_pass();
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled, "{sql}");
+        assert_stopped(&control, &run, &table, 1);
+    }
+}
+
+#[test]
+fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_stands_still() {
+    for threads in [1, 2, 3] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let Running {
+            table,
+            ticket,
+            control,
+            run,
+        } = Running::start(QUERIES[0], MORSELS, &executor);
+        control.cancel();
+        // What nobody had claimed is given up at once; what runs is not accounted for.
+        let (done, total) = control.progress();
+        assert!(done < total && total == MORSELS, "{done} of {total}");
+        table.let_pass();
+        ticket.wait().unwrap_err();
+        let (progress, begun) = (control.progress(), table.slots_begun());
+        assert_eq!(progress, (MORSELS, MORSELS));
+
+        // The same table, whose gate is open by now: were a slot of the old query left, it would run.
+        let answer = query("select min(n) from gated", &catalog(table.clone()), &executor).unwrap();
+        assert_eq!(rows(&answer), [[Cell::Int(0)]]);
+        assert_eq!(table.slots_begun(), begun + MORSELS);
+        assert_eq!(control.progress(), progress);
+        assert!(run.take().is_err());
+    }
+}
+
+#[test]
+fn a_query_beside_the_cancelled_one_gets_its_answer() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    // One morsel holds one worker, and the other is there for the second query.
+    let cancelled = Running::start(QUERIES[3], 1, &executor);
+    let other = Running::start("select max(n) from gated", MORSELS, &executor);
+    cancelled.control.cancel();
+    cancelled.table.let_pass();
+    assert_eq!(cancelled.ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    other.table.let_pass();
+    other.ticket.wait().unwrap();
+    let last = i64::try_from(MORSELS * columnar::MORSEL_ROWS - 1).unwrap();
+    assert_eq!(rows(&other.run.take().unwrap()), [[Cell::Int(last)]]);
+}
+
+#[test]
+fn dropping_a_ticket_that_cancels_stops_the_running_query() {
+    for threads in [1, 2, 3] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let Running {
+            table,
+            ticket,
+            control,
+            run,
+        } = Running::start(QUERIES[0], MORSELS, &executor);
+        drop(ticket.cancel_on_drop());
+        table.let_pass();
+        // Returns when every job has ended.
+        executor.drain();
+        assert_stopped(&control, &run, &table, threads);
+    }
+}
+
+#[test]
+fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_result() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    let Running {
+        table,
+        ticket,
+        control,
+        run,
+    } = Running::start("select count(*), max(n) from gated", MORSELS, &executor);
+    drop(ticket);
+    table.let_pass();
+    executor.drain();
+    assert_eq!(control.status(), JobStatus::Completed);
+    let count = i64::try_from(MORSELS * columnar::MORSEL_ROWS).unwrap();
+    assert_eq!(
+        rows(&run.take().unwrap()),
+        [[Cell::Int(count), Cell::Int(count - 1)]]
+    );
+}
+
+#[test]
+fn a_shutdown_while_a_query_runs_cancels_it_and_hands_back_the_one_that_waits() {
+    for threads in [1, 2, 3] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let Running {
+            table,
+            ticket,
+            control,
+            run,
+        } = Running::start(QUERIES[0], MORSELS, &executor);
+        // Nobody is left for the next job, and it comes after the query on the board: once its ticket has fired, the
+        // shutdown has been at the query as well.
+        table.wait_for_slots(threads);
+        let waiting = executor
+            .submit(Job::builder("waiting").build())
+            .expect("room for a job");
+        let stopper = thread::spawn(move || executor.shutdown());
+        assert_eq!(waiting.wait().unwrap_err().kind, JobErrorKind::HandedBack);
+        assert_eq!(control.status(), JobStatus::Running);
+        table.let_pass();
+        let back = stopper.join().expect("a shutdown does not panic");
+        assert_eq!(back.len(), 1);
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+        assert_stopped(&control, &run, &table, threads);
+    }
+}
+
+#[test]
+fn dropping_the_executor_while_a_query_runs_cancels_it() {
+    for threads in [1, 2, 3] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let Running {
+            table,
+            ticket,
+            control,
+            run,
+        } = Running::start(QUERIES[3], MORSELS, &executor);
+        table.wait_for_slots(threads);
+        let waiting = executor
+            .submit(Job::builder("waiting").build())
+            .expect("room for a job");
+        let dropper = thread::spawn(move || drop(executor));
+        assert_eq!(waiting.wait().unwrap_err().kind, JobErrorKind::HandedBack);
+        table.let_pass();
+        dropper.join().expect("a drop does not panic");
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+        assert_stopped(&control, &run, &table, threads);
+    }
+}

@@ -1,0 +1,12 @@
+//! What the program says to people: lines on stderr.
+
+use std::fmt::Display;
+use std::io::Write;
+
+/// Writes `text` and a line end to stderr.
+///
+/// `eprintln!` panics where stderr cannot be written to: closed by its reader, or on a full disk.
+pub(crate) fn say(text: impl Display) {
+    // There is no other place to tell of it; the result and the exit code do not depend on who listens.
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

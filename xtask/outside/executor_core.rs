@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Clock, Faults, Inject, Injected, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -34,6 +34,10 @@ impl Inject<Tree> for Ports<'_> {
     fn inject(&self, task: Tree) {
         self.0.injector.borrow_mut().push_back(task);
     }
+
+    fn inject_parcel(&self, parcel: Vec<Tree>) {
+        self.0.injector.borrow_mut().extend(parcel);
+    }
 }
 
 impl LocalQueue<Tree> for Ports<'_> {
@@ -51,12 +55,9 @@ impl LocalQueue<Tree> for Ports<'_> {
 }
 
 impl Stealing<Tree> for Ports<'_> {
-    fn steal_injected(&self) -> Steal<Tree> {
-        self.0
-            .injector
-            .borrow_mut()
-            .pop_front()
-            .map_or(Steal::Empty, Steal::Task)
+    fn steal_injected(&self) -> Steal<Injected<Tree>> {
+        let taken = self.0.injector.borrow_mut().pop_front();
+        taken.map(Injected::Task).map_or(Steal::Empty, Steal::Task)
     }
 
     fn steal_from(&self, victim: usize) -> Steal<Tree> {

@@ -84,6 +84,12 @@ impl<T> PrivateTasks<T> {
         self.tasks.push(task);
     }
 
+    /// Adds a task that was not spawned here, just after a look.
+    pub(crate) fn arrive(&mut self, task: T) {
+        self.tasks.push(task);
+        self.base += 1;
+    }
+
     /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
     /// [`PrivateTasks::pops_left`] gave after the last look, and this has counted down since.
     #[inline]

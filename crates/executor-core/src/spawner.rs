@@ -182,6 +182,17 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.settle_surplus();
     }
 
+    /// A task of a parcel that was taken from the injector, with its count: private if it may be, else public without a
+    /// word to anybody; [`Spawner::found_work`] says it for all.
+    pub(crate) fn keep_injected(&mut self, task: T) {
+        if self.time.length() == Length::Short && !self.private.is_full() {
+            self.credits.take_in();
+            self.private.arrive(task);
+        } else {
+            self.ports.push(task);
+        }
+    }
+
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
         self.since_injector >= self.time.looks_every() - 1

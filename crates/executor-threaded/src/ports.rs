@@ -28,7 +28,10 @@ use events::EventCount;
 /// What all workers and producers of an executor share.
 pub(crate) struct Shared<T> {
     scheduler: Scheduler<NativeWord>,
+    /// Single tasks from outside.
     injector: Injector<T>,
+    /// Tasks from outside that came together.
+    parcels: Injector<Vec<T>>,
     /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
@@ -50,6 +53,7 @@ impl<T> Shared<T> {
         let shared = Arc::new(Self {
             scheduler: Scheduler::new(config, NativeWord::new),
             injector: Injector::new(),
+            parcels: Injector::new(),
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
             signals: EventCount::default(),
@@ -67,6 +71,7 @@ impl<T> Shared<T> {
                 parker,
                 idle: Cell::new(Duration::ZERO),
                 started,
+                parcels_first: Cell::new(false),
             });
         let ports = ports.collect();
         (shared, ports)
@@ -115,6 +120,8 @@ pub struct ThreadPorts<T> {
     idle: Cell<Duration>,
     /// What the clock counts from.
     started: Instant,
+    /// Whether the last look at the injector began with the parcels.
+    parcels_first: Cell<bool>,
 }
 
 impl<T> ThreadPorts<T> {
@@ -180,7 +187,7 @@ impl<T> Faults for ThreadPorts<T> {
 
 #[cfg(test)]
 mod tests {
-    use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+    use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
 
     use super::*;
 
@@ -215,13 +222,27 @@ mod tests {
             shared.inject(task);
         }
         let worker = &ports[0];
-        assert_eq!(worker.steal_injected(), Steal::Task(0));
+        assert_eq!(worker.steal_injected(), Steal::Task(Injected::Task(0)));
         let own: Vec<u32> = std::iter::from_fn(|| worker.pop()).collect();
         assert_eq!(own, [1, 2, 3, 4], "half of ten, the first of them already given");
-        assert_eq!(worker.steal_injected(), Steal::Task(5));
+        assert_eq!(worker.steal_injected(), Steal::Task(Injected::Task(5)));
         worker.push(11);
         assert!(!worker.is_empty());
         assert_eq!(worker.pop(), Some(11), "the newest first");
+    }
+
+    #[test]
+    fn parcels_and_single_tasks_take_turns() {
+        let (shared, ports) = Shared::<u32>::new(ExecutorConfig::default());
+        (0..2).for_each(|_| shared.inject_parcel(vec![10, 11]));
+        shared.inject(1);
+        let taken: Vec<_> = std::iter::from_fn(|| match ports[0].steal_injected() {
+            Steal::Task(injected) => Some(injected),
+            Steal::Empty | Steal::Retry => None,
+        })
+        .collect();
+        let parcel = || Injected::Parcel(vec![10, 11]);
+        assert_eq!(taken, [parcel(), Injected::Task(1), parcel()]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod memory;
 mod parking;
 mod queues;
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use executor_core::Scheduler;
@@ -24,6 +25,8 @@ pub use collections::{SimPlace, SimSet, SimTable};
 pub struct SimPorts<'y, T> {
     pub(crate) handle: Handle<'y>,
     pub(crate) queues: Rc<Queues<T>>,
+    /// Whether the party's last look at the injector began with the parcels.
+    pub(crate) parcels_first: Cell<bool>,
 }
 
 impl<T> SimPorts<'_, T> {
@@ -38,6 +41,16 @@ impl<T> SimPorts<'_, T> {
         self.handle
             .with(|world| refused.iter().for_each(|task| world.refused(task.id)));
         self.queues.refused.borrow_mut().extend(refused);
+    }
+}
+
+impl<'y, T> SimPorts<'y, T> {
+    pub(crate) fn new(handle: Handle<'y>, queues: Rc<Queues<T>>) -> Self {
+        Self {
+            handle,
+            queues,
+            parcels_first: Cell::new(false),
+        }
     }
 }
 

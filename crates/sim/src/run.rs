@@ -89,7 +89,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
     pub(crate) fn outside(&mut self, side: Side, body: impl for<'y> FnOnce(SimPorts<'y, T>) + 'static) {
         let queues = Rc::clone(&self.queues);
         self.crew
-            .add(side, move |handle| body(SimPorts { handle, queues }));
+            .add(side, move |handle| body(SimPorts::new(handle, queues)));
     }
 
     /// Lets all go to their end.

@@ -4,6 +4,10 @@
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
+
+    /// Appends a parcel: some tasks that are taken together, in their order. It is not empty. Parcels are in order among
+    /// themselves, as single tasks are; neither kind waits for ever because of the other.
+    fn inject_parcel(&self, parcel: Vec<T>);
 }
 
 /// A worker's own public queue. Its owner works at one end, last in, first out; thieves take from the other.
@@ -20,11 +24,20 @@ pub trait LocalQueue<T> {
 
 /// Taking tasks that are not one's own, oldest first, several at a time.
 pub trait Stealing<T> {
-    /// Takes a batch from the injector: one task is returned, the rest goes to the own queue.
-    fn steal_injected(&self) -> Steal<T>;
+    /// Takes from the injector: a batch of single tasks, or a parcel.
+    fn steal_injected(&self) -> Steal<Injected<T>>;
 
     /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
+}
+
+/// What was taken from the injector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Injected<T> {
+    /// The first task of a batch; the rest has gone to the own queue.
+    Task(T),
+    /// A parcel, just as it was appended.
+    Parcel(Vec<T>),
 }
 
 /// What an attempt to take came to.

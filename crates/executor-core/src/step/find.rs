@@ -11,7 +11,7 @@
 //! The sweep at the end is needed: four random tries among 64 victims miss the only one that has work 94 times
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
-use crate::ports::{Parking, Steal, Stealing, WorkerPorts};
+use crate::ports::{Injected, Parking, Steal, Stealing, WorkerPorts};
 use crate::spawner::Spawner;
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
@@ -45,7 +45,11 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
     me: usize,
     steals_tried: &mut u64,
 ) -> Option<Popped<T>> {
-    if let Some(task) = insist(ports, || ports.steal_injected()) {
+    if let Some(injected) = insist(ports, || ports.steal_injected()) {
+        let task = match injected {
+            Injected::Task(task) => task,
+            Injected::Parcel(parcel) => unpack(parcel, |task| ports.push(task)),
+        };
         return Some(Popped {
             task,
             source: PopSource::Injector,
@@ -113,7 +117,10 @@ fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
 #[inline]
 fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
     spawner.looked_at_injector();
-    let task = insist(&spawner.ports, || spawner.ports.steal_injected())?;
+    let task = match insist(&spawner.ports, || spawner.ports.steal_injected())? {
+        Injected::Task(task) => task,
+        Injected::Parcel(parcel) => unpack(parcel, |task| spawner.keep_injected(task)),
+    };
     spawner.found_work(false);
     spawner.took_public();
     Some(Popped {
@@ -121,6 +128,15 @@ fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Po
         source: PopSource::Injector,
         victim: None,
     })
+}
+
+/// The first task of a parcel; the others go to `put`, the last one first, so that an owner who takes the newest first
+/// takes them in their order.
+fn unpack<T>(parcel: Vec<T>, put: impl FnMut(T)) -> T {
+    let mut tasks = parcel.into_iter();
+    let first = tasks.next().expect("a parcel is not empty");
+    tasks.rev().for_each(put);
+    first
 }
 
 /// Random victims, then every victim, starting at a random one.
@@ -158,7 +174,7 @@ fn steal_from<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, victim: usize) -> Option
 
 /// Takes, and takes again as long as somebody else was only quicker.
 #[inline]
-fn insist<T, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<T>) -> Option<T> {
+fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
     loop {
         match take() {
             Steal::Empty => return None,

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing, Unpark,
+    Clock, Faults, Inject, Injected, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Unpark,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
@@ -26,6 +27,8 @@ const OPERATIONS_MAX: u32 = 1_000_000;
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
     pub(crate) injector: RefCell<VecDeque<Task>>,
+    /// Tasks that came together.
+    pub(crate) parcels: RefCell<VecDeque<Vec<Task>>>,
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
     /// So many attempts to take are answered with `Retry` first.
@@ -44,6 +47,7 @@ impl Top {
         Rc::new(Self {
             scheduler: Scheduler::new(config, NativeWord::new),
             injector: RefCell::default(),
+            parcels: RefCell::default(),
             queues,
             unparked: RefCell::default(),
             contention: Cell::new(0),
@@ -194,6 +198,10 @@ impl Inject<Task> for Ports {
     fn inject(&self, task: Task) {
         self.top.injector.borrow_mut().push_back(task);
     }
+
+    fn inject_parcel(&self, parcel: Vec<Task>) {
+        self.top.parcels.borrow_mut().push_back(parcel);
+    }
 }
 
 impl ProducerPorts<Task> for Ports {
@@ -236,8 +244,15 @@ impl Ports {
 }
 
 impl Stealing<Task> for Ports {
-    fn steal_injected(&self) -> Steal<Task> {
-        self.take(&self.top.injector)
+    fn steal_injected(&self) -> Steal<Injected<Task>> {
+        if let Some(parcel) = self.top.parcels.borrow_mut().pop_front() {
+            return Steal::Task(Injected::Parcel(parcel));
+        }
+        match self.take(&self.top.injector) {
+            Steal::Task(task) => Steal::Task(Injected::Task(task)),
+            Steal::Empty => Steal::Empty,
+            Steal::Retry => Steal::Retry,
+        }
     }
 
     fn steal_from(&self, victim: usize) -> Steal<Task> {

@@ -4,7 +4,7 @@
 //! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013.
 
 use crossbeam_deque::Steal as Stolen;
-use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
 
 use super::{Shared, ThreadPorts};
 
@@ -16,12 +16,22 @@ impl<T> Inject<T> for Shared<T> {
     fn inject(&self, task: T) {
         self.injector.push(task);
     }
+
+    #[inline]
+    fn inject_parcel(&self, parcel: Vec<T>) {
+        self.parcels.push(parcel);
+    }
 }
 
 impl<T> Inject<T> for ThreadPorts<T> {
     #[inline]
     fn inject(&self, task: T) {
         self.shared.inject(task);
+    }
+
+    #[inline]
+    fn inject_parcel(&self, parcel: Vec<T>) {
+        self.shared.inject_parcel(parcel);
     }
 }
 
@@ -43,24 +53,60 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 }
 
 impl<T> Stealing<T> for ThreadPorts<T> {
-    fn steal_injected(&self) -> Steal<T> {
-        let injector = &self.shared.injector;
-        // Two loads. Taking from an empty one would cost a fence, and workers look often.
-        if injector.is_empty() {
-            return Steal::Empty;
+    fn steal_injected(&self) -> Steal<Injected<T>> {
+        // The two kinds take turns at being first.
+        let parcels_first = !self.parcels_first.get();
+        self.parcels_first.set(parcels_first);
+        let mut contended = false;
+        for parcels in [parcels_first, !parcels_first] {
+            let injected = if parcels {
+                self.shared.steal_parcel()
+            } else {
+                self.steal_batch()
+            };
+            match injected {
+                Steal::Empty => {}
+                Steal::Task(injected) => return Steal::Task(injected),
+                Steal::Retry => contended = true,
+            }
         }
-        ported(injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX))
+        if contended { Steal::Retry } else { Steal::Empty }
     }
 
     fn steal_from(&self, victim: usize) -> Steal<T> {
-        ported(self.shared.stealers[victim].steal_batch_and_pop(&self.queue))
+        let stealer = &self.shared.stealers[victim];
+        ported(stealer.steal_batch_and_pop(&self.queue), |task| task)
     }
 }
 
-fn ported<T>(stolen: Stolen<T>) -> Steal<T> {
+impl<T> Shared<T> {
+    fn steal_parcel(&self) -> Steal<Injected<T>> {
+        // Two loads. Taking from an empty injector would cost a fence, and workers look often.
+        if self.parcels.is_empty() {
+            return Steal::Empty;
+        }
+        ported(self.parcels.steal(), Injected::Parcel)
+    }
+}
+
+impl<T> ThreadPorts<T> {
+    fn steal_batch(&self) -> Steal<Injected<T>> {
+        let injector = &self.shared.injector;
+        // As above.
+        if injector.is_empty() {
+            return Steal::Empty;
+        }
+        ported(
+            injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX),
+            Injected::Task,
+        )
+    }
+}
+
+fn ported<T, F>(stolen: Stolen<T>, what: impl Fn(T) -> F) -> Steal<F> {
     match stolen {
         Stolen::Empty => Steal::Empty,
-        Stolen::Success(task) => Steal::Task(task),
+        Stolen::Success(taken) => Steal::Task(what(taken)),
         Stolen::Retry => Steal::Retry,
     }
 }

@@ -102,6 +102,11 @@ impl TaskOracle {
         kept
     }
 
+    /// `worker` has taken `task` from a queue together with others, and alone sees it.
+    pub(crate) fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.step(task, Stage::Queued, Stage::Private(worker as u32))
+    }
+
     /// Whether `worker` keeps `task` to itself.
     pub(crate) fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
         self.stages[task as usize] == Stage::Private(worker as u32)

@@ -4,7 +4,7 @@
 //! out, and lets others in between; what it has taken is in neither queue until it has brought it home. From the
 //! injector a whole run of tasks is taken at once, and is in neither queue for a moment, too.
 
-use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
 
 use super::SimPorts;
 use crate::fault::Fault;
@@ -21,6 +21,15 @@ impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
         self.handle.operate(|world, me| {
             world.queued(me, task.id, Op::Inject, None);
             self.queues.injector.borrow_mut().push_back(task);
+        });
+    }
+
+    fn inject_parcel(&self, parcel: Vec<Tracked<T>>) {
+        self.handle.operate(|world, me| {
+            for task in &parcel {
+                world.queued(me, task.id, Op::Inject, None);
+            }
+            self.queues.parcels.borrow_mut().push_back(parcel);
         });
     }
 }
@@ -55,21 +64,36 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
 }
 
 impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
-    fn steal_injected(&self) -> Steal<Tracked<T>> {
+    fn steal_injected(&self) -> Steal<Injected<Tracked<T>>> {
         let worker = self.handle.party();
         let taken = self.handle.operate(|world, me| {
             let verdict = world.oracles.count.between_tasks(me);
             world.judge(verdict);
             world.oracles.fairness.looked_at_injector(worker);
             let mut injector = self.queues.injector.borrow_mut();
-            if injector.is_empty() {
+            let mut parcels = self.queues.parcels.borrow_mut();
+            if injector.is_empty() && parcels.is_empty() {
                 world.did(me, Op::TakeEmpty, Object::Injector, 0);
-                return Some(Vec::new());
+                return Taken::Batch(Vec::new());
             }
             if world.strikes(Fault::Retry) {
                 world.marks.hit(Mark::Retry);
                 world.did(me, Op::Retry, Object::Injector, 0);
-                return None;
+                return Taken::Nothing;
+            }
+            // The two kinds take turns.
+            let parcels_first = !self.parcels_first.replace(!self.parcels_first.get());
+            if (parcels_first || injector.is_empty())
+                && let Some(parcel) = parcels.pop_front()
+            {
+                for task in &parcel {
+                    world.oracles.sleep.taken(None);
+                    world.came_from(me, task.id);
+                }
+                world.did(me, Op::TakeInjected, Object::Injector, parcel.len() as u64);
+                world.marks.hit(Mark::ParcelTaken);
+                world.unpacked(me, parcel.iter().map(|task| task.id));
+                return Taken::Parcel(parcel);
             }
             let share = injector.len().div_ceil(2).min(BATCH_MAX);
             let taken: Vec<_> = injector.drain(..share).collect();
@@ -81,11 +105,16 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             if taken.len() > 1 {
                 world.marks.hit(Mark::BatchInjected);
             }
-            Some(taken)
+            Taken::Batch(taken)
         });
         match taken {
-            None => Steal::Retry,
-            Some(taken) => self.bring_home(taken),
+            Taken::Nothing => Steal::Retry,
+            Taken::Parcel(parcel) => Steal::Task(Injected::Parcel(parcel)),
+            Taken::Batch(taken) => match self.bring_home(taken) {
+                Steal::Task(first) => Steal::Task(Injected::Task(first)),
+                Steal::Empty => Steal::Empty,
+                Steal::Retry => Steal::Retry,
+            },
         }
     }
 
@@ -137,6 +166,14 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         }
         self.bring_home(taken)
     }
+}
+
+/// What came of reaching into the injector.
+enum Taken<T> {
+    /// Somebody else was said to be quicker.
+    Nothing,
+    Batch(Vec<Tracked<T>>),
+    Parcel(Vec<Tracked<T>>),
 }
 
 impl<T> SimPorts<'_, T> {

@@ -55,6 +55,19 @@ impl World {
         self.judge(verdict);
     }
 
+    /// `worker` has taken a parcel of `tasks`: the first is in its hand, and it alone sees the others until it queues them.
+    pub(crate) fn unpacked(&mut self, worker: usize, tasks: impl Iterator<Item = TaskId>) {
+        for (i, task) in tasks.enumerate() {
+            if i == 0 {
+                self.in_hand(worker, task);
+            } else {
+                let verdict = self.oracles.tasks.unpacked(task, worker);
+                self.judge(verdict);
+                self.oracles.sleep.kept(worker);
+            }
+        }
+    }
+
     /// `party` took `task` from where somebody else had put it: it was pushed before.
     pub(crate) fn came_from(&mut self, party: usize, task: TaskId) {
         self.not_before(party, self.pushed_at[task as usize]);

@@ -107,7 +107,7 @@ fn two_pushes_one_searcher() {
 /// moment and goes to sleep; whoever carries them must announce them.
 #[test]
 fn batch_in_transit_is_announced() {
-    let scene = |simulation: Simulation| simulation.config(sleepy(2)).batch(4);
+    let scene = |simulation: Simulation| simulation.config(sleepy(2)).batch(1);
     explore(scene, 4, |report| {
         let events = &report.course.events;
         (0..2).any(|worker| {

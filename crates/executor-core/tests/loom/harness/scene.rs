@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
+    Clock, Faults, Inject, Injected, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike, WorkerExit,
@@ -188,6 +188,11 @@ impl Inject<Task> for Party {
     fn inject(&self, task: Task) {
         self.scene.injector.push(task);
     }
+
+    /// One by one: a row has a cell a task. What a parcel is to the policy, the simulator shows.
+    fn inject_parcel(&self, parcel: Vec<Task>) {
+        parcel.into_iter().for_each(|task| self.inject(task));
+    }
 }
 
 impl ProducerPorts<Task> for Party {
@@ -214,8 +219,9 @@ impl LocalQueue<Task> for Party {
 }
 
 impl Stealing<Task> for Party {
-    fn steal_injected(&self) -> Steal<Task> {
-        self.scene.injector.take().map_or(Steal::Empty, Steal::Task)
+    fn steal_injected(&self) -> Steal<Injected<Task>> {
+        let taken = self.scene.injector.take().map(Injected::Task);
+        taken.map_or(Steal::Empty, Steal::Task)
     }
 
     fn steal_from(&self, victim: usize) -> Steal<Task> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use executor_threaded::{Executor, ExecutorConfig};
+use executor_threaded::{Executor, ExecutorConfig, Pin};
 
 use super::{Pool, Work};
 use crate::THREADS;
@@ -20,6 +20,14 @@ impl Ours {
     /// As anybody gets it, with the threads that all contenders get.
     pub(crate) const fn plain() -> Self {
         Self::with("windlass", |config| config)
+    }
+
+    /// With placement left to the operating system, as it is for all peers.
+    pub(crate) const fn unpinned() -> Self {
+        Self::with("windlass, not pinned", |config| ExecutorConfig {
+            pin_threads: Pin::Never,
+            ..config
+        })
     }
 
     /// With other settings.

@@ -33,10 +33,8 @@ pub(super) fn workloads() -> Vec<Workload> {
 
 fn workload(size: u32) -> Workload {
     let times = TASKS / size;
-    let mut targets = vec![Target::at_most(
-        1.05,
-        Of::Best(&["rayon join", "channel and threads"]),
-    )];
+    let beside_peers = || Target::at_most(1.05, Of::Best(&["rayon join", "channel and threads"]));
+    let mut targets = vec![beside_peers(), beside_peers().column(1)];
     if size == 8 {
         targets.push(Target::at_most(1.2, Of::Row("serial")));
     }
@@ -73,7 +71,7 @@ fn workload(size: u32) -> Workload {
 
 fn contenders(size: u32) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
-    for ours in [Ours::plain()] {
+    for ours in [Ours::plain(), Ours::unpinned()] {
         let start = move || repeated(size, windlass(size, ours.config()));
         all.push(Named::new(ours.name, Role::Ours, start).boxed());
     }

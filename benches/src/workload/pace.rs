@@ -12,7 +12,10 @@ const PACE: Duration = Duration::from_millis(1);
 pub(super) fn workload(effort: Effort) -> Workload {
     let tasks = effort.of(1_000, 200);
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
-    for pool in pool::all(&[Ours::plain()], |n: u64, _: &mut dyn FnMut(u64)| n) {
+    for pool in pool::all(
+        &[Ours::plain(), Ours::unpinned()],
+        |n: u64, _: &mut dyn FnMut(u64)| n,
+    ) {
         let start = move || {
             let mut pool = (pool.start)();
             move || {

@@ -20,6 +20,7 @@ pub(super) fn workloads() -> Vec<Workload> {
             empty,
             one_by_one,
             vec![Target::at_most(1.0, ALL_PEERS)],
+            false,
         ),
         workload(
             "producer, batches",
@@ -28,6 +29,7 @@ pub(super) fn workloads() -> Vec<Workload> {
             empty,
             in_batches,
             vec![Target::at_most(0.2, ALL_PEERS)],
+            false,
         ),
         workload(
             "producer, 200 ns tasks",
@@ -42,6 +44,7 @@ pub(super) fn workloads() -> Vec<Workload> {
                     called: "the limit, serial / 2",
                 }),
             ],
+            true,
         ),
         workload(
             "two producers, empty tasks",
@@ -49,6 +52,7 @@ pub(super) fn workloads() -> Vec<Workload> {
             empty,
             from_two_threads,
             vec![Target::at_most(1.0, ALL_PEERS)],
+            false,
         ),
     ]
 }
@@ -59,6 +63,7 @@ fn workload(
     work: impl Work<u64>,
     produce: fn(&dyn Pool<u64>),
     targets: Vec<Target>,
+    with_serial: bool,
 ) -> Workload {
     let alone = work.clone();
     let serial = move || {
@@ -68,7 +73,7 @@ fn workload(
     };
     let answer = serial.clone();
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
-    for pool in pool::all(&[Ours::plain()], work) {
+    for pool in pool::all(&[Ours::plain(), Ours::unpinned()], work) {
         let start = move || {
             let mut pool = (pool.start)();
             move || {
@@ -78,13 +83,15 @@ fn workload(
         };
         contenders.push(Named::new(pool.name, pool.role, start).boxed());
     }
-    contenders.push(
-        Named::new("serial", Role::Baseline, move || {
-            let serial = serial.clone();
-            move || serial().into()
-        })
-        .boxed(),
-    );
+    if with_serial {
+        contenders.push(
+            Named::new("serial", Role::Baseline, move || {
+                let serial = serial.clone();
+                move || serial().into()
+            })
+            .boxed(),
+        );
+    }
     Workload {
         name: name.to_owned(),
         story: story.to_owned(),

@@ -42,9 +42,10 @@ pub(super) fn count<N: Recursion>() -> u64 {
     nodes
 }
 
-/// Ours with two workers, then with one, and with more than there are cores.
-const OURS: [Ours; 4] = [
+/// Ours with two workers, pinned where that can be had and not, then with one, and with more than there are cores.
+const OURS: [Ours; 5] = [
     Ours::plain(),
+    Ours::unpinned(),
     Ours::with("windlass, 1 worker", |config| ExecutorConfig {
         workers: 1,
         ..config

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use cpu_time::ProcessTime;
 
 use crate::contender::Contender;
+use crate::others::Watch;
 use crate::report::{Report, Row, Stats};
 use crate::workload::{Column, Workload};
 
@@ -41,6 +42,7 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
             cpu: Duration::ZERO,
         })
         .collect();
+    let watch = Watch::start();
     for round in 0..rounds {
         for (contender, series) in workload.contenders.iter().zip(&mut series) {
             if round < contender.rounds_max() {
@@ -48,6 +50,8 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
             }
         }
     }
+    // Another process of ours looks like any other.
+    let others = watch.cores_of_others().filter(|_| !workload.is_elsewhere);
     let rows = workload
         .contenders
         .iter()
@@ -61,7 +65,7 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
                 .then(|| series.cpu.as_secs_f64() / series.wall.as_secs_f64()),
         });
     let rows = rows.collect();
-    Report::new(workload, rounds, rows)
+    Report::new(workload, rounds, others, rows)
 }
 
 fn one_round(workload: &Workload, contender: &dyn Contender, answer: u64, series: &mut Series) {

@@ -13,6 +13,7 @@
 mod burn;
 mod contender;
 mod interleave;
+mod others;
 mod pool;
 mod report;
 mod tally;

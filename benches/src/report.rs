@@ -18,6 +18,8 @@ pub(crate) struct Report {
     /// What was done.
     story: String,
     rounds: usize,
+    /// Cores that others kept busy meanwhile.
+    others: Option<f64>,
     heads: Vec<&'static str>,
     rows: Vec<Row>,
     verdicts: Vec<Verdict>,
@@ -62,7 +64,7 @@ impl Stats {
 }
 
 impl Report {
-    pub(crate) fn new(workload: Workload, rounds: usize, rows: Vec<Row>) -> Self {
+    pub(crate) fn new(workload: Workload, rounds: usize, others: Option<f64>, rows: Vec<Row>) -> Self {
         let heads: Vec<&str> = workload.columns.iter().map(Column::head).collect();
         let verdicts = workload
             .targets
@@ -73,6 +75,7 @@ impl Report {
             name: workload.name,
             story: workload.story,
             rounds,
+            others,
             heads,
             rows,
             verdicts,

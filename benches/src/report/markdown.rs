@@ -6,6 +6,9 @@ use super::{Report, Row};
 use crate::contender::Role;
 use crate::target::short;
 
+/// More than the system's own housekeeping.
+const OTHERS_MAX: f64 = 0.1;
+
 /// A heading, the caption with what is aimed at, the table and, with `plot`, a picture.
 pub(super) fn section(report: &Report, plot: Option<&str>) -> String {
     let mut text = format!("### {}\n\n{}\n\n", report.name, caption(report));
@@ -32,7 +35,13 @@ fn caption(report: &Report) -> String {
         1 => "One round.".to_owned(),
         rounds => format!("{rounds} rounds."),
     };
-    format!("{} {rounds}", report.story)
+    let others = match report.others {
+        Some(cores) if cores > OTHERS_MAX => {
+            format!(" **Others kept {cores:.2} cores busy meanwhile: take these figures with care.**")
+        }
+        _ => String::new(),
+    };
+    format!("{} {rounds}{others}", report.story)
 }
 
 fn table(report: &Report) -> String {

@@ -94,3 +94,28 @@ impl Report {
         markdown::section(self, None)
     }
 }
+
+/// A report of one column, with a row of ours and one of a peer.
+#[cfg(test)]
+fn sample([ours, peer]: [f64; 2]) -> Report {
+    let row = |name: &str, role, figure| Row {
+        name: name.to_owned(),
+        role,
+        rounds: 3,
+        figures: vec![Stats::of(vec![figure, figure * 1.5, figure / 2.0])],
+        cpu_per_wall: Some(2.0),
+    };
+    Report {
+        name: "sample".to_owned(),
+        story: "Nothing is done.".to_owned(),
+        rounds: 3,
+        others: Some(0.5),
+        heads: vec!["ns"],
+        rows: vec![row("windlass", Role::Ours, ours), row("rayon", Role::Peer, peer)],
+        verdicts: vec![Verdict {
+            text: "windlass ≤ rayon".to_owned(),
+            met: Some(ours <= peer),
+        }],
+        family: None,
+    }
+}

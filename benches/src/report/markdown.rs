@@ -98,3 +98,29 @@ fn line(text: &mut String, line: &str) {
 fn push(text: &mut String, what: std::fmt::Arguments<'_>) {
     text.write_fmt(what).expect("a string takes everything");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_section_has_caption_aims_table_and_picture() {
+        let text = section(&sample([2.0, 4.0]), Some("plots/sample.svg"));
+        let expected = "\
+### sample
+
+Nothing is done. 3 rounds. **Others kept 0.50 cores busy meanwhile: take these figures with care.**
+
+- windlass ≤ rayon, **met**
+
+| contender | ns | spread | × best peer | CPU / wall |
+|---|--:|--:|--:|--:|
+| **windlass** | 2.00 | 1.00 … 3.00 | 0.50 | 2.00 |
+| rayon | 4.00 | 2.00 … 6.00 | 1.00 | 2.00 |
+
+![sample](plots/sample.svg)
+";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,8 +1,11 @@
 //! Reports as pictures: bars for one table, lines for a row of sizes. Always to a log axis where values spread.
 
 use std::error::Error;
+use std::ops::Range;
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, ValueFormatter};
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -35,19 +38,26 @@ const LINES: [RGBColor; 7] = [
     INK,
 ];
 
-/// One bar per contender: the median of the first column, with its spread as a thin line.
-pub(super) fn bars(report: &Report) -> Drawn {
+/// One bar per contender: the median of the first column that is not all zeros, with its spread as a thin line.
+/// `None` if nothing is above zero.
+pub(super) fn bars(report: &Report) -> Option<Drawn> {
+    let column = (0..report.heads.len())
+        .find(|column| report.rows.iter().any(|row| row.figures[*column].median > 0.0))?;
+    Some(bars_of(report, column))
+}
+
+fn bars_of(report: &Report, column: usize) -> Drawn {
     let rows: Vec<&Row> = report.rows.iter().collect();
     let height = BAR_HEIGHT * u32::try_from(rows.len())? + 90;
     let mut svg = String::new();
     {
         let area = canvas(&mut svg, height)?;
-        let values = rows.iter().map(|row| row.figures[0].median);
+        let values = rows.iter().map(|row| row.figures[column].median);
         let axis = Axis::over(values);
         let title = format!(
             "{}: {}, less is better{}",
             report.name,
-            report.heads[0],
+            report.heads[column],
             axis.note()
         );
         let mut chart = ChartBuilder::on(&area)
@@ -56,7 +66,7 @@ pub(super) fn bars(report: &Report) -> Drawn {
             .margin_right(70)
             .y_label_area_size(NAMES_WIDTH)
             .x_label_area_size(30)
-            .build_cartesian_2d(axis.from..axis.to, 0.0..rows.len() as f64)?;
+            .build_cartesian_2d(axis.clone(), 0.0..rows.len() as f64)?;
         chart
             .configure_mesh()
             .disable_y_mesh()
@@ -65,10 +75,9 @@ pub(super) fn bars(report: &Report) -> Drawn {
             .bold_line_style(PALE)
             .x_labels(8)
             .x_label_style(FONT.into_font().color(&INK))
-            .x_label_formatter(&|x| axis.label(*x))
             .draw()?;
         for (index, row) in rows.iter().enumerate() {
-            let stats = row.figures[0];
+            let stats = row.figures[column];
             // The first row is at the top.
             let y = (rows.len() - 1 - index) as f64;
             let colour = match row.role {
@@ -76,25 +85,22 @@ pub(super) fn bars(report: &Report) -> Drawn {
                 Role::Peer => PEER,
                 Role::Baseline => BASELINE,
             };
-            let at = |value: f64| axis.place(value);
+            let left = axis.range.start;
             chart.draw_series([Rectangle::new(
-                [(axis.from, y + 0.15), (at(stats.median), y + 0.85)],
+                [(left, y + 0.15), (stats.median, y + 0.85)],
                 colour.filled(),
             )])?;
             chart.draw_series([PathElement::new(
-                [(at(stats.min), y + 0.5), (at(stats.max), y + 0.5)],
+                [(stats.min, y + 0.5), (stats.max, y + 0.5)],
                 INK,
             )])?;
             let label = FONT.into_font().color(&INK);
+            let (end, middle) = chart.backend_coord(&(stats.max, y + 0.5));
             let beside = label.pos(Pos::new(HPos::Left, VPos::Center));
-            chart.draw_series([Text::new(
-                short(stats.median),
-                (at(stats.max.max(stats.median)) + axis.span() * 0.008, y + 0.5),
-                beside,
-            )])?;
-            let (x, y) = chart.backend_coord(&(axis.from, y + 0.5));
+            area.draw(&Text::new(short(stats.median), (end + 6, middle), beside))?;
+            let (start, middle) = chart.backend_coord(&(left, y + 0.5));
             let before = label.pos(Pos::new(HPos::Right, VPos::Center));
-            area.draw(&Text::new(row.name.clone(), (x - 8, y), before))?;
+            area.draw(&Text::new(row.name.clone(), (start - 8, middle), before))?;
         }
         area.present()?;
     }
@@ -130,7 +136,7 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
             .margin_right(200)
             .y_label_area_size(60)
             .x_label_area_size(45)
-            .build_cartesian_2d(x_axis.from..x_axis.to, y_axis.from..y_axis.to)?;
+            .build_cartesian_2d(x_axis, y_axis)?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -138,8 +144,6 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
             .x_desc(about.axis)
             .axis_desc_style(FONT.into_font().color(&INK))
             .label_style(FONT.into_font().color(&INK))
-            .x_label_formatter(&|x| x_axis.label(*x))
-            .y_label_formatter(&|y| y_axis.label(*y))
             .draw()?;
         let mut names = Vec::new();
         for (index, row) in first.rows.iter().enumerate() {
@@ -148,7 +152,7 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
                 .zip(&sizes)
                 .filter_map(|(report, size)| {
                     let row = report.rows.iter().find(|other| other.name == row.name)?;
-                    Some((x_axis.place(*size), y_axis.place(row.figures[0].median)))
+                    Some((*size, row.figures[0].median))
                 })
                 .collect();
             let colour = LINES[index % LINES.len()];
@@ -181,11 +185,11 @@ fn canvas(svg: &mut String, height: u32) -> Result<Area<'_>, Box<dyn Error + Sen
     Ok(area)
 }
 
-/// Where values lie: as they are, or their logarithms to the base ten if the largest is many times the smallest.
+/// An axis for values as they are, or for their logarithms if the largest is many times the smallest.
+#[derive(Clone)]
 struct Axis {
     log: bool,
-    from: f64,
-    to: f64,
+    range: Range<f64>,
 }
 
 impl Axis {
@@ -196,39 +200,24 @@ impl Axis {
         let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(0.0, f64::max);
-        if values.is_empty() {
-            return Self {
-                log: false,
-                from: 0.0,
-                to: 1.0,
-            };
-        }
-        if max / min > Self::SPREAD {
-            return Self {
-                log: true,
-                from: (min / 2.0).log10(),
-                to: (max * 1.3).log10(),
-            };
-        }
-        Self {
-            log: false,
-            from: 0.0,
-            to: max * 1.15,
-        }
+        let log = max / min > Self::SPREAD;
+        let range = if log {
+            min / 2.0..max * 1.3
+        } else {
+            0.0..max * 1.15
+        };
+        Self { log, range }
     }
 
-    fn span(&self) -> f64 {
-        self.to - self.from
-    }
-
-    /// Where a value lies, kept inside.
+    /// Where a value lies between the axis' ends, which are 0 and 1; one that is outside lies at the end.
     fn place(&self, value: f64) -> f64 {
-        let at = if self.log { value.log10() } else { value };
-        at.clamp(self.from, self.to)
-    }
-
-    fn label(&self, at: f64) -> String {
-        short(if self.log { 10_f64.powf(at) } else { at })
+        let Range { start, end } = self.range;
+        let part = if self.log {
+            (value / start).log10() / (end / start).log10()
+        } else {
+            (value - start) / (end - start)
+        };
+        part.clamp(0.0, 1.0)
     }
 
     fn note(&self) -> &'static str {
@@ -236,17 +225,76 @@ impl Axis {
     }
 }
 
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        from + (self.place(*value) * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if !self.log {
+            return RangedCoordf64::from(self.range()).key_points(hint);
+        }
+        let decades = self.range.start.log10().floor() as i32..=self.range.end.log10().ceil() as i32;
+        let wide = self.range.end / self.range.start > 1e4;
+        let steps: &[f64] = if wide { &[1.0] } else { &[1.0, 2.0, 5.0] };
+        decades
+            .flat_map(|decade| steps.iter().map(move |step| step * 10_f64.powi(decade)))
+            .filter(|value| self.range.contains(value))
+            .collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.range.clone()
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format(value: &f64) -> String {
+        let text = short(*value);
+        match text.split_once('.') {
+            // Marks are round numbers.
+            Some((whole, part)) => {
+                let part = part.trim_end_matches('0');
+                if part.is_empty() {
+                    whole.to_owned()
+                } else {
+                    format!("{whole}.{part}")
+                }
+            }
+            None => text,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use plotters::coord::ranged1d::BoldPoints;
+
+    use super::super::sample;
     use super::*;
+
+    #[test]
+    fn each_contender_has_its_bar_and_its_figure() {
+        let svg = bars(&sample([2.0, 4.0])).unwrap().unwrap();
+        for text in ["windlass", "rayon", "2.00", "4.00", "sample: ns, less is better"] {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
+        assert!(bars(&sample([0.0, 0.0])).is_none());
+    }
 
     #[test]
     fn an_axis_is_logarithmic_where_values_spread() {
         let near = Axis::over([1.0, 3.0, 10.0].into_iter());
-        assert!(!near.log && near.place(1.0) < near.place(3.0) && near.place(10.0) < near.to);
+        assert!(!near.log && near.place(1.0) < near.place(3.0) && near.place(10.0) < 1.0);
         let wide = Axis::over([0.0, 1.0, 1_000.0].into_iter());
         assert!(wide.log);
-        assert_eq!(wide.place(0.0), wide.from, "what has no logarithm is at the edge");
-        assert_eq!(wide.label(2.0), "100");
+        assert_eq!(wide.place(0.0), 0.0, "what has no logarithm is at the edge");
+        assert_eq!(wide.map(&0.5, (10, 110)), 10);
+        assert_eq!(wide.map(&1_300.0, (10, 110)), 110);
+        let marks: Vec<String> = wide.key_points(BoldPoints(10)).iter().map(Axis::format).collect();
+        assert_eq!(marks.join(" "), "0.5 1 2 5 10 20 50 100 200 500 1000");
     }
 }

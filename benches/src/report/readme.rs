@@ -31,7 +31,7 @@ pub(crate) fn write(folder: &Path, reports: &[Report], command: &str) -> io::Res
             .iter()
             .all(|later| family_name(later) != family);
         let plot = match family {
-            None => Some((report.name.as_str(), plot::bars(report))),
+            None => plot::bars(report).map(|drawn| (report.name.as_str(), drawn)),
             Some(name) if is_last => Some((name, plot::lines(&siblings().collect::<Vec<_>>()))),
             Some(_) => None,
         };

@@ -1,4 +1,4 @@
-//! A complete binary tree: spawning and nothing else.
+//! A complete binary tree, a task a node: the tasks do nothing but spawn.
 
 use super::recursion::{self, Recursion};
 use super::{Column, Workload};

@@ -1,27 +1,48 @@
 //! Where results go: each thread adds to a slot of its own, and whoever asks adds the slots up.
 //!
-//! All contenders that do not return their result use it alike, so none pays for a shared counter that another is spared.
-//! An addition is a load and a store of the thread's own cache line.
+//! All contenders that do not return their result use it alike. An addition is a load and a store of the thread's own
+//! cache line. Peers that do not tell when all that was spawned has run are waited for in the cheapest way that they allow:
+//!
+//! - whose threads can be asked before they sleep (channel, tokio): tasks are counted in the slots, and a thread that has
+//!   run out of work wakes the caller if that was all;
+//! - the others (rayon's `spawn`, async-executor): tasks are counted in one shared word, as rayon's own `scope` does.
+//!
+//! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two working threads.
 
 use std::cell::OnceCell;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::thread::Thread;
 
 use crossbeam::utils::CachePadded;
 
 thread_local! {
-    static HERE: OnceCell<Arc<Slot>> = const { OnceCell::new() };
+    static HERE: OnceCell<(Arc<Tally>, Arc<Slot>)> = const { OnceCell::new() };
 }
 
-/// How long a waiting caller sleeps between two looks. Short beside the work that is waited for, and long enough to leave
-/// the cores to those who do it.
-const LOOK_AGAIN: Duration = Duration::from_micros(50);
+/// Nobody waits.
+const NOBODY: u64 = u64::MAX;
 
 /// The results of one pool's threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Tally {
     slots: Mutex<Vec<Arc<Slot>>>,
+    /// Tasks that are counted here and not in the slots.
+    shared: CachePadded<AtomicU64>,
+    /// The count of tasks that the meter's owner waits for.
+    awaited: CachePadded<AtomicU64>,
+    waiting: Mutex<Option<Thread>>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        Self {
+            slots: Mutex::default(),
+            shared: CachePadded::default(),
+            awaited: AtomicU64::new(NOBODY).into(),
+            waiting: Mutex::default(),
+        }
+    }
 }
 
 /// The results of one thread, which alone writes it.
@@ -47,15 +68,43 @@ impl Tally {
         slot
     }
 
-    /// Gives the current thread a slot that [`add_here`] finds.
-    pub(crate) fn enter(&self) {
-        let fresh = HERE.with(|here| here.set(self.slot()));
+    /// Gives the current thread a slot that [`add_here`] and its like find.
+    pub(crate) fn enter(self: &Arc<Self>) {
+        let fresh = HERE.with(|here| here.set((Arc::clone(self), self.slot())));
         assert!(fresh.is_ok(), "a thread belongs to one pool");
+    }
+
+    /// Wakes the waiting caller if all tasks of the slots are done: for a thread that has run out of work.
+    pub(crate) fn ran_out(&self) {
+        // The caller says what it waits for, then looks at the counts; this thread has counted, and looks who waits.
+        // One of the two sees the other.
+        fence(Ordering::SeqCst);
+        let awaited = self.awaited.load(Ordering::SeqCst);
+        if awaited != NOBODY && self.totals().1 >= awaited {
+            self.wake();
+        }
+    }
+
+    /// Counts a task in the shared word, and wakes the waiting caller if it was the last.
+    fn count(&self) {
+        // As above; the addition is the fence.
+        let done = self.shared.fetch_add(1, Ordering::SeqCst) + 1;
+        if done == self.awaited.load(Ordering::SeqCst) {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(thread) = &*waiting {
+            thread.unpark();
+        }
     }
 
     fn totals(&self) -> (u64, u64) {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        slots.iter().fold((0, 0), |(sum, tasks), slot| {
+        let shared = self.shared.load(Ordering::SeqCst);
+        slots.iter().fold((0, shared), |(sum, tasks), slot| {
             // Acquire: pairs with the Release in `Slot::add_task`, so that a task that is counted has its result in.
             let done = slot.result.tasks.load(Ordering::Acquire);
             let result = slot.result.sum.load(Ordering::Relaxed);
@@ -87,18 +136,30 @@ impl Slot {
 /// Adds a result to the current thread's slot.
 #[inline]
 pub(crate) fn add_here(result: u64) {
-    with_slot(|slot| slot.add(result));
+    with_slot(|_, slot| slot.add(result));
 }
 
-/// Adds a result to the current thread's slot, and counts the task.
+/// Adds a result to the current thread's slot, and counts the task there.
 #[inline]
 pub(crate) fn add_task_here(result: u64) {
-    with_slot(|slot| slot.add_task(result));
+    with_slot(|_, slot| slot.add_task(result));
+}
+
+/// Adds a result to the current thread's slot, and counts the task in the shared word.
+#[inline]
+pub(crate) fn add_and_count(result: u64) {
+    with_slot(|tally, slot| {
+        slot.add(result);
+        tally.count();
+    });
 }
 
 #[inline]
-fn with_slot(f: impl FnOnce(&Slot)) {
-    HERE.with(|here| f(here.get().expect("the thread has entered a tally")));
+fn with_slot(f: impl FnOnce(&Tally, &Slot)) {
+    HERE.with(|here| {
+        let (tally, slot) = here.get().expect("the thread has entered a tally");
+        f(tally, slot);
+    });
 }
 
 /// Reads a tally, round by round.
@@ -129,13 +190,18 @@ impl Meter {
     /// When more were counted: somebody did more work than was asked for.
     pub(crate) fn wait(&mut self, tasks: u64) -> u64 {
         let expected = self.tasks + tasks;
+        let caller = std::thread::current();
+        *self.tally.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(caller);
+        self.tally.awaited.store(expected, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         loop {
             let (_, done) = self.tally.totals();
             assert!(done <= expected, "{done} tasks ran, {expected} were handed over");
             if done == expected {
+                self.tally.awaited.store(NOBODY, Ordering::SeqCst);
                 return self.take();
             }
-            std::thread::sleep(LOOK_AGAIN);
+            std::thread::park();
         }
     }
 }
@@ -144,8 +210,8 @@ impl Meter {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_meter_sees_what_all_threads_added_since_it_last_looked() {
+    /// Three threads that do one, two and three tasks, a round; each calls `count` for a task and `end` at its end.
+    fn is_woken(count: fn(u64), end: fn(&Tally)) {
         let tally = Arc::new(Tally::default());
         let mut meter = Meter::new(Arc::clone(&tally));
         for round in 1..=2 {
@@ -154,12 +220,23 @@ mod tests {
                     let tally = &tally;
                     scope.spawn(move || {
                         tally.enter();
-                        (0..=thread).for_each(|_| add_task_here(round));
+                        (0..=thread).for_each(|_| count(round));
+                        end(tally);
                     });
                 }
                 assert_eq!(meter.wait(6), 6 * round);
             });
         }
         assert_eq!(meter.take(), 0);
+    }
+
+    #[test]
+    fn a_caller_is_woken_by_the_thread_that_runs_out_last() {
+        is_woken(add_task_here, Tally::ran_out);
+    }
+
+    #[test]
+    fn a_caller_is_woken_by_the_task_that_is_counted_last() {
+        is_woken(add_and_count, |_| {});
     }
 }

@@ -56,7 +56,7 @@ impl<T: Send + 'static, W: Work<T>> Async<T, W> {
 }
 
 fn run<T: Send + 'static>(work: &impl Work<T>, task: T) {
-    tally::add_task_here(work(task, &mut |child| {
+    tally::add_and_count(work(task, &mut |child| {
         let work = work.clone();
         EXECUTOR.with(|here| {
             let executor = here.get().expect("a task runs on a thread of the executor");

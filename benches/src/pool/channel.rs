@@ -21,10 +21,16 @@ impl<T: Send + 'static> Channel<T> {
         let (sender, receiver) = channel::unbounded::<Option<T>>();
         let tally = Arc::new(Tally::default());
         let thread = |_| {
-            let (receiver, sender, work, slot) =
-                (receiver.clone(), sender.clone(), work.clone(), tally.slot());
+            let (receiver, sender, work) = (receiver.clone(), sender.clone(), work.clone());
+            let (tally, slot) = (Arc::clone(&tally), tally.slot());
             std::thread::spawn(move || {
-                while let Ok(Some(task)) = receiver.recv() {
+                let next = || {
+                    receiver.try_recv().or_else(|_| {
+                        tally.ran_out();
+                        receiver.recv()
+                    })
+                };
+                while let Ok(Some(task)) = next() {
                     slot.add_task(work(task, &mut |child| send(&sender, Some(child))));
                 }
             })

@@ -1,4 +1,4 @@
-//! Rayon's `spawn`, which needs nobody to wait for it and so counts nothing itself.
+//! Rayon's `spawn`, which counts nothing itself: cheaper than a `scope` that lives as long as its caller hands over.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl<T: Send + 'static, W: Work<T>> Rayon<T, W> {
 }
 
 fn run<T: Send + 'static>(work: &impl Work<T>, task: T) {
-    tally::add_task_here(work(task, &mut |child| {
+    tally::add_and_count(work(task, &mut |child| {
         let work = work.clone();
         ::rayon::spawn(move || run(&work, child));
     }));

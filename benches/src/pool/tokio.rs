@@ -18,9 +18,11 @@ pub(crate) struct Tokio<T, W> {
 
 /// A runtime whose threads know their slots.
 pub(crate) fn tokio_runtime(tally: Arc<Tally>) -> Runtime {
+    let idle = Arc::clone(&tally);
     Builder::new_multi_thread()
         .worker_threads(THREADS)
         .on_thread_start(move || tally.enter())
+        .on_thread_park(move || idle.ran_out())
         .build()
         .expect("tokio starts")
 }

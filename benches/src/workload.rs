@@ -1,5 +1,6 @@
 //! What is measured: each workload knows its right answer, who can do it, and what is aimed at.
 
+mod fairness;
 mod fan_out;
 mod idle;
 mod latency;
@@ -115,6 +116,7 @@ pub(crate) fn all(effort: Effort) -> Vec<Workload> {
     all.extend(fan_out::workloads());
     all.extend(producer::workloads());
     all.push(latency::workload(effort));
+    all.push(fairness::workload(effort));
     all.push(idle::workload(effort));
     all.push(pace::workload(effort));
     all.extend(long::workloads());

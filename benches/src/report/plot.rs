@@ -20,6 +20,8 @@ const WIDTH: u32 = 800;
 const BAR_HEIGHT: u32 = 26;
 /// Left of the bars, for names.
 const NAMES_WIDTH: u32 = 230;
+/// Between two names at the ends of lines.
+const NAME_HEIGHT: i32 = 17;
 const FONT: (&str, u32) = ("sans-serif", 14);
 
 const INK: RGBColor = RGBColor(40, 40, 40);
@@ -146,7 +148,8 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
             .label_style(FONT.into_font().color(&INK))
             .draw()?;
         let mut names = Vec::new();
-        for (index, row) in first.rows.iter().enumerate() {
+        // The last one drawn is on top, so ours comes last.
+        for (index, row) in first.rows.iter().enumerate().rev() {
             let points: Vec<(f64, f64)> = family
                 .iter()
                 .zip(&sizes)
@@ -163,15 +166,19 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
                 names.push((chart.backend_coord(last), row.name.clone(), colour));
             }
         }
-        // Names at the ends of the lines, moved apart where they would cover each other.
+        // Names at the ends of the lines, moved apart where they would cover each other, and all together off the axis.
         names.sort_by_key(|((_, y), ..)| *y);
         let mut free = 0;
+        for ((_, y), ..) in &mut names {
+            *y = (*y).max(free);
+            free = *y + NAME_HEIGHT;
+        }
+        let (_, bottom) = chart.plotting_area().get_pixel_range();
+        let below = (free - bottom.end).max(0);
         for ((x, y), name, colour) in names {
-            let y = y.max(free);
-            free = y + 17;
             let style = FONT.into_font().color(&colour);
             let style = style.pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(name, (x + 10, y), style))?;
+            area.draw(&Text::new(name, (x + 22, y - below), style))?;
         }
         area.present()?;
     }

@@ -1,91 +1,95 @@
-//! The harness: rounds of all contenders in turn, medians, spread, and equal answers.
+//! The harness: rounds of all contenders in turn, one at a time alive, with equal answers.
+//!
+//! ```text
+//!   for each round:  for each contender:  start threads ─► run to warm up ─► run, measured ─► stop threads
+//! ```
+//!
+//! What the machine does meanwhile hits all alike, and nobody's idle threads take a core from another.
 
 use std::time::{Duration, Instant};
 
 use cpu_time::ProcessTime;
 
-use crate::workload::Workload;
+use crate::contender::Contender;
+use crate::others::Watch;
+use crate::report::{Report, Row, Stats};
+use crate::workload::{Column, Workload};
 
-/// One contender's measurements of one workload.
+/// Long enough for threads that were told to stop, and that nobody can join, to be gone.
+const QUIET: Duration = Duration::from_millis(2);
+
+/// One contender's measurements: for each column, a value a round.
 struct Series {
-    name: &'static str,
-    walls: Vec<Duration>,
+    columns: Vec<Vec<f64>>,
+    wall: Duration,
     cpu: Duration,
 }
 
-/// Runs `workload` with all its contenders for `rounds` rounds after one to warm up, and prints a table.
+/// Runs `workload` with all its contenders for `rounds` rounds.
 ///
 /// # Panics
 ///
-/// If two contenders give different answers: a benchmark of different work is worth nothing.
-pub(crate) fn run(workload: &dyn Workload, rounds: usize) {
-    let mut contenders = workload.contenders();
-    let mut series: Vec<_> = contenders
+/// If a contender gives another answer than the workload's: a benchmark of different work is worth nothing.
+pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
+    let rounds = rounds.min(workload.rounds_max);
+    let answer = (workload.answer)();
+    let mut series: Vec<Series> = workload
+        .contenders
         .iter()
-        .map(|c| Series {
-            name: c.name(),
-            walls: Vec::new(),
+        .map(|_| Series {
+            columns: workload.columns.iter().map(|_| Vec::new()).collect(),
+            wall: Duration::ZERO,
             cpu: Duration::ZERO,
         })
         .collect();
-    let expected = workload.answer();
-    for round in 0..=rounds {
-        for (contender, series) in contenders.iter_mut().zip(&mut series) {
-            let (wall, cpu) = (Instant::now(), ProcessTime::now());
-            let answer = contender.run();
-            let (wall, cpu) = (wall.elapsed(), cpu.elapsed());
-            assert_eq!(
-                answer,
-                expected,
-                "{} gives another answer to {}",
-                series.name,
-                workload.name()
-            );
-            if round > 0 {
-                series.walls.push(wall);
-                series.cpu += cpu;
+    let watch = Watch::start();
+    for round in 0..rounds {
+        for (contender, series) in workload.contenders.iter().zip(&mut series) {
+            if round < contender.rounds_max() {
+                one_round(&workload, &**contender, answer, series);
             }
         }
     }
-    print_table(workload, series);
-}
-
-fn print_table(workload: &dyn Workload, mut series: Vec<Series>) {
-    for one in &mut series {
-        one.walls.sort_unstable();
-    }
-    let best_peer = series
+    // Another process of ours looks like any other.
+    let others = watch.cores_of_others().filter(|_| !workload.is_elsewhere);
+    let rows = workload
+        .contenders
         .iter()
-        .filter(|one| !one.name.starts_with("windlass") && one.name != "serial")
-        .map(|one| median(&one.walls))
-        .min()
-        .unwrap_or(Duration::MAX);
-    println!(
-        "\n### {} ({} {})\n",
-        workload.name(),
-        workload.units(),
-        workload.unit()
-    );
-    println!(
-        "| contender | median, ns per {} | spread | × best peer | CPU / wall |",
-        workload.unit()
-    );
-    println!("|---|---|---|---|---|");
-    for one in &series {
-        let per_unit = |wall: Duration| wall.as_nanos() as f64 / workload.units() as f64;
-        let total: Duration = one.walls.iter().sum();
-        println!(
-            "| {} | {:.2} | {:.2} … {:.2} | {:.2} | {:.2} |",
-            one.name,
-            per_unit(median(&one.walls)),
-            per_unit(one.walls[0]),
-            per_unit(one.walls[one.walls.len() - 1]),
-            median(&one.walls).as_secs_f64() / best_peer.as_secs_f64(),
-            one.cpu.as_secs_f64() / total.as_secs_f64(),
-        );
-    }
+        .zip(series)
+        .map(|(contender, series)| Row {
+            name: contender.name().to_owned(),
+            role: contender.role(),
+            rounds: rounds.min(contender.rounds_max()),
+            figures: series.columns.into_iter().map(Stats::of).collect(),
+            cpu_per_wall: (!workload.is_elsewhere)
+                .then(|| series.cpu.as_secs_f64() / series.wall.as_secs_f64()),
+        });
+    let rows = rows.collect();
+    Report::new(workload, rounds, others, rows)
 }
 
-fn median(sorted: &[Duration]) -> Duration {
-    sorted[sorted.len() / 2]
+fn one_round(workload: &Workload, contender: &dyn Contender, answer: u64, series: &mut Series) {
+    let check = |given| {
+        let (who, what) = (contender.name(), &workload.name);
+        assert_eq!(given, answer, "{who} gives another answer to {what}");
+    };
+    let mut running = contender.start();
+    for _ in 0..workload.warm_ups {
+        check(running.run().answer);
+    }
+    let (wall, cpu) = (Instant::now(), ProcessTime::now());
+    let outcome = running.run();
+    let (wall, cpu) = (wall.elapsed(), cpu.elapsed());
+    drop(running);
+    check(outcome.answer);
+    for (column, values) in workload.columns.iter().zip(&mut series.columns) {
+        values.push(match *column {
+            Column::PerUnit { ns, .. } => wall.as_nanos() as f64 / ns / workload.units as f64,
+            Column::CpuPercent => cpu.as_secs_f64() / wall.as_secs_f64() * 100.0,
+            Column::Measured { index, .. } => outcome.measured[index],
+        });
+    }
+    series.wall += wall;
+    series.cpu += cpu;
+    std::thread::sleep(QUIET);
 }

@@ -1,35 +1,112 @@
-//! `cargo xtask bench [FILTER]`: our own micro-benches, then the comparison with others where it is built.
+//! `cargo xtask bench [FILTER] [--rounds N] [--quick]`: our own micro-benches, then the comparison with others.
+//!
+//! A full run also writes what it found into `benches/README.md`, with plots; a filtered or a quick one prints only.
 
 use std::ffi::OsString;
 
+use lexopt::{Arg, ValueExt as _};
+
 use crate::process::{self, Limit, cargo};
-use crate::usage::Outcome;
+use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
-/// Passes the arguments on to both; the first failure ends it.
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq)]
+struct Options {
+    filter: Option<String>,
+    rounds: Option<usize>,
+    quick: bool,
+}
+
+/// Runs both; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;
-    let own = process::pass_through(
-        cargo()
-            .args(["bench", "--package", "benches", "--benches", "--"])
-            .args(&arguments),
-        Limit::NONE,
-    )?;
-    if own != Outcome::Passed || workspace.with_target("bin", "compare").next().is_none() {
+    let mut micro = cargo();
+    micro.args(["bench", "--package", "benches", "--benches", "--"]);
+    if options.quick {
+        micro.arg("--quick");
+    }
+    let own = process::pass_through(micro.args(&options.filter), Limit::NONE)?;
+    if own != Outcome::Passed {
         return Ok(own);
     }
-    process::pass_through(
-        cargo()
-            .args([
-                "run",
-                "--release",
-                "--package",
-                "benches",
-                "--bin",
-                "compare",
-                "--",
-            ])
-            .args(&arguments),
-        Limit::NONE,
-    )
+    let mut compare = cargo();
+    compare.args([
+        "run",
+        "--release",
+        "--package",
+        "benches",
+        "--bin",
+        "compare",
+        "--",
+    ]);
+    compare.args(options.for_compare());
+    if options.is_full() {
+        compare.arg("--write").arg(workspace.root.join("benches"));
+    }
+    process::pass_through(&mut compare, Limit::NONE)
+}
+
+impl Options {
+    fn read(arguments: Vec<OsString>) -> Result<Self, lexopt::Error> {
+        let mut options = Self::default();
+        let mut parser = lexopt::Parser::from_args(arguments);
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Arg::Long("rounds") => options.rounds = Some(parser.value()?.parse()?),
+                Arg::Long("quick") => options.quick = true,
+                Arg::Value(filter) if options.filter.is_none() => options.filter = Some(filter.string()?),
+                other => return Err(other.unexpected()),
+            }
+        }
+        if options.rounds == Some(0) {
+            return Err("--rounds takes a number from 1 on".into());
+        }
+        Ok(options)
+    }
+
+    /// Whether all workloads are measured in full, so that the README may take it as the latest.
+    fn is_full(&self) -> bool {
+        self.filter.is_none() && !self.quick
+    }
+
+    fn for_compare(&self) -> Vec<String> {
+        let rounds = self.rounds.map(|rounds| format!("--rounds={rounds}"));
+        let quick = self.quick.then(|| "--quick".to_owned());
+        [self.filter.clone(), rounds, quick]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Result<Options, lexopt::Error> {
+        Options::read(words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn filter_rounds_and_quick_are_passed_on() {
+        let options = read(&["tree", "--rounds", "5", "--quick"]).unwrap();
+        assert_eq!(options.for_compare(), ["tree", "--rounds=5", "--quick"]);
+        assert!(!options.is_full());
+        assert!(read(&["--rounds", "5"]).unwrap().is_full());
+        assert!(!read(&["tree"]).unwrap().is_full());
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for wrong in [
+            &["--rounds", "0"][..],
+            &["--rounds", "many"],
+            &["a", "b"],
+            &["--slow"],
+        ] {
+            assert!(read(wrong).is_err(), "{wrong:?}");
+        }
+    }
 }

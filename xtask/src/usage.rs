@@ -15,7 +15,8 @@ cargo xtask <subcommand>
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
   mutants [NAME]   planted bugs, each on the layer that has to notice it
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...)
-  bench [FILTER]   the benchmarks, then the comparison with others where it is built
+  bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
+                   (--rounds N, --quick: a first look)
   docs [--open]    rustdoc of the workspace, warnings denied
   outside          small crates outside the workspace, each on one library alone
 ";

@@ -1,117 +1,133 @@
-//! One producer outside hands over empty tasks, one by one: the cost of getting in and of waking.
+//! Producers outside hand over tasks: the cost of getting in, and of waking.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crossbeam::channel;
-use executor_threaded::{Executor, ExecutorConfig};
-
-use super::Workload;
-use crate::THREADS;
-use crate::peer::{Contender, Named};
+use super::{Column, Workload};
+use crate::burn::{STEPS_180_NS, burn};
+use crate::contender::{Contender, Named, Role};
+use crate::pool::{self, Ours, Pool, Work};
+use crate::target::{ALL_PEERS, Of, Target};
 
 const TASKS: u64 = 300_000;
+const BATCH: u64 = 1_000;
 
-pub(crate) struct Producer;
+/// Some more than in the fan-out, so that it is 200 ns.
+const STEPS: u64 = STEPS_180_NS / 9 * 10;
 
-impl Workload for Producer {
-    fn name(&self) -> &'static str {
-        "producer"
-    }
-
-    fn unit(&self) -> &'static str {
-        "task"
-    }
-
-    fn units(&self) -> u64 {
-        TASKS
-    }
-
-    fn answer(&self) -> u64 {
-        TASKS * (TASKS - 1) / 2
-    }
-
-    fn contenders(&self) -> Vec<Box<dyn Contender>> {
-        vec![
-            Box::new(Named("windlass", ours(1))),
-            Box::new(Named("windlass, batches of 1,000", ours(1_000))),
-            Box::new(Named("channel and threads", channel_and_threads())),
-            Box::new(Named("rayon spawn", rayon_spawn())),
-        ]
-    }
+pub(super) fn workloads() -> Vec<Workload> {
+    vec![
+        workload(
+            "producer, empty tasks",
+            "300,000 tasks that only add their number, one by one from one thread outside. Measured until all have run.",
+            empty,
+            one_by_one,
+            vec![Target::at_most(1.0, ALL_PEERS)],
+            false,
+        ),
+        workload(
+            "producer, batches",
+            "300,000 tasks that only add their number from one thread outside, ours in batches of 1,000, the peers' as they can: \
+             one by one.",
+            empty,
+            in_batches,
+            vec![Target::at_most(0.2, ALL_PEERS)],
+            false,
+        ),
+        workload(
+            "producer, 200 ns tasks",
+            "300,000 tasks of some 200 ns, one by one from one thread outside.",
+            working,
+            one_by_one,
+            vec![
+                Target::at_most(0.7, ALL_PEERS),
+                Target::told(Of::Share {
+                    row: "serial",
+                    times: 0.5,
+                    called: "the limit, serial / 2",
+                }),
+            ],
+            true,
+        ),
+        workload(
+            "two producers, empty tasks",
+            "150,000 tasks that only add their number from each of two threads outside, one by one.",
+            empty,
+            from_two_threads,
+            vec![Target::at_most(1.0, ALL_PEERS)],
+            false,
+        ),
+    ]
 }
 
-fn ours(batch: u64) -> impl FnMut() -> u64 {
-    let sum = Arc::new(AtomicU64::new(0));
-    let total = sum.clone();
-    let config = ExecutorConfig {
-        workers: THREADS,
-        ..ExecutorConfig::default()
+fn workload(
+    name: &str,
+    story: &str,
+    work: impl Work<u64>,
+    produce: fn(&dyn Pool<u64>),
+    targets: Vec<Target>,
+    with_serial: bool,
+) -> Workload {
+    let alone = work.clone();
+    let serial = move || {
+        (0..TASKS)
+            .map(|n| alone(n, &mut |_| {}))
+            .fold(0, u64::wrapping_add)
     };
-    let executor = Executor::<u64>::new(
-        config,
-        |_| (),
-        move |n, _| {
-            total.fetch_add(n, Ordering::Relaxed);
-        },
-    )
-    .expect("the executor starts");
-    move || {
-        if batch == 1 {
-            (0..TASKS).for_each(|n| executor.spawn_external(n).expect("the gate is open"));
-        } else {
-            for first in (0..TASKS).step_by(batch as usize) {
-                let tasks = (first..(first + batch).min(TASKS)).collect();
-                executor.spawn_external_batch(tasks).expect("the gate is open");
+    let answer = serial.clone();
+    let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
+    for pool in pool::all(&[Ours::plain(), Ours::unpinned()], work) {
+        let start = move || {
+            let mut pool = (pool.start)();
+            move || {
+                produce(&*pool);
+                pool.wait(TASKS).into()
             }
-        }
-        executor.wait_idle();
-        sum.swap(0, Ordering::Relaxed)
+        };
+        contenders.push(Named::new(pool.name, pool.role, start).boxed());
+    }
+    if with_serial {
+        contenders.push(
+            Named::new("serial", Role::Baseline, move || {
+                let serial = serial.clone();
+                move || serial().into()
+            })
+            .boxed(),
+        );
+    }
+    Workload {
+        name: name.to_owned(),
+        story: story.to_owned(),
+        units: TASKS,
+        columns: vec![Column::ns_per("ns per task")],
+        warm_ups: 1,
+        rounds_max: usize::MAX,
+        answer: Box::new(answer),
+        contenders,
+        targets,
+        is_elsewhere: false,
+        family: None,
     }
 }
 
-fn channel_and_threads() -> impl FnMut() -> u64 {
-    let (sender, receiver) = channel::unbounded::<u64>();
-    let sum = Arc::new(AtomicU64::new(0));
-    let done = Arc::new(AtomicU64::new(0));
-    for _ in 0..THREADS {
-        let (receiver, sum, done) = (receiver.clone(), sum.clone(), done.clone());
-        std::thread::spawn(move || {
-            for n in receiver {
-                sum.fetch_add(n, Ordering::Relaxed);
-                done.fetch_add(1, Ordering::Release);
-            }
-        });
-    }
-    move || {
-        (0..TASKS).for_each(|n| sender.send(n).expect("the threads live"));
-        while done.load(Ordering::Acquire) < TASKS {
-            std::thread::yield_now();
-        }
-        done.store(0, Ordering::Relaxed);
-        sum.swap(0, Ordering::Relaxed)
+fn empty(n: u64, _: &mut dyn FnMut(u64)) -> u64 {
+    std::hint::black_box(n)
+}
+
+fn working(n: u64, _: &mut dyn FnMut(u64)) -> u64 {
+    burn(n, STEPS)
+}
+
+fn one_by_one(pool: &dyn Pool<u64>) {
+    (0..TASKS).for_each(|n| pool.spawn(n));
+}
+
+fn in_batches(pool: &dyn Pool<u64>) {
+    for first in (0..TASKS).step_by(BATCH as usize) {
+        pool.spawn_batch((first..first + BATCH).collect());
     }
 }
 
-fn rayon_spawn() -> impl FnMut() -> u64 {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(THREADS)
-        .build()
-        .expect("rayon starts");
-    let sum = Arc::new(AtomicU64::new(0));
-    let done = Arc::new(AtomicU64::new(0));
-    move || {
-        for n in 0..TASKS {
-            let (sum, done) = (sum.clone(), done.clone());
-            pool.spawn(move || {
-                sum.fetch_add(n, Ordering::Relaxed);
-                done.fetch_add(1, Ordering::Release);
-            });
-        }
-        while done.load(Ordering::Acquire) < TASKS {
-            std::thread::yield_now();
-        }
-        done.store(0, Ordering::Relaxed);
-        sum.swap(0, Ordering::Relaxed)
-    }
+fn from_two_threads(pool: &dyn Pool<u64>) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| (0..TASKS / 2).for_each(|n| pool.spawn(n)));
+        (TASKS / 2..TASKS).for_each(|n| pool.spawn(n));
+    });
 }

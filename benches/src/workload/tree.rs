@@ -1,87 +1,75 @@
-//! A complete binary tree, a task a node: spawning and nothing else.
+//! A complete binary tree, a task a node: the tasks do nothing but spawn.
 
-use executor_threaded::{Executor, ExecutorConfig};
+use super::recursion::{self, Recursion};
+use super::{Column, Workload};
 
-use super::Workload;
-use crate::THREADS;
-use crate::peer::{Contender, Named};
+const NODES: u64 = (1 << 21) - 1;
 
-const DEPTH: u32 = 20;
-
-pub(crate) struct Tree;
-
-impl Workload for Tree {
-    fn name(&self) -> &'static str {
-        "tree"
-    }
-
-    fn unit(&self) -> &'static str {
-        "task"
-    }
-
-    fn units(&self) -> u64 {
-        (1 << (DEPTH + 1)) - 1
-    }
-
-    fn answer(&self) -> u64 {
-        self.units()
-    }
-
-    fn contenders(&self) -> Vec<Box<dyn Contender>> {
-        let config = ExecutorConfig {
-            workers: THREADS,
-            ..ExecutorConfig::default()
-        };
-        let totals = std::sync::Arc::new([const { std::sync::atomic::AtomicU64::new(0) }; THREADS]);
-        let seen = totals.clone();
-        // Each worker counts in its own scratch value and publishes it when a leaf of the left-most kind comes by; the
-        // count of nodes is read after `wait_idle`.
-        let executor = Executor::<u32>::new(
-            config,
-            |_| 0_u64,
-            move |depth, cx| {
-                if depth > 0 {
-                    cx.spawn_local(depth - 1);
-                    cx.spawn_local(depth - 1);
-                }
-                cx.scratch += 1;
-                seen[cx.worker_id].store(cx.scratch, std::sync::atomic::Ordering::Relaxed);
-            },
-        )
-        .expect("the executor starts");
-        let mut before = 0;
-        let ours = move || {
-            executor.spawn_external(DEPTH).expect("the gate is open");
-            executor.wait_idle();
-            let now: u64 = totals
-                .iter()
-                .map(|total| total.load(std::sync::atomic::Ordering::Relaxed))
-                .sum();
-            now - std::mem::replace(&mut before, now)
-        };
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(THREADS)
-            .build()
-            .expect("rayon starts");
-        vec![
-            Box::new(Named("windlass", ours)),
-            Box::new(Named("rayon join", move || pool.install(|| joined(DEPTH)))),
-            Box::new(Named("serial", || serial(DEPTH))),
-        ]
+pub(super) fn workload() -> Workload {
+    Workload {
+        name: "tree".to_owned(),
+        story: "A complete binary tree of 2,097,151 nodes, a task a node; the answer is the sum of the nodes' numbers."
+            .to_owned(),
+        units: NODES,
+        columns: vec![Column::ns_per("ns per node")],
+        warm_ups: 1,
+        rounds_max: usize::MAX,
+        answer: Box::new(|| NODES * (NODES + 1) / 2),
+        contenders: recursion::contenders::<Node>(NODES),
+        targets: recursion::targets(0.9, Some(0.35), true, true),
+        is_elsewhere: false,
+        family: None,
     }
 }
 
-fn joined(depth: u32) -> u64 {
-    if depth == 0 {
-        return 1;
+/// A node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`.
+#[derive(Clone, Copy)]
+struct Node(u32);
+
+impl Node {
+    fn children(self) -> Option<[Self; 2]> {
+        let left = self.0 * 2;
+        (u64::from(left) <= NODES).then_some([Self(left), Self(left + 1)])
     }
-    let (left, right) = rayon::join(|| joined(depth - 1), || joined(depth - 1));
-    left + right + 1
 }
 
-fn serial(depth: u32) -> u64 {
-    if depth == 0 {
-        return 1;
+impl Recursion for Node {
+    fn root() -> Self {
+        Self(1)
     }
-    std::hint::black_box(serial(depth - 1)) + std::hint::black_box(serial(depth - 1)) + 1
+
+    #[inline]
+    fn visit(self, spawn: impl FnMut(Self)) -> u64 {
+        if let Some(children) = self.children() {
+            children.into_iter().for_each(spawn);
+        }
+        self.0.into()
+    }
+
+    fn serial(self) -> u64 {
+        match self.children() {
+            None => self.0.into(),
+            Some([left, right]) => u64::from(self.0) + left.serial() + right.serial(),
+        }
+    }
+
+    fn joined(self) -> u64 {
+        match self.children() {
+            None => self.0.into(),
+            Some([left, right]) => {
+                let (left, right) = ::rayon::join(|| left.joined(), || right.joined());
+                u64::from(self.0) + left + right
+            }
+        }
+    }
+
+    fn chili(self, scope: &mut chili::Scope<'_>) -> u64 {
+        match self.children() {
+            None => self.0.into(),
+            Some([left, right]) => {
+                let (left, right) = scope.join(|scope| left.chili(scope), |scope| right.chili(scope));
+                u64::from(self.0) + left + right
+            }
+        }
+    }
 }

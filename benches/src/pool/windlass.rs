@@ -1,0 +1,88 @@
+//! Ours, and how its settings are varied: a row with other settings is one line.
+
+use std::sync::Arc;
+
+use executor_threaded::{Executor, ExecutorConfig, Pin};
+
+use super::{Pool, Work};
+use crate::THREADS;
+use crate::tally::{Meter, Tally};
+
+/// Ours, with changes to the default settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Ours {
+    /// Name in the table; begins with `windlass`.
+    pub(crate) name: &'static str,
+    configure: fn(ExecutorConfig) -> ExecutorConfig,
+}
+
+impl Ours {
+    /// As anybody gets it, with the threads that all contenders get.
+    pub(crate) const fn plain() -> Self {
+        Self::with("windlass", |config| config)
+    }
+
+    /// With placement left to the operating system, as it is for all peers.
+    pub(crate) const fn unpinned() -> Self {
+        Self::with("windlass, not pinned", |config| ExecutorConfig {
+            pin_threads: Pin::Never,
+            ..config
+        })
+    }
+
+    /// With other settings.
+    pub(crate) const fn with(name: &'static str, configure: fn(ExecutorConfig) -> ExecutorConfig) -> Self {
+        Self { name, configure }
+    }
+
+    /// The settings.
+    pub(crate) fn config(&self) -> ExecutorConfig {
+        (self.configure)(ExecutorConfig {
+            workers: THREADS,
+            ..ExecutorConfig::default()
+        })
+    }
+}
+
+/// An executor whose scratch is a slot of the tally.
+pub(crate) struct Windlass<T> {
+    executor: Executor<T>,
+    meter: Meter,
+}
+
+impl<T: Send + 'static> Windlass<T> {
+    pub(crate) fn start(config: ExecutorConfig, work: impl Work<T>) -> Self {
+        let tally = Arc::new(Tally::default());
+        let slots = Arc::clone(&tally);
+        let executor = Executor::new(
+            config,
+            move |_| slots.slot(),
+            move |task, cx| {
+                let (slot, spawner) = cx.parts();
+                slot.add(work(task, &mut |child| spawner.spawn_local(child)));
+            },
+        );
+        Self {
+            executor: executor.expect("the executor starts"),
+            meter: Meter::new(tally),
+        }
+    }
+}
+
+impl<T: Send + 'static> Pool<T> for Windlass<T> {
+    fn spawn(&self, task: T) {
+        assert!(self.executor.spawn_external(task).is_ok(), "the gate is open");
+    }
+
+    fn spawn_batch(&self, tasks: Vec<T>) {
+        assert!(
+            self.executor.spawn_external_batch(tasks).is_ok(),
+            "the gate is open"
+        );
+    }
+
+    fn wait(&mut self, _tasks: u64) -> u64 {
+        self.executor.wait_idle();
+        self.meter.take()
+    }
+}

@@ -1,0 +1,220 @@
+//! What is aimed at, and whether a run met it.
+
+use crate::contender::Role;
+use crate::report::Row;
+
+/// A row of ours beside another figure of the same run.
+pub(crate) struct Target {
+    /// Name of our row.
+    pub(crate) row: &'static str,
+    /// Index of the column.
+    pub(crate) column: usize,
+    /// The row's figure is to be at most so many times the other. Without it the distance is only told.
+    pub(crate) at_most: Option<f64>,
+    /// The other figure.
+    pub(crate) of: Of,
+}
+
+/// What a row is put beside.
+pub(crate) enum Of {
+    /// The best peer of the table, or the best of those named.
+    Best(&'static [&'static str]),
+    /// A certain row.
+    Row(&'static str),
+    /// A certain part of a row's figure, which has a name of its own.
+    Share {
+        row: &'static str,
+        times: f64,
+        called: &'static str,
+    },
+    /// A number.
+    Number(f64),
+}
+
+/// All peers of the table.
+pub(crate) const ALL_PEERS: Of = Of::Best(&[]);
+
+impl Target {
+    /// Our plain row in the first column.
+    pub(crate) fn at_most(at_most: f64, of: Of) -> Self {
+        Self {
+            row: "windlass",
+            column: 0,
+            at_most: Some(at_most),
+            of,
+        }
+    }
+
+    /// A distance that is worth telling, without an aim.
+    pub(crate) fn told(of: Of) -> Self {
+        Self {
+            at_most: None,
+            ..Self::at_most(0.0, of)
+        }
+    }
+
+    /// Another row of ours.
+    pub(crate) fn row(mut self, row: &'static str) -> Self {
+        self.row = row;
+        self
+    }
+
+    /// Another column.
+    pub(crate) fn column(mut self, column: usize) -> Self {
+        self.column = column;
+        self
+    }
+
+    /// What the figures say.
+    ///
+    /// # Panics
+    ///
+    /// When it names a row that is not there: a target that cannot be missed is none.
+    pub(crate) fn judge(&self, heads: &[&str], rows: &[Row]) -> Verdict {
+        let figure = |row: &Row| row.figures[self.column].median;
+        let find = |name: &str| {
+            let row = rows.iter().find(|row| row.name == name);
+            row.unwrap_or_else(|| panic!("a target names the row {name:?}, which is not there"))
+        };
+        let ours = figure(find(self.row));
+        let (other, called) = match &self.of {
+            Of::Best(names) => {
+                let peers: Vec<&Row> = if names.is_empty() {
+                    rows.iter().filter(|row| row.role == Role::Peer).collect()
+                } else {
+                    names.iter().map(|name| find(name)).collect()
+                };
+                let best = peers.into_iter().min_by(|a, b| figure(a).total_cmp(&figure(b)));
+                let best = best.expect("a workload with such a target has a peer");
+                let called = match *names {
+                    [_] => best.name.clone(),
+                    [] => format!("the best peer ({})", best.name),
+                    names => format!("the best of {} ({})", names.join(" and "), best.name),
+                };
+                (figure(best), called)
+            }
+            Of::Row(name) => (figure(find(name)), (*name).to_owned()),
+            Of::Share { row, times, called } => (figure(find(row)) * times, (*called).to_owned()),
+            Of::Number(number) => (*number, String::new()),
+        };
+        let head = if heads.len() > 1 {
+            format!(" ({})", heads[self.column])
+        } else {
+            String::new()
+        };
+        let row = self.row;
+        match (&self.of, self.at_most) {
+            (Of::Number(_), factor) => {
+                let limit = other * factor.unwrap_or(1.0);
+                Verdict {
+                    text: format!("{row}{head} ≤ {limit}: {}", short(ours)),
+                    met: Some(ours <= limit),
+                }
+            }
+            (_, Some(factor)) => Verdict {
+                text: format!("{row}{head} ≤ {factor} × {called}: {} ×", short(ours / other)),
+                met: Some(ours <= factor * other),
+            },
+            (_, None) => Verdict {
+                text: format!("{row}{head} is at {} × {called}", short(ours / other)),
+                met: None,
+            },
+        }
+    }
+}
+
+/// Whether a target was met.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Verdict {
+    /// What was aimed at, and what came out.
+    pub(crate) text: String,
+    /// `None` for what is only told.
+    pub(crate) met: Option<bool>,
+}
+
+/// A number with three digits that mean something.
+pub(crate) fn short(value: f64) -> String {
+    let digits = match value.abs() {
+        v if !v.is_finite() => return "–".to_owned(),
+        v if v == 0.0 || v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v >= 0.0995 => 2,
+        _ => 5,
+    };
+    let text = format!("{value:.digits$}");
+    match text.split_once('.') {
+        None if text.len() > 4 => grouped(&text),
+        _ => text,
+    }
+}
+
+fn grouped(digits: &str) -> String {
+    let first = digits.len() % 3;
+    let (head, tail) = digits.split_at(first);
+    let groups: Vec<&str> = std::iter::once(head)
+        .filter(|head| !head.is_empty())
+        .chain((0..tail.len()).step_by(3).map(|at| &tail[at..at + 3]))
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::Stats;
+
+    fn row(name: &str, role: Role, figure: f64) -> Row {
+        Row {
+            name: name.to_owned(),
+            role,
+            rounds: 1,
+            figures: vec![Stats::of(vec![figure])],
+            cpu_per_wall: Some(1.0),
+        }
+    }
+
+    #[test]
+    fn a_verdict_comes_from_the_figures() {
+        let rows = [
+            row("windlass", Role::Ours, 3.0),
+            row("slow", Role::Peer, 9.0),
+            row("fast", Role::Peer, 4.0),
+            row("serial", Role::Baseline, 2.0),
+        ];
+        let heads = ["ns"];
+        let judge = |target: Target| target.judge(&heads, &rows);
+        let best = judge(Target::at_most(0.9, ALL_PEERS));
+        assert_eq!(best.text, "windlass ≤ 0.9 × the best peer (fast): 0.75 ×");
+        assert_eq!(best.met, Some(true));
+        assert_eq!(judge(Target::at_most(0.7, ALL_PEERS)).met, Some(false));
+        let two = judge(Target::at_most(0.5, Of::Best(&["slow", "fast"])));
+        assert_eq!(
+            two.text,
+            "windlass ≤ 0.5 × the best of slow and fast (fast): 0.75 ×"
+        );
+        let share = Of::Share {
+            row: "serial",
+            times: 0.5,
+            called: "the limit",
+        };
+        let told = judge(Target::told(share));
+        assert_eq!(
+            (told.text.as_str(), told.met),
+            ("windlass is at 3.00 × the limit", None)
+        );
+        let number = judge(Target::at_most(1.0, Of::Number(0.0)));
+        assert_eq!(
+            (number.text.as_str(), number.met),
+            ("windlass ≤ 0: 3.00", Some(false))
+        );
+    }
+
+    #[test]
+    fn numbers_keep_the_digits_that_mean_something() {
+        let shown = [0.0, 0.00123, 0.5, 1.234, 12.34, 123.4, 12_345.6, f64::NAN].map(short);
+        assert_eq!(
+            shown,
+            ["0", "0.00123", "0.50", "1.23", "12.3", "123", "12,346", "–"]
+        );
+    }
+}

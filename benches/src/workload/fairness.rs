@@ -1,0 +1,122 @@
+//! A task from outside while every worker feeds itself for ever: how long until somebody looks outside.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{Column, Effort, Workload};
+use crate::THREADS;
+use crate::burn::{STEPS_1_MS, burn, now_ns};
+use crate::contender::{Contender, Named, Outcome};
+use crate::pool::{self, Ours, Pool};
+use crate::target::{Of, Target};
+
+/// A worker's own tasks take some 5 µs.
+const STEPS: u64 = STEPS_1_MS / 200;
+const PACE: Duration = Duration::from_millis(1);
+
+/// A task that has not started after this long counts as one that started now.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// After so many of those in a row the rest of the round is not waited for.
+const LOST_MAX: u32 = 10;
+
+/// A task that spawns itself again. All other numbers are the times at which a task was handed over from outside.
+const FEED: u64 = 0;
+
+/// What the tasks of one pool share.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    /// Tasks from outside that have started, and the delay of the last one.
+    started: AtomicU64,
+    delay_ns: AtomicU64,
+}
+
+impl Shared {
+    fn run(&self, task: u64, spawn: &mut dyn FnMut(u64)) -> u64 {
+        if task != FEED {
+            self.delay_ns.store(now_ns() - task, Ordering::Relaxed);
+            self.started.fetch_add(1, Ordering::Release);
+        } else if !self.stop.load(Ordering::Relaxed) {
+            std::hint::black_box(burn(task, STEPS));
+            spawn(FEED);
+        }
+        0
+    }
+}
+
+pub(super) fn workload(effort: Effort) -> Workload {
+    let samples = effort.of(1_000, 200);
+    let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
+    let shared = Arc::new(Shared::default());
+    let run = {
+        let shared = Arc::clone(&shared);
+        move |task, spawn: &mut dyn FnMut(u64)| shared.run(task, spawn)
+    };
+    for pool in pool::all(&[Ours::plain()], run) {
+        let shared = Arc::clone(&shared);
+        let start = move || {
+            let (pool, shared) = ((pool.start)(), Arc::clone(&shared));
+            move || one_run(&*pool, &shared, samples)
+        };
+        contenders.push(Named::new(pool.name, pool.role, start).boxed());
+    }
+    let column = |head, index| Column::Measured { head, index };
+    Workload {
+        name: "outside beside busy workers".to_owned(),
+        story: format!(
+            "Every worker runs tasks of 5 µs that spawn themselves again, for ever; every millisecond a task comes from outside: from \
+             the call that hands it over to its first instruction. Median and 99th percentile of {samples} a round; {} ms mean \
+             that it had not started by then.",
+            PATIENCE.as_millis()
+        ),
+        units: samples,
+        columns: vec![column("p50, µs", 0), column("p99, µs", 1)],
+        warm_ups: 0,
+        rounds_max: 5,
+        answer: Box::new(|| 1),
+        contenders,
+        targets: vec![Target::at_most(1.0, Of::Number(1_000.0)).column(1)],
+        is_elsewhere: false,
+        family: None,
+    }
+}
+
+/// The answer is 1 if every task from outside started in the end.
+fn one_run(pool: &dyn Pool<u64>, shared: &Shared, samples: u64) -> Outcome {
+    shared.stop.store(false, Ordering::Relaxed);
+    shared.started.store(0, Ordering::Relaxed);
+    (0..THREADS).for_each(|_| pool.spawn(FEED));
+    std::thread::sleep(PACE * 5);
+    let (mut delays, mut sent, mut lost) = (Vec::new(), 0, 0);
+    for _ in 0..samples {
+        let now = now_ns();
+        pool.spawn(now);
+        sent += 1;
+        std::thread::sleep(PACE);
+        while shared.started.load(Ordering::Acquire) < sent && now_ns() - now < PATIENCE.as_nanos() as u64 {
+            std::thread::sleep(PACE);
+        }
+        if shared.started.load(Ordering::Acquire) == sent {
+            delays.push(shared.delay_ns.load(Ordering::Relaxed));
+            lost = 0;
+        } else {
+            delays.push(PATIENCE.as_nanos() as u64);
+            lost += 1;
+        }
+        if lost == LOST_MAX {
+            break;
+        }
+    }
+    shared.stop.store(true, Ordering::Relaxed);
+    while shared.started.load(Ordering::Acquire) < sent {
+        std::thread::sleep(PACE);
+    }
+    delays.sort_unstable();
+    let at = |percent: usize| delays[(delays.len() - 1) * percent / 100] as f64 / 1_000.0;
+    Outcome {
+        answer: u64::from(shared.started.load(Ordering::Acquire) == sent),
+        measured: vec![at(50), at(99)],
+    }
+}

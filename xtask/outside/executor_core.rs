@@ -60,6 +60,14 @@ impl Stealing<Tree> for Ports<'_> {
         taken.map(Injected::Task).map_or(Steal::Empty, Steal::Task)
     }
 
+    fn injector_is_empty(&self) -> bool {
+        self.0.injector.borrow().is_empty()
+    }
+
+    fn victim_is_empty(&self, _victim: usize) -> bool {
+        true
+    }
+
     fn steal_from(&self, victim: usize) -> Steal<Tree> {
         panic!("the only worker looked for worker {victim}");
     }

@@ -117,20 +117,38 @@ impl<W> Sleep<W> {
         }
     }
 
-    /// A worker has found work: leaves the search if it was searching, and hands on if it was the last searcher
-    /// or brought more home than it can run at once. Gives the number of workers woken.
+    /// A worker has found work: leaves the search if it was searching, and hands on if it brought more home than it can run
+    /// at once, or if there is more elsewhere that only it was relied on to find. `more` tells whether any queue looks as
+    /// if it held something. Gives the number of workers woken.
     #[inline]
-    pub fn found_work<P: Memory<Word = W> + Unpark>(&self, ports: &P, was: Search, surplus: bool) -> usize {
-        let hand_on = match was {
-            Search::No => surplus,
+    pub fn found_work<P: Memory<Word = W> + Unpark>(
+        &self,
+        ports: &P,
+        was: Search,
+        surplus: bool,
+        more: impl FnOnce() -> bool,
+    ) -> usize {
+        let relied_on = match was {
+            Search::No => false,
             Search::Yes => {
-                // Ordering: Relaxed. The count is ordered by the fence in `notify`, if it comes to that.
+                // Ordering: Relaxed. The count is ordered by the fence below, if it comes to that.
                 let before = ports.fetch(&self.word, Fetch::Sub(SEARCHER), Ordering::Relaxed);
-                surplus || SleepWord(before).searchers() == 1
+                let last = SleepWord(before).searchers() == 1;
+                if last && !surplus {
+                    // Ordering: SeqCst fence, step leave-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
+                    // Whichever comes second, its side sees the other's write: the task, or that nobody searches.
+                    ports.fence(Ordering::SeqCst);
+                }
+                last
             }
+            // The fence after registering has been passed already.
             Search::LastLook => true,
         };
-        if hand_on { self.notify(ports, 1) } else { 0 }
+        if surplus || relied_on && more() {
+            self.notify(ports, 1)
+        } else {
+            0
+        }
     }
 
     /// Sleeper: registers `me`, looks at everything once more through `look`, and parks until it is chosen.

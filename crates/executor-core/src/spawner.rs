@@ -12,6 +12,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::{Search, SleepWord};
 use crate::step::Popped;
 use crate::task_time::{Length, TaskTime};
+use crate::victim::nth_victim;
 
 /// Most private tasks that become public at once because somebody is hungry.
 const EXPOSED_MAX: usize = 32;
@@ -226,8 +227,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         };
         self.searching = false;
         self.woken = false;
-        let surplus = !self.ports.is_empty();
-        self.tally.wakes += self.scheduler().sleep().found_work(&self.ports, search, surplus) as u64;
+        let (ports, me) = (&self.ports, self.worker);
+        let surplus = !ports.is_empty();
+        let more = || {
+            let others = ports.scheduler().config().workers - 1;
+            !ports.injector_is_empty() || (0..others).any(|k| !ports.victim_is_empty(nth_victim(me, k)))
+        };
+        let sleep = ports.scheduler().sleep();
+        self.tally.wakes += sleep.found_work(ports, search, surplus, more) as u64;
     }
 
     /// What has been counted since the last time.

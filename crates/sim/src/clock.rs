@@ -51,9 +51,13 @@ impl Costs {
             Op::Fetch | Op::Exchange | Op::ExchangeFailed | Op::Fence => self.exchange,
             Op::TablePut | Op::TableClear | Op::Change => self.exchange,
             Op::Push | Op::Pop | Op::PopEmpty => self.own_queue,
-            Op::Inject | Op::TakeInjected | Op::TakeFrom | Op::TakeEmpty | Op::Retry | Op::BringHome => {
-                self.foreign_queue
-            }
+            Op::Inject
+            | Op::TakeInjected
+            | Op::TakeFrom
+            | Op::TakeEmpty
+            | Op::Retry
+            | Op::BringHome
+            | Op::Peek => self.foreign_queue,
             Op::SetInsert | Op::SetRemove | Op::SetLast => self.foreign_queue,
             Op::Park | Op::Wait => self.park,
             Op::Unpark | Op::Signal => self.unpark,

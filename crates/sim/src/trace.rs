@@ -72,6 +72,7 @@ ops! {
     Now = 36 "now",
     Change = 37 "change",
     Keep = 38 "keep private",
+    Peek = 39 "peek",
 }
 
 /// On what it was done.

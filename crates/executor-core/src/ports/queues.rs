@@ -27,6 +27,12 @@ pub trait Stealing<T> {
     /// Takes from the injector: a batch of single tasks, or a parcel.
     fn steal_injected(&self) -> Steal<Injected<T>>;
 
+    /// Whether the injector looks empty, parcels included. What was there before a fence of the caller's is seen.
+    fn injector_is_empty(&self) -> bool;
+
+    /// Whether the public queue of the worker `victim` looks empty. As above.
+    fn victim_is_empty(&self, victim: usize) -> bool;
+
     /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
 }

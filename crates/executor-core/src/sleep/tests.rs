@@ -86,24 +86,24 @@ fn at_most_half_of_the_workers_search_and_always_at_least_one() {
 #[test]
 fn the_last_searcher_that_finds_work_hands_on_and_others_only_with_surplus() {
     let (sleep, ports) = sleeping(8, [6, 7]);
+    let found = |was, surplus, more| sleep.found_work(&ports, was, surplus, || more);
     assert!(sleep.begin_search(&Native) && sleep.begin_search(&Native));
-    assert_eq!(
-        sleep.found_work(&ports, Search::Yes, false),
-        0,
-        "another one still searches"
-    );
-    assert_eq!(sleep.found_work(&ports, Search::Yes, false), 1, "it was the last");
-    assert_eq!(
-        sleep.found_work(&ports, Search::No, true),
-        0,
-        "the woken one searches"
-    );
-    assert_eq!(
-        sleep.found_work(&ports, Search::Yes, true),
-        1,
-        "the last, with surplus"
-    );
+    assert_eq!(found(Search::Yes, false, true), 0, "another one still searches");
+    assert_eq!(found(Search::Yes, false, true), 1, "the last, and there is more");
+    assert_eq!(found(Search::No, true, false), 0, "the woken one searches");
+    assert_eq!(found(Search::Yes, true, false), 1, "the last, with surplus");
     assert_eq!(ports.unparked.take(), [7, 6]);
+}
+
+#[test]
+fn nobody_is_woken_for_nothing_when_the_last_searcher_has_found_the_only_task() {
+    let (sleep, ports) = sleeping(8, [6, 7]);
+    assert!(sleep.begin_search(&Native));
+    assert_eq!(sleep.found_work(&ports, Search::Yes, false, || false), 0);
+    assert_eq!(sleep.found_work(&ports, Search::LastLook, false, || false), 0);
+    assert_eq!(counts(&sleep), (0, 2));
+    assert_eq!(sleep.found_work(&ports, Search::LastLook, false, || true), 1);
+    assert_eq!(ports.unparked.take(), [7]);
 }
 
 #[test]

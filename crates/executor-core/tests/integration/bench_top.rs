@@ -255,6 +255,14 @@ impl Stealing<Task> for Ports {
         }
     }
 
+    fn injector_is_empty(&self) -> bool {
+        self.top.injector.borrow().is_empty() && self.top.parcels.borrow().is_empty()
+    }
+
+    fn victim_is_empty(&self, victim: usize) -> bool {
+        self.top.queues[victim].borrow().is_empty()
+    }
+
     fn steal_from(&self, victim: usize) -> Steal<Task> {
         assert_ne!(victim, self.worker, "a worker stole from itself");
         self.take(&self.top.queues[victim])

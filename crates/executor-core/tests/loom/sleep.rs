@@ -16,18 +16,19 @@ use crate::harness::scene::Scene;
 fn take_one(scene: &Scene, me: usize, mut searching: bool) -> usize {
     let ports = scene.outside_as(me);
     let sleep: &Sleep<AtomicUsize> = scene.scheduler.sleep();
+    let found = |was| sleep.found_work(&ports, was, false, || !scene.injector.is_empty());
     loop {
         if let Some(task) = scene.injector.take() {
-            sleep.found_work(&ports, if searching { Search::Yes } else { Search::No }, false);
+            found(if searching { Search::Yes } else { Search::No });
             return task;
         }
         match sleep.sleep(&ports, me, searching, None, || scene.injector.take()) {
             Slept::Found(task) => {
-                sleep.found_work(&ports, Search::LastLook, false);
+                found(Search::LastLook);
                 return task;
             }
             Slept::FoundAndWoken(task) => {
-                sleep.found_work(&ports, Search::Yes, false);
+                found(Search::Yes);
                 return task;
             }
             Slept::Woken => searching = true,
@@ -230,7 +231,8 @@ fn searchers_are_bounded() {
                         "two searchers among two workers"
                     );
                     searching.fetch_sub(1, Ordering::Relaxed);
-                    scene.scheduler.sleep().found_work(&ports, Search::Yes, false);
+                    let sleep = scene.scheduler.sleep();
+                    sleep.found_work(&ports, Search::Yes, false, || false);
                 }
             }
         };

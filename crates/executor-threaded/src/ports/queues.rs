@@ -73,6 +73,14 @@ impl<T> Stealing<T> for ThreadPorts<T> {
         if contended { Steal::Retry } else { Steal::Empty }
     }
 
+    fn injector_is_empty(&self) -> bool {
+        self.shared.injector.is_empty() && self.shared.parcels.is_empty()
+    }
+
+    fn victim_is_empty(&self, victim: usize) -> bool {
+        self.shared.stealers[victim].is_empty()
+    }
+
     fn steal_from(&self, victim: usize) -> Steal<T> {
         let stealer = &self.shared.stealers[victim];
         ported(stealer.steal_batch_and_pop(&self.queue), |task| task)

@@ -118,6 +118,23 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         }
     }
 
+    fn injector_is_empty(&self) -> bool {
+        self.handle.operate(|world, me| {
+            let queues = &self.queues;
+            let empty = queues.injector.borrow().is_empty() && queues.parcels.borrow().is_empty();
+            world.did(me, Op::Peek, Object::Injector, u64::from(!empty));
+            empty
+        })
+    }
+
+    fn victim_is_empty(&self, victim: usize) -> bool {
+        self.handle.operate(|world, me| {
+            let empty = self.queues.locals[victim].borrow().is_empty();
+            world.did(me, Op::Peek, Object::Worker(victim as u32), u64::from(!empty));
+            empty
+        })
+    }
+
     fn steal_from(&self, victim: usize) -> Steal<Tracked<T>> {
         let worker = self.handle.party();
         let Some(queue) = self.queues.locals.get(victim).filter(|_| victim != worker) else {

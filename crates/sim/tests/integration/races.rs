@@ -59,8 +59,8 @@ fn leaving_search_before_last_look() {
     });
 }
 
-/// The last searcher has found a task and leaves the search; it wakes the next one, because another push may have
-/// relied on it.
+/// The last searcher has found a task and leaves the search, behind a fence; it sees that there is more, and wakes the next
+/// one, because another push has relied on it.
 #[test]
 fn last_searcher_hands_on() {
     let scene = |simulation: Simulation| simulation.config(sleepy(3)).producers(2);
@@ -70,12 +70,14 @@ fn last_searcher_hands_on() {
             let own: Vec<&Event> = events.iter().filter(|event| event.party == worker).collect();
             // Leaving with work in hand is a change of the sleep word right after a task was taken, not after a
             // stamp was stored.
-            own.windows(5).any(|five| {
-                matches!(five[0].op, Op::TakeFrom | Op::TakeInjected)
-                    && changes_sleep_word(five[1])
-                    && searchers(five[1].value) == 1
-                    && five[2].op == Op::Fence
-                    && sleepers(five[3].value) > 0
+            own.windows(6).any(|six| {
+                matches!(six[0].op, Op::TakeFrom | Op::TakeInjected)
+                    && changes_sleep_word(six[1])
+                    && searchers(six[1].value) == 1
+                    && six[2].op == Op::Fence
+                    && (six[3].op, six[3].value) == (Op::Peek, 1)
+                    && six[4].op == Op::Fence
+                    && sleepers(six[5].value) > 0
             }) && own.iter().any(|event| event.op == Op::Unpark)
         })
     });

@@ -40,6 +40,10 @@ impl Row {
         self.0[task].store(QUEUED, Ordering::Release);
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|cell| cell.load(Ordering::Relaxed) != QUEUED)
+    }
+
     pub(crate) fn take(&self) -> Option<Task> {
         self.0.iter().position(|cell| {
             cell.load(Ordering::Relaxed) == QUEUED
@@ -211,10 +215,7 @@ impl LocalQueue<Task> for Party {
     }
 
     fn is_empty(&self) -> bool {
-        self.scene.locals[self.worker]
-            .0
-            .iter()
-            .all(|cell| cell.load(Ordering::Relaxed) != QUEUED)
+        self.scene.locals[self.worker].is_empty()
     }
 }
 
@@ -222,6 +223,14 @@ impl Stealing<Task> for Party {
     fn steal_injected(&self) -> Steal<Injected<Task>> {
         let taken = self.scene.injector.take().map(Injected::Task);
         taken.map_or(Steal::Empty, Steal::Task)
+    }
+
+    fn injector_is_empty(&self) -> bool {
+        self.scene.injector.is_empty()
+    }
+
+    fn victim_is_empty(&self, victim: usize) -> bool {
+        self.scene.locals[victim].is_empty()
     }
 
     fn steal_from(&self, victim: usize) -> Steal<Task> {

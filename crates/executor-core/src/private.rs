@@ -104,6 +104,18 @@ impl<T> PrivateTasks<T> {
         Some(task)
     }
 
+    /// Whether the next pop, private or not, needs no look, the sleep word being `word`.
+    pub(crate) fn pops_unseen(&self, word: SleepWord) -> bool {
+        word == self.quiet_for_pops && self.pops_left > 0
+    }
+
+    /// Counts a task that the worker took from its public queue among the pops, when they need no look.
+    pub(crate) fn passed(&mut self) {
+        self.pops_left -= 1;
+        // It was not pushed here: so that what was pushed comes out right.
+        self.base += 1;
+    }
+
     /// The countdown, just after a look.
     pub(crate) fn pops_left(&self) -> PopsLeft {
         PopsLeft(self.pops_left)
@@ -195,6 +207,17 @@ mod tests {
         assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(2));
         assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(1));
         assert_eq!(tasks.pop_unseen(QUIET, &mut left), None, "two pops were free");
+    }
+
+    #[test]
+    fn tasks_from_the_public_queue_count_as_pops_and_not_as_pushed() {
+        let mut tasks = resting(8, 2, 8);
+        tasks.push(1);
+        assert!(tasks.pops_unseen(QUIET) && !tasks.pops_unseen(SleepWord::NEVER));
+        tasks.passed();
+        tasks.passed();
+        assert!(!tasks.pops_unseen(QUIET), "two pops were free");
+        assert_eq!(tasks.since(), Since { pushed: 1, popped: 2 });
     }
 
     #[test]

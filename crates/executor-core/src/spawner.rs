@@ -52,7 +52,7 @@ pub struct Spawner<T, P> {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     spawned: u64,
-    /// Private tasks that were taken without a look.
+    /// Own tasks that were taken without a look.
     ran_unseen: u64,
     exposed: u64,
     wakes: u64,
@@ -161,6 +161,19 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// The countdown for [`Spawner::pop_unseen`], after anything else than that.
     pub(crate) fn pops_left(&self) -> PopsLeft {
         self.private.pops_left()
+    }
+
+    /// The newest task of the own public queue, with its count, under the same conditions, and if there is no private one.
+    pub(crate) fn pop_public_unseen(&mut self) -> Option<T> {
+        let idle = self.searching || self.in_hand.is_some();
+        if idle || self.private.len() > 0 || !self.private.pops_unseen(self.sleep_word()) {
+            return None;
+        }
+        let task = self.ports.pop()?;
+        self.private.passed();
+        self.credits.take_in();
+        self.settle_surplus();
+        Some(task)
     }
 
     /// The newest private task, after a look.

@@ -144,6 +144,13 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
+    if let Some(task) = cx.spawner().pop_public_unseen() {
+        return Ok(Popped {
+            task,
+            source: PopSource::Local,
+            victim: None,
+        });
+    }
     let Some(popped) = pop_task(cx) else {
         return Err(nothing_found(cx, idle, trace));
     };

@@ -168,18 +168,19 @@ fn windlass(size: u32, config: ExecutorConfig) -> impl FnMut() -> Once {
     let mut meter = Meter::new(Arc::clone(&tally));
     let marks: Arc<[CachePadded<Mark>]> = (0..config.workers).map(|_| CachePadded::default()).collect();
     let (of_workers, started) = (Arc::clone(&marks), Arc::new(AtomicU64::new(0)));
-    let start = Arc::clone(&started);
+    let (start, of_hooks) = (Arc::clone(&started), Arc::clone(&tally));
     let executor = Executor::<Option<u32>>::builder()
         .config(config)
         .idle_hooks(move |worker, config| Clocked {
             idle: TieredIdle::new(config.spin_iters, config.park_timeout),
             marks: Arc::clone(&of_workers),
+            tally: Arc::clone(&of_hooks),
             worker,
         })
         .build(
             move |_| tally.slot(),
             move |task, cx| match task {
-                Some(n) => cx.scratch.add(work(n)),
+                Some(n) => cx.scratch.add_task(work(n)),
                 None => {
                     start.store(now_ns(), Ordering::Relaxed);
                     (0..size).for_each(|n| cx.spawn_local(Some(n)));
@@ -189,14 +190,15 @@ fn windlass(size: u32, config: ExecutorConfig) -> impl FnMut() -> Once {
         .expect("the executor starts");
     move || {
         executor.spawn_external(None).expect("the gate is open");
-        executor.wait_idle();
+        // Not by `wait_idle`: a worker would wake the caller before it looks at the clock, which takes as long as many tasks.
+        let sum = meter.wait(size.into());
         // A worker that had a task says so before that task is over, so nobody's look at the clock is missed.
         while marks.iter().any(|mark| mark.busy.load(Ordering::Acquire)) {
             std::thread::yield_now();
         }
         let ended = marks.iter().map(|mark| mark.ended.load(Ordering::Relaxed)).max();
         let ended = ended.expect("there are workers");
-        (meter.take(), ended - started.load(Ordering::Relaxed))
+        (sum, ended - started.load(Ordering::Relaxed))
     }
 }
 
@@ -211,6 +213,7 @@ struct Mark {
 struct Clocked {
     idle: TieredIdle,
     marks: Arc<[CachePadded<Mark>]>,
+    tally: Arc<Tally>,
     worker: usize,
 }
 
@@ -220,6 +223,7 @@ impl IdleHooks for Clocked {
         if mark.busy.load(Ordering::Relaxed) {
             mark.ended.store(now_ns(), Ordering::Relaxed);
             mark.busy.store(false, Ordering::Release);
+            self.tally.ran_out();
         }
         self.idle.on_idle(round)
     }

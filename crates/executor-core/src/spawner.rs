@@ -190,6 +190,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// A task was taken from a queue, and its count with it.
     pub(crate) fn took_public(&mut self) {
+        if !self.time.is_running() {
+            self.time.begin(self.ports.now_ns());
+        }
         self.time.count(1);
         self.since_injector = self.since_injector.saturating_add(1);
         self.credits.take_in();
@@ -219,7 +222,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// The worker found nothing: no count but the private tasks' may hold up the end, and what passes now is no task's
     /// time.
     pub(crate) fn return_credits(&mut self) {
-        self.time.pause();
+        if self.time.is_running() {
+            self.time.pause(self.ports.now_ns(), self.short_ns());
+        }
         let spare = self.credits.take_spare(self.private.len());
         self.narrow();
         if spare > 0 {

@@ -31,9 +31,11 @@ pub(crate) enum Length {
 #[derive(Debug)]
 pub(crate) struct TaskTime {
     length: Length,
-    /// When the sample began, if one has.
+    /// Since when the worker has been busy with what was not yet added to `busy_ns`, if it is.
     since_ns: Option<u64>,
-    /// Tasks since then.
+    /// Time of the sample so far, in nanoseconds; idle time is not in it.
+    busy_ns: u64,
+    /// Tasks of the sample so far.
     tasks: u32,
     /// Tasks until the next sample.
     sample_every: u32,
@@ -51,6 +53,7 @@ impl TaskTime {
         Self {
             length: Length::Unknown,
             since_ns: None,
+            busy_ns: 0,
             tasks: 0,
             sample_every: interval.min(FIRST_SAMPLE),
             relaxed: 1,
@@ -70,41 +73,65 @@ impl TaskTime {
         self.tasks = self.tasks.saturating_add(tasks);
     }
 
-    /// The worker has nothing to do: the time that passes now is no task's.
-    pub(crate) fn pause(&mut self) {
-        self.since_ns = None;
-        self.tasks = 0;
+    /// Whether the worker is known to be busy. If not, the first task after an idle time calls for [`TaskTime::begin`].
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        self.since_ns.is_some()
     }
 
-    /// Whether it is time for a clock read.
+    /// The worker has something to do again.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.since_ns = Some(now_ns);
+    }
+
+    /// The worker has nothing to do: the time that passes now is no task's. What was measured is kept, so that a few
+    /// tasks at a time add up to a sample.
+    pub(crate) fn pause(&mut self, now_ns: u64, short_ns: u64) {
+        self.add_up(now_ns);
+        self.since_ns = None;
+        if self.is_due() {
+            self.judge(short_ns);
+        }
+    }
+
+    /// Whether the sample is large enough.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.since_ns.is_none() || self.tasks >= self.sample_every
+        self.tasks >= self.sample_every
     }
 
-    /// A clock read: judges what has run since the last one, and begins the next sample.
+    /// A clock read: judges what has run since the last sample, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
-        if let Some(since_ns) = self.since_ns
-            && self.tasks > 0
-        {
-            let mean_ns = now_ns.saturating_sub(since_ns) / u64::from(self.tasks);
-            let length = if mean_ns < short_ns {
-                Length::Short
-            } else {
-                Length::Long
-            };
-            self.relaxed = if (length, self.length) == (Length::Short, Length::Short) {
-                (2 * self.relaxed).min(RELAXED_MAX)
-            } else {
-                1
-            };
-            self.sample_every = self.interval.saturating_mul(self.relaxed);
-            let fit = LOOK_NS / mean_ns.max(1);
-            self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
-            self.length = length;
-        }
+        self.add_up(now_ns);
         self.since_ns = Some(now_ns);
-        self.tasks = 0;
+        if self.tasks > 0 {
+            self.judge(short_ns);
+        }
+    }
+
+    fn add_up(&mut self, now_ns: u64) {
+        if let Some(since_ns) = self.since_ns {
+            self.busy_ns = self.busy_ns.saturating_add(now_ns.saturating_sub(since_ns));
+        }
+    }
+
+    fn judge(&mut self, short_ns: u64) {
+        let mean_ns = self.busy_ns / u64::from(self.tasks.max(1));
+        let length = if mean_ns < short_ns {
+            Length::Short
+        } else {
+            Length::Long
+        };
+        self.relaxed = if (length, self.length) == (Length::Short, Length::Short) {
+            (2 * self.relaxed).min(RELAXED_MAX)
+        } else {
+            1
+        };
+        self.sample_every = self.interval.saturating_mul(self.relaxed);
+        let fit = LOOK_NS / mean_ns.max(1);
+        self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
+        self.length = length;
+        (self.busy_ns, self.tasks) = (0, 0);
     }
 
     /// Tasks between two looks at the injector: fewer than usual if they would take too long.
@@ -121,7 +148,7 @@ mod tests {
     fn after(samples: &[(u32, u64)]) -> TaskTime {
         let mut time = TaskTime::new(61);
         let mut now = 1_000;
-        time.sample(now, 1_000);
+        time.begin(now);
         for &(tasks, each_ns) in samples {
             time.count(tasks);
             now += u64::from(tasks) * each_ns;
@@ -133,15 +160,12 @@ mod tests {
     #[test]
     fn nothing_is_known_before_a_task_was_measured() {
         let mut time = TaskTime::new(61);
-        assert!(time.is_due(), "a first clock read is wanted");
+        assert!(!time.is_running(), "a first clock read is wanted");
+        time.begin(5);
+        time.sample(7, 1_000);
+        assert_eq!(time.length(), Length::Unknown, "no task, no judgement");
         time.count(1);
-        time.sample(5, 1_000);
-        assert_eq!(time.length(), Length::Unknown);
-        assert_eq!(
-            after(&[(0, 0)]).length(),
-            Length::Unknown,
-            "no task, no judgement"
-        );
+        assert_eq!((time.is_due(), time.length()), (false, Length::Unknown));
     }
 
     #[test]
@@ -176,12 +200,16 @@ mod tests {
     }
 
     #[test]
-    fn idle_time_is_no_task_time() {
-        let mut time = after(&[(16, 5)]);
-        time.count(3);
-        time.pause();
-        time.count(1);
-        time.sample(u64::MAX / 2, 1_000);
+    fn a_few_tasks_at_a_time_add_up_to_a_sample_without_the_idle_time_between() {
+        let mut time = TaskTime::new(61);
+        for episode in 0..4 {
+            assert_eq!(time.length(), Length::Unknown, "after {episode} episodes");
+            let start = episode * 1_000_000_000;
+            time.begin(start);
+            time.count(4);
+            time.pause(start + 400, 1_000);
+            assert!(!time.is_running());
+        }
         assert_eq!(time.length(), Length::Short);
     }
 }

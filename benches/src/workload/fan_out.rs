@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
+use std::time::Duration;
 
 use ::rayon::prelude::*;
 use crossbeam::channel;
@@ -228,9 +229,9 @@ impl IdleHooks for Clocked {
         self.idle.on_idle(round)
     }
 
-    fn on_work(&mut self) {
+    fn on_work(&mut self, idle: Duration) {
         self.marks[self.worker].busy.store(true, Ordering::Relaxed);
-        self.idle.on_work();
+        self.idle.on_work(idle);
     }
 }
 

@@ -4,6 +4,8 @@
 //! on [private tasks](crate::private) end in the few lines of [`Spawner::spawn_local`] and [`Spawner::pop_unseen`]. Now and
 //! then the worker *looks*: at the clock, and at who is hungry.
 
+use std::time::Duration;
+
 use crate::credit::Credits;
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
@@ -230,6 +232,11 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if spare > 0 {
             self.scheduler().settle(&self.ports, spare);
         }
+    }
+
+    /// How long the worker was idle before what it does now.
+    pub(crate) fn idle_time(&self) -> Duration {
+        Duration::from_nanos(self.time.idle_ns())
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {

@@ -156,7 +156,7 @@ where
     };
     let spawner = cx.spawner();
     if std::mem::take(&mut spawner.idle_rounds) > 0 {
-        idle.on_work();
+        idle.on_work(spawner.idle_time());
     }
     let spawner = cx.spawner();
     if spawner.sleep_word().is_aborting() {

@@ -33,6 +33,9 @@ pub(crate) struct TaskTime {
     length: Length,
     /// Since when the worker has been busy with what was not yet added to `busy_ns`, if it is.
     since_ns: Option<u64>,
+    /// When the worker was last busy before that, and how long it was idle in between.
+    until_ns: u64,
+    idle_ns: u64,
     /// Time of the sample so far, in nanoseconds; idle time is not in it.
     busy_ns: u64,
     /// Tasks of the sample so far.
@@ -53,6 +56,8 @@ impl TaskTime {
         Self {
             length: Length::Unknown,
             since_ns: None,
+            until_ns: 0,
+            idle_ns: 0,
             busy_ns: 0,
             tasks: 0,
             sample_every: interval.min(FIRST_SAMPLE),
@@ -82,6 +87,12 @@ impl TaskTime {
     /// The worker has something to do again.
     pub(crate) fn begin(&mut self, now_ns: u64) {
         self.since_ns = Some(now_ns);
+        self.idle_ns = now_ns.saturating_sub(self.until_ns);
+    }
+
+    /// How long the last idle time was, in nanoseconds; the first one counts from the clock's zero.
+    pub(crate) fn idle_ns(&self) -> u64 {
+        self.idle_ns
     }
 
     /// The worker has nothing to do: the time that passes now is no task's. What was measured is kept, so that a few
@@ -89,6 +100,7 @@ impl TaskTime {
     pub(crate) fn pause(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = None;
+        self.until_ns = now_ns;
         if self.is_due() {
             self.judge(short_ns);
         }
@@ -206,6 +218,7 @@ mod tests {
             assert_eq!(time.length(), Length::Unknown, "after {episode} episodes");
             let start = episode * 1_000_000_000;
             time.begin(start);
+            assert_eq!(time.idle_ns(), if episode == 0 { 0 } else { 999_999_600 });
             time.count(4);
             time.pause(start + 400, 1_000);
             assert!(!time.is_running());

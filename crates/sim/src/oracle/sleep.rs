@@ -62,6 +62,11 @@ impl SleepOracle {
         self.private[worker] -= 1;
     }
 
+    /// How many tasks `worker` keeps to itself.
+    pub(crate) fn kept_by(&self, worker: usize) -> usize {
+        self.private[worker]
+    }
+
     /// `worker` does something at which it may keep no task to itself.
     pub(crate) fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {

@@ -9,6 +9,7 @@ use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
 use crate::trace::{Object, Op};
+use crate::word::Glass;
 
 impl World {
     /// There is a new task. Gives its number.
@@ -32,7 +33,10 @@ impl World {
                 self.judge(verdict);
             }
             // Its count was paid when it was kept.
-            Ok(Came::Private { worker }) => self.oracles.sleep.kept_no_longer(worker),
+            Ok(Came::Private { worker }) => {
+                self.exposures.pushed(worker, self.oracles.sleep.kept_by(worker));
+                self.oracles.sleep.kept_no_longer(worker);
+            }
             Err(violation) => self.judge(Err(violation)),
         }
         self.oracles.sleep.pushed(worker);
@@ -43,14 +47,21 @@ impl World {
     pub(crate) fn spawned(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.kept(task, worker) {
             self.did(worker, Op::Keep, Object::Task(task), task);
+            self.marks.hit(Mark::TaskKept);
             self.oracles.sleep.kept(worker);
             let verdict = self.oracles.count.began(worker);
             self.judge(verdict);
         }
     }
 
+    /// `worker` makes all its tasks public.
+    pub(crate) fn publishes(&mut self, worker: usize) {
+        self.exposures.publishing(worker, true);
+    }
+
     /// `worker` has made all its tasks public.
     pub(crate) fn published(&mut self, worker: usize) {
+        self.exposures.publishing(worker, false);
         let verdict = self.oracles.sleep.keeps_nothing(worker, "has published");
         self.judge(verdict);
     }
@@ -92,6 +103,9 @@ impl World {
         };
         self.did(worker, Op::Panic, Object::Task(task), task);
         self.marks.hit(Mark::TaskPanicked);
+        if self.oracles.sleep.kept_by(worker) > 0 {
+            self.marks.hit(Mark::PanickedOverPrivate);
+        }
         self.oracles.count.ended(worker);
         if payload.is::<InjectedPanic>() {
             return;
@@ -105,12 +119,39 @@ impl World {
 
     /// `worker` hands `task` back.
     pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.is_private_to(task, worker) {
+            self.marks.hit(Mark::PrivateHandedBack);
+        }
         self.reached(worker, task);
         self.marks.hit(Mark::HandedBack);
         self.did(worker, Op::HandBack, Object::Task(task), task);
         let verdict = self.oracles.tasks.handed_back(task, worker);
         self.judge(verdict);
         self.oracles.count.ended(worker);
+    }
+
+    /// `party` read the sleep word.
+    pub(crate) fn read_sleep_word(&mut self, party: usize) {
+        let (Some(scheduler), Some(worker)) = (&self.scheduler, self.parties[party].side.worker()) else {
+            return;
+        };
+        let word = scheduler.sleep().peek(&Glass);
+        self.exposures
+            .read_sleep_word(worker, word, self.oracles.sleep.kept_by(worker));
+    }
+
+    /// `worker` read its clock.
+    pub(crate) fn read_clock(&mut self, worker: usize) {
+        if let Some(mark) = self.exposures.read_clock(worker) {
+            self.marks.hit(mark);
+        }
+    }
+
+    /// `party` came to a fence.
+    pub(crate) fn fenced(&mut self, party: usize) {
+        if let Some(mark) = self.exposures.fenced(party) {
+            self.marks.hit(mark);
+        }
     }
 
     /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.

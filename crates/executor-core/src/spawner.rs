@@ -168,6 +168,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if task.is_some() {
             self.time.count(1);
             self.since_injector = self.since_injector.saturating_add(1);
+            self.hoard = self.hoard.saturating_add(1);
         } else {
             self.hoard = 0;
         }

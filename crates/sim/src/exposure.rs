@@ -18,9 +18,7 @@ pub(crate) struct Exposures {
 /// What it has seen of one worker.
 #[derive(Clone, Debug, Default)]
 struct Exposure {
-    /// The sleep word as this worker read it last.
-    read: Option<SleepWord>,
-    /// It was another one before, and the worker had private tasks.
+    /// When it read the sleep word last, it had private tasks and the word was another one than before.
     changed: bool,
     /// A task on it publishes.
     publishing: bool,
@@ -35,11 +33,9 @@ impl Exposures {
         self.capacity = config.private_tasks;
     }
 
-    /// `worker`, which keeps `private` tasks to itself, read the sleep word.
-    pub(crate) fn read_sleep_word(&mut self, worker: usize, word: SleepWord, private: usize) {
-        let exposure = &mut self.workers[worker];
-        let before = exposure.read.replace(word);
-        exposure.changed = private > 0 && before.is_some_and(|before| before != word);
+    /// `worker` read the sleep word; whether it was another one than before, and the worker has private tasks.
+    pub(crate) fn read_sleep_word(&mut self, worker: usize, changed: bool) {
+        self.workers[worker].changed = changed;
     }
 
     /// `worker` read the clock.
@@ -61,15 +57,14 @@ impl Exposures {
         exposure.pushed += 1;
     }
 
-    /// `worker` came to a fence: so many became public at once. Gives why.
-    pub(crate) fn fenced(&mut self, worker: usize) -> Option<Mark> {
+    /// `worker`, which read `word` last, came to a fence: what it pushed became public at once. Gives why.
+    pub(crate) fn fenced(&mut self, worker: usize, word: SleepWord) -> Option<Mark> {
         let capacity = self.capacity;
-        let exposure = self.workers.get_mut(worker)?;
+        let exposure = &mut self.workers[worker];
         let (pushed, of) = (std::mem::take(&mut exposure.pushed), exposure.of);
         if pushed == 0 {
             return None;
         }
-        let word = exposure.read?;
         if exposure.publishing {
             Some(Mark::Published)
         } else if pushed == of {

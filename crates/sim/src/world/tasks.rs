@@ -36,6 +36,7 @@ impl World {
             Ok(Came::Private { worker }) => {
                 self.exposures.pushed(worker, self.oracles.sleep.kept_by(worker));
                 self.oracles.sleep.kept_no_longer(worker);
+                self.oracles.hunger.exposed(worker);
             }
             Err(violation) => self.judge(Err(violation)),
         }
@@ -51,6 +52,7 @@ impl World {
             self.oracles.sleep.kept(worker);
             let verdict = self.oracles.count.began(worker);
             self.judge(verdict);
+            self.over_the_hungry(worker);
         }
     }
 
@@ -136,8 +138,9 @@ impl World {
             return;
         };
         let word = scheduler.sleep().peek(&Glass);
+        let changed = self.oracles.hunger.read(worker, word);
         self.exposures
-            .read_sleep_word(worker, word, self.oracles.sleep.kept_by(worker));
+            .read_sleep_word(worker, changed && self.oracles.sleep.kept_by(worker) > 0);
     }
 
     /// `worker` read its clock.
@@ -149,7 +152,11 @@ impl World {
 
     /// `party` came to a fence.
     pub(crate) fn fenced(&mut self, party: usize) {
-        if let Some(mark) = self.exposures.fenced(party) {
+        let exposed = self.parties[party].side.worker().and_then(|worker| {
+            let word = self.oracles.hunger.word(worker)?;
+            self.exposures.fenced(worker, word)
+        });
+        if let Some(mark) = exposed {
             self.marks.hit(mark);
         }
     }
@@ -161,7 +168,18 @@ impl World {
             self.in_hand(worker, task);
             let verdict = self.oracles.fairness.took_own(worker);
             self.judge(verdict);
+            self.over_the_hungry(worker);
         }
+    }
+
+    /// `worker` has kept a private task or taken one. Does somebody wait for it?
+    fn over_the_hungry(&mut self, worker: usize) {
+        let (private, public) = (
+            self.oracles.sleep.kept_by(worker),
+            self.oracles.sleep.queue_of(worker),
+        );
+        let verdict = self.oracles.hunger.operated(worker, private, public);
+        self.judge(verdict);
     }
 }
 

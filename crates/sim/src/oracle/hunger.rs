@@ -75,16 +75,16 @@ fn operations_max(config: &ExecutorConfig) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use executor_core::ports::{Native, NativeWord};
+    use executor_core::sleep::Sleep;
+
     use super::*;
-    use crate::word::{Glass, SimWord};
 
     /// The sleep word while one of two workers searches, or nobody.
     fn word(searched: bool) -> SleepWord {
-        let scheduler = SimWord::scheduler(config());
-        if searched {
-            scheduler.sleep().begin_search(&Glass);
-        }
-        scheduler.sleep().peek(&Glass)
+        let sleep = Sleep::new(2, NativeWord::new);
+        assert!(!searched || sleep.begin_search(&Native));
+        sleep.peek(&Native)
     }
 
     fn config() -> ExecutorConfig {

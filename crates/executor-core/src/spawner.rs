@@ -6,6 +6,7 @@
 
 use crate::credit::Credits;
 use crate::metrics::WorkerMetricsLocal;
+use crate::mutant;
 use crate::ports::WorkerPorts;
 use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
@@ -242,7 +243,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.time.sample(now_ns, self.short_ns());
         }
         let operations = match self.time.length() {
-            Length::Short if hungry => self.feed(word),
+            Length::Short if hungry && !mutant::PRIVATE_WORK_HIDDEN => self.feed(word),
             Length::Short => u32::MAX,
             Length::Unknown | Length::Long => {
                 self.expose(self.private.len());
@@ -325,7 +326,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.ports.push(task);
         }
         self.tally.exposed += n as u64;
-        self.notify();
+        if !mutant::EXPOSED_WITHOUT_WAKE {
+            self.notify();
+        }
     }
 
     /// Counts what has happened to the private tasks since the last time.
@@ -364,6 +367,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     fn cover(&mut self, needed: usize) {
+        if mutant::PRIVATE_NOT_COVERED {
+            return;
+        }
         if let Some(n) = self.credits.cover(needed) {
             self.scheduler().state().borrow(&self.ports, n);
         }

@@ -4,7 +4,6 @@
 //! fence of its wake-up, and what the sleep word was when it read it last. What could be two things is none.
 
 use executor_core::ExecutorConfig;
-use executor_core::sleep::SleepWord;
 
 use crate::mark::Mark;
 
@@ -12,14 +11,14 @@ use crate::mark::Mark;
 #[derive(Debug, Default)]
 pub(crate) struct Exposures {
     workers: Vec<Exposure>,
+    /// How many of them have pushed and have not come to a fence.
+    open: usize,
     capacity: usize,
 }
 
 /// What it has seen of one worker.
 #[derive(Clone, Debug, Default)]
 struct Exposure {
-    /// When it read the sleep word last, it had private tasks and the word was another one than before.
-    changed: bool,
     /// A task on it publishes.
     publishing: bool,
     /// Tasks pushed since the last fence that had been private, and private tasks before the first of them.
@@ -33,16 +32,6 @@ impl Exposures {
         self.capacity = config.private_tasks;
     }
 
-    /// `worker` read the sleep word; whether it was another one than before, and the worker has private tasks.
-    pub(crate) fn read_sleep_word(&mut self, worker: usize, changed: bool) {
-        self.workers[worker].changed = changed;
-    }
-
-    /// `worker` read the clock.
-    pub(crate) fn read_clock(&mut self, worker: usize) -> Option<Mark> {
-        std::mem::take(&mut self.workers[worker].changed).then_some(Mark::ChangeExamined)
-    }
-
     /// A task on `worker` begins to publish, or is done with it.
     pub(crate) fn publishing(&mut self, worker: usize, begins: bool) {
         self.workers[worker].publishing = begins;
@@ -53,18 +42,26 @@ impl Exposures {
         let exposure = &mut self.workers[worker];
         if exposure.pushed == 0 {
             exposure.of = private;
+            self.open += 1;
         }
         exposure.pushed += 1;
     }
 
-    /// `worker`, which read `word` last, came to a fence: what it pushed became public at once. Gives why.
-    pub(crate) fn fenced(&mut self, worker: usize, word: SleepWord) -> Option<Mark> {
+    /// Whether any worker is between a push and its fence.
+    #[inline]
+    pub(crate) fn is_any_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// `worker`, which has seen whether others search, came to a fence: what it pushed became public at once. Gives why.
+    pub(crate) fn fenced(&mut self, worker: usize, searched: bool) -> Option<Mark> {
         let capacity = self.capacity;
         let exposure = &mut self.workers[worker];
         let (pushed, of) = (std::mem::take(&mut exposure.pushed), exposure.of);
         if pushed == 0 {
             return None;
         }
+        self.open -= 1;
         if exposure.publishing {
             Some(Mark::Published)
         } else if pushed == of {
@@ -74,10 +71,10 @@ impl Exposures {
             (of == capacity).then_some(Mark::ExposedFull)
         } else if of == capacity && pushed == of.div_ceil(2) {
             None
-        } else if word.searchers() > 0 {
+        } else if searched {
             Some(Mark::ExposedToSearcher)
         } else {
-            (word.sleepers() > 0).then_some(Mark::ExposedToSleeper)
+            Some(Mark::ExposedToSleeper)
         }
     }
 }

@@ -12,41 +12,79 @@ use super::{Oracle, Violation};
 /// Counts the operations that each worker does over the heads of the hungry.
 #[derive(Debug, Default)]
 pub(crate) struct HungerOracle {
-    /// The sleep word as each worker read it last.
-    read: Vec<Option<SleepWord>>,
-    operations: Vec<u32>,
+    workers: Vec<Sight>,
     most: u32,
+}
+
+/// What a worker has seen, and what it has done since.
+#[derive(Clone, Debug, Default)]
+struct Sight {
+    /// The value of the sleep word as it read it last: at first that of a word that says nothing.
+    value: usize,
+    /// Whether it says that somebody searches or sleeps, and whether that somebody searches.
+    hungry: bool,
+    searched: bool,
+    /// Whether that was another one than before.
+    changed: bool,
+    operations: u32,
 }
 
 impl HungerOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
-        self.read = vec![None; config.workers];
-        self.operations = vec![0; config.workers];
+        self.workers = vec![Sight::default(); config.workers];
         self.most = operations_max(config);
     }
 
-    /// `worker` read the sleep word. Whether it is another one than before.
-    pub(crate) fn read(&mut self, worker: usize, word: SleepWord) -> bool {
-        let before = self.read[worker].replace(word);
-        before.is_some_and(|before| before != word)
+    /// `party`, which is a worker's number or that of somebody outside, read the `value` of the sleep word. Whether it
+    /// was a worker and is to be told what that [says](HungerOracle::learns).
+    #[inline]
+    pub(crate) fn read(&mut self, party: usize, value: usize) -> bool {
+        let Some(sight) = self.workers.get_mut(party) else {
+            return false;
+        };
+        sight.changed = value != sight.value;
+        sight.value = value;
+        sight.changed
     }
 
-    /// The sleep word as `worker` read it last.
-    pub(crate) fn word(&self, worker: usize) -> Option<SleepWord> {
-        self.read[worker]
+    /// What `worker` read says so.
+    #[cold]
+    pub(crate) fn learns(&mut self, worker: usize, word: SleepWord) {
+        let sight = &mut self.workers[worker];
+        sight.hungry = word.searchers() + word.sleepers() > 0;
+        sight.searched = word.searchers() > 0;
+        if !sight.hungry {
+            sight.operations = 0;
+        }
+    }
+
+    /// Whether anybody searched or slept when `worker` read the sleep word last.
+    #[inline]
+    pub(crate) fn is_hungry(&self, worker: usize) -> bool {
+        self.workers[worker].hungry
+    }
+
+    /// Whether the sleep word was another one when `worker` read it last than the time before.
+    pub(crate) fn saw_change(&self, worker: usize) -> bool {
+        self.workers[worker].changed
+    }
+
+    /// Whether anybody searched when `worker` read the sleep word last.
+    pub(crate) fn is_searched(&self, worker: usize) -> bool {
+        self.workers[worker].searched
     }
 
     /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks and so many in
     /// its queue.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
-        let hungry = self.read[worker].is_some_and(|word| word.searchers() + word.sleepers() > 0);
-        let operations = &mut self.operations[worker];
-        if !hungry || private < 2 || public > 0 {
-            *operations = 0;
+        let sight = &mut self.workers[worker];
+        if !sight.hungry || private < 2 || public > 0 {
+            sight.operations = 0;
             return Ok(());
         }
-        *operations += 1;
-        if *operations > self.most {
+        sight.operations += 1;
+        let operations = sight.operations;
+        if operations > self.most {
             return Err(Violation::new(
                 Oracle::HiddenWork,
                 format!(
@@ -59,7 +97,7 @@ impl HungerOracle {
 
     /// `worker` has made a private task public.
     pub(crate) fn exposed(&mut self, worker: usize) {
-        self.operations[worker] = 0;
+        self.workers[worker].operations = 0;
     }
 }
 
@@ -80,11 +118,13 @@ mod tests {
 
     use super::*;
 
-    /// The sleep word while one of two workers searches, or nobody.
-    fn word(searched: bool) -> SleepWord {
+    /// Worker 0 reads that one of two workers searches, or nobody.
+    fn reads(oracle: &mut HungerOracle, searched: bool) {
         let sleep = Sleep::new(2, NativeWord::new);
         assert!(!searched || sleep.begin_search(&Native));
-        sleep.peek(&Native)
+        if oracle.read(0, usize::from(searched)) {
+            oracle.learns(0, sleep.peek(&Native));
+        }
     }
 
     fn config() -> ExecutorConfig {
@@ -104,13 +144,16 @@ mod tests {
     fn a_worker_that_keeps_tasks_over_the_heads_of_the_hungry_is_noticed() {
         let mut oracle = HungerOracle::default();
         oracle.begin(&config());
-        assert!(!oracle.read(0, word(true)));
+        reads(&mut oracle, true);
         assert_eq!(spoke(&mut oracle, 1, 0), None, "it is its own next one");
         assert_eq!(spoke(&mut oracle, 2, 1), None, "there is something to take");
         assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
         oracle.exposed(0);
         assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
-        assert!(oracle.read(0, word(false)), "it has changed");
+        assert!(oracle.saw_change(0));
+        reads(&mut oracle, true);
+        assert!(!oracle.saw_change(0));
+        reads(&mut oracle, false);
         assert_eq!(spoke(&mut oracle, 2, 0), None, "nobody is hungry");
     }
 }

@@ -21,7 +21,7 @@ impl Memory for Handle<'_> {
             let value = word.value.get();
             world.did(me, Op::Load, Object::Word(word.name), value as u64);
             if word.name == WordName::Sleep {
-                world.read_sleep_word(me);
+                world.read_sleep_word(me, value);
             }
             value
         })

@@ -6,7 +6,6 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::rc::Rc;
 use std::str::FromStr;
 
 use executor_core::TaskCtx;
@@ -121,9 +120,11 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Meetings come about only if somebody is always free to come to them, and nobody is kept from running.
+    /// Sizes have their bounds, and meetings come about only if somebody is always free to come to them, and nobody is kept from running.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
-        let problem = if self.shape != Shape::Meeting {
+        let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
+            format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
+        } else if self.shape != Shape::Meeting {
             return Ok(());
         } else if self.roots as usize >= setup.config.workers {
             format!(
@@ -150,7 +151,7 @@ impl Tasks {
             Shape::Tree => (2 << self.size) - 1,
             Shape::Chain | Shape::Fan | Shape::Mixed => 1 + u64::from(self.size),
             Shape::Phases => u64::from(self.size),
-            Shape::Burst | Shape::Publish | Shape::Meeting => u64::from(ROW + 1) + u64::from(self.size),
+            Shape::Burst | Shape::Publish | Shape::Meeting => 1 + u64::from(ROW) + u64::from(self.size),
         };
         u64::from(self.roots) * each
     }
@@ -165,15 +166,20 @@ impl Tasks {
             Shape::Mixed => Work::Mixed(size),
             Shape::Phases => Work::Phases {
                 first: 0,
-                count: size,
+                count: size as u16,
             },
-            Shape::Burst => Work::Row(ROW, Last::Burst(size)),
-            Shape::Publish => Work::Row(ROW, Last::Publish(size)),
-            Shape::Meeting => Work::Row(ROW, Last::Meeting { root, size }),
+            Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
+                left: ROW,
+                // Read at meetings only, which have fewer roots than there are workers.
+                root: root as u16,
+            },
         };
         let roots = (0..self.roots).filter(|_| self.count() > 0).map(root);
-        let met = Rc::new(RefCell::new(vec![false; self.roots as usize]));
-        let report = simulation.run(roots, |_worker| 0, move |task, cx| run(task, cx, &met))?;
+        let runner = Runner {
+            tasks: self.clone(),
+            met: RefCell::new(vec![false; self.roots as usize]),
+        };
+        let report = simulation.run(roots, |_worker| 0, move |task, cx| runner.run(task, cx))?;
         let ran: u64 = report.scratches.iter().sum();
         let all_ran =
             report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
@@ -196,10 +202,13 @@ impl Tasks {
 const TREE_DEPTH_MAX: u32 = 20;
 
 /// Tasks before the last of a row: enough for a first sample.
-const ROW: u32 = 20;
+const ROW: u8 = 20;
 
 /// Tasks of a phase.
-const PHASE: u32 = 24;
+const PHASE: u16 = 24;
+
+/// Tasks are numbered in few bits, so that they are small.
+const PHASES_MAX: u32 = u16::MAX as u32;
 
 /// What a long task takes, and what passes between two looks of a task that waits.
 const LONG_NS: u64 = 20_000;
@@ -214,87 +223,93 @@ enum Work {
     Mixed(u32),
     /// The tasks from number `first` on, in the order in which one worker alone would run them.
     Phases {
-        first: u32,
-        count: u32,
+        first: u16,
+        count: u16,
     },
     /// So many tasks are left in the row before the last.
-    Row(u32, Last),
-    /// What the task with this root waits for.
-    Met(u32),
+    Row {
+        left: u8,
+        root: u16,
+    },
+    /// What the last task of this root's row waits for.
+    Met(u16),
 }
 
-/// What the last task of a row does.
-#[derive(Clone, Copy, Debug)]
-enum Last {
-    Burst(u32),
-    Publish(u32),
-    Meeting { root: u32, size: u32 },
+type Cx<'y> = SimCtx<'y, Work, u64>;
+
+/// Runs tasks. The scratch value counts those that came to their end.
+struct Runner {
+    tasks: Tasks,
+    /// For each root, whether somebody came to the meeting.
+    met: RefCell<Vec<bool>>,
 }
 
-/// The runner: the scratch value counts the tasks that came to their end. `met` says for which roots somebody came.
-fn run(task: Work, cx: &mut SimCtx<'_, Work, u64>, met: &RefCell<Vec<bool>>) {
-    match task {
-        Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
-        Work::Tree(depth) => {
-            cx.spawn_local(Work::Tree(depth - 1));
-            cx.spawn_local(Work::Tree(depth - 1));
-        }
-        Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
-        Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
-        Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
-        Work::Mixed(left) => {
-            // One to three children, who share what is left unevenly.
-            let children = (1 + left % 3).min(left);
-            let mut rest = left - children;
-            for sibling in (0..children).rev() {
-                let share = if sibling == 0 { rest } else { rest / 2 };
-                rest -= share;
-                if share % 2 == 0 {
-                    cx.spawn_local(Work::Mixed(share));
-                } else {
-                    cx.spawn_global(Work::Mixed(share));
+impl Runner {
+    fn run(&self, task: Work, cx: &mut Cx<'_>) {
+        match task {
+            Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
+            Work::Tree(depth) => {
+                cx.spawn_local(Work::Tree(depth - 1));
+                cx.spawn_local(Work::Tree(depth - 1));
+            }
+            Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
+            Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
+            Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
+            Work::Mixed(left) => {
+                // One to three children, who share what is left unevenly.
+                let children = (1 + left % 3).min(left);
+                let mut rest = left - children;
+                for sibling in (0..children).rev() {
+                    let share = if sibling == 0 { rest } else { rest / 2 };
+                    rest -= share;
+                    if share % 2 == 0 {
+                        cx.spawn_local(Work::Mixed(share));
+                    } else {
+                        cx.spawn_global(Work::Mixed(share));
+                    }
                 }
             }
-        }
-        Work::Phases { first, count } => {
-            let (sooner, later) = (count / 2, (count - 1) / 2);
-            let next = first + 1;
-            // The last one spawned is the first to run.
-            for (first, count) in [(next + sooner, later), (next, sooner)] {
-                if count > 0 {
-                    cx.spawn_local(Work::Phases { first, count });
+            Work::Phases { first, count } => {
+                let (sooner, later) = (count / 2, (count - 1) / 2);
+                let next = first + 1;
+                // The last one spawned is the first to run.
+                for (first, count) in [(next + sooner, later), (next, sooner)] {
+                    if count > 0 {
+                        cx.spawn_local(Work::Phases { first, count });
+                    }
+                }
+                if first / PHASE % 2 == 1 {
+                    cx.work(LONG_NS);
                 }
             }
-            if first / PHASE % 2 == 1 {
-                cx.work(LONG_NS);
-            }
+            Work::Row { left: 0, root } => self.end_row(root, cx),
+            Work::Row { left, root } => cx.spawn_local(Work::Row { left: left - 1, root }),
+            Work::Met(root) => self.met.borrow_mut()[usize::from(root)] = true,
         }
-        Work::Row(0, last) => end_row(cx, last, met),
-        Work::Row(left, last) => cx.spawn_local(Work::Row(left - 1, last)),
-        Work::Met(root) => met.borrow_mut()[root as usize] = true,
+        *cx.scratch() += 1;
     }
-    *cx.scratch() += 1;
-}
 
-fn end_row(cx: &mut SimCtx<'_, Work, u64>, last: Last, met: &RefCell<Vec<bool>>) {
-    match last {
-        Last::Burst(leaves) => fan(cx, Work::Leaf, leaves),
-        Last::Publish(leaves) => {
-            fan(cx, Work::Leaf, leaves / 2);
-            cx.publish();
-            fan(cx, Work::Leaf, leaves - leaves / 2);
-            cx.work(LONG_NS);
-        }
-        Last::Meeting { root, size } => {
-            fan(cx, Work::Met(root), size);
-            cx.publish();
-            while !met.borrow()[root as usize] {
+    fn end_row(&self, root: u16, cx: &mut Cx<'_>) {
+        let size = self.tasks.size;
+        match self.tasks.shape {
+            Shape::Publish => {
+                fan(cx, Work::Leaf, size / 2);
+                cx.publish();
+                fan(cx, Work::Leaf, size - size / 2);
                 cx.work(LONG_NS);
             }
+            Shape::Meeting => {
+                fan(cx, Work::Met(root), size);
+                cx.publish();
+                while !self.met.borrow()[usize::from(root)] {
+                    cx.work(LONG_NS);
+                }
+            }
+            _ => fan(cx, Work::Leaf, size),
         }
     }
 }
 
-fn fan(cx: &mut SimCtx<'_, Work, u64>, task: Work, times: u32) {
+fn fan(cx: &mut Cx<'_>, task: Work, times: u32) {
     (0..times).for_each(|_| cx.spawn_local(task));
 }

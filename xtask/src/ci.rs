@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 
 use self::test_count::TestCount;
-use crate::mutants::MUTANTS;
+use crate::mutants;
 use crate::process::{self, Limit, OverLimit, cargo};
 use crate::sim::SwarmReport;
 use crate::usage::{self, Outcome};
@@ -96,7 +96,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             })
         });
         ci.step("sim", minutes(10), |limit| swarm(&workspace, limit));
-        for mutant in MUTANTS {
+        for mutant in mutants::in_ci() {
             ci.step(mutant.step, minutes(10), |limit| {
                 let verdict = mutant.check(&workspace, limit)?;
                 Ok(Step {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::credit::Credits;
 use crate::metrics::WorkerMetricsLocal;
+use crate::mutant;
 use crate::ports::WorkerPorts;
 use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
@@ -184,6 +185,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if task.is_some() {
             self.time.count(1);
             self.since_injector = self.since_injector.saturating_add(1);
+            self.hoard = self.hoard.saturating_add(1);
         } else {
             self.hoard = 0;
         }
@@ -284,7 +286,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.time.sample(now_ns, self.short_ns());
         }
         let operations = match self.time.length() {
-            Length::Short if hungry => self.feed(word),
+            Length::Short if hungry && !mutant::PRIVATE_WORK_HIDDEN => self.feed(word),
             Length::Short => u32::MAX,
             Length::Unknown | Length::Long => {
                 self.expose(self.private.len());
@@ -367,7 +369,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.ports.push(task);
         }
         self.tally.exposed += n as u64;
-        self.notify();
+        if !mutant::EXPOSED_WITHOUT_WAKE {
+            self.notify();
+        }
     }
 
     /// Counts what has happened to the private tasks since the last time.
@@ -406,6 +410,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     fn cover(&mut self, needed: usize) {
+        if mutant::PRIVATE_NOT_COVERED {
+            return;
+        }
         if let Some(n) = self.credits.cover(needed) {
             self.scheduler().state().borrow(&self.ports, n);
         }

@@ -35,6 +35,7 @@
 #![forbid(unsafe_code)]
 
 mod clock;
+mod exposure;
 mod fault;
 mod handle;
 mod line;

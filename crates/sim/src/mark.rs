@@ -87,6 +87,24 @@ marks! {
     JobLate = "job past its deadline",
     /// A job was handed back.
     JobHandedBack = "job handed back",
+    /// A worker kept a task to itself.
+    TaskKept = "task kept private",
+    /// Private tasks became public, and somebody searched.
+    ExposedToSearcher = "private, exposed to a searcher",
+    /// Private tasks became public, and somebody slept while nobody searched.
+    ExposedToSleeper = "private, exposed to a sleeper",
+    /// All private tasks became public because tasks had turned out to be long.
+    ExposedLong = "private, exposed as tasks are long",
+    /// Private tasks became public because there was no room for another one.
+    ExposedFull = "private, exposed as there are too many",
+    /// A task made its worker's private tasks public.
+    Published = "private, published by the task",
+    /// A private task was handed back.
+    PrivateHandedBack = "private, handed back",
+    /// A task panicked while its worker had private tasks.
+    PanickedOverPrivate = "private, left by a panic",
+    /// A worker with private tasks read the clock because others had begun or ceased to search or sleep.
+    ChangeExamined = "private, change of hunger examined",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

@@ -7,6 +7,7 @@
 //! | [tasks](TaskOracle) | every accepted task runs exactly once or is handed back |
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
 //! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
+//! | [hunger](HungerOracle) | a worker that keeps tasks to itself feeds those who have nothing |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //!
@@ -14,6 +15,7 @@
 
 mod count;
 mod fairness;
+mod hunger;
 mod jobs;
 mod sleep;
 mod tasks;
@@ -24,6 +26,7 @@ use executor_core::ExecutorConfig;
 
 pub(crate) use count::CountOracle;
 pub(crate) use fairness::FairnessOracle;
+pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
@@ -39,7 +42,7 @@ pub enum Oracle {
     Gate,
     /// Everybody sleeps and work lies in a queue: a wake-up was lost.
     LostWakeUp,
-    /// A worker sleeps or has left, and keeps tasks that nobody else can find.
+    /// A worker sleeps or has left, or others have nothing to do, and it keeps tasks that nobody else can find.
     HiddenWork,
     /// More searchers than there may be.
     Searchers,
@@ -121,6 +124,7 @@ pub(crate) struct Oracles {
     pub(crate) tasks: TaskOracle,
     pub(crate) count: CountOracle,
     pub(crate) sleep: SleepOracle,
+    pub(crate) hunger: HungerOracle,
     pub(crate) fairness: FairnessOracle,
 }
 
@@ -129,6 +133,7 @@ impl Oracles {
         self.tasks.begin(config.workers);
         self.count.begin(config);
         self.sleep.begin(config);
+        self.hunger.begin(config);
         self.fairness.begin(config);
     }
 }

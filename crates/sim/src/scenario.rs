@@ -103,8 +103,9 @@ impl Scenario {
             ));
         }
         let scenario = Self { load, setup };
-        if let Load::Jobs(jobs) = &scenario.load {
-            jobs.check(&scenario.setup)?;
+        match &scenario.load {
+            Load::Tasks(tasks) => tasks.check(&scenario.setup)?,
+            Load::Jobs(jobs) => jobs.check(&scenario.setup)?,
         }
         Ok(scenario)
     }

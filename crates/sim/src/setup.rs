@@ -119,7 +119,7 @@ impl Setup {
         } = self;
         fields.push("workers", config.workers);
         let timeout_ns = |timeout: Option<Duration>| timeout.map_or(0, |timeout| timeout.as_nanos());
-        let numbers: [(&str, u128, u128); 12] = [
+        let numbers: [(&str, u128, u128); 15] = [
             (
                 "tries",
                 config.steal_tries.into(),
@@ -137,6 +137,21 @@ impl Setup {
                 default.config.fairness_interval.into(),
             ),
             ("timeout_ns", timeout_ns(config.park_timeout), 0),
+            (
+                "private",
+                config.private_tasks as u128,
+                default.config.private_tasks as u128,
+            ),
+            (
+                "short_ns",
+                config.short_task.as_nanos(),
+                default.config.short_task.as_nanos(),
+            ),
+            (
+                "hoard",
+                config.hoard_threshold.into(),
+                default.config.hoard_threshold.into(),
+            ),
             ("producers", *producers as u128, default.producers as u128),
             ("batch", *batch as u128, default.batch as u128),
             ("waiters", *waiters as u128, default.waiters as u128),
@@ -169,6 +184,9 @@ impl Setup {
             credit_block: fields.take("credit")?.unwrap_or(default.config.credit_block),
             fairness_interval: fields.take("fair")?.unwrap_or(default.config.fairness_interval),
             park_timeout: timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos),
+            private_tasks: fields.take("private")?.unwrap_or(default.config.private_tasks),
+            short_task: (fields.take("short_ns")?).map_or(default.config.short_task, Duration::from_nanos),
+            hoard_threshold: fields.take("hoard")?.unwrap_or(default.config.hoard_threshold),
             ..default.config
         };
         config.validate().map_err(|error| LineError(error.to_string()))?;
@@ -203,6 +221,9 @@ mod tests {
                 credit_block: 1,
                 fairness_interval: 7,
                 park_timeout: Some(Duration::from_micros(200)),
+                private_tasks: 5,
+                short_task: Duration::ZERO,
+                hoard_threshold: 2,
                 ..ExecutorConfig::default()
             },
             producers: 3,
@@ -229,6 +250,8 @@ mod tests {
         for (text, about) in [
             ("workers=0", "`workers` is 0"),
             ("workers=x", "workers=x"),
+            ("private=257", "`private_tasks` is 257"),
+            ("hoard=0", "`hoard_threshold` is 0"),
             ("end=never", "end"),
         ] {
             let mut fields: Fields = text.parse().expect("it is well formed");

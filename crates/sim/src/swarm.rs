@@ -171,6 +171,9 @@ impl fmt::Display for SwarmReport {
     }
 }
 
+/// Far more than all meetings of a run take.
+const MEETING_STEPS: u64 = 200_000;
+
 fn draw_strategy(dice: &mut Dice) -> StrategyKind {
     match dice.below(16) {
         0..8 => StrategyKind::Random,
@@ -181,7 +184,7 @@ fn draw_strategy(dice: &mut Dice) -> StrategyKind {
 }
 
 fn draw_scenario(dice: &mut Dice) -> Scenario {
-    let setup = draw_setup(dice);
+    let mut setup = draw_setup(dice);
     if dice.below(3) == 0 {
         return draw_jobs(dice, setup);
     }
@@ -190,7 +193,24 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         Shape::Flat => (1 + dice.below(24) as u32, 0),
         Shape::Tree => (1 + dice.below(3) as u32, dice.below(6) as u32),
         Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
-        Shape::Fan | Shape::Mixed => (1 + dice.below(3) as u32, dice.below(40) as u32),
+        Shape::Fan | Shape::Mixed | Shape::Publish => (1 + dice.below(3) as u32, dice.below(40) as u32),
+        Shape::Phases => (1 + dice.below(3) as u32, dice.below(160) as u32),
+        // More than can be private, now and then even where that is many.
+        Shape::Burst => {
+            let most = [40, 40, 40, 400][dice.below(4)];
+            (1 + dice.below(3) as u32, dice.below(most) as u32)
+        }
+        Shape::Meeting => {
+            setup.config.workers = setup.config.workers.max(2);
+            setup.faults.panics = 0;
+            if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
+                setup.ending = Ending::Close;
+            }
+            // A task that waits in vain waits for ever.
+            setup.step_limit = MEETING_STEPS;
+            let roots = 1 + dice.below((setup.config.workers - 1).min(3));
+            (roots as u32, 1 + dice.below(12) as u32)
+        }
     };
     Scenario {
         load: Load::Tasks(Tasks { shape, roots, size }),
@@ -242,6 +262,10 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         steal_tries: one_of(dice, &[1, 2, 4]),
         fairness_interval: one_of(dice, &[1, 3, 61]),
         park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
+        private_tasks: one_of(dice, &[0, 1, 2, 5, 256, 256]) as usize,
+        // Nothing is short, most is, everything is.
+        short_task: Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into()),
+        hoard_threshold: one_of(dice, &[1, 2, 5, 32]),
         ..ExecutorConfig::default()
     };
     Setup {

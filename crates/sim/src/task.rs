@@ -99,6 +99,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     }
 
     fn publish(&mut self) {
+        self.with(World::publishes);
         self.spawner.publish();
         self.with(World::published);
     }

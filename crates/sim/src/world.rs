@@ -22,6 +22,7 @@ use std::rc::Rc;
 use executor_core::Scheduler;
 
 use crate::clock::Costs;
+use crate::exposure::Exposures;
 use crate::fault::{Fault, FaultBudget};
 use crate::mark::{Mark, Marks};
 use crate::oracle::{Oracle, Oracles, Violation};
@@ -65,6 +66,7 @@ pub(crate) struct World {
     tearing_down: bool,
     scheduler: Option<Rc<Scheduler<SimWord>>>,
     costs: Costs,
+    exposures: Exposures,
     pub(crate) schedule: Schedule,
     pub(crate) trace: Trace,
     pub(crate) marks: Marks,
@@ -100,6 +102,7 @@ impl World {
             tearing_down: false,
             scheduler: None,
             costs: Costs::default(),
+            exposures: Exposures::default(),
             schedule,
             trace,
             marks: Marks::default(),
@@ -124,6 +127,7 @@ impl World {
     /// The executor whose words the oracles read.
     pub(crate) fn watch(&mut self, scheduler: Rc<Scheduler<SimWord>>) {
         self.oracles.begin(scheduler.config());
+        self.exposures.begin(scheduler.config());
         self.scheduler = Some(scheduler);
     }
 

@@ -11,6 +11,7 @@
 //! The sweep at the end is needed: four random tries among 64 victims miss the only one that has work 94 times
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
+use crate::mutant;
 use crate::ports::{Injected, Parking, Steal, Stealing, WorkerPorts};
 use crate::spawner::Spawner;
 use crate::step::{PopSource, Popped};
@@ -96,7 +97,12 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
 
 #[inline]
 fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
-    let task = match spawner.pop_private() {
+    let private = if mutant::PARKS_ON_PRIVATE {
+        None
+    } else {
+        spawner.pop_private()
+    };
+    let task = match private {
         Some(task) => task,
         None => {
             let task = spawner.ports.pop()?;

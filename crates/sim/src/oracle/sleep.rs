@@ -62,6 +62,16 @@ impl SleepOracle {
         self.private[worker] -= 1;
     }
 
+    /// How many tasks `worker` keeps to itself.
+    pub(crate) fn kept_by(&self, worker: usize) -> usize {
+        self.private[worker]
+    }
+
+    /// How many tasks are in the queue of `worker`.
+    pub(crate) fn queue_of(&self, worker: usize) -> usize {
+        self.lengths[worker + 1]
+    }
+
     /// `worker` does something at which it may keep no task to itself.
     pub(crate) fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {

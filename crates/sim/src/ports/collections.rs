@@ -194,6 +194,10 @@ impl Clock for Handle<'_> {
 /// before it: how often the policy looks at the clock changes nothing about who goes when.
 impl<T> Clock for SimPorts<'_, T> {
     fn now_ns(&self) -> u64 {
-        self.handle.with(|world| world.clock_ns(self.handle.party()))
+        let worker = self.handle.party();
+        self.handle.with(|world| {
+            world.read_clock(worker);
+            world.clock_ns(worker)
+        })
     }
 }

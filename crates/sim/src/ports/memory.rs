@@ -20,6 +20,9 @@ impl Memory for Handle<'_> {
         self.operate(|world, me| {
             let value = word.value.get();
             world.did(me, Op::Load, Object::Word(word.name), value as u64);
+            if word.name == WordName::Sleep {
+                world.read_sleep_word(me, value);
+            }
             value
         })
     }
@@ -73,7 +76,10 @@ impl Memory for Handle<'_> {
     }
 
     fn fence(&self, _order: Ordering) {
-        self.operate(|world, me| world.did(me, Op::Fence, Object::None, 0));
+        self.operate(|world, me| {
+            world.did(me, Op::Fence, Object::None, 0);
+            world.fenced(me);
+        });
     }
 }
 

@@ -1,6 +1,10 @@
 //! Tasks on the executor alone, in the shapes that schedulers get wrong: floods from outside, trees that everybody
 //! steals from, chains in which there is never more than one task, fans from one worker, and a mixture.
+//!
+//! A worker keeps tasks to itself only when it has seen that tasks are short. The shapes about that begin with a row
+//! of short tasks, which are a sample for it.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,7 +14,9 @@ use super::Summary;
 use crate::line::{Fields, LineError};
 use crate::oracle::{Oracle, Violation};
 use crate::report::Failure;
+use crate::setup::{Ending, Setup};
 use crate::simulation::Simulation;
+use crate::task::SimCtx;
 
 /// A load of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,11 +42,29 @@ pub enum Shape {
     Fan,
     /// `size` tasks altogether, in uneven bunches, by turns into its own queue and into the injector.
     Mixed,
+    /// `size` tasks that split what is left in two, by turns a few short ones and a few long ones.
+    Phases,
+    /// A row of short tasks, and `size` more that the last of them spawns at once.
+    Burst,
+    /// A row of short tasks, of which the last spawns `size` more, publishes in the middle of that, and then takes long.
+    Publish,
+    /// A row of short tasks, of which the last spawns `size` more, publishes, and waits until one of those has run.
+    Meeting,
 }
 
 impl Shape {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Flat, Self::Tree, Self::Chain, Self::Fan, Self::Mixed];
+    pub const ALL: [Self; 9] = [
+        Self::Flat,
+        Self::Tree,
+        Self::Chain,
+        Self::Fan,
+        Self::Mixed,
+        Self::Phases,
+        Self::Burst,
+        Self::Publish,
+        Self::Meeting,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -49,6 +73,10 @@ impl Shape {
             Self::Chain => "chain",
             Self::Fan => "fan",
             Self::Mixed => "mixed",
+            Self::Phases => "phases",
+            Self::Burst => "burst",
+            Self::Publish => "publish",
+            Self::Meeting => "meeting",
         }
     }
 }
@@ -92,6 +120,29 @@ impl Tasks {
         Ok(tasks)
     }
 
+    /// Sizes have their bounds, and meetings come about only if somebody is always free to come to them, and nobody is kept from running.
+    pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
+        let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
+            format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
+        } else if self.shape != Shape::Meeting {
+            return Ok(());
+        } else if self.roots as usize >= setup.config.workers {
+            format!(
+                "`roots={}`: of {} workers one must not wait",
+                self.roots, setup.config.workers
+            )
+        } else if self.size == 0 {
+            "`size=0`: there would be nothing to wait for".to_owned()
+        } else if setup.faults.panics > 0 {
+            "`panics`: what is waited for must run".to_owned()
+        } else if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
+            format!("`end={}`: what is waited for must run", setup.ending)
+        } else {
+            return Ok(());
+        };
+        Err(LineError(problem))
+    }
+
     /// How many tasks there are altogether.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -99,20 +150,36 @@ impl Tasks {
             Shape::Flat => 1,
             Shape::Tree => (2 << self.size) - 1,
             Shape::Chain | Shape::Fan | Shape::Mixed => 1 + u64::from(self.size),
+            Shape::Phases => u64::from(self.size),
+            Shape::Burst | Shape::Publish | Shape::Meeting => 1 + u64::from(ROW) + u64::from(self.size),
         };
         u64::from(self.roots) * each
     }
 
     pub(super) fn run(&self, simulation: Simulation) -> Result<Summary, Failure> {
-        let root = match self.shape {
+        let size = self.size;
+        let root = |root: u32| match self.shape {
             Shape::Flat => Work::Leaf,
-            Shape::Tree => Work::Tree(self.size),
-            Shape::Chain => Work::Chain(self.size),
-            Shape::Fan => Work::Fan(self.size),
-            Shape::Mixed => Work::Mixed(self.size),
+            Shape::Tree => Work::Tree(size),
+            Shape::Chain => Work::Chain(size),
+            Shape::Fan => Work::Fan(size),
+            Shape::Mixed => Work::Mixed(size),
+            Shape::Phases => Work::Phases {
+                first: 0,
+                count: size as u16,
+            },
+            Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
+                left: ROW,
+                // Read at meetings only, which have fewer roots than there are workers.
+                root: root as u16,
+            },
         };
-        let roots = (0..self.roots).map(|_| root);
-        let report = simulation.run(roots, |_worker| 0, |task, cx| run(task, cx))?;
+        let roots = (0..self.roots).filter(|_| self.count() > 0).map(root);
+        let runner = Runner {
+            tasks: self.clone(),
+            met: RefCell::new(vec![false; self.roots as usize]),
+        };
+        let report = simulation.run(roots, |_worker| 0, move |task, cx| runner.run(task, cx))?;
         let ran: u64 = report.scratches.iter().sum();
         let all_ran =
             report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
@@ -134,6 +201,18 @@ impl Tasks {
 /// A deeper tree would have more than a million tasks.
 const TREE_DEPTH_MAX: u32 = 20;
 
+/// Tasks before the last of a row: enough for a first sample.
+const ROW: u8 = 20;
+
+/// Tasks of a phase.
+const PHASE: u16 = 24;
+
+/// Tasks are numbered in few bits, so that they are small.
+const PHASES_MAX: u32 = u16::MAX as u32;
+
+/// What a long task takes, and what passes between two looks of a task that waits.
+const LONG_NS: u64 = 20_000;
+
 /// A scenario's task.
 #[derive(Clone, Copy, Debug)]
 enum Work {
@@ -142,33 +221,95 @@ enum Work {
     Chain(u32),
     Fan(u32),
     Mixed(u32),
+    /// The tasks from number `first` on, in the order in which one worker alone would run them.
+    Phases {
+        first: u16,
+        count: u16,
+    },
+    /// So many tasks are left in the row before the last.
+    Row {
+        left: u8,
+        root: u16,
+    },
+    /// What the last task of this root's row waits for.
+    Met(u16),
 }
 
-/// The runner: the scratch value counts the tasks that came to their end.
-fn run<C: TaskCtx<Work, u64>>(task: Work, cx: &mut C) {
-    match task {
-        Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
-        Work::Tree(depth) => {
-            cx.spawn_local(Work::Tree(depth - 1));
-            cx.spawn_local(Work::Tree(depth - 1));
-        }
-        Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
-        Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
-        Work::Fan(leaves) => (0..leaves).for_each(|_| cx.spawn_local(Work::Leaf)),
-        Work::Mixed(left) => {
-            // One to three children, who share what is left unevenly.
-            let children = (1 + left % 3).min(left);
-            let mut rest = left - children;
-            for sibling in (0..children).rev() {
-                let share = if sibling == 0 { rest } else { rest / 2 };
-                rest -= share;
-                if share % 2 == 0 {
-                    cx.spawn_local(Work::Mixed(share));
-                } else {
-                    cx.spawn_global(Work::Mixed(share));
+type Cx<'y> = SimCtx<'y, Work, u64>;
+
+/// Runs tasks. The scratch value counts those that came to their end.
+struct Runner {
+    tasks: Tasks,
+    /// For each root, whether somebody came to the meeting.
+    met: RefCell<Vec<bool>>,
+}
+
+impl Runner {
+    fn run(&self, task: Work, cx: &mut Cx<'_>) {
+        match task {
+            Work::Leaf | Work::Tree(0) | Work::Chain(0) | Work::Mixed(0) => {}
+            Work::Tree(depth) => {
+                cx.spawn_local(Work::Tree(depth - 1));
+                cx.spawn_local(Work::Tree(depth - 1));
+            }
+            Work::Chain(left) if left % 2 == 0 => cx.spawn_local(Work::Chain(left - 1)),
+            Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
+            Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
+            Work::Mixed(left) => {
+                // One to three children, who share what is left unevenly.
+                let children = (1 + left % 3).min(left);
+                let mut rest = left - children;
+                for sibling in (0..children).rev() {
+                    let share = if sibling == 0 { rest } else { rest / 2 };
+                    rest -= share;
+                    if share % 2 == 0 {
+                        cx.spawn_local(Work::Mixed(share));
+                    } else {
+                        cx.spawn_global(Work::Mixed(share));
+                    }
                 }
             }
+            Work::Phases { first, count } => {
+                let (sooner, later) = (count / 2, (count - 1) / 2);
+                let next = first + 1;
+                // The last one spawned is the first to run.
+                for (first, count) in [(next + sooner, later), (next, sooner)] {
+                    if count > 0 {
+                        cx.spawn_local(Work::Phases { first, count });
+                    }
+                }
+                if first / PHASE % 2 == 1 {
+                    cx.work(LONG_NS);
+                }
+            }
+            Work::Row { left: 0, root } => self.end_row(root, cx),
+            Work::Row { left, root } => cx.spawn_local(Work::Row { left: left - 1, root }),
+            Work::Met(root) => self.met.borrow_mut()[usize::from(root)] = true,
+        }
+        *cx.scratch() += 1;
+    }
+
+    fn end_row(&self, root: u16, cx: &mut Cx<'_>) {
+        let size = self.tasks.size;
+        match self.tasks.shape {
+            Shape::Publish => {
+                fan(cx, Work::Leaf, size / 2);
+                cx.publish();
+                fan(cx, Work::Leaf, size - size / 2);
+                cx.work(LONG_NS);
+            }
+            Shape::Meeting => {
+                fan(cx, Work::Met(root), size);
+                cx.publish();
+                while !self.met.borrow()[usize::from(root)] {
+                    cx.work(LONG_NS);
+                }
+            }
+            _ => fan(cx, Work::Leaf, size),
         }
     }
-    *cx.scratch() += 1;
+}
+
+fn fan(cx: &mut Cx<'_>, task: Work, times: u32) {
+    (0..times).for_each(|_| cx.spawn_local(task));
 }

@@ -9,6 +9,7 @@ use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
 use crate::trace::{Object, Op};
+use crate::word::Glass;
 
 impl World {
     /// There is a new task. Gives its number.
@@ -32,7 +33,11 @@ impl World {
                 self.judge(verdict);
             }
             // Its count was paid when it was kept.
-            Ok(Came::Private { worker }) => self.oracles.sleep.kept_no_longer(worker),
+            Ok(Came::Private { worker }) => {
+                self.exposures.pushed(worker, self.oracles.sleep.kept_by(worker));
+                self.oracles.sleep.kept_no_longer(worker);
+                self.oracles.hunger.exposed(worker);
+            }
             Err(violation) => self.judge(Err(violation)),
         }
         self.oracles.sleep.pushed(worker);
@@ -43,14 +48,22 @@ impl World {
     pub(crate) fn spawned(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.kept(task, worker) {
             self.did(worker, Op::Keep, Object::Task(task), task);
+            self.marks.hit(Mark::TaskKept);
             self.oracles.sleep.kept(worker);
             let verdict = self.oracles.count.began(worker);
             self.judge(verdict);
+            self.over_the_hungry(worker);
         }
+    }
+
+    /// `worker` makes all its tasks public.
+    pub(crate) fn publishes(&mut self, worker: usize) {
+        self.exposures.publishing(worker, true);
     }
 
     /// `worker` has made all its tasks public.
     pub(crate) fn published(&mut self, worker: usize) {
+        self.exposures.publishing(worker, false);
         let verdict = self.oracles.sleep.keeps_nothing(worker, "has published");
         self.judge(verdict);
     }
@@ -105,6 +118,9 @@ impl World {
         };
         self.did(worker, Op::Panic, Object::Task(task), task);
         self.marks.hit(Mark::TaskPanicked);
+        if self.oracles.sleep.kept_by(worker) > 0 {
+            self.marks.hit(Mark::PanickedOverPrivate);
+        }
         self.oracles.count.ended(worker);
         if payload.is::<InjectedPanic>() {
             return;
@@ -118,12 +134,44 @@ impl World {
 
     /// `worker` hands `task` back.
     pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
+        if self.oracles.tasks.is_private_to(task, worker) {
+            self.marks.hit(Mark::PrivateHandedBack);
+        }
         self.reached(worker, task);
         self.marks.hit(Mark::HandedBack);
         self.did(worker, Op::HandBack, Object::Task(task), task);
         let verdict = self.oracles.tasks.handed_back(task, worker);
         self.judge(verdict);
         self.oracles.count.ended(worker);
+    }
+
+    /// `party` read the `value` of the sleep word.
+    #[inline(never)] // Else a load of any word, the commonest operation of all, becomes a twentieth slower.
+    pub(crate) fn read_sleep_word(&mut self, party: usize, value: usize) {
+        if self.oracles.hunger.read(party, value)
+            && let Some(scheduler) = &self.scheduler
+        {
+            let word = scheduler.sleep().peek(&Glass);
+            self.oracles.hunger.learns(party, word);
+        }
+    }
+
+    /// `worker` read its clock.
+    pub(crate) fn read_clock(&mut self, worker: usize) {
+        if self.oracles.hunger.saw_change(worker) && self.oracles.sleep.kept_by(worker) > 0 {
+            self.marks.hit(Mark::ChangeExamined);
+        }
+    }
+
+    /// `party` came to a fence.
+    #[inline]
+    pub(crate) fn fenced(&mut self, party: usize) {
+        if self.exposures.is_any_open()
+            && let Some(worker) = self.parties[party].side.worker()
+            && let Some(mark) = (self.exposures).fenced(worker, self.oracles.hunger.is_searched(worker))
+        {
+            self.marks.hit(mark);
+        }
     }
 
     /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.
@@ -133,7 +181,22 @@ impl World {
             self.in_hand(worker, task);
             let verdict = self.oracles.fairness.took_own(worker);
             self.judge(verdict);
+            self.over_the_hungry(worker);
         }
+    }
+
+    /// `worker` has kept a private task or taken one. Does somebody wait for it?
+    #[inline]
+    fn over_the_hungry(&mut self, worker: usize) {
+        if !self.oracles.hunger.is_hungry(worker) {
+            return;
+        }
+        let (private, public) = (
+            self.oracles.sleep.kept_by(worker),
+            self.oracles.sleep.queue_of(worker),
+        );
+        let verdict = self.oracles.hunger.operated(worker, private, public);
+        self.judge(verdict);
     }
 }
 

@@ -24,7 +24,7 @@ fn a_worker_that_is_never_done_is_a_failure() {
 }
 
 #[test]
-#[should_panic(expected = "operations it still spins")]
+#[should_panic(expected = "operations it still takes from the injector")]
 fn a_probe_that_is_contended_for_ever_is_a_failure() {
     let top = Top::of(2);
     top.contention.set(u32::MAX);

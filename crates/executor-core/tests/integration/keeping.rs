@@ -10,6 +10,8 @@ use executor_core::{
     WorkerStepResult, run_worker,
 };
 
+use executor_core::sleep::Search;
+
 use crate::bench_top::{Operation, PlannedPanic, Task, Top, Worker};
 
 mod counts;
@@ -65,6 +67,14 @@ fn steps(worker: &mut Worker, n: Task) {
     for _ in 0..n {
         worker.step();
     }
+}
+
+/// Wakes whoever sleeps, and lets it find nothing.
+fn wake(top: &Rc<Top>) {
+    let ports = top.ports(0);
+    assert_eq!(top.scheduler.sleep().notify(&ports, 1), 1);
+    top.scheduler.sleep().found_work(&ports, Search::Yes, false);
+    top.unparked.take();
 }
 
 fn search(top: &Rc<Top>, worker: usize) {
@@ -260,13 +270,37 @@ fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
 #[test]
 fn operations_are_counted_anew_after_the_private_tasks_have_run_out() {
     let (top, mut worker) = measured(two(), SMALL_NS);
-    top.register(1, false);
     let n = WAKE_ON_HOARD_THRESHOLD / 3;
-    for _ in 0..10 {
-        spawn_from_root(&top, &mut worker, n);
-        steps(&mut worker, n);
-        assert_eq!(top.unparked.take(), [0; 0]);
+    // Whether somebody sleeps all the time, or falls asleep in the last round only.
+    for sleeps_from in [0, 9] {
+        for round in 0..10 {
+            spawn_from_root(&top, &mut worker, n);
+            if round == sleeps_from {
+                top.register(1, false);
+            }
+            steps(&mut worker, n);
+            assert_eq!(top.unparked.take(), [0; 0]);
+        }
+        wake(&top);
     }
+}
+
+#[test]
+fn tasks_that_have_become_long_are_public_after_the_next_sample() {
+    let config = ExecutorConfig {
+        fairness_interval: 20,
+        ..two()
+    };
+    let (top, mut worker) = measured(config, SMALL_NS);
+    spawn_from_root(&top, &mut worker, 100);
+    let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000);
+    let ran = (1..100).find(|_| {
+        worker.step_with(&long);
+        !top.public(0).is_empty()
+    });
+    // The sample is due after one interval, and taken with the look after that, which is less than one more away.
+    assert!(ran.is_some_and(|ran| ran < 40), "public after {ran:?} long tasks");
+    assert_eq!(top.public(0).first(), Some(&0));
 }
 
 /// Runs some private tasks; somebody falls asleep in the last one, which takes `last_ns`. Then the next step.

@@ -60,7 +60,7 @@ fn exposure_against_a_searcher_that_falls_asleep() {
 /// else: each task runs once, and the counts come out.
 #[test]
 fn thief_takes_while_the_owner_exposes() {
-    model("thief_takes_while_the_owner_exposes", None, || {
+    model("thief_takes_while_the_owner_exposes", Some(5), || {
         let scene = Scene::keeping(2, 3, 1);
         scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
         scene.scheduler.close(&scene.outside());
@@ -150,7 +150,7 @@ fn ended_once(scene: &Scene, tasks: usize) {
 /// Two workers after the close, one with two private tasks, and blocks of one.
 #[test]
 fn private_tasks_on_credits_of_one_while_draining() {
-    model("private_tasks_on_credits_of_one_while_draining", Some(2), || {
+    model("private_tasks_on_credits_of_one_while_draining", Some(5), || {
         two_workers_drain(1, 3, |task| if task == 0 { vec![1, 2] } else { vec![] });
     });
 }
@@ -158,7 +158,7 @@ fn private_tasks_on_credits_of_one_while_draining() {
 /// The same with blocks of two.
 #[test]
 fn private_tasks_on_credits_of_two_while_draining() {
-    model("private_tasks_on_credits_of_two_while_draining", Some(2), || {
+    model("private_tasks_on_credits_of_two_while_draining", Some(5), || {
         two_workers_drain(2, 3, |task| if task == 0 { vec![1, 2] } else { vec![] });
     });
 }
@@ -169,7 +169,7 @@ fn private_tasks_on_credits_of_two_while_draining() {
 fn hungry_word_changes_during_the_last_private_task() {
     model(
         "hungry_word_changes_during_the_last_private_task",
-        Some(2),
+        Some(4),
         || {
             two_workers_drain(1, 4, |task| match task {
                 0 => vec![1],

@@ -35,6 +35,11 @@ fn exposure_against_a_worker_that_falls_asleep() {
             cx.publish();
         });
         assert_eq!(sleeper.join().unwrap(), 1);
+        assert_eq!(
+            in_flight(&scene),
+            2,
+            "the task that goes on for ever, and its child"
+        );
     });
 }
 
@@ -85,13 +90,7 @@ fn thief_takes_while_the_owner_exposes() {
         thief.join().unwrap();
         assert_eq!(exit, (vec![], WorkerExit::Done));
         assert_eq!([0, 1, 2].map(|task| scene.runs(task)), [1, 1, 1]);
-        assert_eq!(
-            (
-                scene.scheduler.state().in_flight(&scene.outside()),
-                scene.signals()
-            ),
-            (0, 1)
-        );
+        assert_eq!((in_flight(&scene), scene.signals()), (0, 1));
     });
 }
 
@@ -129,22 +128,21 @@ fn spawning(scene: &Scene, me: usize, children: impl Fn(Task) -> Vec<Task>) -> W
     let (handed_back, exit) = scene.work(me, |task, cx| {
         assert!(!scene.is_over(), "it ended before task {task}");
         children(task).into_iter().for_each(|child| cx.spawn_local(child));
+        assert!(!scene.is_over(), "it ended in task {task}");
     });
     assert_eq!(handed_back, []);
     exit
+}
+
+fn in_flight(scene: &Scene) -> usize {
+    scene.scheduler.state().in_flight(&scene.outside())
 }
 
 fn ended_once(scene: &Scene, tasks: usize) {
     for task in 0..tasks {
         assert_eq!(scene.runs(task), 1, "task {task}");
     }
-    assert_eq!(
-        (
-            scene.scheduler.state().in_flight(&scene.outside()),
-            scene.signals()
-        ),
-        (0, 1)
-    );
+    assert_eq!((in_flight(&scene), scene.signals()), (0, 1));
 }
 
 /// Two workers after the close, one with two private tasks, and blocks of one.

@@ -362,7 +362,6 @@ pub enum Search {
 
 impl SleepWord {
     /// Nobody searches, nobody sleeps, and it is not over.
-    #[cfg(test)]
     pub(crate) const NOBODY: Self = Self(0);
 
     /// No word that there can ever be.
@@ -380,6 +379,13 @@ impl SleepWord {
     #[inline]
     pub fn sleepers(self) -> usize {
         (self.0 >> SLEEPER_SHIFT) & FIELD_MAX
+    }
+
+    /// Whether somebody would like to have work.
+    #[must_use]
+    #[inline]
+    pub fn is_hungry(self) -> bool {
+        self.searchers() + self.sleepers() > 0
     }
 
     /// The executor has ended.

@@ -89,7 +89,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             private,
             credits,
             time,
-            seen: SleepWord::NEVER,
+            seen: SleepWord::NOBODY,
             hoard: 0,
             searching: false,
             in_hand: None,
@@ -171,6 +171,11 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let idle = self.searching || self.in_hand.is_some();
         if idle || self.private.len() > 0 || !self.private.pops_unseen(self.sleep_word()) {
             return None;
+        }
+        if self.seen.sleepers() > 0 {
+            // The private tasks have run out.
+            self.account();
+            self.hoard = 0;
         }
         let task = self.ports.pop()?;
         self.private.passed();
@@ -276,8 +281,12 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.account();
         let word = self.sleep_word();
         let changed = word != self.seen;
+        if !self.seen.is_hungry() {
+            // Nobody has been waiting for what was done until now.
+            self.hoard = 0;
+        }
         self.seen = word;
-        let hungry = word.searchers() + word.sleepers() > 0;
+        let hungry = word.is_hungry();
         // Somebody hungry finds nothing here, perhaps because this worker's last task took long.
         let suspicious =
             hungry && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
@@ -324,6 +333,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             word
         };
         let before_injector = (self.time.looks_every() - 1).saturating_sub(self.since_injector);
+        let pops = before_injector.min(self.time.until_due()).min(operations);
         let room = match self.time.length() {
             // A task that the purse does not cover, beside the running one, needs a look.
             Length::Short => (self.private.len())
@@ -331,8 +341,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
                 .min(self.credits.held().saturating_sub(1)),
             Length::Unknown | Length::Long => 0,
         };
-        self.private
-            .rest(quiet, popping, before_injector.min(operations), room);
+        self.private.rest(quiet, popping, pops, room);
     }
 
     /// The rest of [`Spawner::spawn_local`]: a look is due, or the task must not be private.

@@ -112,6 +112,12 @@ impl TaskTime {
         self.tasks >= self.sample_every
     }
 
+    /// Tasks until it is.
+    #[inline]
+    pub(crate) fn until_due(&self) -> u32 {
+        self.sample_every.saturating_sub(self.tasks)
+    }
+
     /// A clock read: judges what has run since the last sample, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);

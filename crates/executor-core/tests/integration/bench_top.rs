@@ -6,12 +6,14 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, Injected, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
-    Unpark,
+    Clock, Faults, Fetch, Inject, Injected, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts,
+    Steal, Stealing, Unpark,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
@@ -22,6 +24,24 @@ pub(crate) type Task = u32;
 
 /// How many operations on ports there may be.
 const OPERATIONS_MAX: u32 = 1_000_000;
+
+/// What one party did through its ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Load(Ordering),
+    Store(Ordering),
+    /// A read-modify-write.
+    Change(Ordering),
+    Fence(Ordering),
+    /// Of its own queue, or the injector.
+    Push,
+    /// Of its own queue.
+    Pop,
+    /// From the injector, or from a victim.
+    Take,
+    ReadClock,
+    Pause,
+}
 
 /// What all workers share.
 pub(crate) struct Top {
@@ -38,7 +58,9 @@ pub(crate) struct Top {
     pub(crate) panics: Cell<u32>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
+    /// Operations so far, and what they were since somebody last asked.
     operations: Cell<u32>,
+    log: RefCell<Vec<Operation>>,
 }
 
 impl Top {
@@ -55,6 +77,7 @@ impl Top {
             panics: Cell::new(0),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
+            log: RefCell::default(),
         })
     }
 
@@ -81,6 +104,32 @@ impl Top {
             .increment_count(&Native)
             .expect("the gate is open");
         self.queues[worker].borrow_mut().push_back(task);
+    }
+
+    /// Lets `worker`, a searcher or not, register and fall asleep. There is one thread, so falling asleep leaves the
+    /// protocol by unwinding.
+    pub(crate) fn register(self: &Rc<Self>, worker: usize, searching: bool) {
+        let ports = self.ports(worker);
+        let slept = catch_unwind(AssertUnwindSafe(|| {
+            self.scheduler
+                .sleep()
+                .sleep(&ports, worker, searching, None, || None::<()>)
+        }));
+        assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
+    }
+
+    /// What was done through ports since the last call.
+    pub(crate) fn take_log(&self) -> Vec<Operation> {
+        self.log.take()
+    }
+
+    /// What `worker` has that others could take, oldest first.
+    pub(crate) fn public(&self, worker: usize) -> Vec<Task> {
+        self.queues[worker].borrow().iter().copied().collect()
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.scheduler.state().in_flight(&Native)
     }
 
     pub(crate) fn ports(self: &Rc<Self>, worker: usize) -> Ports {
@@ -173,29 +222,59 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
 
 impl Ports {
     /// Takes one operation from the budget; `what` is what this worker does with it.
-    fn spend(&self, what: &str) {
+    fn spend(&self, operation: Operation, what: &str) {
+        self.top.log.borrow_mut().push(operation);
         let operations = self.top.operations.get() + 1;
         self.top.operations.set(operations);
         // A second panic on the way out would abort, and nobody would see the first.
         if operations > OPERATIONS_MAX && !std::thread::panicking() {
-            let in_flight = self.top.scheduler.state().in_flight(&Native);
+            let in_flight = self.top.in_flight();
             panic!(
                 "worker {} does not come to an end: after {OPERATIONS_MAX} operations it still {what}, {in_flight} in flight",
                 self.worker
             );
         }
     }
+}
 
-    fn memory(&self) -> Native {
-        self.spend("reads or writes a word");
-        Native
+impl Memory for Ports {
+    type Word = NativeWord;
+
+    fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+        self.spend(Operation::Load(order), "reads a word");
+        Native.load(word, order)
+    }
+
+    fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+        self.spend(Operation::Store(order), "writes a word");
+        Native.store(word, value, order);
+    }
+
+    fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+        self.spend(Operation::Change(order), "changes a word");
+        Native.fetch(word, fetch, order)
+    }
+
+    fn compare_exchange(
+        &self,
+        word: &NativeWord,
+        current: usize,
+        new: usize,
+        order: Ordering,
+    ) -> Result<usize, usize> {
+        self.spend(Operation::Change(order), "exchanges a word");
+        Native.compare_exchange(word, current, new, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.spend(Operation::Fence(order), "passes a fence");
+        Native.fence(order);
     }
 }
 
-executor_core::delegate_memory!(impl[] Memory<NativeWord> for Ports, |ports| ports.memory());
-
 impl Inject<Task> for Ports {
     fn inject(&self, task: Task) {
+        self.spend(Operation::Push, "hands tasks to the injector");
         self.top.injector.borrow_mut().push_back(task);
     }
 
@@ -212,11 +291,12 @@ impl ProducerPorts<Task> for Ports {
 
 impl LocalQueue<Task> for Ports {
     fn push(&self, task: Task) {
+        self.spend(Operation::Push, "adds to its own queue");
         self.top.queues[self.worker].borrow_mut().push_back(task);
     }
 
     fn pop(&self) -> Option<Task> {
-        self.spend("takes from its own queue");
+        self.spend(Operation::Pop, "takes from its own queue");
         self.top.queues[self.worker].borrow_mut().pop_back()
     }
 
@@ -227,7 +307,7 @@ impl LocalQueue<Task> for Ports {
 
 impl Ports {
     fn take(&self, from: &RefCell<VecDeque<Task>>) -> Steal<Task> {
-        self.spend("takes from the injector or a victim");
+        self.spend(Operation::Take, "takes from the injector or a victim");
         if let Some(left) = self.top.contention.get().checked_sub(1) {
             self.top.contention.set(left);
             return Steal::Retry;
@@ -283,16 +363,17 @@ impl Parking for Ports {
     }
 
     fn spin(&self) {
-        self.spend("spins");
+        self.spend(Operation::Pause, "spins");
     }
 
     fn yield_now(&self) {
-        self.spend("yields");
+        self.spend(Operation::Pause, "yields");
     }
 }
 
 impl Clock for Ports {
     fn now_ns(&self) -> u64 {
+        self.spend(Operation::ReadClock, "reads the clock");
         self.top.now_ns.get()
     }
 }

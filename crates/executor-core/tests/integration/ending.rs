@@ -84,9 +84,8 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Panicked);
-    let ports = top.ports(0);
-    assert!(!top.scheduler.state().is_accepting(&ports));
-    assert_eq!(top.scheduler.state().in_flight(&ports), 0);
+    assert!(!top.scheduler.state().is_accepting(&top.ports(0)));
+    assert_eq!(top.in_flight(), 0);
     let mut back = worker.spawner.take_handed_back();
     back.sort_unstable();
     assert_eq!(

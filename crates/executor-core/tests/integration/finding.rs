@@ -104,7 +104,7 @@ fn every_count_is_back_after_the_first_failed_search() {
         let tree = |task: u32, cx: &mut crate::bench_top::Worker| (0..task).for_each(|n| cx.spawn_local(n));
         while worker.step_with(&tree) != WorkerStepResult::NoWork {}
         assert_eq!(worker.scratch.len(), 8, "3 spawns 0, 1, 2, and so on: 2³ tasks");
-        assert_eq!(top.scheduler.state().in_flight(&top.ports(0)), 0);
+        assert_eq!(top.in_flight(), 0);
         assert_eq!(worker.metrics.spawned, 7);
     }
 }

@@ -4,4 +4,5 @@ mod bench_top;
 mod bounding;
 mod ending;
 mod finding;
+mod keeping;
 mod waking;

@@ -6,6 +6,7 @@
 #![cfg(windlass_loom)]
 
 mod harness;
+mod keeping;
 mod run_state;
 mod scheduler;
 mod sleep;

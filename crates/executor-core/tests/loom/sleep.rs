@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use executor_core::sleep::{Search, Sleep, Slept};
+use executor_core::sleep::{Search, Slept};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
@@ -12,29 +12,9 @@ use loom::thread;
 use crate::harness::model;
 use crate::harness::scene::Scene;
 
-/// A worker's part in these scenes: it takes exactly one task, however it has to find it, and then runs it for ever.
-fn take_one(scene: &Scene, me: usize, mut searching: bool) -> usize {
-    let ports = scene.outside_as(me);
-    let sleep: &Sleep<AtomicUsize> = scene.scheduler.sleep();
-    let found = |was| sleep.found_work(&ports, was, false, || !scene.injector.is_empty());
-    loop {
-        if let Some(task) = scene.injector.take() {
-            found(if searching { Search::Yes } else { Search::No });
-            return task;
-        }
-        match sleep.sleep(&ports, me, searching, None, || scene.injector.take()) {
-            Slept::Found(task) => {
-                found(Search::LastLook);
-                return task;
-            }
-            Slept::FoundAndWoken(task) => {
-                found(Search::Yes);
-                return task;
-            }
-            Slept::Woken => searching = true,
-            Slept::Over => panic!("nobody ended this scene"),
-        }
-    }
+/// A worker that takes one task from outside, and then runs it for ever.
+fn take_one(scene: &Scene, me: usize, searching: bool) -> usize {
+    scene.take_one(&scene.injector, me, searching)
 }
 
 fn push(scene: &Scene, task: usize) {

@@ -13,9 +13,10 @@ use std::time::Duration;
 use executor_core::ports::{
     Clock, Faults, Inject, Injected, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
+use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike, WorkerExit,
-    WorkerMetricsLocal, run_worker,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
+    WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Condvar, Mutex, Notify};
@@ -70,24 +71,48 @@ impl Deref for Scene {
 pub(crate) struct Shared {
     pub(crate) scheduler: Scheduler<AtomicUsize>,
     pub(crate) injector: Row,
-    locals: Vec<Row>,
+    pub(crate) locals: Vec<Row>,
     parkers: Vec<Notify>,
     signals: Mutex<u64>,
     signalled: Condvar,
     /// How often each task ran.
-    pub(crate) ran: Vec<AtomicUsize>,
+    ran: Vec<AtomicUsize>,
+    /// How often each task was handed back.
+    back: Vec<AtomicUsize>,
 }
 
 impl Scene {
-    /// `workers` workers that park at once, and room for `tasks` tasks.
+    /// `workers` workers that park at once and keep nothing private, and room for `tasks` tasks.
     pub(crate) fn new(workers: usize, tasks: usize, credit_block: usize) -> Self {
+        Self::of(Self::config(workers, credit_block), tasks)
+    }
+
+    /// The same, of workers that keep short tasks private. They know that tasks are short as soon as the first one
+    /// spawns, and one operation is enough for a sleeper to be woken.
+    pub(crate) fn keeping(workers: usize, tasks: usize, credit_block: usize) -> Self {
         let config = ExecutorConfig {
+            private_tasks: tasks,
+            fairness_interval: 1,
+            hoard_threshold: 1,
+            ..Self::config(workers, credit_block)
+        };
+        Self::of(config, tasks)
+    }
+
+    fn config(workers: usize, credit_block: usize) -> ExecutorConfig {
+        ExecutorConfig {
             workers,
             credit_block,
             steal_tries: 1,
             spin_iters: 0,
+            private_tasks: 0,
             ..Default::default()
-        };
+        }
+    }
+
+    fn of(config: ExecutorConfig, tasks: usize) -> Self {
+        let workers = config.workers;
+        let none = || (0..tasks).map(|_| AtomicUsize::new(0)).collect();
         Self(Arc::new(Shared {
             scheduler: Scheduler::new(config, AtomicUsize::new),
             injector: Row::new(tasks),
@@ -95,7 +120,8 @@ impl Scene {
             parkers: (0..workers).map(|_| Notify::new()).collect(),
             signals: Mutex::new(0),
             signalled: Condvar::new(),
-            ran: (0..tasks).map(|_| AtomicUsize::new(0)).collect(),
+            ran: none(),
+            back: none(),
         }))
     }
 
@@ -121,29 +147,102 @@ impl Scene {
         worker: usize,
         runner: impl Fn(Task, &mut LoomWorker),
     ) -> (Vec<Task>, WorkerExit) {
-        let mut cx = LoomWorker {
-            spawner: Spawner::new(
-                worker,
-                Party {
-                    scene: self.clone(),
-                    worker,
-                },
-            ),
+        let mut cx = self.worker(worker);
+        let runner = self.counted(runner);
+        let mut trace = HandBacks(self.clone());
+        let exit = run_worker(&mut cx, &runner, &mut TieredIdle::new(0, None), &mut trace);
+        (cx.spawner.take_handed_back(), exit)
+    }
+
+    /// Worker number `worker`, for a scene that steps it by hand.
+    pub(crate) fn worker(&self, worker: usize) -> LoomWorker {
+        LoomWorker {
+            spawner: Spawner::new(worker, self.outside_as(worker)),
             scratch: (),
             metrics: WorkerMetricsLocal::default(),
-        };
+        }
+    }
+
+    /// One step of a worker, which finds a task.
+    pub(crate) fn step(&self, cx: &mut LoomWorker, runner: impl Fn(Task, &mut LoomWorker)) {
+        let runner = self.counted(runner);
+        let result = worker_step(cx, &runner, &mut TieredIdle::new(0, None), &mut NoopTrace);
+        assert!(matches!(result, WorkerStepResult::RanTask { .. }), "{result:?}");
+    }
+
+    /// A worker's part, played by hand: it takes exactly one task, however it has to find it, from `row`.
+    pub(crate) fn take_one(&self, row: &Row, me: usize, mut searching: bool) -> Task {
+        let ports = self.outside_as(me);
+        let sleep = self.scheduler.sleep();
+        let found = |was| sleep.found_work(&ports, was, false, || !row.is_empty());
+        loop {
+            if let Some(task) = row.take() {
+                found(if searching { Search::Yes } else { Search::No });
+                return task;
+            }
+            match sleep.sleep(&ports, me, searching, None, || row.take()) {
+                Slept::Found(task) => {
+                    found(Search::LastLook);
+                    return task;
+                }
+                Slept::FoundAndWoken(task) => {
+                    found(Search::Yes);
+                    return task;
+                }
+                Slept::Woken => searching = true,
+                Slept::Over => panic!("nobody ended this scene"),
+            }
+        }
+    }
+
+    fn counted(&self, runner: impl Fn(Task, &mut LoomWorker)) -> impl Fn(Task, &mut LoomWorker) {
         let scene = self.clone();
-        let counted = move |task: Task, cx: &mut LoomWorker| {
-            scene.ran[task].fetch_add(1, Ordering::Relaxed);
+        move |task, cx| {
+            scene.note_run(task);
             runner(task, cx);
-        };
-        let exit = run_worker(&mut cx, &counted, &mut TieredIdle::new(0, None), &mut NoopTrace);
-        (cx.spawner.take_handed_back(), exit)
+        }
+    }
+
+    /// A task runs now.
+    pub(crate) fn note_run(&self, task: Task) {
+        self.ran[task].fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often `task` has run.
     pub(crate) fn runs(&self, task: Task) -> usize {
         self.ran[task].load(Ordering::Relaxed)
+    }
+
+    /// How often `task` was handed back.
+    pub(crate) fn hand_backs(&self, task: Task) -> usize {
+        self.back[task].load(Ordering::Relaxed)
+    }
+
+    /// How often those who wait were told something.
+    pub(crate) fn signals(&self) -> u64 {
+        *self.signals.lock().unwrap()
+    }
+
+    /// Whether the executor has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.scheduler.sleep().peek(&LoomMemory).is_done()
+    }
+}
+
+/// Counts what is handed back.
+struct HandBacks(Scene);
+
+impl TraceHooks<Task> for HandBacks {
+    type Tag = Task;
+
+    fn tag(&mut self, task: &Task) -> Task {
+        *task
+    }
+
+    fn event(&mut self, event: ExecTraceEvent<Task>) {
+        if let ExecTraceEvent::HandedBack { tag } = event {
+            self.0.back[tag].fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

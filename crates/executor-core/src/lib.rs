@@ -44,7 +44,7 @@ mod task_ctx;
 mod task_time;
 mod victim;
 
-pub use config::{ConfigError, ExecutorConfig, Pin};
+pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
 pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};

@@ -4,6 +4,8 @@
 //! [`WorkerCtxLike`] is the face towards the policy: whoever owns workers implements it once. Mostly the two are one and
 //! the same worker, which then says that it is [`SeenByTasks`].
 
+use std::any::Any;
+
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
 use crate::spawner::Spawner;
@@ -60,6 +62,19 @@ pub trait WorkerCtxLike<T, S> {
 
     /// A number below `bound`, which is not 0: chance on threads, a choice in the simulator.
     fn below(&mut self, bound: usize) -> usize;
+
+    /// A task of this worker has panicked under [`OnPanic::Isolate`](crate::OnPanic::Isolate), with this payload. The
+    /// worker is about to go on; the scratch value, which the task may have left half changed, can be replaced first.
+    ///
+    /// A panic in here stops the executor, as under [`OnPanic::Stop`](crate::OnPanic::Stop).
+    ///
+    /// # Errors
+    ///
+    /// The payload, from whoever cannot isolate: then it is as under [`OnPanic::Stop`](crate::OnPanic::Stop), too. That
+    /// is the default.
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        Err(payload)
+    }
 }
 
 /// A worker that its tasks see as it is: by being a [`WorkerCtxLike`] it is a [`TaskCtx`], too.

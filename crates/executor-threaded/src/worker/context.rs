@@ -1,5 +1,6 @@
 //! What a running task may touch: its worker's number, scratch, chance and counters, and the doors for new tasks.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
 use crate::handle::ExecutorHandle;
+use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 
 /// The worker that runs a task, as the task sees it.
@@ -26,16 +28,24 @@ pub struct WorkerCtx<T, S> {
     /// What the worker has counted. `spawned`, `wakes` and `idle` are brought up to date when the worker runs out of
     /// work, the last only when it leaves.
     pub metrics: WorkerMetricsLocal,
+    on_panic: PanicHandler<S>,
     spawner: Spawner<T>,
 }
 
 impl<T, S> WorkerCtx<T, S> {
-    pub(crate) fn new(worker_id: usize, scratch: S, seed: u64, ports: ThreadPorts<T>) -> Self {
+    pub(crate) fn new(
+        worker_id: usize,
+        scratch: S,
+        seed: u64,
+        on_panic: PanicHandler<S>,
+        ports: ThreadPorts<T>,
+    ) -> Self {
         Self {
             worker_id,
             scratch,
             rng: worker_rng(seed, worker_id),
             metrics: WorkerMetricsLocal::default(),
+            on_panic,
             spawner: Spawner(executor_core::Spawner::new(worker_id, ports)),
         }
     }
@@ -168,6 +178,11 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
         // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
         // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
         ((u64::from(self.rng.next_u32()) * bound as u64) >> 32) as usize
+    }
+
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        (self.on_panic)(self.worker_id, payload, &mut self.scratch);
+        Ok(())
     }
 }
 

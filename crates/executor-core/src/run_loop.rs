@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::config::OnPanic;
 use crate::event::{ExecTraceEvent, TraceHooks};
-use crate::idle::IdleHooks;
+use crate::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
 use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, step};
@@ -40,23 +40,20 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let unwound = Cell::new(false);
-    let marking = |task: T, cx: &mut C| {
-        let mark = MarksUnwinding(&unwound);
-        runner(task, cx);
-        std::mem::forget(mark);
-    };
+    let in_hook = Cell::new(false);
+    let (idle, trace) = (&mut Marking(idle, &in_hook), &mut Marking(trace, &in_hook));
     let exit = loop {
         // Unwind safety: after a panic the scratch value, which alone may be half changed, is not touched again
         // by the policy, and the spawner's state is settled below.
-        match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, &marking, idle, trace))) {
+        match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
             Ok(exit) => break exit,
             Err(payload) => {
-                cx.metrics().panicked += 1;
                 // The task's count is in the purse, as if the task had returned.
-                let failure = match unwound.take() {
-                    true => isolate(cx, payload),
-                    false => Err(payload),
+                let failure = if in_hook.take() {
+                    Err(payload)
+                } else {
+                    cx.metrics().panicked += 1;
+                    isolate(cx, payload)
                 };
                 if let Err(payload) = failure {
                     stop(cx, payload);
@@ -66,6 +63,7 @@ where
                 // neither keep it from handing back nor keep it from leaving.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
                 {
+                    in_hook.set(false);
                     stop(cx, payload);
                 }
                 if over {
@@ -78,7 +76,47 @@ where
     exit
 }
 
-/// Notes that the runner was left by unwinding. A task that returns forgets it, so it costs that task nothing.
+/// Hooks, and whether one of them was left by unwinding: what unwinds otherwise is a task. It is noted here and not around the
+/// task, since hooks that do nothing cannot unwind either, and then a task is as it would be without this.
+struct Marking<'a, H>(&'a mut H, &'a Cell<bool>);
+
+impl<H> Marking<'_, H> {
+    #[inline]
+    fn marked<R>(&mut self, call: impl FnOnce(&mut H) -> R) -> R {
+        let mark = MarksUnwinding(self.1);
+        let returned = call(self.0);
+        std::mem::forget(mark);
+        returned
+    }
+}
+
+impl<T, H: TraceHooks<T>> TraceHooks<T> for Marking<'_, H> {
+    type Tag = H::Tag;
+
+    #[inline]
+    fn tag(&mut self, task: &T) -> H::Tag {
+        self.marked(|hooks| hooks.tag(task))
+    }
+
+    #[inline]
+    fn event(&mut self, event: ExecTraceEvent<H::Tag>) {
+        self.marked(|hooks| hooks.event(event));
+    }
+}
+
+impl<H: IdleHooks> IdleHooks for Marking<'_, H> {
+    #[inline]
+    fn on_idle(&mut self, round: IdleRound) -> IdleAction {
+        self.marked(|hooks| hooks.on_idle(round))
+    }
+
+    #[inline]
+    fn on_work(&mut self) {
+        self.marked(H::on_work);
+    }
+}
+
+/// Sets the mark when it is dropped, which happens on unwinding only.
 struct MarksUnwinding<'a>(&'a Cell<bool>);
 
 impl Drop for MarksUnwinding<'_> {

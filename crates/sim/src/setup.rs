@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use executor_core::ExecutorConfig;
+use executor_core::{ExecutorConfig, OnPanic};
 
 use crate::fault::Faults;
 use crate::line::{Fields, LineError};
@@ -156,12 +156,16 @@ impl Setup {
         if *panics_allowed {
             fields.push("panics_allowed", true);
         }
+        if config.on_panic == OnPanic::Isolate {
+            fields.push("isolate", true);
+        }
     }
 
     /// Takes its fields out of `fields`.
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let default = Self::default();
         let timeout_ns: Option<u64> = fields.take("timeout_ns")?;
+        let isolate: Option<bool> = fields.take("isolate")?;
         let config = ExecutorConfig {
             workers: fields.take("workers")?.unwrap_or(default.config.workers),
             steal_tries: fields.take("tries")?.unwrap_or(default.config.steal_tries),
@@ -169,6 +173,10 @@ impl Setup {
             credit_block: fields.take("credit")?.unwrap_or(default.config.credit_block),
             fairness_interval: fields.take("fair")?.unwrap_or(default.config.fairness_interval),
             park_timeout: timeout_ns.filter(|&ns| ns > 0).map(Duration::from_nanos),
+            on_panic: match isolate {
+                Some(true) => OnPanic::Isolate,
+                Some(false) | None => default.config.on_panic,
+            },
             ..default.config
         };
         config.validate().map_err(|error| LineError(error.to_string()))?;
@@ -203,6 +211,7 @@ mod tests {
                 credit_block: 1,
                 fairness_interval: 7,
                 park_timeout: Some(Duration::from_micros(200)),
+                on_panic: OnPanic::Isolate,
                 ..ExecutorConfig::default()
             },
             producers: 3,

@@ -3,10 +3,12 @@
 //! The two see different tasks. Towards the user a task is a `T`; towards core it is a `T` with its number, so that the
 //! oracles know every task again wherever core had it in the meantime.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
+use executor_core::ports::Faults;
 use executor_core::{ExecTraceEvent, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
 
 use crate::fault::{Fault, InjectedPanic};
@@ -125,6 +127,12 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
 
     fn below(&mut self, bound: usize) -> usize {
         self.with(|world, _| world.schedule.below(bound))
+    }
+
+    /// Tells the oracles; the scratch value stays as the task has left it.
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        self.ports().record_panic(payload);
+        Ok(())
     }
 }
 

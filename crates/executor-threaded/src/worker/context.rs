@@ -17,6 +17,9 @@ use crate::ports::ThreadPorts;
 /// It has no lifetime parameter, and every field that a task may change is a field of its own, so borrowing one
 /// leaves the others free. For code that is to run in the simulator as well there is
 /// [`TaskCtx`](executor_core::TaskCtx), which this implements.
+// On a cache line of its own, so that what is on a short task's path lies the same way whatever is added here or comes before:
+// eight bytes more at another place have cost 15 % of such a task's time.
+#[repr(align(128))]
 pub struct WorkerCtx<T, S> {
     /// Number of the worker, from 0.
     pub worker_id: usize,

@@ -86,6 +86,34 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
+    /// Keeps the workers to these cores, by the operating system's numbers. Default: wherever the calling thread may run.
+    ///
+    /// With [`Pin::Always`](crate::Pin::Always) each worker has one of them to itself; with [`Pin::Auto`](crate::Pin::Auto),
+    /// too, if there are enough that no other executor of this process has; else, and with [`Pin::Never`](crate::Pin::Never),
+    /// every worker may run on all of them. Threads that a worker starts are kept to its cores as well.
+    ///
+    /// A core that the calling thread may not use is [`BuildError::Cores`], which names it. Elsewhere than on Linux a worker
+    /// can be kept to one core, but not to several: [`BuildError::Pin`].
+    ///
+    /// ```
+    /// use executor_threaded::{CoreAssigner, Executor};
+    ///
+    /// // All but the first core, which is the main thread's, if there are several.
+    /// let cores = CoreAssigner::new().cores().to_vec();
+    /// let ours = if cores.len() > 1 { &cores[1..] } else { &cores[..] };
+    /// # if cfg!(target_os = "linux") {
+    /// let executor = Executor::<u32>::builder().cpus(ours.iter().copied()).build(|_| (), |_task, _cx| {})?;
+    /// executor.spawn_external(7)?;
+    /// executor.join();
+    /// # }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn cpus(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
+        self.settings.cpus = Some(cores.into_iter().collect());
+        self
+    }
+
     /// Called on each worker's thread before its scratch is made, with the worker's number.
     #[must_use]
     pub fn on_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {

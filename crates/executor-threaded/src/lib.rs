@@ -73,6 +73,7 @@ mod task_events;
 mod worker;
 mod worker_id;
 
+pub use affinity::{CoreAssigner, CoreError, CoreLease, default_pin_threads};
 pub use builder::{DefaultIdle, DefaultTrace, ExecutorBuilder};
 pub use error::{Aborted, BuildError};
 pub use executor::Executor;

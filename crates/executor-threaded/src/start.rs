@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) config: ExecutorConfig,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
+    /// Cores that the workers run on, if not on any.
+    pub(crate) cpus: Option<Vec<usize>>,
     pub(crate) on_start: Option<WorkerHook>,
     pub(crate) on_stop: Option<WorkerHook>,
 }
@@ -31,6 +33,7 @@ impl Default for Settings {
             config: ExecutorConfig::default(),
             thread_name: "windlass".to_owned(),
             stack_size: None,
+            cpus: None,
             on_start: None,
             on_stop: None,
         }
@@ -43,6 +46,7 @@ impl fmt::Debug for Settings {
             .field("config", &self.config)
             .field("thread_name", &self.thread_name)
             .field("stack_size", &self.stack_size)
+            .field("cpus", &self.cpus)
             .finish_non_exhaustive()
     }
 }
@@ -68,23 +72,19 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
         });
     }
     let workers = settings.config.workers;
-    let mut cores = affinity::deal(settings.config.pin_threads, workers)?.into_iter();
+    let places = affinity::places(settings.config.pin_threads, workers, settings.cpus.as_deref())?;
     let (shared, ports) = Shared::new(settings.config.clone());
 
     let (reports, heard) = mpsc::channel();
     let mut threads = Vec::with_capacity(workers);
     let mut failure = None;
-    for (worker, ports) in ports.into_iter().enumerate() {
+    for (worker, (ports, place)) in ports.into_iter().zip(places).enumerate() {
         let mut thread = thread::Builder::new().name(format!("{}-{worker}", settings.thread_name));
         if let Some(bytes) = settings.stack_size {
             thread = thread.stack_size(bytes);
         }
         let body = Body {
-            seat: Seat {
-                worker,
-                ports,
-                core: cores.next(),
-            },
+            seat: Seat { worker, ports, place },
             blueprint: Arc::clone(&blueprint),
             reports: reports.clone(),
         };

@@ -20,7 +20,7 @@ use executor_core::{ExecutorConfig, IdleHooks, Pin, TraceHooks, WorkerMetricsLoc
 
 pub use context::{Spawner, WorkerCtx};
 
-use crate::affinity::CoreLease;
+use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
@@ -46,7 +46,7 @@ pub(crate) struct Blueprint<S, K, A, R, FI, FH> {
 pub(crate) struct Seat<T> {
     pub(crate) worker: usize,
     pub(crate) ports: ThreadPorts<T>,
-    pub(crate) core: Option<CoreLease>,
+    pub(crate) place: Place,
 }
 
 /// What is left of a worker.
@@ -79,7 +79,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
         H: TraceHooks<T>,
     {
         let Self {
-            seat: Seat { worker, ports, core },
+            seat: Seat { worker, ports, place },
             blueprint,
             reports,
         } = self;
@@ -90,7 +90,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
         let _entered = span.enter();
         set_current_worker_id(Some(worker));
 
-        let started = prepare(worker, core.as_ref(), &blueprint);
+        let started = prepare(worker, &place, &blueprint);
         let (scratch, mut idle, trace) = match started {
             Ok(parts) => parts,
             Err(error) => {
@@ -158,7 +158,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
 /// All that can fail before the worker is one.
 fn prepare<T, S, K, A, R, FI, I, FH, H>(
     worker: usize,
-    core: Option<&CoreLease>,
+    place: &Place,
     blueprint: &Blueprint<S, K, A, R, FI, FH>,
 ) -> Result<(S, I, H), BuildError>
 where
@@ -167,14 +167,13 @@ where
     FH: Fn(usize) -> H,
     H: TraceHooks<T>,
 {
-    if let Some(lease) = core
-        && !lease.pin_current_thread()
-    {
-        let core = lease.core();
-        if blueprint.settings.config.pin_threads == Pin::Always {
-            return Err(BuildError::Pin { worker, core });
+    if !place.take() {
+        let cores = place.cores();
+        // Auto may do without a core of its own, but not without the cores that were named.
+        if blueprint.settings.config.pin_threads == Pin::Always || blueprint.settings.cpus.is_some() {
+            return Err(BuildError::Pin { worker, cores });
         }
-        tracing::warn!(core, "the worker could not be pinned and stays where it is put");
+        tracing::warn!(?cores, "the worker could not be pinned and stays where it is put");
     }
     let hook_panicked = |payload: Box<dyn Any + Send>| BuildError::HookPanicked {
         worker,

@@ -40,6 +40,10 @@ pub trait TaskCtx<T, S> {
 
     /// Makes every task of this worker visible to thieves.
     fn publish(&mut self);
+
+    /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it back.
+    /// Cheap, and advice: a moment later it may be otherwise.
+    fn somebody_is_hungry(&mut self) -> bool;
 }
 
 /// A worker, as [`crate::pop_task`] and [`crate::worker_step`] see it: the bundle of small ports, and what the
@@ -107,5 +111,10 @@ impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
     #[inline]
     fn publish(&mut self) {
         self.spawner().publish();
+    }
+
+    #[inline]
+    fn somebody_is_hungry(&mut self) -> bool {
+        self.spawner().somebody_is_hungry()
     }
 }

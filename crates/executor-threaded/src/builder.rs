@@ -79,7 +79,10 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         self
     }
 
-    /// Size of each thread's stack in bytes. The default is the standard library's.
+    /// Size of each thread's stack in bytes, for what tasks need. The default is the standard library's.
+    ///
+    /// A worker's own place for its private tasks is 256 tasks large and lies on its stack, too. If that and the scratch value
+    /// are more than some kilobytes, room for them is added to this size, or to the default.
     #[must_use]
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.settings.stack_size = Some(bytes);

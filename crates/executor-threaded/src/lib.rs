@@ -67,11 +67,13 @@ mod panic_handler;
 mod ports;
 mod scope;
 mod shutdown;
+mod stack;
 mod start;
 #[cfg(feature = "task-events")]
 mod task_events;
 mod worker;
 mod worker_id;
+pub mod yield_policy;
 
 pub use affinity::{CoreAssigner, CoreError, CoreLease, default_pin_threads};
 pub use builder::{DefaultIdle, DefaultTrace, ExecutorBuilder};
@@ -85,6 +87,7 @@ pub use ports::ThreadPorts;
 pub use scope::{ScopeReport, scope};
 pub use worker::{Spawner, WorkerCtx};
 pub use worker_id::{current_worker_id, set_current_worker_id};
+pub use yield_policy::{AdaptiveYield, AlwaysYield, EveryN, NeverYield, YieldPolicy};
 
 pub use executor_core::{
     ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, OnPanic, Pin,

@@ -14,7 +14,8 @@ use executor_core::ExecutorConfig;
 use crate::affinity;
 use crate::error::BuildError;
 use crate::ports::Shared;
-use crate::worker::{Blueprint, Body, Report, Seat, WorkerHook};
+use crate::stack;
+use crate::worker::{Blueprint, Body, Report, Seat, WorkerCtx, WorkerHook};
 
 /// What can be set without knowing types.
 pub(crate) struct Settings {
@@ -72,6 +73,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
         });
     }
     let workers = settings.config.workers;
+    let stack_size = stack::size(settings.stack_size, size_of::<WorkerCtx<T, S>>());
     let places = affinity::places(settings.config.pin_threads, workers, settings.cpus.as_deref())?;
     let (shared, ports) = Shared::new(settings.config.clone());
 
@@ -80,7 +82,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
     let mut failure = None;
     for (worker, (ports, place)) in ports.into_iter().zip(places).enumerate() {
         let mut thread = thread::Builder::new().name(format!("{}-{worker}", settings.thread_name));
-        if let Some(bytes) = settings.stack_size {
+        if let Some(bytes) = stack_size {
             thread = thread.stack_size(bytes);
         }
         let body = Body {

@@ -104,6 +104,10 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         self.spawner.publish();
         self.with(World::published);
     }
+
+    fn somebody_is_hungry(&mut self) -> bool {
+        self.spawner.somebody_is_hungry()
+    }
 }
 
 impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {

@@ -72,6 +72,14 @@ impl<T, S> WorkerCtx<T, S> {
         self.spawner.publish();
     }
 
+    /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it
+    /// back. One relaxed load; advice, since a moment later it may be otherwise.
+    #[inline]
+    #[must_use]
+    pub fn somebody_is_hungry(&self) -> bool {
+        self.spawner.somebody_is_hungry()
+    }
+
     /// A handle to the executor, to be kept or given away.
     #[must_use]
     pub fn handle(&self) -> ExecutorHandle<T> {
@@ -136,6 +144,13 @@ impl<T> Spawner<T> {
     #[inline]
     pub fn publish(&mut self) {
         self.0.publish();
+    }
+
+    /// See [`WorkerCtx::somebody_is_hungry`].
+    #[inline]
+    #[must_use]
+    pub fn somebody_is_hungry(&self) -> bool {
+        self.0.somebody_is_hungry()
     }
 
     /// See [`WorkerCtx::handle`].

@@ -304,3 +304,42 @@ fn a_core_that_is_not_allowed_is_named_and_nothing_starts() {
         .expect_err("nowhere to run");
     assert!(matches!(error, BuildError::Cores(CoreError::Empty)), "{error:?}");
 }
+
+#[test]
+fn tasks_of_eight_kilobytes_and_large_scratch_values_fit_the_stack() {
+    type Task = [u8; 8192];
+    let run = |task: Task, cx: &mut executor_threaded::WorkerCtx<Task, [u64; 20_000]>| {
+        cx.scratch[0] += u64::from(task[8191]);
+        if task[0] > 0 {
+            let mut next = task;
+            next[0] -= 1;
+            cx.spawn_local(next);
+            cx.spawn_local(next);
+        }
+    };
+    for stack in [None, Some(256 << 10)] {
+        let builder = Executor::<Task>::builder().config(config(2, None));
+        let builder = match stack {
+            Some(bytes) => builder.stack_size(bytes),
+            None => builder,
+        };
+        let report = builder
+            .scope(
+                |_| [0; 20_000],
+                run,
+                |executor| {
+                    let mut task = [1; 8192];
+                    task[0] = 10;
+                    executor.spawn(task)
+                },
+            )
+            .expect("the executor starts");
+        assert_eq!(
+            report.scratches.iter().map(|scratch| scratch[0]).sum::<u64>(),
+            (1 << 11) - 1
+        );
+    }
+    let executor = Executor::<Task>::new(config(2, None), |_| [0; 20_000], run).expect("the executor starts");
+    executor.spawn_external([3; 8192]).expect("the gate is open");
+    assert_eq!(executor.join().total.executed(), (1 << 4) - 1);
+}

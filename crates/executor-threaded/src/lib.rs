@@ -81,7 +81,7 @@ pub use error::{Aborted, BuildError};
 pub use executor::Executor;
 pub use handle::ExecutorHandle;
 pub use host::{HostError, WORKERS_VARIABLE, for_host};
-pub use metrics::MetricsSnapshot;
+pub use metrics::{Delays, MetricsSnapshot};
 pub use panic_handler::{DropPayload, HandleWith, HandlesPanics};
 pub use ports::ThreadPorts;
 pub use scope::{ScopeReport, scope};

@@ -25,7 +25,7 @@ use executor_core::WorkerMetricsLocal;
 
 use crate::error::{Aborted, panic_message};
 use crate::executor::Executor;
-use crate::metrics::MetricsSnapshot;
+use crate::metrics::{Histogram, MetricsSnapshot};
 use crate::ports::Shared;
 use crate::worker::Remains;
 
@@ -160,11 +160,13 @@ impl<T, K> End<T, K> {
         joined: impl Iterator<Item = thread::Result<Remains<T, K>>>,
     ) -> Self {
         let (mut workers, mut handed_back, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
+        let mut wake_delays = Histogram::default();
         let mut panic = None;
         for remains in joined {
             match remains {
                 Ok(remains) => {
                     workers.push(remains.metrics);
+                    wake_delays.merge(&remains.wake_delays);
                     handed_back.extend(remains.handed_back);
                     scratches.extend(remains.scratch);
                 }
@@ -174,7 +176,12 @@ impl<T, K> End<T, K> {
                 }
             }
         }
-        let metrics = MetricsSnapshot::new(workers, shared.wakes_external());
+        let metrics = MetricsSnapshot::new(
+            workers,
+            shared.wakes_external(),
+            shared.injector_waits().delays(),
+            wake_delays.delays(),
+        );
         tracing::debug!(
             executed = metrics.total.executed(),
             handed_back = metrics.total.handed_back,

@@ -22,6 +22,7 @@ pub use context::{Spawner, WorkerCtx};
 
 use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
+use crate::metrics::Histogram;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 use crate::start::Settings;
@@ -53,6 +54,7 @@ pub(crate) struct Seat<T> {
 pub(crate) struct Remains<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
     pub(crate) handed_back: Vec<T>,
+    pub(crate) wake_delays: Histogram,
     /// What was kept of the scratch value. There is none if it was never made, or if a panic came in between.
     pub(crate) scratch: Option<K>,
 }
@@ -98,6 +100,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
                 return Remains {
                     metrics: WorkerMetricsLocal::default(),
                     handed_back: Vec::new(),
+                    wake_delays: Histogram::default(),
                     scratch: None,
                 };
             }
@@ -125,6 +128,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
             shared.scheduler().sleep().finish(&*shared);
         }
 
+        let wake_delays = cx.wake_delays();
         let (metrics, handed_back, scratch) = cx.into_remains();
         let stopped = catch_unwind(AssertUnwindSafe(|| {
             call(blueprint.settings.on_stop.as_ref(), worker)
@@ -150,6 +154,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
         Remains {
             metrics,
             handed_back,
+            wake_delays,
             scratch,
         }
     }

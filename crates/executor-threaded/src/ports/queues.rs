@@ -6,6 +6,7 @@
 use crossbeam_deque::Steal as Stolen;
 use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
 
+use super::probes::Probes;
 use super::{Shared, ThreadPorts};
 
 /// Most tasks that leave the injector at once. Others wait there, too, so a worker takes less than it could.
@@ -14,7 +15,13 @@ const INJECTED_MAX: usize = 32;
 impl<T> Inject<T> for Shared<T> {
     #[inline]
     fn inject(&self, task: T) {
-        self.injector.push(task);
+        if Probes::is_due() {
+            let ahead = || self.injector.len();
+            self.probes
+                .watch(self.now_ns(), ahead, || self.injector.push(task));
+        } else {
+            self.injector.push(task);
+        }
     }
 }
 
@@ -44,12 +51,23 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 
 impl<T> Stealing<T> for ThreadPorts<T> {
     fn steal_injected(&self) -> Steal<T> {
-        let injector = &self.shared.injector;
+        let Shared { injector, probes, .. } = &*self.shared;
         // Two loads. Taking from an empty one would cost a fence, and workers look often.
         if injector.is_empty() {
+            if probes.are_waiting() {
+                probes.give_up_if(|| injector.is_empty());
+            }
             return Steal::Empty;
         }
-        ported(injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX))
+        let had = self.queue.len();
+        let stolen = injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX);
+        if stolen.is_success() && probes.are_waiting() {
+            let more = self.queue.len().saturating_sub(had);
+            let left = self.uncounted.get() + 1 + more;
+            let counted = probes.left(left, || self.shared.now_ns());
+            self.uncounted.set(if counted { 0 } else { left });
+        }
+        ported(stolen)
     }
 
     fn steal_from(&self, victim: usize) -> Steal<T> {

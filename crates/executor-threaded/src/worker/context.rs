@@ -9,6 +9,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
 use crate::handle::ExecutorHandle;
+use crate::metrics::Histogram;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 
@@ -105,6 +106,11 @@ impl<T, S> WorkerCtx<T, S> {
     #[inline]
     pub fn parts(&mut self) -> (&mut S, &mut Spawner<T>) {
         (&mut self.scratch, &mut self.spawner)
+    }
+
+    /// How long it took this worker to run after it was unparked.
+    pub(crate) fn wake_delays(&self) -> Histogram {
+        self.spawner.0.ports().wake_delays()
     }
 
     /// The worker leaves: what it counted, what it took and did not run, and the scratch value.

@@ -80,9 +80,7 @@ impl<T> Shared<T> {
                 worker,
                 queue,
                 parker,
-                idle: Cell::new(Duration::ZERO),
-                wake_delays: RefCell::default(),
-                uncounted: Cell::new(0),
+                measured: Box::default(),
             });
         let ports = ports.collect();
         (shared, ports)
@@ -137,8 +135,16 @@ pub struct ThreadPorts<T> {
     worker: usize,
     queue: Worker<T>,
     parker: Parker,
+    /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
+    measured: Box<Measured>,
+}
+
+/// What one worker has measured.
+#[derive(Default)]
+struct Measured {
     /// Time spent parked.
     idle: Cell<Duration>,
+    /// How long it took to run after being unparked.
     wake_delays: RefCell<Histogram>,
     /// Tasks taken from the injector that the probes do not know of yet.
     uncounted: Cell<usize>,
@@ -150,12 +156,12 @@ impl<T> ThreadPorts<T> {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        self.idle.get()
+        self.measured.idle.get()
     }
 
     /// How long it took this worker to run after it was unparked.
     pub(crate) fn wake_delays(&self) -> Histogram {
-        self.wake_delays.borrow().clone()
+        self.measured.wake_delays.borrow().clone()
     }
 }
 

@@ -48,11 +48,13 @@ impl<T> Parking for ThreadPorts<T> {
         }
         let awake_ns = self.now_ns();
         let idle = Duration::from_nanos(awake_ns.saturating_sub(parked_ns));
-        self.idle.set(self.idle.get() + idle);
+        let measured = &self.measured;
+        measured.idle.set(measured.idle.get() + idle);
         // Ordering: Relaxed. The token that ended the park has published it, if there was one.
         let unparked_ns = unparked_ns.load(Ordering::Relaxed);
         if unparked_ns != NOT_UNPARKED {
-            self.wake_delays
+            measured
+                .wake_delays
                 .borrow_mut()
                 .add(awake_ns.saturating_sub(unparked_ns));
         }

@@ -63,9 +63,9 @@ impl<T> Stealing<T> for ThreadPorts<T> {
         let stolen = injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX);
         if stolen.is_success() && probes.are_waiting() {
             let more = self.queue.len().saturating_sub(had);
-            let left = self.uncounted.get() + 1 + more;
+            let left = self.measured.uncounted.get() + 1 + more;
             let counted = probes.left(left, || self.shared.now_ns());
-            self.uncounted.set(if counted { 0 } else { left });
+            self.measured.uncounted.set(if counted { 0 } else { left });
         }
         ported(stolen)
     }

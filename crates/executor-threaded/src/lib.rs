@@ -58,6 +58,7 @@
 
 mod affinity;
 mod builder;
+mod chrome_trace;
 mod error;
 mod executor;
 mod handle;
@@ -77,6 +78,7 @@ pub mod yield_policy;
 
 pub use affinity::{CoreAssigner, CoreError, CoreLease, default_pin_threads};
 pub use builder::{DefaultIdle, DefaultTrace, ExecutorBuilder};
+pub use chrome_trace::{ChromeHooks, ChromeTrace};
 pub use error::{Aborted, BuildError};
 pub use executor::Executor;
 pub use handle::ExecutorHandle;

@@ -39,7 +39,7 @@ both_ways_of_parking! {
             let came_back: Vec<&str> = report.scratches.iter().map(|scratch| scratch.name).collect();
             assert_eq!(came_back, names);
             let letters: usize = report.scratches.iter().map(|scratch| scratch.letters.get()).sum();
-            assert_eq!(letters, words.iter().map(String::len).sum());
+            assert_eq!(letters, words.iter().map(String::len).sum::<usize>());
             let mut seen: Vec<&str> = report.scratches.iter().flat_map(|scratch| scratch.words.clone()).collect();
             let mut expected: Vec<&str> = words.iter().map(String::as_str).collect();
             seen.sort_unstable();

@@ -34,6 +34,8 @@ pub struct ExecutorConfig {
     pub park_timeout: Option<Duration>,
     /// Whether each worker thread is pinned to a core of its own. Default [`Pin::Auto`].
     pub pin_threads: Pin,
+    /// What the panic of a task comes to. Default [`OnPanic::Stop`].
+    pub on_panic: OnPanic,
     /// Counts that a worker borrows from the state word at once. 1 to 65,536, default 64.
     pub credit_block: usize,
     /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
@@ -48,6 +50,19 @@ pub struct ExecutorConfig {
     /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones. 1 or more, default
     /// [`WAKE_ON_HOARD_THRESHOLD`](crate::WAKE_ON_HOARD_THRESHOLD).
     pub hoard_threshold: u32,
+}
+
+/// What the panic of a task comes to.
+///
+/// It is about tasks alone. A hook that panics, or a panic while the executor aborts already, stops it whatever the policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnPanic {
+    /// The gate closes, what does not run yet is handed back, and the panic is thrown again to whoever joins.
+    #[default]
+    Stop,
+    /// The panic is counted and given to a handler; the worker goes on with its next task, and the executor stays open.
+    /// What the task had spawned before it panicked runs.
+    Isolate,
 }
 
 /// Whether worker threads are pinned to cores.
@@ -72,6 +87,7 @@ impl Default for ExecutorConfig {
             spin_iters: 200,
             park_timeout: None,
             pin_threads: Pin::Auto,
+            on_panic: OnPanic::Stop,
             credit_block: 64,
             fairness_interval: 127,
             private_tasks: PRIVATE_TASKS_MAX,

@@ -25,6 +25,7 @@
 //! oversleeps, [`run_state`] is how the executor knows that it is finished.
 #![forbid(unsafe_code)]
 
+mod chrome;
 pub mod config;
 mod credit;
 mod error;
@@ -44,7 +45,8 @@ mod task_ctx;
 mod task_time;
 mod victim;
 
-pub use config::{ConfigError, ExecutorConfig, Pin};
+pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
+pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
 pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};

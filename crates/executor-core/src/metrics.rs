@@ -28,7 +28,7 @@ pub struct WorkerMetricsLocal {
     pub wakes_for_nothing: u64,
     /// Tasks taken while aborting and handed back instead of run.
     pub handed_back: u64,
-    /// Tasks that panicked.
+    /// Tasks that panicked; hooks that did are not counted.
     pub panicked: u64,
     /// Time spent parked.
     pub idle: Duration,

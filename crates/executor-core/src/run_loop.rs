@@ -3,15 +3,21 @@
 //! Panics are caught around the loop, not around each task, so that a task that does not panic pays nothing. What
 //! the task had in hand, and what the worker holds, lives outside the catch.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use crate::config::OnPanic;
 use crate::event::{ExecTraceEvent, TraceHooks};
-use crate::idle::IdleHooks;
+use crate::idle::{IdleAction, IdleHooks, IdleRound};
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
 use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, step};
 use crate::task_ctx::WorkerCtxLike;
+
+/// What a panic carried.
+type Payload = Box<dyn Any + Send>;
 
 /// How a worker left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +31,8 @@ pub enum WorkerExit {
 /// Runs a worker until the executor has ended.
 ///
 /// A panic of the runner goes to [`Faults::record_panic`] and aborts the executor; the worker then stays on and hands
-/// back what is left, like all the others.
+/// back what is left, like all the others. Under [`OnPanic::Isolate`] it goes to [`WorkerCtxLike::isolate`] instead,
+/// and the worker goes on running.
 pub fn run_worker<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
 where
     C: WorkerCtxLike<T, S>,
@@ -33,25 +40,31 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
+    let in_hook = Cell::new(false);
+    let (idle, trace) = (&mut Marking(idle, &in_hook), &mut Marking(trace, &in_hook));
     let exit = loop {
         // Unwind safety: after a panic the scratch value, which alone may be half changed, is not touched again
         // by the policy, and the spawner's state is settled below.
         match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
             Ok(exit) => break exit,
             Err(payload) => {
-                let spawner = cx.spawner();
-                spawner.ports.record_panic(payload);
-                spawner.panicked = true;
-                spawner.scheduler().abort(&spawner.ports);
-                // The task's count is in the purse. Others may wait for the end, which this worker's credits must not hold up.
-                spawner.return_credits();
-                let over = spawner.sleep_word().is_done();
-                cx.metrics().panicked += 1;
+                // The task's count is in the purse, as if the task had returned.
+                let failure = if in_hook.take() {
+                    Err(payload)
+                } else {
+                    cx.metrics().panicked += 1;
+                    isolate(cx, payload)
+                };
+                if let Err(payload) = failure {
+                    stop(cx, payload);
+                }
+                let over = cx.spawner().sleep_word().is_done();
                 // Settled is what counts; a hook that panics here, or panics again when the worker leaves, must
                 // neither keep it from handing back nor keep it from leaving.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
                 {
-                    cx.spawner().ports.record_panic(payload);
+                    in_hook.set(false);
+                    stop(cx, payload);
                 }
                 if over {
                     break WorkerExit::Panicked;
@@ -61,6 +74,77 @@ where
     };
     bring_up_to_date(cx);
     exit
+}
+
+/// Hooks, and whether one of them was left by unwinding: what unwinds otherwise is a task. It is noted here and not around the
+/// task, since hooks that do nothing cannot unwind either, and then a task is as it would be without this.
+struct Marking<'a, H>(&'a mut H, &'a Cell<bool>);
+
+impl<H> Marking<'_, H> {
+    #[inline]
+    fn marked<R>(&mut self, call: impl FnOnce(&mut H) -> R) -> R {
+        let mark = MarksUnwinding(self.1);
+        let returned = call(self.0);
+        std::mem::forget(mark);
+        returned
+    }
+}
+
+impl<T, H: TraceHooks<T>> TraceHooks<T> for Marking<'_, H> {
+    type Tag = H::Tag;
+
+    #[inline]
+    fn tag(&mut self, task: &T) -> H::Tag {
+        self.marked(|hooks| hooks.tag(task))
+    }
+
+    #[inline]
+    fn event(&mut self, event: ExecTraceEvent<H::Tag>) {
+        self.marked(|hooks| hooks.event(event));
+    }
+}
+
+impl<H: IdleHooks> IdleHooks for Marking<'_, H> {
+    #[inline]
+    fn on_idle(&mut self, round: IdleRound) -> IdleAction {
+        self.marked(|hooks| hooks.on_idle(round))
+    }
+
+    #[inline]
+    fn on_work(&mut self, idle: Duration) {
+        self.marked(|hooks| hooks.on_work(idle));
+    }
+}
+
+/// Sets the mark when it is dropped, which happens on unwinding only.
+struct MarksUnwinding<'a>(&'a Cell<bool>);
+
+impl Drop for MarksUnwinding<'_> {
+    fn drop(&mut self) {
+        self.0.set(true);
+    }
+}
+
+/// A task has panicked: lets the context handle it, if that is the policy. Else gives what the executor is to stop with.
+fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
+    let spawner = cx.spawner();
+    let isolates = spawner.scheduler().config().on_panic == OnPanic::Isolate;
+    if !isolates || spawner.sleep_word().is_aborting() {
+        return Err(payload);
+    }
+    // Unwind safety: the handler is called with the scratch value, which is the user's own affair; should the handler panic
+    // as well, that value is not touched again.
+    catch_unwind(AssertUnwindSafe(|| cx.isolate(payload))).unwrap_or_else(Err)
+}
+
+/// Aborts the executor because of a panic on this worker.
+fn stop<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) {
+    let spawner = cx.spawner();
+    spawner.ports.record_panic(payload);
+    spawner.panicked = true;
+    spawner.scheduler().abort(&spawner.ports);
+    // Others may wait for the end, which this worker's credits must not hold up.
+    spawner.return_credits();
 }
 
 fn run_until_exit<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit

@@ -140,6 +140,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.expose(self.private.len());
     }
 
+    /// Whether some worker looks for work or sleeps. A read of one word that everybody reads, and advice: a moment later it may
+    /// be otherwise.
+    #[inline]
+    pub fn somebody_is_hungry(&self) -> bool {
+        let word = self.sleep_word();
+        word.searchers() + word.sleepers() > 0
+    }
+
     /// Tasks that were taken while aborting.
     pub fn take_handed_back(&mut self) -> Vec<T> {
         std::mem::take(&mut self.handed_back)

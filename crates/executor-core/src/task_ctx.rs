@@ -4,6 +4,8 @@
 //! [`WorkerCtxLike`] is the face towards the policy: whoever owns workers implements it once. Mostly the two are one and
 //! the same worker, which then says that it is [`SeenByTasks`].
 
+use std::any::Any;
+
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
 use crate::spawner::Spawner;
@@ -38,6 +40,10 @@ pub trait TaskCtx<T, S> {
 
     /// Makes every task of this worker visible to thieves.
     fn publish(&mut self);
+
+    /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it back.
+    /// Cheap, and advice: a moment later it may be otherwise.
+    fn somebody_is_hungry(&mut self) -> bool;
 }
 
 /// A worker, as [`crate::pop_task`] and [`crate::worker_step`] see it: the bundle of small ports, and what the
@@ -60,6 +66,19 @@ pub trait WorkerCtxLike<T, S> {
 
     /// A number below `bound`, which is not 0: chance on threads, a choice in the simulator.
     fn below(&mut self, bound: usize) -> usize;
+
+    /// A task of this worker has panicked under [`OnPanic::Isolate`](crate::OnPanic::Isolate), with this payload. The
+    /// worker is about to go on; the scratch value, which the task may have left half changed, can be replaced first.
+    ///
+    /// A panic in here stops the executor, as under [`OnPanic::Stop`](crate::OnPanic::Stop).
+    ///
+    /// # Errors
+    ///
+    /// The payload, from whoever cannot isolate: then it is as under [`OnPanic::Stop`](crate::OnPanic::Stop), too. That
+    /// is the default.
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        Err(payload)
+    }
 }
 
 /// A worker that its tasks see as it is: by being a [`WorkerCtxLike`] it is a [`TaskCtx`], too.
@@ -92,5 +111,10 @@ impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
     #[inline]
     fn publish(&mut self) {
         self.spawner().publish();
+    }
+
+    #[inline]
+    fn somebody_is_hungry(&mut self) -> bool {
+        self.spawner().somebody_is_hungry()
     }
 }

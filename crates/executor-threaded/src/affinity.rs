@@ -1,11 +1,12 @@
 //! Dealing out cores: each at most once per process, so that two pinned executors never share one.
 //!
 //! ```text
-//!   cores this process may use  −  cores in somebody's hand  =  cores to be had
+//!   cores this process may use, or a set of them  −  cores in somebody's hand  =  cores to be had
 //! ```
 //!
 //! A core in hand is a [`CoreLease`], which the worker's thread holds for as long as it lives. Who drops it gives
-//! the core back, on whatever path the thread ends.
+//! the core back, on whatever path the thread ends. A worker that gets no core of its own may still be kept to a set of
+//! them, by its thread's mask.
 //!
 //! A thread inherits the mask of the thread that starts it, so an executor that is built on a pinned worker shares
 //! that worker's core, whatever its own setting.
@@ -13,31 +14,132 @@
 //! What it refuses to do: choose among cores by their caches or sockets, and move a thread later.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use core_affinity::CoreId;
 use executor_core::Pin;
 
-use crate::error::BuildError;
-
 /// Cores that leases are out for.
 static TAKEN: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
-/// A core that nobody else in this process pins a thread to while the lease lives.
+/// Deals out cores, each at most once per process at a time.
+///
+/// Executors that pin their workers take their cores here, and so can whoever starts threads of their own beside them.
+///
+/// ```
+/// use executor_threaded::CoreAssigner;
+///
+/// let assigner = CoreAssigner::new();
+/// if let Some(lease) = assigner.next_core() {
+///     // Nobody else gets this core until the lease is dropped.
+///     assert!(assigner.cores().contains(&lease.core()));
+///     assert!(lease.pin_current_thread());
+/// }
+/// assert!(CoreAssigner::among([usize::MAX]).is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreAssigner {
+    /// In the order in which they are dealt out, each once.
+    cores: Vec<usize>,
+}
+
+impl CoreAssigner {
+    /// Deals out the cores that the calling thread may use, lowest number first.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            cores: allowed_cores(),
+        }
+    }
+
+    /// Deals out these cores only, in this order.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::NotAllowed`] for the first that the calling thread may not use; [`CoreError::Empty`] for no core at all.
+    pub fn among(cores: impl IntoIterator<Item = usize>) -> Result<Self, CoreError> {
+        let allowed = allowed_cores();
+        let mut chosen = Vec::new();
+        for core in cores {
+            if !allowed.contains(&core) {
+                return Err(CoreError::NotAllowed { core, allowed });
+            }
+            if !chosen.contains(&core) {
+                chosen.push(core);
+            }
+        }
+        if chosen.is_empty() {
+            return Err(CoreError::Empty);
+        }
+        Ok(Self { cores: chosen })
+    }
+
+    /// The operating system's numbers of the cores that are dealt out, taken or not.
+    #[must_use]
+    pub fn cores(&self) -> &[usize] {
+        &self.cores
+    }
+
+    /// How many of them nobody has at this moment.
+    #[must_use]
+    pub fn free(&self) -> usize {
+        let taken = taken();
+        self.cores.iter().filter(|core| !taken.contains(core)).count()
+    }
+
+    /// Takes the first that nobody has.
+    #[must_use]
+    pub fn next_core(&self) -> Option<CoreLease> {
+        self.deal(1).ok()?.pop()
+    }
+
+    /// Takes the first `wanted` that nobody has, or none.
+    ///
+    /// # Errors
+    ///
+    /// [`CoreError::TooFew`], with the number that there are.
+    pub fn deal(&self, wanted: usize) -> Result<Vec<CoreLease>, CoreError> {
+        let mut taken = taken();
+        let free = self.cores.iter().copied().filter(|core| !taken.contains(core));
+        let free: Vec<usize> = free.collect();
+        if free.len() < wanted {
+            let free = free.len();
+            return Err(CoreError::TooFew { wanted, free });
+        }
+        let leases = free.into_iter().take(wanted);
+        Ok(leases
+            .map(|core| {
+                taken.insert(core);
+                CoreLease { core }
+            })
+            .collect())
+    }
+}
+
+impl Default for CoreAssigner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A core that nobody else in this process is given while the lease lives.
 #[derive(Debug)]
-pub(crate) struct CoreLease {
+pub struct CoreLease {
     core: usize,
 }
 
 impl CoreLease {
     /// The operating system's number of the core.
-    pub(crate) fn core(&self) -> usize {
+    #[must_use]
+    pub fn core(&self) -> usize {
         self.core
     }
 
-    /// Pins the current thread to the core. `false` if the operating system refused.
-    pub(crate) fn pin_current_thread(&self) -> bool {
+    /// Pins the current thread to the core, until it is pinned elsewhere. `false` if the operating system refused.
+    #[must_use]
+    pub fn pin_current_thread(&self) -> bool {
         core_affinity::set_for_current(CoreId { id: self.core })
     }
 }
@@ -48,39 +150,135 @@ impl Drop for CoreLease {
     }
 }
 
-/// A lease for each of `workers`, or none at all if they are not to be pinned.
-pub(crate) fn deal(pin: Pin, workers: usize) -> Result<Vec<CoreLease>, BuildError> {
-    if pin == Pin::Never || (pin == Pin::Auto && !may_use_the_whole_machine()) {
-        return Ok(Vec::new());
-    }
-    match lease(&allowed_cores(), workers) {
-        Ok(leases) => Ok(leases),
-        Err(_) if pin == Pin::Auto => Ok(Vec::new()),
-        Err(free) => Err(BuildError::Cores {
-            wanted: workers,
-            free,
-        }),
+/// Cores are not to be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CoreError {
+    /// A set of cores with none in it.
+    Empty,
+    /// The calling thread may not use this core: there is none of that number, or an affinity mask excludes it.
+    NotAllowed {
+        /// The core.
+        core: usize,
+        /// Those that it may use.
+        allowed: Vec<usize>,
+    },
+    /// Others of this process have too many of them, or there are not as many.
+    TooFew {
+        /// Cores that were asked for.
+        wanted: usize,
+        /// Cores that are to be had.
+        free: usize,
+    },
+}
+
+impl fmt::Display for CoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a set of cores has to have at least one in it"),
+            Self::NotAllowed { core, allowed } => {
+                write!(
+                    f,
+                    "core {core} is not one that this thread may use, which are {allowed:?}"
+                )
+            }
+            Self::TooFew { wanted, free } => {
+                write!(f, "{wanted} cores were asked for, but only {free} are to be had")
+            }
+        }
     }
 }
 
-/// Takes the first `wanted` of `cores` that are not taken; if there are too few, takes none and says how many there are.
-fn lease(cores: &[usize], wanted: usize) -> Result<Vec<CoreLease>, usize> {
-    let mut taken = taken();
-    let free: Vec<usize> = cores
-        .iter()
-        .copied()
-        .filter(|core| !taken.contains(core))
-        .collect();
-    if free.len() < wanted {
-        return Err(free.len());
+impl std::error::Error for CoreError {}
+
+/// Whether [`Pin::Auto`] would pin the workers of an executor that is built on this thread, as long as there is a core for
+/// each: on Linux, when neither an affinity mask nor a container's share keeps the process from any core.
+///
+/// Elsewhere pinning is a hint or does harm, and in a part of a machine the rest of which others use it does harm, too.
+#[must_use]
+pub fn default_pin_threads() -> bool {
+    if !cfg!(target_os = "linux") {
+        return false;
     }
-    let leases = free.into_iter().take(wanted);
-    Ok(leases
-        .map(|core| {
-            taken.insert(core);
-            CoreLease { core }
-        })
-        .collect())
+    let Some(online) = fs::read_to_string("/sys/devices/system/cpu/online")
+        .ok()
+        .and_then(|list| parse_cpu_list(&list))
+    else {
+        return false;
+    };
+    allowed_cores() == online && num_cpus::get() >= online.len()
+}
+
+/// Where a worker's thread may run.
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// Wherever the thread that started it may.
+    Anywhere,
+    /// On these cores.
+    Among(Arc<[usize]>),
+    /// On a core of its own.
+    Core(CoreLease),
+}
+
+impl Place {
+    /// Keeps the current thread there. `false` if the operating system refused.
+    pub(crate) fn take(&self) -> bool {
+        match self {
+            Self::Anywhere => true,
+            Self::Among(cores) => keep_current_thread_among(cores),
+            Self::Core(lease) => lease.pin_current_thread(),
+        }
+    }
+
+    /// The cores that this is about.
+    pub(crate) fn cores(&self) -> Vec<usize> {
+        match self {
+            Self::Anywhere => Vec::new(),
+            Self::Among(cores) => cores.to_vec(),
+            Self::Core(lease) => vec![lease.core()],
+        }
+    }
+}
+
+/// A place for each of `workers`, on `cpus` only if there are any.
+pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result<Vec<Place>, CoreError> {
+    let assigner = match cpus {
+        Some(cpus) => CoreAssigner::among(cpus.iter().copied())?,
+        None => CoreAssigner::new(),
+    };
+    let leases = match pin {
+        Pin::Never => None,
+        // Whoever names the cores has decided that the rest of the machine is not this executor's.
+        Pin::Auto if cpus.is_none() && !default_pin_threads() => None,
+        Pin::Auto => assigner.deal(workers).ok(),
+        Pin::Always => Some(assigner.deal(workers)?),
+    };
+    if let Some(leases) = leases {
+        return Ok(leases.into_iter().map(Place::Core).collect());
+    }
+    let among: Option<Arc<[usize]>> = cpus.map(|_| assigner.cores.into());
+    let place = || among.clone().map_or(Place::Anywhere, Place::Among);
+    Ok((0..workers).map(|_| place()).collect())
+}
+
+#[cfg(target_os = "linux")]
+fn keep_current_thread_among(cores: &[usize]) -> bool {
+    use rustix::thread::{CpuSet, sched_setaffinity};
+
+    let mut set = CpuSet::new();
+    for &core in cores {
+        if core >= CpuSet::MAX_CPU {
+            return false;
+        }
+        set.set(core);
+    }
+    sched_setaffinity(None, &set).is_ok()
+}
+
+/// Masks of several cores are set on Linux only; elsewhere one core is all that can be asked for.
+#[cfg(not(target_os = "linux"))]
+fn keep_current_thread_among(cores: &[usize]) -> bool {
+    matches!(cores, &[id] if core_affinity::set_for_current(CoreId { id }))
 }
 
 fn taken() -> MutexGuard<'static, BTreeSet<usize>> {
@@ -92,21 +290,6 @@ fn taken() -> MutexGuard<'static, BTreeSet<usize>> {
 fn allowed_cores() -> Vec<usize> {
     let cores = core_affinity::get_core_ids().unwrap_or_default();
     cores.into_iter().map(|core| core.id).collect()
-}
-
-/// Whether neither an affinity mask nor a container's share keeps this process from any core. Only Linux is asked:
-/// elsewhere pinning is a hint or does harm.
-fn may_use_the_whole_machine() -> bool {
-    if !cfg!(target_os = "linux") {
-        return false;
-    }
-    let Some(online) = fs::read_to_string("/sys/devices/system/cpu/online")
-        .ok()
-        .and_then(|list| parse_cpu_list(&list))
-    else {
-        return false;
-    };
-    allowed_cores() == online && num_cpus::get() >= online.len()
 }
 
 /// Reads the kernel's notation of a set of cores, such as `0-3,8`. `None` if it is not that.
@@ -126,18 +309,45 @@ mod tests {
     // Numbers of cores that no machine has, so that executors of other tests do not interfere.
     const CORES: [usize; 3] = [1_000_000, 1_000_001, 1_000_002];
 
+    fn assigner() -> CoreAssigner {
+        CoreAssigner {
+            cores: CORES.to_vec(),
+        }
+    }
+
     #[test]
     fn a_core_is_dealt_out_once_and_comes_back_when_its_lease_is_dropped() {
-        let first = lease(&CORES, 2).expect("three are free");
+        let cores = assigner();
+        let first = cores.deal(2).expect("three are free");
         assert_eq!([first[0].core(), first[1].core()], [CORES[0], CORES[1]]);
-        assert_eq!(lease(&CORES, 2).map(|_| ()), Err(1));
-        let second = lease(&CORES, 1).expect("one is free");
-        assert_eq!(second[0].core(), CORES[2]);
-        assert_eq!(lease(&CORES, 1).map(|_| ()), Err(0));
+        let too_few = |wanted, free| Err(CoreError::TooFew { wanted, free });
+        assert_eq!(cores.deal(2).map(|_| ()), too_few(2, 1));
+        let second = cores.next_core().expect("one is free");
+        assert_eq!(second.core(), CORES[2]);
+        assert_eq!((cores.free(), cores.next_core().is_none()), (0, true));
         drop(first);
-        assert_eq!(lease(&CORES, 3).map(|_| ()), Err(2));
+        assert_eq!(cores.deal(3).map(|_| ()), too_few(3, 2));
         drop(second);
-        assert_eq!(lease(&CORES, 3).map(|leases| leases.len()), Ok(3));
+        assert_eq!(cores.deal(3).map(|leases| leases.len()), Ok(3));
+        assert_eq!(cores.free(), 3);
+    }
+
+    #[test]
+    fn a_set_of_cores_names_the_one_that_is_not_allowed() {
+        let allowed = allowed_cores();
+        let first = allowed[0];
+        let error = CoreAssigner::among([first, CORES[0]]).expect_err("no machine has that one");
+        assert_eq!(
+            error,
+            CoreError::NotAllowed {
+                core: CORES[0],
+                allowed
+            }
+        );
+        assert!(error.to_string().contains("core 1000000"), "{error}");
+        assert_eq!(CoreAssigner::among([]), Err(CoreError::Empty));
+        let twice = CoreAssigner::among([first, first]).expect("it is allowed");
+        assert_eq!(twice.cores(), [first]);
     }
 
     #[test]
@@ -149,7 +359,7 @@ mod tests {
             let core = allowed_cores()[0];
             assert!(core_affinity::set_for_current(CoreId { id: core }));
             assert_eq!(allowed_cores(), [core]);
-            may_use_the_whole_machine()
+            default_pin_threads()
         });
         let whole = restricted.join().expect("nothing above fails");
         assert_eq!(whole, machine.len() == 1);

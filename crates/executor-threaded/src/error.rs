@@ -6,6 +6,7 @@ use std::io;
 
 use executor_core::ConfigError;
 
+use crate::affinity::CoreError;
 use crate::metrics::MetricsSnapshot;
 
 /// The executor could not be built. Every thread that had been started is joined again.
@@ -19,19 +20,15 @@ pub enum BuildError {
         /// The prefix.
         prefix: String,
     },
-    /// `Pin::Always`, and this process may not use as many cores, or other executors have taken them.
-    Cores {
-        /// Cores that were asked for: one a worker.
-        wanted: usize,
-        /// Cores that are to be had.
-        free: usize,
-    },
-    /// `Pin::Always`, and the operating system refused.
+    /// `Pin::Always` and there is no core for each worker, or a set of cores that this process may not use. Nothing was
+    /// started.
+    Cores(CoreError),
+    /// `Pin::Always`, or a set of cores, and the operating system refused.
     Pin {
         /// Number of the worker.
         worker: usize,
-        /// The operating system's number of the core.
-        core: usize,
+        /// The operating system's numbers of the cores.
+        cores: Vec<usize>,
     },
     /// The operating system did not start a thread.
     Thread {
@@ -61,11 +58,13 @@ impl fmt::Display for BuildError {
         match self {
             Self::Config(error) => write!(f, "the executor's configuration is not valid: {error}"),
             Self::ThreadName { prefix } => write!(f, "the thread name prefix {prefix:?} contains a NUL byte"),
-            Self::Cores { wanted, free } => write!(
-                f,
-                "{wanted} workers were to be pinned to a core each, but only {free} cores are to be had"
-            ),
-            Self::Pin { worker, core } => write!(f, "worker {worker} could not be pinned to core {core}"),
+            Self::Cores(error) => write!(f, "the workers cannot run where they were to run: {error}"),
+            Self::Pin { worker, cores } => {
+                write!(
+                    f,
+                    "the operating system did not let worker {worker} be pinned to the cores {cores:?}"
+                )
+            }
             Self::Thread { worker, source } => {
                 write!(f, "the thread of worker {worker} could not be started: {source}")
             }
@@ -86,6 +85,7 @@ impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Config(error) => Some(error),
+            Self::Cores(error) => Some(error),
             Self::Thread { source, .. } => Some(source),
             _ => None,
         }
@@ -95,6 +95,12 @@ impl std::error::Error for BuildError {
 impl From<ConfigError> for BuildError {
     fn from(error: ConfigError) -> Self {
         Self::Config(error)
+    }
+}
+
+impl From<CoreError> for BuildError {
+    fn from(error: CoreError) -> Self {
+        Self::Cores(error)
     }
 }
 

@@ -5,15 +5,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 use executor_core::{ExecutorConfig, Rejected};
 
-use crate::builder::{ExecutorBuilder, WorkerThread};
+use crate::builder::ExecutorBuilder;
 use crate::error::BuildError;
 use crate::handle::ExecutorHandle;
 use crate::ports::Shared;
-use crate::worker::WorkerCtx;
+use crate::worker::{Remains, WorkerCtx};
 use crate::worker_id::current_worker_id;
 
 /// Runs tasks of one type on a fixed set of threads, local-first and work-stealing.
@@ -27,6 +27,9 @@ pub struct Executor<T> {
     pub(crate) shared: Arc<Shared<T>>,
     pub(crate) threads: Vec<WorkerThread<T>>,
 }
+
+/// A worker's thread, as its executor holds it.
+pub(crate) type WorkerThread<T> = JoinHandle<Remains<T, ()>>;
 
 impl<T: Send + 'static> Executor<T> {
     /// Starts an executor; returns when every worker has its scratch value.

@@ -58,31 +58,42 @@
 
 mod affinity;
 mod builder;
+mod chrome_trace;
 mod error;
 mod executor;
 mod handle;
 mod host;
 mod metrics;
+mod panic_handler;
 mod ports;
+mod scope;
 mod shutdown;
+mod stack;
+mod start;
 #[cfg(feature = "task-events")]
 mod task_events;
 mod worker;
 mod worker_id;
+pub mod yield_policy;
 
+pub use affinity::{CoreAssigner, CoreError, CoreLease, default_pin_threads};
 pub use builder::{DefaultIdle, DefaultTrace, ExecutorBuilder};
+pub use chrome_trace::{ChromeHooks, ChromeTrace};
 pub use error::{Aborted, BuildError};
 pub use executor::Executor;
 pub use handle::ExecutorHandle;
 pub use host::{HostError, WORKERS_VARIABLE, for_host};
-pub use metrics::MetricsSnapshot;
+pub use metrics::{Delays, MetricsSnapshot};
+pub use panic_handler::{DropPayload, HandleWith, HandlesPanics};
 pub use ports::ThreadPorts;
+pub use scope::{ScopeReport, scope};
 pub use worker::{Spawner, WorkerCtx};
 pub use worker_id::{current_worker_id, set_current_worker_id};
+pub use yield_policy::{AdaptiveYield, AlwaysYield, EveryN, NeverYield, YieldPolicy};
 
 pub use executor_core::{
-    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, Pin, PopSource,
-    Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
+    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, OnPanic, Pin,
+    PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
 };
 /// The trait that draws from [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
 pub use rand_core::Rng;

@@ -8,22 +8,28 @@
 
 mod events;
 mod parking;
+mod probes;
 mod queues;
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crossbeam::sync::{Parker, Unparker};
+use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Injector, Stealer, Worker};
 use executor_core::ports::{Faults, Native, NativeWord, ProducerPorts};
 use executor_core::{ExecutorConfig, Rejected, Scheduler, delegate_memory};
 
 pub(crate) use events::Departures;
 use events::EventCount;
+use probes::Probes;
+use queues::Parcel;
+
+use crate::metrics::Histogram;
 
 /// What all workers and producers of an executor share.
 pub(crate) struct Shared<T> {
@@ -31,7 +37,7 @@ pub(crate) struct Shared<T> {
     /// Single tasks from outside.
     injector: Injector<T>,
     /// Tasks from outside that came together.
-    parcels: Injector<Vec<T>>,
+    parcels: Injector<Parcel<T>>,
     /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
@@ -42,6 +48,12 @@ pub(crate) struct Shared<T> {
     /// What the first panic carried.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
+    /// How long tasks wait in the injector.
+    probes: Probes,
+    /// When each worker was last unparked, on the executor's clock, until it has noticed.
+    unparked_ns: Box<[CachePadded<AtomicU64>]>,
+    /// What the clock counts from.
+    started: Instant,
 }
 
 impl<T> Shared<T> {
@@ -60,17 +72,20 @@ impl<T> Shared<T> {
             departures: Departures::default(),
             panic: Mutex::new(None),
             wakes_external: AtomicU64::new(0),
+            probes: Probes::default(),
+            unparked_ns: (0..workers).map(|_| CachePadded::default()).collect(),
+            started: Instant::now(),
         });
-        let started = Instant::now();
         let ports = queues
             .into_iter()
             .zip(parkers)
-            .map(|(queue, parker)| ThreadPorts {
+            .enumerate()
+            .map(|(worker, (queue, parker))| ThreadPorts {
                 shared: Arc::clone(&shared),
+                worker,
                 queue,
                 parker,
-                idle: Cell::new(Duration::ZERO),
-                started,
+                measured: Box::default(),
                 parcels_first: Cell::new(false),
             });
         let ports = ports.collect();
@@ -103,6 +118,15 @@ impl<T> Shared<T> {
         self.wakes_external.load(Ordering::Relaxed)
     }
 
+    /// How long tasks waited in the injector.
+    pub(crate) fn injector_waits(&self) -> Histogram {
+        self.probes.waits()
+    }
+
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
     fn count_wakes(&self, woken: usize) {
         if woken > 0 {
             // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
@@ -114,14 +138,24 @@ impl<T> Shared<T> {
 /// One worker's ports: what [`executor_core::WorkerCtxLike`] asks for. Tasks have no business with it.
 pub struct ThreadPorts<T> {
     shared: Arc<Shared<T>>,
+    worker: usize,
     queue: Worker<T>,
     parker: Parker,
-    /// Time spent parked.
-    idle: Cell<Duration>,
-    /// What the clock counts from.
-    started: Instant,
+    /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
+    measured: Box<Measured>,
     /// Whether the last look at the injector began with the parcels.
     parcels_first: Cell<bool>,
+}
+
+/// What one worker has measured.
+#[derive(Default)]
+struct Measured {
+    /// Time spent parked.
+    idle: Cell<Duration>,
+    /// How long it took to run after being unparked.
+    wake_delays: RefCell<Histogram>,
+    /// Tasks taken from the injector that the probes do not know of yet.
+    uncounted: Cell<usize>,
 }
 
 impl<T> ThreadPorts<T> {
@@ -130,7 +164,12 @@ impl<T> ThreadPorts<T> {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        self.idle.get()
+        self.measured.idle.get()
+    }
+
+    /// How long it took this worker to run after it was unparked.
+    pub(crate) fn wake_delays(&self) -> Histogram {
+        self.measured.wake_delays.borrow().clone()
     }
 }
 
@@ -213,6 +252,31 @@ mod tests {
         let kept = shared.take_panic().expect("one is kept");
         assert_eq!(kept.downcast_ref(), Some(&"first"));
         assert!(shared.take_panic().is_none());
+    }
+
+    #[test]
+    fn a_wake_of_a_parked_worker_is_a_sample_and_no_other_is() {
+        use executor_core::ports::{Parking, Unpark};
+
+        let (shared, mut ports) = Shared::<()>::new(ExecutorConfig::default());
+        let worker = ports.remove(0);
+        shared.unpark(0);
+        worker.park(None);
+        assert_eq!(worker.wake_delays().delays().samples, 0, "it was awake");
+        worker.park(Some(Duration::from_nanos(1)));
+        assert_eq!(worker.wake_delays().delays().samples, 0, "nobody woke it");
+        let thread = std::thread::spawn(move || {
+            while worker.wake_delays().delays().samples == 0 {
+                worker.park(None);
+            }
+            worker.wake_delays().delays()
+        });
+        while !thread.is_finished() {
+            shared.unpark(0);
+            std::thread::yield_now();
+        }
+        let delays = thread.join().expect("nothing panics");
+        assert_eq!((delays.samples, delays.p50), (1, delays.max));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! | [`Executor::join_timeout`] | are run | is thrown again | threads have ended, or the time is up |
 //! | [`Executor::shutdown`] | are handed back | was printed, and is dropped | threads have ended |
 //! | drop | are dropped | was printed, and is dropped | threads have ended |
+//! | the end of a [`scope`](crate::scope()) | are run | is thrown again | threads have ended |
 //! | drop on one of its own workers | are dropped | was printed, and is dropped | not at all |
 //!
 //! Whoever drops an executor inside one of its own tasks cannot wait for its threads, not even for the others: they
@@ -17,20 +18,24 @@
 
 use std::any::Any;
 use std::panic::resume_unwind;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use executor_core::WorkerMetricsLocal;
 
 use crate::error::{Aborted, panic_message};
 use crate::executor::Executor;
-use crate::metrics::MetricsSnapshot;
+use crate::metrics::{Histogram, MetricsSnapshot};
+use crate::ports::Shared;
 use crate::worker::Remains;
 
 /// What is left of an executor whose threads have ended.
-struct End<T> {
+pub(crate) struct End<T, K> {
     panic: Option<Box<dyn Any + Send>>,
     metrics: MetricsSnapshot,
     handed_back: Vec<T>,
+    /// What was kept of each worker's scratch value, by its number.
+    scratches: Vec<K>,
 }
 
 impl<T> Executor<T> {
@@ -47,7 +52,7 @@ impl<T> Executor<T> {
     pub fn join(self) -> MetricsSnapshot {
         self.assert_not_on_own_worker("join");
         self.close();
-        self.collect().into_metrics()
+        self.collect().into_outcome().0
     }
 
     /// Like [`Executor::join`], but a panic is handed over instead of thrown, together with the tasks that nobody ran.
@@ -86,6 +91,7 @@ impl<T> Executor<T> {
             panic,
             metrics,
             handed_back,
+            scratches: _,
         } = self.collect();
         if panic.is_none() && handed_back.is_empty() {
             Ok(metrics)
@@ -108,7 +114,7 @@ impl<T> Executor<T> {
         self.assert_not_on_own_worker("join_timeout");
         self.close();
         if self.shared.departures.wait_for(self.threads.len(), timeout) {
-            Ok(self.collect().into_metrics())
+            Ok(self.collect().into_outcome().0)
         } else {
             Err(self)
         }
@@ -137,22 +143,32 @@ impl<T> Executor<T> {
     }
 
     /// Joins the threads of a closed executor. Not to be called on one of them.
-    fn collect(mut self) -> End<T> {
+    fn collect(mut self) -> End<T, ()> {
         self.join_threads()
     }
 
-    fn join_threads(&mut self) -> End<T> {
-        let mut workers = Vec::with_capacity(self.threads.len());
-        let mut handed_back = Vec::new();
+    fn join_threads(&mut self) -> End<T, ()> {
+        let threads = std::mem::take(&mut self.threads);
+        End::of(&self.shared, threads.into_iter().map(JoinHandle::join))
+    }
+}
+
+impl<T, K> End<T, K> {
+    /// Brings together what each thread has left, while `joined` joins them.
+    pub(crate) fn of(
+        shared: &Shared<T>,
+        joined: impl Iterator<Item = thread::Result<Remains<T, K>>>,
+    ) -> Self {
+        let (mut workers, mut handed_back, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
+        let mut wake_delays = Histogram::default();
         let mut panic = None;
-        for thread in std::mem::take(&mut self.threads) {
-            match thread.join() {
-                Ok(Remains {
-                    metrics,
-                    handed_back: mut tasks,
-                }) => {
-                    workers.push(metrics);
-                    handed_back.append(&mut tasks);
+        for remains in joined {
+            match remains {
+                Ok(remains) => {
+                    workers.push(remains.metrics);
+                    wake_delays.merge(&remains.wake_delays);
+                    handed_back.extend(remains.handed_back);
+                    scratches.extend(remains.scratch);
                 }
                 Err(payload) => {
                     workers.push(WorkerMetricsLocal::default());
@@ -160,29 +176,35 @@ impl<T> Executor<T> {
                 }
             }
         }
-        let metrics = MetricsSnapshot::new(workers, self.shared.wakes_external());
+        let metrics = MetricsSnapshot::new(
+            workers,
+            shared.wakes_external(),
+            shared.injector_waits().delays(),
+            wake_delays.delays(),
+        );
         tracing::debug!(
             executed = metrics.total.executed(),
             handed_back = metrics.total.handed_back,
             "executor ended"
         );
-        End {
-            panic: self.shared.take_panic().or(panic),
+        Self {
+            panic: shared.take_panic().or(panic),
             metrics,
             handed_back,
+            scratches,
         }
     }
-}
 
-impl<T> End<T> {
-    fn into_metrics(self) -> MetricsSnapshot {
+    /// The metrics and what was kept of the scratch values: each worker's, since one that kept nothing has panicked.
+    /// Throws that panic again.
+    pub(crate) fn into_outcome(self) -> (MetricsSnapshot, Vec<K>) {
         if let Some(payload) = self.panic {
             resume_unwind(payload);
         }
-        self.metrics
+        (self.metrics, self.scratches)
     }
 
-    fn tell_of_panic(&self, way: &str) {
+    pub(crate) fn tell_of_panic(&self, way: &str) {
         if let Some(payload) = &self.panic {
             tracing::error!(
                 message = panic_message(&**payload),

@@ -20,114 +20,151 @@ use executor_core::{ExecutorConfig, IdleHooks, Pin, TraceHooks, WorkerMetricsLoc
 
 pub use context::{Spawner, WorkerCtx};
 
-use crate::affinity::CoreLease;
+use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
+use crate::metrics::Histogram;
+use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
+use crate::start::Settings;
 use crate::worker_id::set_current_worker_id;
 
 /// A function that is called with a worker's number on the worker's own thread.
 pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// What all workers of an executor are made from.
-pub(crate) struct Blueprint<A, R, FI, FH> {
-    pub(crate) config: ExecutorConfig,
+pub(crate) struct Blueprint<S, K, A, R, FI, FH> {
+    pub(crate) settings: Settings,
     pub(crate) scratch_init: A,
     pub(crate) runner: R,
     pub(crate) idle_hooks: FI,
     pub(crate) trace_hooks: FH,
-    pub(crate) on_start: Option<WorkerHook>,
-    pub(crate) on_stop: Option<WorkerHook>,
+    pub(crate) on_panic: PanicHandler<S>,
+    /// What a worker that leaves makes of its scratch value: nothing, or something for whoever joins its thread.
+    pub(crate) keep: fn(S) -> K,
 }
 
 /// What one worker takes with it.
 pub(crate) struct Seat<T> {
     pub(crate) worker: usize,
     pub(crate) ports: ThreadPorts<T>,
-    pub(crate) core: Option<CoreLease>,
+    pub(crate) place: Place,
 }
 
 /// What is left of a worker.
-pub(crate) struct Remains<T> {
+pub(crate) struct Remains<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
     pub(crate) handed_back: Vec<T>,
+    pub(crate) wake_delays: Histogram,
+    /// What was kept of the scratch value. There is none if it was never made, or if a panic came in between.
+    pub(crate) scratch: Option<K>,
 }
 
 /// What a worker says once: that it is ready, or why it cannot be.
 pub(crate) type Report = (usize, Result<(), BuildError>);
 
 /// The body of a worker's thread.
-pub(crate) fn run<T, S, A, R, FI, I, FH, H>(
-    seat: Seat<T>,
-    blueprint: Arc<Blueprint<A, R, FI, FH>>,
-    reports: Sender<Report>,
-) -> Remains<T>
-where
-    A: Fn(usize) -> S,
-    R: Fn(T, &mut WorkerCtx<T, S>),
-    FI: Fn(usize, &ExecutorConfig) -> I,
-    I: IdleHooks,
-    FH: Fn(usize) -> H,
-    H: TraceHooks<T>,
-{
-    let Seat { worker, ports, core } = seat;
-    let shared = Arc::clone(ports.shared());
-    // Declared before all that belongs to the worker, so it is dropped after all of that.
-    let _departure = shared.departures.on_drop();
-    let span = tracing::debug_span!("worker", id = worker);
-    let _entered = span.enter();
-    set_current_worker_id(Some(worker));
+pub(crate) struct Body<T, S, K, A, R, FI, FH> {
+    pub(crate) seat: Seat<T>,
+    pub(crate) blueprint: Arc<Blueprint<S, K, A, R, FI, FH>>,
+    pub(crate) reports: Sender<Report>,
+}
 
-    let started = prepare(worker, core.as_ref(), &blueprint);
-    let (scratch, mut idle, trace) = match started {
-        Ok(parts) => parts,
-        Err(error) => {
-            report(reports, worker, Err(error));
-            return Remains {
-                metrics: WorkerMetricsLocal::default(),
-                handed_back: Vec::new(),
-            };
+impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
+    /// Runs from the thread's first line to its last.
+    pub(crate) fn run<I, H>(self) -> Remains<T, K>
+    where
+        A: Fn(usize) -> S,
+        R: Fn(T, &mut WorkerCtx<T, S>),
+        FI: Fn(usize, &ExecutorConfig) -> I,
+        I: IdleHooks,
+        FH: Fn(usize) -> H,
+        H: TraceHooks<T>,
+    {
+        let Self {
+            seat: Seat { worker, ports, place },
+            blueprint,
+            reports,
+        } = self;
+        let shared = Arc::clone(ports.shared());
+        // Declared before all that belongs to the worker, so it is dropped after all of that.
+        let _departure = shared.departures.on_drop();
+        let span = tracing::debug_span!("worker", id = worker);
+        let _entered = span.enter();
+        set_current_worker_id(Some(worker));
+
+        let started = prepare(worker, &place, &blueprint);
+        let (scratch, mut idle, trace) = match started {
+            Ok(parts) => parts,
+            Err(error) => {
+                report(reports, worker, Err(error));
+                return Remains {
+                    metrics: WorkerMetricsLocal::default(),
+                    handed_back: Vec::new(),
+                    wake_delays: Histogram::default(),
+                    scratch: None,
+                };
+            }
+        };
+        #[cfg(feature = "task-events")]
+        let trace = crate::task_events::TaskEvents(trace);
+        let mut trace = trace;
+        let mut cx = WorkerCtx::new(
+            worker,
+            scratch,
+            blueprint.settings.config.seed,
+            Arc::clone(&blueprint.on_panic),
+            ports,
+        );
+        report(reports, worker, Ok(()));
+
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            run_worker(&mut cx, &blueprint.runner, &mut idle, &mut trace)
+        }));
+        if let Err(payload) = ran {
+            // The run loop catches what tasks and hooks do; this is an assertion of its own. The count can no
+            // longer be trusted to reach zero, so everybody is told that it is over, rather than to wait for ever.
+            shared.record_panic(payload);
+            shared.scheduler().abort(&*shared);
+            shared.scheduler().sleep().finish(&*shared);
         }
-    };
-    #[cfg(feature = "task-events")]
-    let trace = crate::task_events::TaskEvents(trace);
-    let mut trace = trace;
-    let mut cx = WorkerCtx::new(worker, scratch, blueprint.config.seed, ports);
-    report(reports, worker, Ok(()));
 
-    let ran = catch_unwind(AssertUnwindSafe(|| {
-        run_worker(&mut cx, &blueprint.runner, &mut idle, &mut trace)
-    }));
-    if let Err(payload) = ran {
-        // The run loop catches what tasks and hooks do; this is an assertion of its own. The count can no
-        // longer be trusted to reach zero, so everybody is told that it is over, rather than to wait for ever.
-        shared.record_panic(payload);
-        shared.scheduler().abort(&*shared);
-        shared.scheduler().sleep().finish(&*shared);
+        let wake_delays = cx.wake_delays();
+        let (metrics, handed_back, scratch) = cx.into_remains();
+        let stopped = catch_unwind(AssertUnwindSafe(|| {
+            call(blueprint.settings.on_stop.as_ref(), worker)
+        }));
+        let (scratch, kept) = match catch_unwind(AssertUnwindSafe(|| (blueprint.keep)(scratch))) {
+            Ok(scratch) => (Some(scratch), Ok(())),
+            Err(payload) => (None, Err(payload)),
+        };
+        let farewell = [
+            stopped,
+            kept,
+            catch_unwind(AssertUnwindSafe(|| drop((idle, trace)))),
+            catch_unwind(AssertUnwindSafe(|| drop(blueprint))),
+        ];
+        for payload in farewell.into_iter().filter_map(Result::err) {
+            shared.record_panic(payload);
+        }
+        tracing::debug!(
+            executed = metrics.executed(),
+            handed_back = metrics.handed_back,
+            "worker stopped"
+        );
+        Remains {
+            metrics,
+            handed_back,
+            wake_delays,
+            scratch,
+        }
     }
-
-    let (metrics, handed_back, scratch) = cx.into_remains();
-    let farewell = [
-        catch_unwind(AssertUnwindSafe(|| call(blueprint.on_stop.as_ref(), worker))),
-        catch_unwind(AssertUnwindSafe(|| drop(scratch))),
-        catch_unwind(AssertUnwindSafe(|| drop((idle, trace)))),
-        catch_unwind(AssertUnwindSafe(|| drop(blueprint))),
-    ];
-    for payload in farewell.into_iter().filter_map(Result::err) {
-        shared.record_panic(payload);
-    }
-    tracing::debug!(
-        executed = metrics.executed(),
-        handed_back = metrics.handed_back,
-        "worker stopped"
-    );
-    Remains { metrics, handed_back }
 }
 
 /// All that can fail before the worker is one.
-fn prepare<T, S, A, R, FI, I, FH, H>(
+fn prepare<T, S, K, A, R, FI, I, FH, H>(
     worker: usize,
-    core: Option<&CoreLease>,
-    blueprint: &Blueprint<A, R, FI, FH>,
+    place: &Place,
+    blueprint: &Blueprint<S, K, A, R, FI, FH>,
 ) -> Result<(S, I, H), BuildError>
 where
     A: Fn(usize) -> S,
@@ -135,20 +172,22 @@ where
     FH: Fn(usize) -> H,
     H: TraceHooks<T>,
 {
-    if let Some(lease) = core
-        && !lease.pin_current_thread()
-    {
-        let core = lease.core();
-        if blueprint.config.pin_threads == Pin::Always {
-            return Err(BuildError::Pin { worker, core });
+    if !place.take() {
+        let cores = place.cores();
+        // Auto may do without a core of its own, but not without the cores that were named.
+        if blueprint.settings.config.pin_threads == Pin::Always || blueprint.settings.cpus.is_some() {
+            return Err(BuildError::Pin { worker, cores });
         }
-        tracing::warn!(core, "the worker could not be pinned and stays where it is put");
+        tracing::warn!(?cores, "the worker could not be pinned and stays where it is put");
     }
     let hook_panicked = |payload: Box<dyn Any + Send>| BuildError::HookPanicked {
         worker,
         message: panic_message(&*payload),
     };
-    catch_unwind(AssertUnwindSafe(|| call(blueprint.on_start.as_ref(), worker))).map_err(hook_panicked)?;
+    catch_unwind(AssertUnwindSafe(|| {
+        call(blueprint.settings.on_start.as_ref(), worker)
+    }))
+    .map_err(hook_panicked)?;
     let scratch = catch_unwind(AssertUnwindSafe(|| (blueprint.scratch_init)(worker))).map_err(|payload| {
         BuildError::ScratchPanicked {
             worker,
@@ -156,7 +195,7 @@ where
         }
     })?;
     let hooks = catch_unwind(AssertUnwindSafe(|| {
-        let idle = (blueprint.idle_hooks)(worker, &blueprint.config);
+        let idle = (blueprint.idle_hooks)(worker, &blueprint.settings.config);
         (idle, (blueprint.trace_hooks)(worker))
     }));
     let (idle, trace) = hooks.map_err(hook_panicked)?;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use executor_core::ExecutorConfig;
+use executor_core::{ExecutorConfig, OnPanic};
 
 use crate::fault::Faults;
 use crate::line::{Fields, LineError};
@@ -171,12 +171,16 @@ impl Setup {
         if *panics_allowed {
             fields.push("panics_allowed", true);
         }
+        if config.on_panic == OnPanic::Isolate {
+            fields.push("isolate", true);
+        }
     }
 
     /// Takes its fields out of `fields`.
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let default = Self::default();
         let timeout_ns: Option<u64> = fields.take("timeout_ns")?;
+        let isolate: Option<bool> = fields.take("isolate")?;
         let config = ExecutorConfig {
             workers: fields.take("workers")?.unwrap_or(default.config.workers),
             steal_tries: fields.take("tries")?.unwrap_or(default.config.steal_tries),
@@ -187,6 +191,10 @@ impl Setup {
             private_tasks: fields.take("private")?.unwrap_or(default.config.private_tasks),
             short_task: (fields.take("short_ns")?).map_or(default.config.short_task, Duration::from_nanos),
             hoard_threshold: fields.take("hoard")?.unwrap_or(default.config.hoard_threshold),
+            on_panic: match isolate {
+                Some(true) => OnPanic::Isolate,
+                Some(false) | None => default.config.on_panic,
+            },
             ..default.config
         };
         config.validate().map_err(|error| LineError(error.to_string()))?;
@@ -224,6 +232,7 @@ mod tests {
                 private_tasks: 5,
                 short_task: Duration::ZERO,
                 hoard_threshold: 2,
+                on_panic: OnPanic::Isolate,
                 ..ExecutorConfig::default()
             },
             producers: 3,

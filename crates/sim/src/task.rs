@@ -3,10 +3,12 @@
 //! The two see different tasks. Towards the user a task is a `T`; towards core it is a `T` with its number, so that the
 //! oracles know every task again wherever core had it in the meantime.
 
+use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::rc::Rc;
 
+use executor_core::ports::Faults;
 use executor_core::{ExecTraceEvent, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
 
 use crate::fault::{Fault, InjectedPanic};
@@ -103,6 +105,10 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         self.spawner.publish();
         self.with(World::published);
     }
+
+    fn somebody_is_hungry(&mut self) -> bool {
+        self.spawner.somebody_is_hungry()
+    }
 }
 
 impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
@@ -126,6 +132,12 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
 
     fn below(&mut self, bound: usize) -> usize {
         self.with(|world, _| world.schedule.below(bound))
+    }
+
+    /// Tells the oracles; the scratch value stays as the task has left it.
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        self.ports().record_panic(payload);
+        Ok(())
     }
 }
 

@@ -144,6 +144,8 @@ impl Top {
             spawner: Spawner::new(worker, self.ports(worker)),
             scratch: Vec::new(),
             metrics: WorkerMetricsLocal::default(),
+            isolated: 0,
+            handler_panics: false,
             draws: 0,
         }
     }
@@ -174,6 +176,10 @@ pub(crate) struct Worker {
     pub(crate) spawner: Spawner<Task, Ports>,
     pub(crate) scratch: Vec<Task>,
     pub(crate) metrics: WorkerMetricsLocal,
+    /// Panics that this worker has isolated.
+    pub(crate) isolated: u32,
+    /// Whether isolating a panic panics.
+    pub(crate) handler_panics: bool,
     draws: usize,
 }
 
@@ -217,6 +223,17 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     fn below(&mut self, _bound: usize) -> usize {
         self.draws += 1;
         0
+    }
+
+    /// Notes the payload, and clears the scratch value; a handler may fail in its turn.
+    fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        assert!(payload.is::<PlannedPanic>(), "only a task's panic is isolated");
+        self.isolated += 1;
+        self.scratch.clear();
+        if self.handler_panics {
+            PlannedPanic::throw();
+        }
+        Ok(())
     }
 }
 

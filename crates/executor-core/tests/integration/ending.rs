@@ -1,6 +1,10 @@
 //! Closing, aborting, panicking: what still runs, what comes back, and who ends it.
 
-use executor_core::{NoopTrace, Rejected, TaskCtx, TieredIdle, WorkerExit, WorkerStepResult, run_worker};
+use executor_core::ports::Native;
+use executor_core::{
+    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, TaskCtx, TieredIdle, TraceHooks,
+    WorkerExit, WorkerStepResult, run_worker,
+};
 
 use crate::bench_top::{PlannedPanic, Top, Worker};
 
@@ -94,4 +98,116 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
         "the child of the task that panicked, and the task that nobody ran"
     );
     assert_eq!((top.panics.get(), worker.metrics.panicked), (1, 1));
+}
+
+fn isolating(workers: usize) -> std::rc::Rc<Top> {
+    Top::new(ExecutorConfig {
+        workers,
+        spin_iters: 0,
+        on_panic: OnPanic::Isolate,
+        ..ExecutorConfig::default()
+    })
+}
+
+#[test]
+fn an_isolated_panic_settles_its_task_and_the_worker_goes_on() {
+    let top = isolating(1);
+    top.spawn(0);
+    top.spawn(1);
+    top.spawn(2);
+    top.scheduler.close(&top.ports(0));
+    let mut worker = top.worker(0);
+    let exit = run_worker(
+        &mut worker,
+        &|task, cx: &mut Worker| {
+            cx.scratch.push(task);
+            if task == 1 {
+                cx.spawn_local(7);
+                PlannedPanic::throw();
+            }
+        },
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Done);
+    assert_eq!(worker.isolated, 1);
+    worker.scratch.sort_unstable();
+    assert_eq!(
+        worker.scratch,
+        [2, 7],
+        "the handler has cleared what was there before"
+    );
+    assert_eq!((worker.metrics.executed(), worker.metrics.panicked), (4, 1));
+    assert_eq!(top.scheduler.state().in_flight(&Native), 0);
+    assert_eq!(top.panics.get(), 0, "nothing is left to be thrown again");
+}
+
+#[test]
+fn a_handler_that_panics_stops_the_executor() {
+    let top = isolating(1);
+    top.spawn(0);
+    top.spawn(1);
+    let mut worker = top.worker(0);
+    worker.handler_panics = true;
+    let exit = run_worker(
+        &mut worker,
+        &|_, _: &mut Worker| PlannedPanic::throw(),
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Panicked);
+    assert_eq!(worker.spawner.take_handed_back(), [1]);
+    assert_eq!((worker.isolated, top.panics.get()), (1, 1));
+    assert_eq!(worker.metrics.panicked, 1, "the handler's is not a task's");
+}
+
+#[test]
+fn a_panic_while_aborting_is_not_isolated() {
+    let top = isolating(1);
+    top.spawn(0);
+    top.spawn(1);
+    let mut worker = top.worker(0);
+    let aborts = top.clone();
+    let exit = run_worker(
+        &mut worker,
+        &|_, _: &mut Worker| {
+            aborts.scheduler.abort(&aborts.ports(0));
+            PlannedPanic::throw();
+        },
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Panicked);
+    assert_eq!((worker.isolated, top.panics.get()), (0, 1));
+    assert_eq!(worker.spawner.take_handed_back(), [1]);
+}
+
+/// Panics when a task is about to start.
+struct Fragile;
+
+impl TraceHooks<u32> for Fragile {
+    type Tag = ();
+
+    fn tag(&mut self, _task: &u32) {}
+
+    fn event(&mut self, event: ExecTraceEvent<()>) {
+        if matches!(event, ExecTraceEvent::TaskStart { .. }) {
+            PlannedPanic::throw();
+        }
+    }
+}
+
+#[test]
+fn the_panic_of_a_hook_is_not_isolated() {
+    let top = isolating(1);
+    top.spawn(0);
+    let mut worker = top.worker(0);
+    let exit = run_worker(
+        &mut worker,
+        &|_, _: &mut Worker| panic!("ran"),
+        &mut TieredIdle::new(0, None),
+        &mut Fragile,
+    );
+    assert_eq!(exit, WorkerExit::Panicked);
+    assert_eq!((worker.isolated, top.panics.get()), (0, 1));
 }

@@ -6,7 +6,15 @@
 use crossbeam_deque::Steal as Stolen;
 use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
 
+use super::probes::Probes;
 use super::{Shared, ThreadPorts};
+
+/// Tasks that came together.
+pub(super) struct Parcel<T> {
+    tasks: Vec<T>,
+    /// When, if the parcel is watched.
+    since_ns: Option<u64>,
+}
 
 /// Most tasks that leave the injector at once. Others wait there, too, so a worker takes less than it could.
 const INJECTED_MAX: usize = 32;
@@ -14,12 +22,23 @@ const INJECTED_MAX: usize = 32;
 impl<T> Inject<T> for Shared<T> {
     #[inline]
     fn inject(&self, task: T) {
-        self.injector.push(task);
+        if Probes::is_due(1) {
+            let ahead = || self.injector.len();
+            self.probes
+                .watch(self.now_ns(), ahead, || self.injector.push(task));
+        } else {
+            self.injector.push(task);
+        }
     }
 
     #[inline]
     fn inject_parcel(&self, parcel: Vec<T>) {
-        self.parcels.push(parcel);
+        let tasks = u32::try_from(parcel.len()).unwrap_or(u32::MAX);
+        let since_ns = Probes::is_due(tasks).then(|| self.now_ns());
+        self.parcels.push(Parcel {
+            tasks: parcel,
+            since_ns,
+        });
     }
 }
 
@@ -93,21 +112,34 @@ impl<T> Shared<T> {
         if self.parcels.is_empty() {
             return Steal::Empty;
         }
-        ported(self.parcels.steal(), Injected::Parcel)
+        ported(self.parcels.steal(), |Parcel { tasks, since_ns }| {
+            if let Some(since_ns) = since_ns {
+                self.probes.waited(self.now_ns().saturating_sub(since_ns));
+            }
+            Injected::Parcel(tasks)
+        })
     }
 }
 
 impl<T> ThreadPorts<T> {
     fn steal_batch(&self) -> Steal<Injected<T>> {
-        let injector = &self.shared.injector;
+        let Shared { injector, probes, .. } = &*self.shared;
         // As above.
         if injector.is_empty() {
+            if probes.are_waiting() {
+                probes.give_up_if(|| injector.is_empty());
+            }
             return Steal::Empty;
         }
-        ported(
-            injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX),
-            Injected::Task,
-        )
+        let had = self.queue.len();
+        let stolen = injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX);
+        if stolen.is_success() && probes.are_waiting() {
+            let more = self.queue.len().saturating_sub(had);
+            let left = self.measured.uncounted.get() + 1 + more;
+            let counted = probes.left(left, || self.shared.now_ns());
+            self.measured.uncounted.set(if counted { 0 } else { left });
+        }
+        ported(stolen, Injected::Task)
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use executor_threaded::{
-    BuildError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks, IdleRound, Pin, for_host,
+    BuildError, CoreAssigner, CoreError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks,
+    IdleRound, Pin, for_host,
 };
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
@@ -168,7 +169,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
         .map(|_| ())
         .expect_err("every core is taken");
     assert!(
-        matches!(error, BuildError::Cores { wanted: 1, free: 0 }),
+        matches!(error, BuildError::Cores(CoreError::TooFew { wanted: 1, free: 0 })),
         "{error:?}"
     );
     let (unpinned, places) = pinned(Pin::Auto, 1).expect("Auto does without");
@@ -180,7 +181,7 @@ fn a_core_belongs_to_one_executor_at_a_time() {
         .map(|_| ())
         .expect_err("there are not as many");
     assert!(
-        matches!(error, BuildError::Cores { free, .. } if free == cores),
+        matches!(error, BuildError::Cores(CoreError::TooFew { free, .. }) if free == cores),
         "{error:?}"
     );
     let (again, places) = pinned(Pin::Always, cores).expect("the cores were given back");
@@ -190,15 +191,20 @@ fn a_core_belongs_to_one_executor_at_a_time() {
     assert_eq!(places, BTreeSet::from([allowed_cores()]));
     drop(free);
 
-    /// The kernel's list of cores that this thread may run on.
-    fn allowed_cores() -> String {
-        let status =
-            std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-        line.expect("the status has the cores").trim().to_owned()
-    }
+    // A set of cores, and each worker one of its own: in this test, for it holds every core at times.
+    let one = CoreAssigner::new().cores()[0];
+    let kept = Executor::<()>::builder()
+        .config(ExecutorConfig {
+            pin_threads: Pin::Always,
+            ..config(2, None)
+        })
+        .cpus([one])
+        .build(|_| (), |(), _cx| {});
+    let error = kept.map(|_| ()).expect_err("two workers and one core");
+    assert!(
+        matches!(error, BuildError::Cores(CoreError::TooFew { wanted: 2, free: 1 })),
+        "{error:?}"
+    );
 
     fn core_count() -> usize {
         let ranges = allowed_cores();
@@ -244,4 +250,96 @@ fn the_environment_overrides_the_number_of_workers_and_nonsense_in_it_is_an_erro
     );
     let said = child(None);
     assert!(said.contains(&format!("[workers {}]", num_cpus::get())), "{said}");
+}
+
+/// The kernel's list of cores that this thread may run on.
+#[cfg(target_os = "linux")]
+fn allowed_cores() -> String {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("Linux tells a thread's status");
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    line.expect("the status has the cores").trim().to_owned()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn workers_are_kept_to_the_cores_that_were_named() {
+    let machine = CoreAssigner::new().cores().to_vec();
+    for cores in [&machine[..1], &machine[..]] {
+        let places = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+        let notes = Arc::clone(&places);
+        let executor = Executor::<()>::builder()
+            .config(config(3, None))
+            .cpus(cores.iter().copied())
+            .build(
+                move |_| {
+                    notes
+                        .lock()
+                        .expect("nobody panics here")
+                        .insert(CoreAssigner::new().cores().to_vec())
+                },
+                |(), _cx| {},
+            )
+            .expect("they are allowed");
+        executor.join();
+        let places = places.lock().expect("nobody panics here");
+        assert_eq!(*places, [cores.to_vec()].into());
+    }
+}
+
+#[test]
+fn a_core_that_is_not_allowed_is_named_and_nothing_starts() {
+    let built = Executor::<()>::builder()
+        .config(config(1, None))
+        .cpus([1_000_000])
+        .on_start(|_| panic!("started"))
+        .build(|_| (), |(), _cx| {});
+    let error = built.map(|_| ()).expect_err("no machine has that one");
+    assert!(error.to_string().contains("core 1000000"), "{error}");
+    let error = Executor::<()>::builder()
+        .cpus([])
+        .build(|_| (), |(), _cx| {})
+        .map(|_| ())
+        .expect_err("nowhere to run");
+    assert!(matches!(error, BuildError::Cores(CoreError::Empty)), "{error:?}");
+}
+
+#[test]
+fn tasks_of_eight_kilobytes_and_large_scratch_values_fit_the_stack() {
+    type Task = [u8; 8192];
+    let run = |task: Task, cx: &mut executor_threaded::WorkerCtx<Task, [u64; 20_000]>| {
+        cx.scratch[0] += u64::from(task[8191]);
+        if task[0] > 0 {
+            let mut next = task;
+            next[0] -= 1;
+            cx.spawn_local(next);
+            cx.spawn_local(next);
+        }
+    };
+    for stack in [None, Some(256 << 10)] {
+        let builder = Executor::<Task>::builder().config(config(2, None));
+        let builder = match stack {
+            Some(bytes) => builder.stack_size(bytes),
+            None => builder,
+        };
+        let report = builder
+            .scope(
+                |_| [0; 20_000],
+                run,
+                |executor| {
+                    let mut task = [1; 8192];
+                    task[0] = 10;
+                    executor.spawn(task)
+                },
+            )
+            .expect("the executor starts");
+        assert_eq!(
+            report.scratches.iter().map(|scratch| scratch[0]).sum::<u64>(),
+            (1 << 11) - 1
+        );
+    }
+    let executor = Executor::<Task>::new(config(2, None), |_| [0; 20_000], run).expect("the executor starts");
+    executor.spawn_external([3; 8192]).expect("the gate is open");
+    assert_eq!(executor.join().total.executed(), (1 << 4) - 1);
 }

@@ -6,6 +6,7 @@ mod endings;
 mod exactly_once;
 mod idle_cost;
 mod panics;
+mod scoped;
 mod support;
 mod tasks;
 mod telling;

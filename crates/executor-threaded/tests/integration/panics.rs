@@ -2,9 +2,13 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use executor_threaded::{BuildError, ExecTraceEvent, Executor, IdleAction, IdleHooks, IdleRound, TraceHooks};
+use executor_threaded::{
+    BuildError, ExecTraceEvent, Executor, ExecutorConfig, IdleAction, IdleHooks, IdleRound, OnPanic,
+    TraceHooks, current_worker_id,
+};
 
 use crate::endings::assert_handed_back;
 use crate::support::{Door, Tally, assert_no_thread_is_left, both_ways_of_parking, config};
@@ -252,5 +256,116 @@ both_ways_of_parking! {
             .expect("the executor starts");
         let aborted = executor.try_join().expect_err("the hook panics");
         assert!(aborted.panic_message().is_some_and(|text| text.contains("nothing to do")));
+    }
+}
+
+fn isolating(workers: usize, park_timeout: Option<std::time::Duration>) -> ExecutorConfig {
+    ExecutorConfig {
+        on_panic: OnPanic::Isolate,
+        ..config(workers, park_timeout)
+    }
+}
+
+both_ways_of_parking! {
+    fn isolated_panics_are_counted_and_handled_on_their_worker_and_everything_else_runs(park_timeout) {
+        for workers in [1, 2, 8] {
+            const TASKS: usize = 20_000;
+            let tally = Arc::new(Tally::new(2 * TASKS));
+            let seen = Arc::clone(&tally);
+            let handled = Arc::new(Mutex::new(Vec::new()));
+            let notes = Arc::clone(&handled);
+            let executor = Executor::<usize>::builder()
+                .config(isolating(workers, park_timeout))
+                .on_panic(move |worker, payload, scratch: &mut Option<usize>| {
+                    assert_eq!(current_worker_id(), Some(worker));
+                    let task = *payload.downcast::<usize>().expect("the payload is the task");
+                    assert_eq!(scratch.take(), Some(task), "the scratch is as the task has left it");
+                    notes.lock().expect("nobody panics under the lock").push(task);
+                })
+                .build(|_| None, move |task, cx| {
+                    assert_eq!(cx.scratch.replace(task), None, "the last one was cleared");
+                    seen.see(task);
+                    if task < TASKS {
+                        cx.spawn_local(task + TASKS);
+                    }
+                    if task % 10 == 0 {
+                        std::panic::resume_unwind(Box::new(task));
+                    }
+                    cx.scratch = None;
+                })
+                .expect("the executor starts");
+            executor.spawn_external_batch((0..TASKS).collect()).expect("the gate is open");
+            executor.wait_idle();
+            let mut handled = std::mem::take(&mut *handled.lock().expect("nobody panics under the lock"));
+            handled.sort_unstable();
+            let expected: Vec<usize> = (0..2 * TASKS).step_by(10).collect();
+            assert_eq!(handled, expected, "each panic was handled before the executor was idle");
+            assert!(executor.is_accepting());
+            let metrics = executor.join();
+            tally.assert_each_once();
+            assert_eq!(metrics.total.panicked, expected.len() as u64);
+            assert_eq!(metrics.total.executed(), 2 * TASKS as u64);
+            assert_eq!(metrics.total.handed_back, 0);
+        }
+    }
+}
+
+both_ways_of_parking! {
+    fn without_a_handler_an_isolated_panic_is_dropped(park_timeout) {
+        let executor = Executor::<u32>::new(isolating(2, park_timeout), |_| (), |task, _cx| {
+            assert_ne!(task % 2, 0, "even tasks panic");
+        })
+        .expect("the executor starts");
+        executor.spawn_external_batch((0..100).collect()).expect("the gate is open");
+        let metrics = executor.try_join().expect("no panic is left to be thrown");
+        assert_eq!((metrics.total.executed(), metrics.total.panicked), (100, 50));
+    }
+}
+
+both_ways_of_parking! {
+    fn a_panic_handler_that_panics_aborts_the_executor(park_timeout) {
+        let executor = Executor::<u32>::builder()
+            .config(isolating(1, park_timeout))
+            .on_panic(|_worker, _payload, (): &mut ()| panic!("the handler, too"))
+            .build(|_| (), |_task, _cx| panic!("the task"))
+            .expect("the executor starts");
+        executor.spawn_external_batch((0..100).collect()).expect("the gate is open");
+        let aborted = executor.try_join().expect_err("the handler panicked");
+        assert_eq!(aborted.panic_message(), Some("the handler, too"));
+        assert_eq!((aborted.metrics.total.panicked, aborted.tasks.len()), (1, 99));
+    }
+}
+
+/// Panics when it is dropped, like a payload that nobody expected.
+struct PanicsWhenDropped;
+
+impl Drop for PanicsWhenDropped {
+    fn drop(&mut self) {
+        std::panic::resume_unwind(Box::new("dropped"));
+    }
+}
+
+both_ways_of_parking! {
+    fn a_payload_that_panics_when_it_is_dropped_aborts_the_executor(park_timeout) {
+        let executor = Executor::<u32>::new(isolating(1, park_timeout), |_| (), |_task, _cx| {
+            std::panic::resume_unwind(Box::new(PanicsWhenDropped));
+        })
+        .expect("the executor starts");
+        executor.spawn_external(0).expect("the gate is open");
+        let aborted = executor.try_join().expect_err("dropping the payload panicked");
+        assert_eq!(aborted.panic_message(), Some("dropped"));
+    }
+}
+
+both_ways_of_parking! {
+    fn hooks_that_panic_are_not_isolated(park_timeout) {
+        let executor = Executor::<u32>::builder()
+            .config(isolating(2, park_timeout))
+            .trace_hooks(|_| Fragile(|event| matches!(event, ExecTraceEvent::TaskEnd { .. })))
+            .build(|_| (), |_task, _cx| {})
+            .expect("the executor starts");
+        executor.spawn_external(0).expect("the gate is open");
+        let aborted = executor.try_join().expect_err("the hook panicked");
+        assert_eq!(aborted.panic_message(), Some("the trace hook panics"));
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use executor_threaded::{
     Executor, ExecutorConfig, Rng, TaskCtx, WorkerCtx, current_worker_id, set_current_worker_id,
@@ -140,6 +141,36 @@ both_ways_of_parking! {
         assert!(total.parks >= 1, "{metrics}");
         assert!(total.idle > std::time::Duration::ZERO, "{metrics}");
         assert_eq!((total.steals_tried, total.wakes), (0, 0), "{metrics}");
+    }
+}
+
+both_ways_of_parking! {
+    fn metrics_tell_how_long_tasks_waited_in_the_injector(park_timeout) {
+        let door = Arc::new(Door::default());
+        let waits = Arc::clone(&door);
+        let executor = Executor::<u32>::new(config(1, park_timeout), |_| (), move |task, cx| {
+            if task == 0 {
+                waits.pass();
+            } else if task == 1 {
+                cx.spawn_global(2);
+            }
+        })
+        .expect("the executor starts");
+        executor.spawn_external(0).expect("the gate is open");
+        door.await_somebody();
+        // Of any 640 pushes in a row of one thread ten are watched; so are some of those of the worker.
+        executor.spawn_external_batch(vec![1; 640]).expect("the gate is open");
+        let queued = Instant::now();
+        while queued.elapsed() < Duration::from_millis(1) {
+            thread::yield_now();
+        }
+        door.open();
+        let metrics = executor.join();
+        let waited = metrics.injector_wait;
+        assert!((20..=22).contains(&waited.samples), "{metrics}");
+        assert!(waited.p50 <= waited.p99 && waited.p99 <= waited.max, "{metrics}");
+        assert!(waited.max >= Duration::from_millis(1), "{metrics}");
+        assert!(metrics.to_string().contains("waited in the injector: p50"), "{metrics}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
-use executor_threaded::{ExecTraceEvent, Executor, TraceHooks};
+use executor_threaded::{ChromeTrace, ExecTraceEvent, Executor, ExecutorConfig, OnPanic, TraceHooks};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Metadata, Subscriber, span};
 
@@ -165,4 +165,100 @@ fn start_stop_and_panic_are_events() {
         usize::from(cfg!(feature = "task-events")),
         "{heard:?}"
     );
+}
+
+/// The rows of each lane, in order: phase, name and time in microseconds. Each bar begins and ends, none within another.
+fn lanes(trace: &ChromeTrace<u32>) -> BTreeMap<u64, Vec<(String, String, f64)>> {
+    let mut file = Vec::new();
+    trace.write_to(&mut file).expect("a vector takes it");
+    let json: serde_json::Value = serde_json::from_slice(&file).expect("it is JSON");
+    let rows = json["traceEvents"].as_array().expect("it has rows");
+    let mut lanes: BTreeMap<u64, Vec<_>> = BTreeMap::new();
+    for row in rows {
+        let text = |field: &str| row[field].as_str().expect("it is text").to_owned();
+        let lane = lanes.entry(row["tid"].as_u64().expect("a lane")).or_default();
+        if text("ph") == "M" {
+            assert_eq!(row["args"]["name"], format!("worker {}", row["tid"]));
+        } else {
+            lane.push((text("ph"), text("name"), row["ts"].as_f64().expect("a time")));
+        }
+    }
+    for lane in lanes.values() {
+        assert!(lane.is_sorted_by(|a, b| a.2 <= b.2), "{lane:?}");
+        let mut open: Option<&str> = None;
+        for (phase, name, _) in lane {
+            match phase.as_str() {
+                "B" => assert_eq!(open.replace(name), None, "{lane:?}"),
+                "E" => assert_eq!(open.take(), Some(name.as_str()), "{lane:?}"),
+                _ => {}
+            }
+        }
+        assert_eq!(open, None, "{lane:?}");
+    }
+    lanes
+}
+
+fn bars(lanes: &BTreeMap<u64, Vec<(String, String, f64)>>) -> Vec<u32> {
+    let begun = lanes.values().flatten().filter(|(phase, ..)| phase == "B");
+    let mut bars: Vec<u32> = begun.filter_map(|(_, name, _)| name.parse().ok()).collect();
+    bars.sort_unstable();
+    bars
+}
+
+both_ways_of_parking! {
+    fn a_chrome_trace_has_a_lane_a_worker_and_a_bar_a_task_that_ends_though_it_panics(park_timeout) {
+        let trace = ChromeTrace::new();
+        let executor = Executor::<u32>::builder()
+            .config(ExecutorConfig { on_panic: OnPanic::Isolate, ..config(2, park_timeout) })
+            .trace_hooks(trace.hooks(|task: &u32| *task))
+            .build(|_| (), |task, cx| {
+                if task < 100 {
+                    cx.spawn_local(task + 100);
+                }
+                assert_ne!(task, 50, "this one panics");
+            })
+            .expect("the executor starts");
+        executor.spawn_external_batch((0..100).collect()).expect("the gate is open");
+        executor.wait_idle();
+        assert!(lanes(&trace).is_empty(), "workers hand over when they leave");
+        executor.join();
+        let lanes = lanes(&trace);
+        assert_eq!(lanes.keys().copied().collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(bars(&lanes), (0..200).collect::<Vec<_>>());
+        let instants = |name: &str| lanes.values().flatten().filter(|row| row.0 == "i" && row.1 == name).count();
+        assert_eq!((instants("panicked"), instants("exit")), (1, 2));
+    }
+}
+
+both_ways_of_parking! {
+    fn a_chrome_trace_of_an_aborted_run_shows_what_was_handed_back(park_timeout) {
+        let trace = ChromeTrace::new();
+        let executor = Executor::<u32>::builder()
+            .config(config(1, park_timeout))
+            .trace_hooks(trace.hooks(|task: &u32| *task))
+            .build(|_| (), |task, _cx| assert_ne!(task, 3, "this one panics"))
+            .expect("the executor starts");
+        executor.spawn_external_batch((0..10).collect()).expect("the gate is open");
+        let aborted = executor.try_join().expect_err("a task panicked");
+        let lanes = lanes(&trace);
+        let handed_back = lanes[&0].iter().filter(|row| row.1 == "handed back").count();
+        assert_eq!(handed_back, aborted.tasks.len());
+        assert_eq!(bars(&lanes).len() as u64, aborted.metrics.total.executed());
+    }
+}
+
+both_ways_of_parking! {
+    fn a_chrome_trace_that_is_full_counts_what_it_does_not_show(park_timeout) {
+        let trace = ChromeTrace::with_entries_max(9);
+        let executor = Executor::<u32>::builder()
+            .config(config(1, park_timeout))
+            .trace_hooks(trace.hooks(|task: &u32| *task))
+            .build(|_| (), |_task, _cx| {})
+            .expect("the executor starts");
+        executor.spawn_external_batch((0..100).collect()).expect("the gate is open");
+        executor.join();
+        let lanes = lanes(&trace);
+        assert!(lanes[&0].len() <= 9 + 1);
+        assert_eq!(lanes[&0].last().map(|row| row.1.as_str()), Some("no room for more"));
+    }
 }

@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
+
 use super::{Event, Op};
 
 /// Writes `events` of the parties `parties` as JSON.
@@ -13,41 +15,33 @@ use super::{Event, Op};
 ///
 /// Whatever writing to `out` fails with.
 pub fn write_chrome_trace(mut out: impl Write, events: &[Event], parties: &[String]) -> io::Result<()> {
-    write!(out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
-    let mut separator = "\n";
-    for (party, name) in parties.iter().enumerate() {
-        write!(
-            out,
-            "{separator}{{\"ph\":\"M\",\"pid\":1,\"tid\":{party},\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}"
-        )?;
-        separator = ",\n";
+    let rows = events.iter().map(row);
+    write!(out, "{}", ChromeFile { lanes: parties, rows })
+}
+
+fn row(event: &Event) -> ChromeRow<String> {
+    let (phase, name) = match event.op {
+        Op::Start => (ChromePhase::Begin, event.object.to_string()),
+        Op::End | Op::Panic => (ChromePhase::End, event.object.to_string()),
+        Op::Park => (ChromePhase::Begin, "parked".to_owned()),
+        Op::Awake => (ChromePhase::End, "parked".to_owned()),
+        op => (ChromePhase::Instant, op.name().to_owned()),
+    };
+    let args = match phase {
+        ChromePhase::Begin | ChromePhase::End => Vec::new(),
+        ChromePhase::Instant => vec![
+            ("step", ChromeArg::Number(event.step)),
+            ("on", ChromeArg::Text(event.object.to_string())),
+            ("value", ChromeArg::Number(event.value)),
+        ],
+    };
+    ChromeRow {
+        lane: event.party as usize,
+        at_ns: event.clock_ns,
+        phase,
+        name,
+        args,
     }
-    for event in events {
-        let (phase, name) = match event.op {
-            Op::Start => ("B", event.object.to_string()),
-            Op::End | Op::Panic => ("E", event.object.to_string()),
-            Op::Park => ("B", "parked".to_owned()),
-            Op::Awake => ("E", "parked".to_owned()),
-            op => ("i", op.name().to_owned()),
-        };
-        // The format counts in microseconds.
-        let (us, ns) = (event.clock_ns / 1_000, event.clock_ns % 1_000);
-        write!(
-            out,
-            "{separator}{{\"ph\":\"{phase}\",\"pid\":1,\"tid\":{},\"ts\":{us}.{ns:03},\"name\":\"{name}\"",
-            event.party
-        )?;
-        if phase == "i" {
-            write!(
-                out,
-                ",\"s\":\"t\",\"args\":{{\"step\":{},\"on\":\"{}\",\"value\":{}}}",
-                event.step, event.object, event.value
-            )?;
-        }
-        write!(out, "}}")?;
-        separator = ",\n";
-    }
-    writeln!(out, "\n]}}")
 }
 
 #[cfg(test)]

@@ -90,3 +90,33 @@ fn a_panic_that_is_allowed_is_part_of_the_report() {
         assert_eq!(report.panics.len() as u64, report.metrics.panicked);
     }
 }
+
+#[test]
+fn isolated_panics_keep_nothing_else_from_running() {
+    std::panic::set_hook(Box::new(|_| {}));
+    let config = executor_core::ExecutorConfig {
+        workers: 2,
+        spin_iters: 0,
+        on_panic: executor_core::OnPanic::Isolate,
+        ..executor_core::ExecutorConfig::default()
+    };
+    for seed in 0..200 {
+        let report = Simulation::new(seed)
+            .config(config.clone())
+            .panics_allowed(true)
+            .run(
+                0..6_u32,
+                |_| (),
+                |task, cx| {
+                    if task < 6 {
+                        executor_core::TaskCtx::spawn_local(cx, task + 6);
+                    }
+                    assert_ne!(task % 6, 2, "not this one");
+                },
+            )
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        assert_eq!((report.metrics.executed(), report.metrics.panicked), (12, 2));
+        assert_eq!(report.panics.len(), 2);
+        assert!(report.handed_back.is_empty() && report.refused.is_empty());
+    }
+}

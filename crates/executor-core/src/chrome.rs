@@ -1,0 +1,179 @@
+//! A run as text in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//!
+//! It is a format and no more: rows come from whoever recorded a run, on threads or in the simulator, and go wherever text can be
+//! written. One lane a worker; bars for what takes time, instants for what does not.
+//!
+//! Source: "Trace Event Format", Google, the JSON object format with phases M, B, E and i.
+
+use std::fmt::{self, Display, Write};
+
+/// A row of the file: something that happened in a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChromeRow<N> {
+    /// The lane, by its place among the names of the file.
+    pub lane: usize,
+    /// When, in nanoseconds since some fixed moment.
+    pub at_ns: u64,
+    /// What kind of thing.
+    pub phase: ChromePhase,
+    /// What it is called.
+    pub name: N,
+    /// What else is known, by name.
+    pub args: Vec<(&'static str, ChromeArg)>,
+}
+
+/// What a row does in its lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChromePhase {
+    /// A bar begins. In each lane bars end in the opposite order.
+    Begin,
+    /// The bar that began last ends.
+    End,
+    /// Something of no length.
+    Instant,
+}
+
+/// Something known about a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChromeArg {
+    /// A number.
+    Number(u64),
+    /// Text, of any characters.
+    Text(String),
+}
+
+/// The whole file, as its `Display`: the names of the lanes, and the rows, of one lane after another or of all as they come.
+///
+/// ```
+/// use executor_core::{ChromeFile, ChromePhase, ChromeRow};
+///
+/// let row = |at_ns, phase| ChromeRow { lane: 0, at_ns, phase, name: "say \"hello\"", args: Vec::new() };
+/// let file = ChromeFile {
+///     lanes: ["worker 0"],
+///     rows: [row(1_500, ChromePhase::Begin), row(2_000, ChromePhase::End)],
+/// };
+/// let text = file.to_string();
+/// assert!(text.contains(r#""ts":1.500,"name":"say \"hello\"""#), "{text}");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct ChromeFile<L, R> {
+    /// The lanes' names.
+    pub lanes: L,
+    /// What happened.
+    pub rows: R,
+}
+
+impl<L, R, N> Display for ChromeFile<L, R>
+where
+    L: IntoIterator<Item: Display> + Clone,
+    R: IntoIterator<Item = ChromeRow<N>> + Clone,
+    N: Display,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
+        let mut separator = "\n";
+        for (lane, name) in self.lanes.clone().into_iter().enumerate() {
+            let name = Quoted(name);
+            write!(
+                f,
+                "{separator}{{\"ph\":\"M\",\"pid\":1,\"tid\":{lane},\"name\":\"thread_name\",\"args\":{{\"name\":{name}}}}}"
+            )?;
+            separator = ",\n";
+        }
+        for row in self.rows.clone() {
+            write!(f, "{separator}{row}")?;
+            separator = ",\n";
+        }
+        f.write_str("\n]}\n")
+    }
+}
+
+impl<N: Display> Display for ChromeRow<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (phase, scope) = match self.phase {
+            ChromePhase::Begin => ("B", ""),
+            ChromePhase::End => ("E", ""),
+            ChromePhase::Instant => ("i", ",\"s\":\"t\""),
+        };
+        // The format counts in microseconds.
+        let (us, ns) = (self.at_ns / 1_000, self.at_ns % 1_000);
+        let (lane, name) = (self.lane, Quoted(&self.name));
+        write!(
+            f,
+            "{{\"ph\":\"{phase}\"{scope},\"pid\":1,\"tid\":{lane},\"ts\":{us}.{ns:03},\"name\":{name}"
+        )?;
+        let mut before = ",\"args\":{";
+        for (name, arg) in &self.args {
+            write!(f, "{before}{}:{arg}", Quoted(name))?;
+            before = ",";
+        }
+        f.write_str(if self.args.is_empty() { "}" } else { "}}" })
+    }
+}
+
+impl Display for ChromeArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Text(text) => write!(f, "{}", Quoted(text)),
+        }
+    }
+}
+
+/// Anything as a JSON string.
+struct Quoted<N>(N);
+
+impl<N: Display> Display for Quoted<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        write!(Escaping(f), "{}", self.0)?;
+        f.write_char('"')
+    }
+}
+
+struct Escaping<'a, 'f>(&'a mut fmt::Formatter<'f>);
+
+impl Write for Escaping<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for char in text.chars() {
+            match char {
+                '"' | '\\' => write!(self.0, "\\{char}")?,
+                '\0'..=' ' if char != ' ' => write!(self.0, "\\u{:04x}", u32::from(char))?,
+                _ => self.0.write_char(char)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_of_any_characters_is_quoted() {
+        assert_eq!(Quoted("plain").to_string(), "\"plain\"");
+        assert_eq!(
+            Quoted("a\"b\\c\nd\u{1}é").to_string(),
+            "\"a\\\"b\\\\c\\u000ad\\u0001é\""
+        );
+    }
+
+    #[test]
+    fn a_row_says_its_args() {
+        let row = ChromeRow {
+            lane: 2,
+            at_ns: 1_002_003,
+            phase: ChromePhase::Instant,
+            name: 7,
+            args: vec![
+                ("n", ChromeArg::Number(5)),
+                ("what", ChromeArg::Text("so".to_owned())),
+            ],
+        };
+        assert_eq!(
+            row.to_string(),
+            r#"{"ph":"i","s":"t","pid":1,"tid":2,"ts":1002.003,"name":"7","args":{"n":5,"what":"so"}}"#
+        );
+    }
+}

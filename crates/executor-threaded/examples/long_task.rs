@@ -1,0 +1,162 @@
+//! A long task in turns: how often does a word occur in a large file, made of records of very different size?
+//!
+//! ```text
+//! cargo run --release -p executor-threaded --example long_task
+//! ```
+//!
+//! The whole scan is one task, a cursor over a row of records. Between two records it asks a policy whether its turn is over.
+//! If so it puts the cursor back; if somebody is hungry, in two halves, so that whoever it is can take one. Turns are
+//! what makes the scan parallel, and what lets a short task from outside in between.
+//!
+//! The policy is the application's own, since only it knows what a record weighs: it ends a turn after so many *bytes*, be
+//! they one large record or a thousand tiny ones. A scanner of a version control's pack files, whose objects depend on the
+//! ones before, would in the same way end a turn only where a chain of them is complete.
+
+use std::error::Error;
+use std::ops::Range;
+
+use executor_threaded::{AdaptiveYield, ExecutorConfig, WorkerCtx, YieldPolicy, for_host, scope};
+
+enum Task {
+    /// Search the records in this range.
+    Scan(Range<usize>),
+    /// From outside, in the middle of the scan.
+    Ping,
+}
+
+/// Ends a turn after so many bytes, sooner if somebody is hungry.
+struct ByBytes {
+    /// Bytes of a turn.
+    budget: usize,
+    /// Bytes left of this turn.
+    left: usize,
+}
+
+impl ByBytes {
+    /// What only this application knows: the step that was just made weighed so much.
+    fn weigh(&mut self, bytes: usize) {
+        self.left = self.left.saturating_sub(bytes);
+    }
+}
+
+impl YieldPolicy for ByBytes {
+    fn begin_turn(&mut self) {
+        self.left = self.budget;
+    }
+
+    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool {
+        let enough = if somebody_is_hungry {
+            self.budget / 8 * 7
+        } else {
+            0
+        };
+        self.left <= enough
+    }
+}
+
+struct Scratch {
+    policy: ByBytes,
+    found: usize,
+    turns: usize,
+    pings: usize,
+}
+
+const WORD: &[u8] = b"windlass";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let records = records(3_000);
+    let expected: usize = records.iter().map(|record| count(record)).sum();
+
+    let config: ExecutorConfig = for_host()?;
+    let report = scope(
+        config,
+        |_worker| Scratch {
+            policy: ByBytes {
+                budget: 64 << 10,
+                left: 0,
+            },
+            found: 0,
+            turns: 0,
+            pings: 0,
+        },
+        |task, cx| match task {
+            Task::Scan(range) => scan(range, &records, cx),
+            Task::Ping => cx.scratch.pings += 1,
+        },
+        |executor| {
+            executor.spawn(Task::Scan(0..records.len()))?;
+            (0..100).try_for_each(|_| executor.spawn(Task::Ping))
+        },
+    )?;
+    report.value?;
+
+    let sum = |of: fn(&Scratch) -> usize| report.scratches.iter().map(of).sum::<usize>();
+    let (found, turns) = (sum(|scratch| scratch.found), sum(|scratch| scratch.turns));
+    println!("{found} times in {} records, in {turns} turns", records.len());
+    println!("{}", report.metrics);
+    assert_eq!((found, sum(|scratch| scratch.pings)), (expected, 100));
+    assert!(turns > 1, "the scan was one long task");
+
+    // The same by measured time, for whoever does not know what a step weighs.
+    let mut policy = AdaptiveYield::default();
+    policy.begin_turn();
+    let first_turn = records.iter().position(|record| {
+        std::hint::black_box(count(record));
+        policy.should_yield(false)
+    });
+    match first_turn {
+        Some(last) => println!("a turn of about 200 µs is {} records here", last + 1),
+        None => println!("all the records are less than 200 µs"),
+    }
+    Ok(())
+}
+
+fn scan(mut range: Range<usize>, records: &[Vec<u8>], cx: &mut WorkerCtx<Task, Scratch>) {
+    cx.scratch.turns += 1;
+    cx.scratch.policy.begin_turn();
+    while let Some(record) = range.next() {
+        cx.scratch.found += count(&records[record]);
+        cx.scratch.policy.weigh(records[record].len());
+        let hungry = cx.somebody_is_hungry();
+        if range.is_empty() || !cx.scratch.policy.should_yield(hungry) {
+            continue;
+        }
+        if hungry && range.len() > 1 {
+            let middle = range.start.midpoint(range.end);
+            // The far half first: thieves take the oldest, and this worker goes on where it was.
+            cx.spawn_local(Task::Scan(middle..range.end));
+            range.end = middle;
+        }
+        cx.spawn_local(Task::Scan(range));
+        return;
+    }
+}
+
+fn count(record: &[u8]) -> usize {
+    record
+        .windows(WORD.len())
+        .filter(|window| *window == WORD)
+        .count()
+}
+
+/// Records of 16 bytes to 64 KiB, the same in every run, with the word here and there.
+fn records(n: usize) -> Vec<Vec<u8>> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        // Xorshift: Marsaglia, "Xorshift RNGs", 2003.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let record = |_| {
+        let mut record = vec![b'.'; 16 << (random() % 13)];
+        let places = record.len() / WORD.len();
+        for _ in 0..random() % 4 {
+            let at = random() as usize % places * WORD.len();
+            record[at..at + WORD.len()].copy_from_slice(WORD);
+        }
+        record
+    };
+    (0..n).map(record).collect()
+}

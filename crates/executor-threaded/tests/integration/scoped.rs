@@ -189,7 +189,7 @@ both_ways_of_parking! {
 both_ways_of_parking! {
     fn a_scope_inside_a_task_of_another_executor_has_workers_of_its_own(park_timeout) {
         let executor = Executor::<u64>::new(config(1, park_timeout), |_| 0, move |task, cx| {
-            let parts = vec![1, 2, task];
+            let parts = [1, 2, task];
             let report = scope(config(2, park_timeout), |_| 0, |part: &u64, cx| cx.scratch += part, |inner| {
                 inner.spawn_batch(parts.iter().collect())
             });

@@ -32,7 +32,7 @@ fn row(event: &Event) -> ChromeRow<String> {
         ChromePhase::Instant => vec![
             ("step", ChromeArg::Number(event.step)),
             ("on", ChromeArg::Text(event.object.to_string())),
-            ("value", ChromeArg::Number(event.value as u64)),
+            ("value", ChromeArg::Number(event.value)),
         ],
     };
     ChromeRow {

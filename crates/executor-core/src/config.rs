@@ -48,7 +48,7 @@ pub struct ExecutorConfig {
     /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
     pub short_task: Duration,
     /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones. 1 or more, default
-    /// [`WAKE_ON_HOARD_THRESHOLD`](crate::WAKE_ON_HOARD_THRESHOLD).
+    /// [`WAKE_ON_HOARD_THRESHOLD`].
     pub hoard_threshold: u32,
 }
 

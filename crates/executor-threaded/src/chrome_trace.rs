@@ -1,7 +1,7 @@
 //! A run as a picture: what each worker did when, as a file that Perfetto and `chrome://tracing` open.
 //!
 //! Each worker writes into memory of its own, without a lock, and hands it over when it leaves; the file is written when somebody
-//! asks for it. A task costs two clock reads and two entries, some 60 ns. Without these hooks it costs nothing.
+//! asks for it. A task costs two clock reads and two entries. Without these hooks it costs nothing.
 //!
 //! ```text
 //!   worker 0  ▕ task ▏▕ task ▏ ▕ parked        ▏▕ task ▏ ✕ exit

@@ -55,7 +55,7 @@ pub struct ScopeReport<S, R> {
 ///     |word: &str, cx| if word.len() == 5 { cx.scratch.push(word) },
 ///     |executor| text.split(' ').try_for_each(|word| executor.spawn(word)),
 /// )?;
-/// report.value?;
+/// assert!(report.value.is_ok());
 /// let mut long = report.scratches.concat();
 /// long.sort_unstable();
 /// assert_eq!(long, ["brown", "jumps", "quick"]);

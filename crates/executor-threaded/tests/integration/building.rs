@@ -330,7 +330,7 @@ fn tasks_of_eight_kilobytes_and_large_scratch_values_fit_the_stack() {
                 |executor| {
                     let mut task = [1; 8192];
                     task[0] = 10;
-                    executor.spawn(task)
+                    executor.spawn(task).expect("the gate is open");
                 },
             )
             .expect("the executor starts");

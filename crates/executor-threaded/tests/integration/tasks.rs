@@ -145,6 +145,25 @@ both_ways_of_parking! {
 }
 
 both_ways_of_parking! {
+    fn a_task_can_tell_whether_somebody_is_hungry(park_timeout) {
+        let alone = Executor::<()>::new(config(1, park_timeout), |_| (), |(), cx| {
+            assert!(!cx.somebody_is_hungry(), "there is nobody else");
+        })
+        .expect("the executor starts");
+        alone.spawn_external(()).expect("the gate is open");
+        alone.join();
+        let two = Executor::<()>::new(config(2, park_timeout), |_| (), |(), cx| {
+            wait_until(|| cx.somebody_is_hungry());
+            wait_until(|| cx.parts().1.somebody_is_hungry());
+            wait_until(|| TaskCtx::somebody_is_hungry(cx));
+        })
+        .expect("the executor starts");
+        two.spawn_external(()).expect("the gate is open");
+        two.join();
+    }
+}
+
+both_ways_of_parking! {
     fn metrics_tell_how_long_tasks_waited_in_the_injector(park_timeout) {
         let door = Arc::new(Door::default());
         let waits = Arc::clone(&door);

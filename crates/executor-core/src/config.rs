@@ -68,8 +68,8 @@ pub enum OnPanic {
 /// Whether worker threads are pinned to cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pin {
-    /// Pin where it helps and harms nobody: on Linux, when the process may use every core of the machine and
-    /// enough cores are not yet taken by another executor of this process.
+    /// Pin where it helps and harms nobody: on Linux, when the process may use every core of the machine,
+    /// enough cores are not yet taken by another executor of this process, and one remains for whoever hands over the tasks.
     #[default]
     Auto,
     /// Pin, and fail to build when a core cannot be had.

@@ -192,7 +192,8 @@ impl fmt::Display for CoreError {
 impl std::error::Error for CoreError {}
 
 /// Whether [`Pin::Auto`] would pin the workers of an executor that is built on this thread, as long as there is a core for
-/// each: on Linux, when neither an affinity mask nor a container's share keeps the process from any core.
+/// each and one more for everybody else: on Linux, when neither an affinity mask nor a container's share keeps the process from
+/// any core.
 ///
 /// Elsewhere pinning is a hint or does harm, and in a part of a machine the rest of which others use it does harm, too.
 #[must_use]
@@ -250,6 +251,8 @@ pub(crate) fn places(pin: Pin, workers: usize, cpus: Option<&[usize]>) -> Result
         Pin::Never => None,
         // Whoever names the cores has decided that the rest of the machine is not this executor's.
         Pin::Auto if cpus.is_none() && !default_pin_threads() => None,
+        // Somebody hands the tasks over, and has no core of its own if the workers are pinned to all.
+        Pin::Auto if cpus.is_none() && workers >= assigner.cores.len() => None,
         Pin::Auto => assigner.deal(workers).ok(),
         Pin::Always => Some(assigner.deal(workers)?),
     };

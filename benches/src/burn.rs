@@ -10,8 +10,7 @@ pub(crate) const STEPS_180_NS: u64 = 216;
 /// Steps that take about 1 ms. The tables say what they took.
 pub(crate) const STEPS_1_MS: u64 = 1_050_000;
 
-/// Does `steps` steps that start from `seed`. Never inlined, so that all contenders run the very same instructions: copies of
-/// this loop at other addresses took up to an eighth longer.
+/// Does `steps` steps that start from `seed`. Never inlined, so that all contenders run the very same instructions.
 #[inline(never)]
 pub(crate) fn burn(seed: u64, steps: u64) -> u64 {
     let mut state = seed | 1;

@@ -22,10 +22,10 @@ impl Ours {
         Self::with("windlass", |config| config)
     }
 
-    /// With placement left to the operating system, as it is for all peers.
-    pub(crate) const fn unpinned() -> Self {
-        Self::with("windlass, not pinned", |config| ExecutorConfig {
-            pin_threads: Pin::Never,
+    /// With each worker on a core of its own, which by default is done only if a core is left for others.
+    pub(crate) const fn pinned() -> Self {
+        Self::with("windlass, pinned", |config| ExecutorConfig {
+            pin_threads: Pin::Always,
             ..config
         })
     }

@@ -72,7 +72,17 @@ fn workload(size: u32) -> Workload {
 
 fn contenders(size: u32) -> Vec<Box<dyn Contender>> {
     let mut all: Vec<Box<dyn Contender>> = Vec::new();
-    for ours in [Ours::plain(), Ours::unpinned()] {
+    let hoards = [
+        Ours::with("windlass, hoard of 8", |config| ExecutorConfig {
+            hoard_threshold: 8,
+            ..config
+        }),
+        Ours::with("windlass, hoard of 128", |config| ExecutorConfig {
+            hoard_threshold: 128,
+            ..config
+        }),
+    ];
+    for ours in [Ours::plain(), Ours::pinned()].into_iter().chain(hoards) {
         let start = move || repeated(size, windlass(size, ours.config()));
         all.push(Named::new(ours.name, Role::Ours, start).boxed());
     }
@@ -204,10 +214,20 @@ fn windlass(size: u32, config: ExecutorConfig) -> impl FnMut() -> Once {
 }
 
 /// When a worker last ran out of work.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Mark {
     busy: AtomicBool,
     ended: AtomicU64,
+}
+
+impl Default for Mark {
+    fn default() -> Self {
+        Self {
+            // Nobody tells the hooks of a task that is there from the start: they hear of work *after* an idle time.
+            busy: AtomicBool::new(true),
+            ended: AtomicU64::default(),
+        }
+    }
 }
 
 /// The usual idle hooks, that look at the clock in the first round without work.

@@ -17,7 +17,7 @@ pub(super) fn workload(effort: Effort) -> Workload {
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
     // A task is the moment when it was handed over, and its result how long ago that was when it started.
     let since = |sent: u64, _: &mut dyn FnMut(u64)| now_ns() - sent;
-    for pool in pool::all(&[Ours::plain(), Ours::unpinned()], since) {
+    for pool in pool::all(&[Ours::plain(), Ours::pinned()], since) {
         let start = move || {
             let mut pool = (pool.start)();
             move || {

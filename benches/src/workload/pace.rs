@@ -13,7 +13,7 @@ pub(super) fn workload(effort: Effort) -> Workload {
     let tasks = effort.of(1_000, 200);
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
     for pool in pool::all(
-        &[Ours::plain(), Ours::unpinned()],
+        &[Ours::plain(), Ours::pinned()],
         |n: u64, _: &mut dyn FnMut(u64)| n,
     ) {
         let start = move || {

@@ -73,7 +73,7 @@ fn workload(
     };
     let answer = serial.clone();
     let mut contenders: Vec<Box<dyn Contender>> = Vec::new();
-    for pool in pool::all(&[Ours::plain(), Ours::unpinned()], work) {
+    for pool in pool::all(&[Ours::plain(), Ours::pinned()], work) {
         let start = move || {
             let mut pool = (pool.start)();
             move || {

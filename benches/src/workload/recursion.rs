@@ -42,10 +42,14 @@ pub(super) fn count<N: Recursion>() -> u64 {
     nodes
 }
 
-/// Ours with two workers, pinned where that can be had and not, then with one, and with more than there are cores.
-const OURS: [Ours; 5] = [
+/// Ours with two workers, pinned as well, without private tasks, with one, and with more than there are cores.
+const OURS: [Ours; 6] = [
     Ours::plain(),
-    Ours::unpinned(),
+    Ours::pinned(),
+    Ours::with("windlass, all public", |config| ExecutorConfig {
+        private_tasks: 0,
+        ..config
+    }),
     Ours::with("windlass, 1 worker", |config| ExecutorConfig {
         workers: 1,
         ..config

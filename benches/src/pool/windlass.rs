@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use executor_threaded::{Executor, ExecutorConfig, Pin};
+use executor_threaded::{CoreAssigner, Executor, ExecutorConfig, Pin};
 
 use super::{Pool, Work};
 use crate::THREADS;
@@ -22,10 +22,14 @@ impl Ours {
         Self::with("windlass", |config| config)
     }
 
-    /// With each worker on a core of its own, which by default is done only if a core is left for others.
+    /// With each worker on a core of its own, which by default is done only if a core is left for others. Where there are too
+    /// few cores it is the same as [`Ours::plain`].
     pub(crate) const fn pinned() -> Self {
         Self::with("windlass, pinned", |config| ExecutorConfig {
-            pin_threads: Pin::Always,
+            pin_threads: match CoreAssigner::new().deal(config.workers) {
+                Ok(_) => Pin::Always,
+                Err(_) => Pin::Never,
+            },
             ..config
         })
     }

@@ -2,7 +2,7 @@
 
 use super::{Column, Workload};
 use crate::burn::{STEPS_1_MS, burn};
-use crate::contender::{Contender, Named, Role};
+use crate::contender::{self, Contender, Named};
 use crate::pool::{self, Ours};
 use crate::target::{Of, Target};
 
@@ -115,13 +115,7 @@ fn workload(name: &str, story: &str, tasks: Vec<Task>, aim: f64) -> Workload {
         };
         contenders.push(Named::new(pool.name, pool.role, start).boxed());
     }
-    contenders.push(
-        Named::new("serial", Role::Baseline, move || {
-            let serial = serial.clone();
-            move || serial().into()
-        })
-        .boxed(),
-    );
+    contenders.push(contender::serial(serial));
     Workload {
         name: name.to_owned(),
         story: format!("{story} The ideal is max(sum / 2, longest), {ideal:.3} × serial."),

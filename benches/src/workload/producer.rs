@@ -2,7 +2,7 @@
 
 use super::{Column, Workload};
 use crate::burn::{STEPS_180_NS, burn};
-use crate::contender::{Contender, Named, Role};
+use crate::contender::{self, Contender, Named};
 use crate::pool::{self, Ours, Pool, Work};
 use crate::target::{ALL_PEERS, Of, Target};
 
@@ -84,13 +84,7 @@ fn workload(
         contenders.push(Named::new(pool.name, pool.role, start).boxed());
     }
     if with_serial {
-        contenders.push(
-            Named::new("serial", Role::Baseline, move || {
-                let serial = serial.clone();
-                move || serial().into()
-            })
-            .boxed(),
-        );
+        contenders.push(contender::serial(serial));
     }
     Workload {
         name: name.to_owned(),

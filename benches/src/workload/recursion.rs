@@ -9,7 +9,7 @@ use ::rayon::Scope;
 use executor_threaded::{Executor, ExecutorConfig};
 
 use crate::THREADS;
-use crate::contender::{Contender, Named, Role};
+use crate::contender::{self, Contender, Named, Role};
 use crate::pool::{Ours, rayon_pool, tokio_runtime};
 use crate::tally::{self, Meter, Tally};
 use crate::target::{Of, Target};
@@ -90,12 +90,7 @@ pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Box<dyn Contender>> {
             .slow(3)
             .boxed(),
     );
-    all.push(
-        Named::new("serial", Role::Baseline, || {
-            || std::hint::black_box(N::root()).serial().into()
-        })
-        .boxed(),
-    );
+    all.push(contender::serial(|| std::hint::black_box(N::root()).serial()));
     all
 }
 

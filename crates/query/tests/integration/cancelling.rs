@@ -188,52 +188,46 @@ fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_result() {
     );
 }
 
+/// Ends the executor, in the way of `end`, while it runs `sql` and another job waits. Gives what `end` gave.
+fn end_while_running<R: Send + 'static>(
+    threads: usize,
+    sql: &str,
+    end: impl FnOnce(PipelineExecutor) -> R + Send + 'static,
+) -> R {
+    let executor = PipelineExecutor::new(threads).expect("threads start");
+    let Running {
+        table,
+        ticket,
+        control,
+        run,
+    } = Running::start(sql, MORSELS, &executor);
+    // Nobody is left for the next job, and it comes after the query on the board: once its ticket has fired, the
+    // end has been at the query as well.
+    table.wait_for_slots(threads);
+    let waiting = executor
+        .submit(Job::builder("waiting").build())
+        .expect("room for a job");
+    let ender = thread::spawn(move || end(executor));
+    assert_eq!(waiting.wait().unwrap_err().kind, JobErrorKind::HandedBack);
+    assert_eq!(control.status(), JobStatus::Running);
+    table.let_pass();
+    let ended = ender.join().expect("the end does not panic");
+    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    assert_stopped(&control, &run, &table, threads);
+    ended
+}
+
 #[test]
 fn a_shutdown_while_a_query_runs_cancels_it_and_hands_back_the_one_that_waits() {
     for threads in [1, 2, 3] {
-        let executor = PipelineExecutor::new(threads).expect("threads start");
-        let Running {
-            table,
-            ticket,
-            control,
-            run,
-        } = Running::start(QUERIES[0], MORSELS, &executor);
-        // Nobody is left for the next job, and it comes after the query on the board: once its ticket has fired, the
-        // shutdown has been at the query as well.
-        table.wait_for_slots(threads);
-        let waiting = executor
-            .submit(Job::builder("waiting").build())
-            .expect("room for a job");
-        let stopper = thread::spawn(move || executor.shutdown());
-        assert_eq!(waiting.wait().unwrap_err().kind, JobErrorKind::HandedBack);
-        assert_eq!(control.status(), JobStatus::Running);
-        table.let_pass();
-        let back = stopper.join().expect("a shutdown does not panic");
+        let back = end_while_running(threads, QUERIES[0], PipelineExecutor::shutdown);
         assert_eq!(back.len(), 1);
-        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
-        assert_stopped(&control, &run, &table, threads);
     }
 }
 
 #[test]
 fn dropping_the_executor_while_a_query_runs_cancels_it() {
     for threads in [1, 2, 3] {
-        let executor = PipelineExecutor::new(threads).expect("threads start");
-        let Running {
-            table,
-            ticket,
-            control,
-            run,
-        } = Running::start(QUERIES[3], MORSELS, &executor);
-        table.wait_for_slots(threads);
-        let waiting = executor
-            .submit(Job::builder("waiting").build())
-            .expect("room for a job");
-        let dropper = thread::spawn(move || drop(executor));
-        assert_eq!(waiting.wait().unwrap_err().kind, JobErrorKind::HandedBack);
-        table.let_pass();
-        dropper.join().expect("a drop does not panic");
-        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
-        assert_stopped(&control, &run, &table, threads);
+        end_while_running(threads, QUERIES[3], drop);
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! This file is the buffer and its countdowns; who decides what is [`crate::Spawner`].
 
+use std::collections::VecDeque;
+
 use arrayvec::ArrayVec;
 
 use crate::sleep::SleepWord;
 
-/// The most tasks that a worker can keep to itself. A worker's place for them is as large as that whatever is configured.
+/// The largest buffer of private tasks. A worker's place for it is as large as that whatever is configured.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
 /// One worker's private tasks, and how many more operations on them need no look at anything else.
@@ -14,6 +16,8 @@ pub const PRIVATE_TASKS_MAX: usize = 256;
 pub(crate) struct PrivateTasks<T> {
     /// The newest last. In place and of fixed size: a pointer more, or a growing one, costs a third of a short task's time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
+    /// Tasks older than those, for which the buffer had no room; the newest last.
+    reserve: VecDeque<T>,
     /// The sleep word at the last look, if there is nothing to do about it before the countdowns are over.
     quiet: SleepWord,
     /// The same for pops: no word at all after a look that was not a pop's, for then the next pop must look, too.
@@ -25,7 +29,8 @@ pub(crate) struct PrivateTasks<T> {
     pops_set: u32,
     /// Length up to which tasks may be pushed before the next look.
     room: usize,
-    /// Length at the last look, less what was made public since.
+    /// Length of the buffer at the last look, and what came and went since then otherwise than by pushes and pops that are counted
+    /// here. It wraps around.
     base: usize,
     capacity: usize,
 }
@@ -49,6 +54,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
+            reserve: VecDeque::new(),
             quiet: SleepWord::NEVER,
             quiet_for_pops: SleepWord::NEVER,
             pops_left: 0,
@@ -59,17 +65,29 @@ impl<T> PrivateTasks<T> {
         }
     }
 
+    /// All of them, those in reserve included.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len()
+        self.tasks.len() + self.reserve.len()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.tasks.len() >= self.capacity
+    /// Whether there may be any.
+    pub(crate) fn are_allowed(&self) -> bool {
+        self.capacity > 0
     }
 
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+    /// Sees to it that one more may be pushed: the older half of a full buffer goes into reserve.
+    pub(crate) fn make_room(&mut self) {
+        if self.tasks.len() >= self.capacity {
+            self.put_aside(self.tasks.len().div_ceil(2));
+        }
+    }
+
+    /// Sees to it that there is a place for `n` more, which need not be private for long.
+    pub(crate) fn make_place(&mut self, n: usize) {
+        if self.tasks.remaining_capacity() < n {
+            self.put_aside(self.tasks.len().div_ceil(2).max(n));
+        }
     }
 
     /// Whether a task may be pushed without a look, the sleep word being `word`.
@@ -84,10 +102,12 @@ impl<T> PrivateTasks<T> {
         self.tasks.push(task);
     }
 
-    /// Adds a task that was not spawned here, just after a look.
-    pub(crate) fn arrive(&mut self, task: T) {
-        self.tasks.push(task);
-        self.base += 1;
+    /// The newest `n` were not spawned here but put in one after the other, just after a look: the oldest of them is to be
+    /// popped next.
+    pub(crate) fn arrived(&mut self, n: usize) {
+        let before = self.tasks.len() - n;
+        self.tasks[before..].reverse();
+        self.base = self.base.wrapping_add(n);
     }
 
     /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
@@ -113,7 +133,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn passed(&mut self) {
         self.pops_left -= 1;
         // It was not pushed here: so that what was pushed comes out right.
-        self.base += 1;
+        self.base = self.base.wrapping_add(1);
     }
 
     /// The countdown, just after a look.
@@ -123,26 +143,50 @@ impl<T> PrivateTasks<T> {
 
     /// The newest task, just after a look.
     pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.tasks.is_empty() {
+            self.fill_up();
+        }
         let task = self.tasks.pop()?;
-        self.base -= 1;
+        self.base = self.base.wrapping_sub(1);
         Some(task)
     }
 
     /// The oldest `n` tasks, oldest first.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
-        self.base -= n;
-        self.tasks.drain(..n)
+        let reserved = n.min(self.reserve.len());
+        let buffered = n - reserved;
+        self.base = self.base.wrapping_sub(buffered);
+        self.reserve.drain(..reserved).chain(self.tasks.drain(..buffered))
     }
 
-    /// From now on tasks may be pushed without a look only up to this length.
+    /// The newest `n` tasks of the buffer, oldest first.
+    pub(crate) fn take_newest(&mut self, n: usize) -> impl Iterator<Item = T> {
+        self.base = self.base.wrapping_sub(n);
+        self.tasks.drain(self.tasks.len() - n..)
+    }
+
+    fn put_aside(&mut self, n: usize) {
+        self.base = self.base.wrapping_sub(n);
+        self.reserve.extend(self.tasks.drain(..n));
+    }
+
+    /// The buffer is empty: half of it is filled from the reserve.
+    fn fill_up(&mut self) {
+        let n = self.capacity.div_ceil(2).min(self.reserve.len());
+        let kept = self.reserve.len() - n;
+        self.tasks.extend(self.reserve.drain(kept..));
+        self.base = self.base.wrapping_add(n);
+    }
+
+    /// From now on tasks may be pushed without a look only while there are fewer than `room`.
     pub(crate) fn narrow(&mut self, room: usize) {
-        self.room = self.room.min(room);
+        self.room = self.room.min(room.saturating_sub(self.reserve.len()));
     }
 
     /// What has been pushed and popped since the last call.
     pub(crate) fn since(&mut self) -> Since {
         let popped = self.pops_set - self.pops_left;
-        let pushed = self.tasks.len() + popped as usize - self.base;
+        let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
         self.pops_set = self.pops_left;
         self.base = self.tasks.len();
         Since {
@@ -156,7 +200,7 @@ impl<T> PrivateTasks<T> {
     /// looks as well, and takes it over.
     pub(crate) fn rest(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.room = room.min(self.capacity);
+        self.room = room.saturating_sub(self.reserve.len()).min(self.capacity);
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
             self.pops_left = pops;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::credit::Credits;
 use crate::metrics::WorkerMetricsLocal;
 use crate::mutant;
-use crate::ports::WorkerPorts;
+use crate::ports::{Parking, Steal, WorkerPorts};
 use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Search, SleepWord};
@@ -17,8 +17,11 @@ use crate::step::Popped;
 use crate::task_time::{Length, TaskTime};
 use crate::victim::nth_victim;
 
-/// Most private tasks that become public at once because somebody is hungry.
+/// Most private tasks that become public by way of the worker's own queue; more than that go to the injector.
 const EXPOSED_MAX: usize = 32;
+
+/// Most tasks that are taken from the injector at once. Others wait there, too, so a worker takes less than it could.
+pub(crate) const INJECTED_MAX: usize = 32;
 
 /// While somebody searches, a look every so many operations: each costs a read of two words.
 const SEARCHED_LOOK: u32 = 8;
@@ -216,15 +219,28 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.settle_surplus();
     }
 
-    /// A task of a parcel that was taken from the injector, with its count: private if it may be, else public without a
-    /// word to anybody; [`Spawner::found_work`] says it for all.
-    pub(crate) fn keep_injected(&mut self, task: T) {
-        if self.time.length() == Length::Short && !self.private.is_full() {
-            self.credits.take_in();
-            self.private.arrive(task);
+    /// Takes from the injector. The oldest task is returned, with its count; the others are kept, so that they run in their
+    /// order: as private tasks if they may be, else as public ones without a word to anybody, which [`Spawner::found_work`] says
+    /// for all.
+    pub(crate) fn take_injected(&mut self) -> Option<T> {
+        let Self { ports, private, .. } = self;
+        private.make_place(INJECTED_MAX);
+        let mut taken = 0;
+        insist(ports, || {
+            ports.steal_injected(INJECTED_MAX, |task| {
+                private.push(task);
+                taken += 1;
+            })
+        })?;
+        private.arrived(taken);
+        let first = private.pop();
+        let others = taken - 1;
+        if self.time.length() == Length::Short && private.are_allowed() {
+            (0..others).for_each(|_| self.credits.take_in());
         } else {
-            self.ports.push(task);
+            private.take_newest(others).for_each(|task| ports.push(task));
         }
+        first
     }
 
     /// Whether it is time to look at the injector first.
@@ -318,8 +334,8 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     fn feed(&mut self, word: SleepWord) -> u32 {
         let threshold = self.scheduler().config().hoard_threshold;
         let searched = word.searchers() > 0;
-        let half = (self.private.len() / 2).min(EXPOSED_MAX);
-        let lacking = self.ports.is_empty() && half > 0;
+        let half = self.private.len() / 2;
+        let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.hoard < threshold {
             // Not yet worth a wake. The looks until then double their distance, each with a clock read: should the
             // tasks have become long, it is known after one or two of them and not after all that the threshold asks for.
@@ -356,15 +372,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     #[cold]
     #[inline(never)]
     fn spawn_looking(&mut self, task: T) {
-        if self.time.length() == Length::Short && !self.private.is_full() {
+        if self.time.length() == Length::Short && self.private.are_allowed() {
             // Covered before the look, so that the look makes room for it and for a block of others.
+            self.private.make_room();
             self.cover(1 + self.private.len() + 1);
         }
         self.look(false);
-        if self.time.length() == Length::Short && self.private.capacity() > 0 {
-            if self.private.is_full() {
-                self.expose(self.private.len().div_ceil(2));
-            }
+        if self.time.length() == Length::Short && self.private.are_allowed() {
+            self.private.make_room();
             self.cover(1 + self.private.len() + 1);
             self.private.push(task);
         } else {
@@ -382,8 +397,12 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         // Each takes its own count with it.
         self.credits.give(n);
         self.narrow();
-        for task in self.private.take_oldest(n) {
-            self.ports.push(task);
+        let oldest = self.private.take_oldest(n);
+        if n > EXPOSED_MAX {
+            // Thieves take from a queue one by one, from the injector many at once.
+            self.ports.inject_batch(oldest.collect());
+        } else {
+            oldest.for_each(|task| self.ports.push(task));
         }
         self.tally.exposed += n as u64;
         if !mutant::EXPOSED_WITHOUT_WAKE {
@@ -441,5 +460,17 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     fn short_ns(&self) -> u64 {
         u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Takes, and takes again as long as somebody else was only quicker.
+#[inline]
+pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
+    loop {
+        match take() {
+            Steal::Empty => return None,
+            Steal::Task(task) => return Some(task),
+            Steal::Retry => ports.spin(),
+        }
     }
 }

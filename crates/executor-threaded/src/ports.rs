@@ -38,6 +38,7 @@ pub(crate) struct Shared<T> {
     injector: Injector<T>,
     /// Tasks from outside that came together.
     parcels: Injector<Parcel<T>>,
+    open: Mutex<Option<std::vec::IntoIter<T>>>,
     /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
@@ -66,6 +67,7 @@ impl<T> Shared<T> {
             scheduler: Scheduler::new(config, NativeWord::new),
             injector: Injector::new(),
             parcels: Injector::new(),
+            open: Mutex::default(),
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
             signals: EventCount::default(),

@@ -39,8 +39,6 @@ marks! {
     BatchStolen = "batch stolen",
     /// A worker took more than one task from the injector.
     BatchInjected = "batch taken from the injector",
-    /// A worker took a parcel from the injector.
-    ParcelTaken = "parcel taken from the injector",
     /// A victim had lost its tasks before a thief had taken all that it meant to.
     VictimDrained = "victim drained under a thief",
     /// Work was found in the look between registering and parking.

@@ -164,12 +164,31 @@ fn a_searcher_is_given_the_older_half_at_the_next_spawn() {
 }
 
 #[test]
-fn a_searcher_is_given_thirty_two_tasks_at_most() {
+fn more_than_thirty_two_tasks_are_given_away_through_the_injector() {
+    for (spawned, injected) in [(64, 0), (66, 33), (200, 100), (1_000, 500)] {
+        let (top, mut worker) = measured(two(), SMALL_NS);
+        spawn_from_root(&top, &mut worker, spawned);
+        search(&top, 1);
+        worker.step();
+        let given: Vec<Task> = top.injector.borrow().iter().copied().collect();
+        assert_eq!(given, (0..injected).collect::<Vec<_>>(), "of {spawned}");
+        assert_eq!(top.public(0).is_empty(), injected > 0, "of {spawned}");
+    }
+}
+
+#[test]
+fn what_was_given_away_through_the_injector_is_not_given_away_again_while_it_is_there() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 200);
     search(&top, 1);
-    worker.step();
-    assert_eq!(top.public(0), (0..32).collect::<Vec<_>>());
+    steps(&mut worker, 20);
+    assert_eq!(top.injector.borrow().len(), 100);
+    top.injector.borrow_mut().clear();
+    let waited = (1..=9).find(|_| {
+        worker.step();
+        !top.injector.borrow().is_empty()
+    });
+    assert!(waited.is_some(), "the searcher went hungry");
 }
 
 #[test]
@@ -236,7 +255,7 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     // What a searcher is given begins the count anew. It takes all of it, and falls asleep.
     search(&top, 1);
     worker.step();
-    top.queues[0].borrow_mut().clear();
+    top.injector.borrow_mut().clear();
     top.register(1, true);
     let woken_after = (1..100).find(|_| {
         worker.step();
@@ -298,11 +317,11 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000);
     let ran = (1..100).find(|_| {
         worker.step_with(&long);
-        !top.public(0).is_empty()
+        !top.injector.borrow().is_empty()
     });
     // The sample is due after one interval, and taken with the look after that, which is less than one more away.
     assert!(ran.is_some_and(|ran| ran < 40), "public after {ran:?} long tasks");
-    assert_eq!(top.public(0).first(), Some(&0));
+    assert_eq!(top.injector.borrow().front(), Some(&1), "its owner has taken the oldest");
 }
 
 /// Runs some private tasks; somebody falls asleep in the last one, which takes `last_ns`. Then the next step.
@@ -353,20 +372,22 @@ fn publishing_makes_everything_public_and_wakes() {
 }
 
 #[test]
-fn one_task_more_than_fits_moves_the_older_half_out() {
+fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
     let config = ExecutorConfig {
         private_tasks: 8,
         ..two()
     };
     let (top, mut worker) = measured(config, SMALL_NS);
     run_root(&top, &mut worker, |cx| {
-        spawn(cx, 8);
-        assert_eq!(top.public(0), []);
-        cx.spawn_local(8);
-        assert_eq!(top.public(0), [0, 1, 2, 3]);
+        spawn(cx, 100);
+        assert_eq!((top.public(0), top.injector.borrow().len()), (vec![], 0));
     });
-    steps(&mut worker, 9);
-    assert_eq!(worker.scratch, [8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    steps(&mut worker, 50);
+    worker.step_with(&|_, cx| spawn(cx, 10));
+    steps(&mut worker, 59);
+    let newest_first = (49..100).rev().chain((0..10).rev()).chain((0..49).rev());
+    assert_eq!(worker.scratch, newest_first.collect::<Vec<_>>());
+    assert_eq!(worker.metrics.exposed, 0);
 }
 
 #[test]

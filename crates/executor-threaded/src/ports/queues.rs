@@ -4,7 +4,7 @@
 //! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013.
 
 use crossbeam_deque::Steal as Stolen;
-use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
 
 use super::probes::Probes;
 use super::{Shared, ThreadPorts};
@@ -32,7 +32,7 @@ impl<T> Inject<T> for Shared<T> {
     }
 
     #[inline]
-    fn inject_parcel(&self, parcel: Vec<T>) {
+    fn inject_batch(&self, parcel: Vec<T>) {
         let tasks = u32::try_from(parcel.len()).unwrap_or(u32::MAX);
         let since_ns = Probes::is_due(tasks).then(|| self.now_ns());
         self.parcels.push(Parcel {
@@ -49,8 +49,8 @@ impl<T> Inject<T> for ThreadPorts<T> {
     }
 
     #[inline]
-    fn inject_parcel(&self, parcel: Vec<T>) {
-        self.shared.inject_parcel(parcel);
+    fn inject_batch(&self, parcel: Vec<T>) {
+        self.shared.inject_batch(parcel);
     }
 }
 
@@ -72,28 +72,27 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 }
 
 impl<T> Stealing<T> for ThreadPorts<T> {
-    fn steal_injected(&self) -> Steal<Injected<T>> {
-        // The two kinds take turns at being first.
-        let parcels_first = !self.parcels_first.get();
-        self.parcels_first.set(parcels_first);
-        let mut contended = false;
-        for parcels in [parcels_first, !parcels_first] {
-            let injected = if parcels {
-                self.shared.steal_parcel()
-            } else {
-                self.steal_batch()
-            };
-            match injected {
-                Steal::Empty => {}
-                Steal::Task(injected) => return Steal::Task(injected),
-                Steal::Retry => contended = true,
+    fn steal_injected(&self, most: usize, mut put: impl FnMut(T)) -> Steal<()> {
+        if let Ok(mut open) = self.shared.open.try_lock() {
+            if open.is_none() && !self.shared.parcels.is_empty() {
+                if let Stolen::Success(Parcel{tasks, ..}) = self.shared.parcels.steal() { *open = Some(tasks.into_iter()); }
+            }
+            if let Some(batch) = &mut *open {
+                let mut n = 0;
+                let half = most.min(batch.len().div_ceil(2)); for task in batch.by_ref().take(half) { n += 1; put(task); }
+                if batch.len() == 0 { *open = None; }
+                if n > 0 { return Steal::Task(()); }
             }
         }
-        if contended { Steal::Retry } else { Steal::Empty }
+        if self.shared.injector.is_empty() { return Steal::Empty; }
+        match self.shared.injector.steal_batch_with_limit_and_pop(&self.queue, most) {
+            Stolen::Empty => Steal::Empty, Stolen::Retry => Steal::Retry,
+            Stolen::Success(first) => { put(first); for _ in 1..most { match self.queue.pop() { Some(t) => put(t), None => break } } Steal::Task(()) }
+        }
     }
 
     fn injector_is_empty(&self) -> bool {
-        self.shared.injector.is_empty() && self.shared.parcels.is_empty()
+        self.shared.injector.is_empty() && self.shared.parcels.is_empty() && self.shared.open.try_lock().is_ok_and(|o| o.is_none())
     }
 
     fn victim_is_empty(&self, victim: usize) -> bool {
@@ -103,43 +102,6 @@ impl<T> Stealing<T> for ThreadPorts<T> {
     fn steal_from(&self, victim: usize) -> Steal<T> {
         let stealer = &self.shared.stealers[victim];
         ported(stealer.steal_batch_and_pop(&self.queue), |task| task)
-    }
-}
-
-impl<T> Shared<T> {
-    fn steal_parcel(&self) -> Steal<Injected<T>> {
-        // Two loads. Taking from an empty injector would cost a fence, and workers look often.
-        if self.parcels.is_empty() {
-            return Steal::Empty;
-        }
-        ported(self.parcels.steal(), |Parcel { tasks, since_ns }| {
-            if let Some(since_ns) = since_ns {
-                self.probes.waited(self.now_ns().saturating_sub(since_ns));
-            }
-            Injected::Parcel(tasks)
-        })
-    }
-}
-
-impl<T> ThreadPorts<T> {
-    fn steal_batch(&self) -> Steal<Injected<T>> {
-        let Shared { injector, probes, .. } = &*self.shared;
-        // As above.
-        if injector.is_empty() {
-            if probes.are_waiting() {
-                probes.give_up_if(|| injector.is_empty());
-            }
-            return Steal::Empty;
-        }
-        let had = self.queue.len();
-        let stolen = injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX);
-        if stolen.is_success() && probes.are_waiting() {
-            let more = self.queue.len().saturating_sub(had);
-            let left = self.measured.uncounted.get() + 1 + more;
-            let counted = probes.left(left, || self.shared.now_ns());
-            self.measured.uncounted.set(if counted { 0 } else { left });
-        }
-        ported(stolen, Injected::Task)
     }
 }
 

@@ -68,7 +68,7 @@ impl World {
         self.judge(verdict);
     }
 
-    /// `worker` has taken a parcel of `tasks`: the first is in its hand, and it alone sees the others until it queues them.
+    /// `worker` has taken `tasks` together: the first is in its hand, and it alone sees the others until it queues them.
     pub(crate) fn unpacked(&mut self, worker: usize, tasks: impl Iterator<Item = TaskId>) {
         for (i, task) in tasks.enumerate() {
             if i == 0 {

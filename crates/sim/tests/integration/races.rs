@@ -120,7 +120,7 @@ fn batch_in_transit_is_announced() {
                 return false;
             };
             let Some(home) = find(events, take, |event| {
-                event.party == worker && event.op == Op::BringHome
+                event.party == worker && event.op == Op::Push
             }) else {
                 return false;
             };

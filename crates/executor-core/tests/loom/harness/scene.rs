@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, Injected, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
+    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
@@ -292,9 +292,9 @@ impl Inject<Task> for Party {
         self.scene.injector.push(task);
     }
 
-    /// One by one: a row has a cell a task. What a parcel is to the policy, the simulator shows.
-    fn inject_parcel(&self, parcel: Vec<Task>) {
-        parcel.into_iter().for_each(|task| self.inject(task));
+    /// One by one: a row has a cell a task. What a batch is to the policy, the simulator shows.
+    fn inject_batch(&self, batch: Vec<Task>) {
+        batch.into_iter().for_each(|task| self.inject(task));
     }
 }
 
@@ -319,8 +319,8 @@ impl LocalQueue<Task> for Party {
 }
 
 impl Stealing<Task> for Party {
-    fn steal_injected(&self) -> Steal<Injected<Task>> {
-        let taken = self.scene.injector.take().map(Injected::Task);
+    fn steal_injected(&self, _most: usize, put: impl FnMut(Task)) -> Steal<()> {
+        let taken = self.scene.injector.take().map(put);
         taken.map_or(Steal::Empty, Steal::Task)
     }
 

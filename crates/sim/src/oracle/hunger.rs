@@ -74,8 +74,8 @@ impl HungerOracle {
         self.workers[worker].searched
     }
 
-    /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks and so many in
-    /// its queue.
+    /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks, and so many are in
+    /// its queue or in the injector.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
         let sight = &mut self.workers[worker];
         if !sight.hungry || private < 2 || public > 0 {

@@ -67,9 +67,9 @@ impl SleepOracle {
         self.private[worker]
     }
 
-    /// How many tasks are in the queue of `worker`.
-    pub(crate) fn queue_of(&self, worker: usize) -> usize {
-        self.lengths[worker + 1]
+    /// How many tasks others can take that look where `worker` makes them public: in its queue and in the injector.
+    pub(crate) fn offered_by(&self, worker: usize) -> usize {
+        self.lengths[worker + 1] + self.lengths[0]
     }
 
     /// `worker` does something at which it may keep no task to itself.

@@ -193,7 +193,7 @@ impl World {
         }
         let (private, public) = (
             self.oracles.sleep.kept_by(worker),
-            self.oracles.sleep.queue_of(worker),
+            self.oracles.sleep.offered_by(worker),
         );
         let verdict = self.oracles.hunger.operated(worker, private, public);
         self.judge(verdict);

@@ -86,7 +86,7 @@ impl Parking for Ports<'_> {
         panic!("the only worker went to sleep with nobody to wake it");
     }
 
-    fn spin(&self) {}
+    fn spin(&self, _times: u32) {}
 
     fn yield_now(&self) {}
 }

@@ -31,6 +31,7 @@ mod credit;
 mod error;
 mod event;
 mod idle;
+mod lull;
 mod metrics;
 mod mutant;
 pub mod ports;

@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use crate::credit::Credits;
+use crate::lull::Lull;
 use crate::metrics::WorkerMetricsLocal;
 use crate::mutant;
 use crate::ports::{Parking, Steal, WorkerPorts};
@@ -44,6 +45,7 @@ pub struct Spawner<T, P> {
     pub(crate) in_hand: Option<Popped<T>>,
     /// Tasks taken since the injector was last looked at first.
     since_injector: u32,
+    pub(crate) lull: Lull,
     /// Fruitless searches since the worker last had work.
     pub(crate) idle_rounds: u32,
     /// A waker chose this worker, and it has not found anything since.
@@ -97,6 +99,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             searching: false,
             in_hand: None,
             since_injector: 0,
+            lull: Lull::new(),
             idle_rounds: 0,
             woken: false,
             panicked: false,
@@ -233,6 +236,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             })
         })?;
         private.arrived(taken);
+        self.lull.found(taken, self.idle_rounds);
         let first = private.pop();
         let others = taken - 1;
         if self.time.length() == Length::Short && private.are_allowed() {
@@ -265,9 +269,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
     }
 
-    /// How long the worker was idle before what it does now.
+    /// How long the worker was idle before what it does now, until there was something to do. What a wake took after that would
+    /// not have passed had it not slept.
     pub(crate) fn idle_time(&self) -> Duration {
-        Duration::from_nanos(self.time.idle_ns())
+        Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
@@ -470,7 +475,7 @@ pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F
         match take() {
             Steal::Empty => return None,
             Steal::Task(task) => return Some(task),
-            Steal::Retry => ports.spin(),
+            Steal::Retry => ports.spin(1),
         }
     }
 }

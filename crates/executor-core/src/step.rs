@@ -201,7 +201,10 @@ where
     };
     spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
     match idle.on_idle(round) {
-        IdleAction::Spin => spawner.ports.spin(),
+        IdleAction::Spin => {
+            let times = spawner.lull.before_looking_again(round.round);
+            spawner.ports.spin(times);
+        }
         IdleAction::Yield => spawner.ports.yield_now(),
         IdleAction::Park { timeout } => return NothingToRun::Park { timeout },
     }

@@ -43,10 +43,7 @@ impl<T> SimPorts<'_, T> {
 
 impl<'y, T> SimPorts<'y, T> {
     pub(crate) fn new(handle: Handle<'y>, queues: Rc<Queues<T>>) -> Self {
-        Self {
-            handle,
-            queues,
-        }
+        Self { handle, queues }
     }
 }
 

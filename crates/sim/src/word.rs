@@ -176,7 +176,7 @@ mod tests {
             unreachable!("work is found in the last look");
         }
 
-        fn spin(&self) {}
+        fn spin(&self, _times: u32) {}
 
         fn yield_now(&self) {}
     }

@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts,
-    Steal, Stealing, Unpark,
+    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal,
+    Stealing, Unpark,
 };
 use executor_core::{
     ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
@@ -381,7 +381,7 @@ impl Parking for Ports {
         std::panic::resume_unwind(Box::new(FellAsleep));
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         self.spend(Operation::Pause, "spins");
     }
 

@@ -321,7 +321,11 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     });
     // The sample is due after one interval, and taken with the look after that, which is less than one more away.
     assert!(ran.is_some_and(|ran| ran < 40), "public after {ran:?} long tasks");
-    assert_eq!(top.injector.borrow().front(), Some(&1), "its owner has taken the oldest");
+    assert_eq!(
+        top.injector.borrow().front(),
+        Some(&1),
+        "its owner has taken the oldest"
+    );
 }
 
 /// Runs some private tasks; somebody falls asleep in the last one, which takes `last_ns`. Then the next step.

@@ -53,16 +53,19 @@ impl<T> Parking for ThreadPorts<T> {
         // Ordering: Relaxed. The token that ended the park has published it, if there was one.
         let unparked_ns = unparked_ns.load(Ordering::Relaxed);
         if unparked_ns != NOT_UNPARKED {
-            measured
-                .wake_delays
-                .borrow_mut()
-                .add(awake_ns.saturating_sub(unparked_ns));
+            let delay_ns = awake_ns.saturating_sub(unparked_ns);
+            measured.wake_delay_ns.set(delay_ns);
+            measured.wake_delays.borrow_mut().add(delay_ns);
         }
     }
 
+    fn take_wake_delay(&self) -> Duration {
+        Duration::from_nanos(self.measured.wake_delay_ns.take())
+    }
+
     #[inline]
-    fn spin(&self) {
-        std::hint::spin_loop();
+    fn spin(&self, times: u32) {
+        (0..times).for_each(|_| std::hint::spin_loop());
     }
 
     fn yield_now(&self) {

@@ -1,44 +1,23 @@
-//! Where tasks wait: crossbeam's injector and its Chase-Lev deques, as core's queue ports.
+//! Where tasks wait: our own injector and crossbeam's Chase-Lev deques, as core's queue ports.
 //!
 //! Sources: Chase and Lev, "Dynamic Circular Work-Stealing Deque", SPAA 2005; Lê, Pop, Cohen and Zappa Nardelli,
-//! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013.
+//! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013. Of the injector: its own documentation.
 
 use crossbeam_deque::Steal as Stolen;
 use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use injector::Next;
 
-use super::probes::Probes;
+use super::arrival::Arrival;
 use super::{Shared, ThreadPorts};
-
-/// Tasks that came together.
-pub(super) struct Parcel<T> {
-    tasks: Vec<T>,
-    /// When, if the parcel is watched.
-    since_ns: Option<u64>,
-}
-
-/// Most tasks that leave the injector at once. Others wait there, too, so a worker takes less than it could.
-const INJECTED_MAX: usize = 32;
 
 impl<T> Inject<T> for Shared<T> {
     #[inline]
     fn inject(&self, task: T) {
-        if Probes::is_due(1) {
-            let ahead = || self.injector.len();
-            self.probes
-                .watch(self.now_ns(), ahead, || self.injector.push(task));
-        } else {
-            self.injector.push(task);
-        }
+        self.injector.push(Arrival::one(task, || self.now_ns()));
     }
 
-    #[inline]
-    fn inject_batch(&self, parcel: Vec<T>) {
-        let tasks = u32::try_from(parcel.len()).unwrap_or(u32::MAX);
-        let since_ns = Probes::is_due(tasks).then(|| self.now_ns());
-        self.parcels.push(Parcel {
-            tasks: parcel,
-            since_ns,
-        });
+    fn inject_batch(&self, batch: Vec<T>) {
+        self.injector.push(Arrival::batch(batch, || self.now_ns()));
     }
 }
 
@@ -48,9 +27,8 @@ impl<T> Inject<T> for ThreadPorts<T> {
         self.shared.inject(task);
     }
 
-    #[inline]
-    fn inject_batch(&self, parcel: Vec<T>) {
-        self.shared.inject_batch(parcel);
+    fn inject_batch(&self, batch: Vec<T>) {
+        self.shared.inject_batch(batch);
     }
 }
 
@@ -72,27 +50,42 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 }
 
 impl<T> Stealing<T> for ThreadPorts<T> {
+    /// Of single tasks, or of one batch.
     fn steal_injected(&self, most: usize, mut put: impl FnMut(T)) -> Steal<()> {
-        if let Ok(mut open) = self.shared.open.try_lock() {
-            if open.is_none() && !self.shared.parcels.is_empty() {
-                if let Stolen::Success(Parcel{tasks, ..}) = self.shared.parcels.steal() { *open = Some(tasks.into_iter()); }
-            }
-            if let Some(batch) = &mut *open {
-                let mut n = 0;
-                let half = most.min(batch.len().div_ceil(2)); for task in batch.by_ref().take(half) { n += 1; put(task); }
-                if batch.len() == 0 { *open = None; }
-                if n > 0 { return Steal::Task(()); }
-            }
-        }
-        if self.shared.injector.is_empty() { return Steal::Empty; }
-        match self.shared.injector.steal_batch_with_limit_and_pop(&self.queue, most) {
-            Stolen::Empty => Steal::Empty, Stolen::Retry => Steal::Retry,
-            Stolen::Success(first) => { put(first); for _ in 1..most { match self.queue.pop() { Some(t) => put(t), None => break } } Steal::Task(()) }
-        }
+        let Shared { injector, waits, .. } = &*self.shared;
+        let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
+        let mut taken = 0;
+        injector.take(|arrival| {
+            let task = match arrival {
+                Arrival::Task(task) => task,
+                Arrival::Watched(watched) => {
+                    let (task, since_ns) = *watched;
+                    waited(since_ns);
+                    task
+                }
+                Arrival::Batch(batch) if taken > 0 => return Next::PutBack(Arrival::Batch(batch)),
+                Arrival::Batch(mut batch) => {
+                    batch.since_ns.take().into_iter().for_each(waited);
+                    batch.tasks.by_ref().take(most).for_each(|task| {
+                        put(task);
+                        taken += 1;
+                    });
+                    return if batch.tasks.len() > 0 {
+                        Next::PutBack(Arrival::Batch(batch))
+                    } else {
+                        Next::Enough
+                    };
+                }
+            };
+            put(task);
+            taken += 1;
+            if taken < most { Next::More } else { Next::Enough }
+        });
+        if taken > 0 { Steal::Task(()) } else { Steal::Empty }
     }
 
     fn injector_is_empty(&self) -> bool {
-        self.shared.injector.is_empty() && self.shared.parcels.is_empty() && self.shared.open.try_lock().is_ok_and(|o| o.is_none())
+        self.shared.injector.is_empty()
     }
 
     fn victim_is_empty(&self, victim: usize) -> bool {

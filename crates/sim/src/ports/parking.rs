@@ -41,7 +41,7 @@ impl Parking for Handle<'_> {
         self.with(|world| world.did(self.party(), Op::Awake, Object::None, 0));
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         self.pass(Op::Spin, 0);
     }
 
@@ -86,7 +86,7 @@ impl<T> Parking for SimPorts<'_, T> {
         self.handle.park(timeout);
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         self.handle.spin();
     }
 

@@ -80,7 +80,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
                 world.did(me, Op::Retry, Object::Injector, 0);
                 return Steal::Retry;
             }
-            let share = injector.len().div_ceil(2).min(most);
+            let share = injector.len().min(most);
             let taken: Vec<_> = injector.drain(..share).collect();
             for task in &taken {
                 world.oracles.sleep.taken(None);

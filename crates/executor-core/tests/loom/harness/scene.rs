@@ -353,7 +353,7 @@ impl Parking for Party {
         self.scene.parkers[self.worker].wait();
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         loom::thread::yield_now();
     }
 

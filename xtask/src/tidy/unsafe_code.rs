@@ -3,11 +3,15 @@
 //! The lint of the workspace is `deny` and not `forbid`, since that one crate could not be excepted from `forbid`. What the
 //! difference would let through is found here.
 
+use super::rust_source::Token;
 use super::tree::Tree;
 use super::violation::Violation;
 
 /// Where `unsafe` may stand: `docs/decisions/0016-an-injector-of-our-own.md`.
 const ALLOWED: &str = "crates/injector/src/";
+
+/// The levels of a lint that let code through, at once or further down.
+const LOOSE: &[&str] = &["allow", "expect", "warn", "deny"];
 
 /// Checks all Rust sources.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
@@ -16,9 +20,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         for (at, token) in source.tokens.iter().enumerate() {
             let what = match token.text.as_str() {
                 "unsafe" => format!("`unsafe` outside of {ALLOWED}, write it without or decide anew"),
-                "unsafe_code"
-                    if !is_forbidden(source.tokens[..at].iter().map(|token| token.text.as_str())) =>
-                {
+                "unsafe_code" if is_loosened(&source.tokens[..at]) => {
                     "the lint `unsafe_code` is loosened, only `forbid` may stand here".to_owned()
                 }
                 _ => continue,
@@ -29,9 +31,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Whether the tokens before the lint's name are `forbid(`.
-fn is_forbidden<'a>(before: impl DoubleEndedIterator<Item = &'a str>) -> bool {
-    before.rev().take(2).eq(["(", "forbid"])
+/// Whether the tokens before the lint's name begin a list that sets lints to less than `forbid`.
+fn is_loosened(before: &[Token]) -> bool {
+    let open = before.iter().rposition(|token| token.text == "(");
+    let level = open.and_then(|open| before[..open].last());
+    level.is_some_and(|level| LOOSE.contains(&level.text.as_str()))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 //!   tail: index, block ──────────────────┐          ┌────── head: block, index, what was put back
 //!   compare-and-swap                     ▼          ▼       under a lock
 //!                        ┌───────┐   ┌───────┐  ┌───────┐
-//!         next block ◄── │ ready │ ◄ │ ready │  │ taken │ ──► spare: one emptied block
+//!         next block ◄── │ ready │ ◄ │ ready │  │ taken │ ──► spare: emptied blocks, a few
 //!                        │   .   │   │  ...  │  │  ...  │
 //!                        └───────┘   └───────┘  └───────┘
 //! ```

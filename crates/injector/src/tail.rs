@@ -87,7 +87,7 @@ impl<V> Tail<V> {
             // SAFETY: the slot that is claimed is the last one, and it is not ready yet; the next block is ours.
             unsafe { self.install(block, index, next) };
         } else if let Some(unused) = next {
-            // SAFETY: it came from the spare place or is new, and nobody else has seen it since.
+            // SAFETY: it was spare or is new, and nobody else has seen it since.
             unsafe { spare.keep(unused) };
         }
         // SAFETY: this thread has claimed the index, and the block is that of its lap.

@@ -18,8 +18,8 @@ fn last_slot_of_a_block_against_the_take_that_frees_it() {
     );
 }
 
-/// Two producers want a block's last slot, and have the next block at hand. One of them has no use for it and keeps it as the
-/// spare one; the consumer has an emptied block to keep as well.
+/// Two producers want a block's last slot, and have the next block at hand. One of them has no use for it and keeps it as
+/// the spare one; the consumer has an emptied block to keep as well.
 #[test]
 fn two_pushes_for_the_last_slot_against_the_take() {
     model("two_pushes_for_the_last_slot_against_the_take", Some(3), || {

@@ -17,7 +17,7 @@
 //! would have to be valid for as long as it lives, and the producer of the last ready slot has no say in that.
 
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 
 use crate::sync::{AtomicPtr, AtomicU64, Lifetime, UnsafeCell};
@@ -67,20 +67,22 @@ impl<V> BlockRef<V> {
     /// A new block, on the heap from the start: a hundred large values are more than a stack may hold.
     pub(crate) fn allocate() -> BlockRef<V> {
         let memory = Box::into_raw(Box::<Block<V>>::new_uninit()).cast::<Block<V>>();
-        // SAFETY: the memory is allocated for a block, so its fields are in bounds.
-        let (next, lifetime) = unsafe { (&raw mut (*memory).next, &raw mut (*memory).lifetime) };
+        // SAFETY: the memory is allocated for a block, so its field is in bounds.
+        let next = unsafe { &raw mut (*memory).next };
         // SAFETY: in bounds, aligned, and nobody else's yet.
-        unsafe { next.write(AtomicPtr::new(std::ptr::null_mut())) };
-        // SAFETY: as above.
+        unsafe { next.write(AtomicPtr::new(ptr::null_mut())) };
+        // SAFETY: as for `next`.
+        let lifetime = unsafe { &raw mut (*memory).lifetime };
+        // SAFETY: as for `next`.
         unsafe { lifetime.write(Lifetime::begin()) };
         for at in 0..SLOTS as usize {
             let slot = Slot {
                 value: UnsafeCell::new(MaybeUninit::uninit()),
                 stamp: AtomicU64::new(NEVER),
             };
-            // SAFETY: in bounds of the allocated block.
+            // SAFETY: as for `next`; the index is checked.
             let place = unsafe { &raw mut (*memory).slots[at] };
-            // SAFETY: in bounds, aligned, and nobody else's yet.
+            // SAFETY: as for `next`.
             unsafe { place.write(slot) };
         }
         // SAFETY: a box's memory is not null.

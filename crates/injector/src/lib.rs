@@ -9,7 +9,7 @@
 //!   tail: index, block ──────────────────┐          ┌────── head: block, index, what was put back
 //!   compare-and-swap                     ▼          ▼       under a lock
 //!                        ┌───────┐   ┌───────┐  ┌───────┐
-//!         next block ◄── │ ready │ ◄ │ ready │  │ taken │ ──► spare: one emptied block
+//!         next block ◄── │ ready │ ◄ │ ready │  │ taken │ ──► spare: emptied blocks, a few
 //!                        │   .   │   │  ...  │  │  ...  │
 //!                        └───────┘   └───────┘  └───────┘
 //! ```
@@ -43,8 +43,10 @@
 //!
 //! It has no bound, no closing, no waiting, and no way to take one value from the middle.
 #![deny(unsafe_op_in_unsafe_fn)]
-// A slot is written by one thread and read by another, which the compiler cannot know to be apart: docs/decisions/0016.
-#![allow(unsafe_code)]
+#![expect(
+    unsafe_code,
+    reason = "a slot is written by one thread and read by another, in turns that the compiler cannot know"
+)]
 
 mod block;
 mod head;

@@ -41,66 +41,82 @@ impl<V> Tail<V> {
     }
 
     /// Claims a slot, writes `value` and makes it ready.
+    ///
+    /// What is nearly always so is straight: a slot that is not the last, and nobody between the load and the claim.
     #[inline]
     pub(crate) fn push(&self, value: V, spare: &Spare<V>) {
-        // Ordering: Acquire, here and on failure below. Edge `injector/tail`: pairs with the Release in `Tail::install`.
-        // Whoever sees an index of a lap sees the block of that lap, or of a later one, and finds it fit for use.
-        let mut index = self.index.load(Ordering::Acquire);
-        let backoff = Backoff::new();
-        let mut next = None;
-        loop {
-            let offset = block::offset(index);
-            if offset == SLOTS {
-                backoff.snooze();
-                // Ordering: Acquire. Edge `injector/tail`, as above.
-                index = self.index.load(Ordering::Acquire);
-                continue;
-            }
-            if offset + 1 == SLOTS && next.is_none() {
-                next = Some(spare.take());
-            }
-            // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. A block of a later lap
-            // says that the last slot of this one is claimed, so the claim below fails.
-            let block = self.block.load(Ordering::Acquire);
-            // Ordering: Relaxed on success, Acquire on failure. A claim publishes nothing, the stamp does; and what a
-            // claimant must see, it has seen with the two loads. The next claim continues the release sequence.
-            let claim =
-                self.index
-                    .compare_exchange_weak(index, index + 1, Ordering::Relaxed, Ordering::Acquire);
-            match claim {
-                Ok(_) => {
-                    // SAFETY: it is the first block or one that was installed; neither is null.
-                    let block = unsafe { BlockRef::from_ptr(block).unwrap_unchecked() };
-                    if offset + 1 == SLOTS {
-                        // SAFETY: the slot that is claimed is the last one, and it is not ready yet.
-                        unsafe { self.install(block, index, next.take(), spare) };
-                    } else if let Some(unused) = next {
-                        // SAFETY: nobody else has seen it.
-                        unsafe { spare.keep(unused) };
-                    }
-                    // SAFETY: the claim says that nobody else has this index, and that the block is that of its lap,
-                    // as told above.
-                    unsafe { block.put(index, value) };
-                    return;
-                }
-                Err(now) => {
-                    index = now;
-                    backoff.spin();
-                }
-            }
+        // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. Whoever sees an index of a lap
+        // sees the block of that lap, or of a later one, and finds it fit for use.
+        let index = self.index.load(Ordering::Acquire);
+        if block::offset(index) < SLOTS - 1
+            && let Ok(block) = self.claim(index)
+        {
+            // SAFETY: this thread has claimed the index, and the block is that of its lap.
+            unsafe { block.put(index, value) };
+        } else {
+            self.push_patiently(value, spare);
         }
     }
 
-    /// Installs the block of the next lap.
+    /// The same when a block ends, or when producers get in each other's way.
+    #[cold]
+    fn push_patiently(&self, value: V, spare: &Spare<V>) {
+        let backoff = Backoff::new();
+        let mut next = None;
+        // Ordering: Acquire. Edge `injector/tail`, as in `Tail::push`.
+        let mut index = self.index.load(Ordering::Acquire);
+        let block = loop {
+            let offset = block::offset(index);
+            if offset == SLOTS {
+                backoff.snooze();
+                // Ordering: Acquire. Edge `injector/tail`, as in `Tail::push`.
+                index = self.index.load(Ordering::Acquire);
+                continue;
+            }
+            if offset == SLOTS - 1 && next.is_none() {
+                next = Some(spare.take());
+            }
+            match self.claim(index) {
+                Ok(block) => break block,
+                Err(now) => index = now,
+            }
+            backoff.spin();
+        };
+        if block::offset(index) == SLOTS - 1 {
+            let next = next.unwrap_or_else(|| spare.take());
+            // SAFETY: the slot that is claimed is the last one, and it is not ready yet; the next block is ours.
+            unsafe { self.install(block, index, next) };
+        } else if let Some(unused) = next {
+            // SAFETY: it was spare or is new, and nobody else has seen it since.
+            unsafe { spare.keep(unused) };
+        }
+        // SAFETY: this thread has claimed the index, and the block is that of its lap.
+        unsafe { block.put(index, value) };
+    }
+
+    /// Claims `index`, which is not a gap, and gives the block of its lap; or gives the index that was there instead.
+    #[inline]
+    fn claim(&self, index: u64) -> Result<BlockRef<V>, u64> {
+        // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. A block of a later lap says
+        // that this one is claimed to its end, so the claim below fails.
+        let block = self.block.load(Ordering::Acquire);
+        // Ordering: Relaxed on success, Acquire on failure. Edge `injector/tail`, as in `Tail::push`. A claim publishes
+        // nothing, the stamp does; what a claimant must see, it has seen with the two loads; and the release sequence of the
+        // lap's first index goes on.
+        self.index
+            .compare_exchange(index, index + 1, Ordering::Relaxed, Ordering::Acquire)?;
+        // SAFETY: it is the first block or one that was installed; neither is null.
+        Ok(unsafe { BlockRef::from_ptr(block).unwrap_unchecked() })
+    }
+
+    /// Installs `next` as the block of the next lap.
     ///
     /// # Safety
     ///
-    /// The caller has claimed `index`, the last one of `full`, and has not made it ready yet.
-    #[cold]
-    unsafe fn install(&self, full: BlockRef<V>, index: u64, next: Option<BlockRef<V>>, spare: &Spare<V>) {
-        let next = next.unwrap_or_else(|| spare.take());
-        // Ordering: Release, both. Edge `injector/tail`: pairs with the Acquires in `Tail::push`. The block is fit for use
-        // (its earlier lap is over), and the last slot of the lap before is claimed.
+    /// The caller has claimed `index`, the last one of `full`, and has not made it ready yet; `next` is the caller's alone.
+    unsafe fn install(&self, full: BlockRef<V>, index: u64, next: BlockRef<V>) {
+        // Ordering: Release, both. Edge `injector/tail`: pairs with the Acquires in `Tail::push`, `Tail::push_patiently` and
+        // `Tail::claim`. The block is fit for use (its earlier lap is over), and the last slot of the lap before is claimed.
         self.block.store(next.as_ptr(), Ordering::Release);
         // A store is enough: at a gap nobody else changes the index.
         self.index.store(index - index % LAP + LAP, Ordering::Release);

@@ -34,7 +34,7 @@ fn share(producers: usize, consumers: usize, most: usize) -> Vec<Vec<Value>> {
                         left -= 1;
                         if left > 0 { Next::More } else { Next::Enough }
                     };
-                    let run = if consumer % 2 == 0 {
+                    let run = if consumer.is_multiple_of(2) {
                         queue.take(hand)
                     } else {
                         queue.try_take(hand).unwrap_or(0)
@@ -159,7 +159,7 @@ fn the_length_is_never_more_than_what_was_pushed() {
         scope.spawn(|| {
             for n in 0..EACH {
                 queue.push(n);
-                if n % 7 == 0 {
+                if n.is_multiple_of(7) {
                     queue.take(|_| Next::More);
                 }
             }

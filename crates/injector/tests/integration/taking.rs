@@ -99,6 +99,22 @@ fn a_taker_may_push_and_ask_while_it_takes() {
 }
 
 #[test]
+fn a_backlog_is_drained_and_filled_again_and_again() {
+    // More blocks than are kept.
+    let queue = Injector::new();
+    for round in 0..3 {
+        (0..40_000).for_each(|n| queue.push(Box::new((round, n))));
+        assert_eq!(queue.len(), 40_000);
+        let all = take_all(&queue);
+        assert!(
+            all.into_iter()
+                .map(|value| *value)
+                .eq((0..40_000).map(|n| (round, n)))
+        );
+    }
+}
+
+#[test]
 fn values_without_a_size_are_counted() {
     let queue = Injector::new();
     (0..500).for_each(|_| queue.push(()));

@@ -86,8 +86,8 @@ impl<T> Parking for SimPorts<'_, T> {
         self.handle.park(timeout);
     }
 
-    fn spin(&self, _times: u32) {
-        self.handle.spin();
+    fn spin(&self, times: u32) {
+        self.handle.spin(times);
     }
 
     fn yield_now(&self) {

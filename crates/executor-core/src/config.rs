@@ -41,9 +41,9 @@ pub struct ExecutorConfig {
     /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
     /// outside; after fewer, if they would take longer than 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Tasks of its own that a worker may keep to itself while nobody is hungry, see the chapter on private tasks in
-    /// `executor-core`. 0 turns that off: every task is public as soon as it is spawned. At most [`PRIVATE_TASKS_MAX`],
-    /// which is the default.
+    /// Size of the buffer in which a worker keeps its own short tasks while nobody is hungry, see the chapter on private tasks in
+    /// `executor-core`; more than that are kept in reserve behind it. 0 turns that off: every task is public as soon as it
+    /// is spawned. At most [`PRIVATE_TASKS_MAX`], which is the default.
     pub private_tasks: usize,
     /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
     pub short_task: Duration,

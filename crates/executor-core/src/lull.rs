@@ -7,8 +7,8 @@
 //! they find many or take long to find any.
 
 /// Of a full run, so many are few, and so many are many.
-const FEW: usize = 8;
-const MANY: usize = 16;
+const FEW: usize = 24;
+const MANY: usize = 32;
 
 /// Fruitless looks after which what comes is no stream.
 const SOON: u32 = 4;
@@ -23,23 +23,23 @@ pub(crate) struct Lull {
 }
 
 impl Lull {
-    /// An instant, as long as nothing is known.
+    /// None, as long as nothing is known.
     pub(crate) fn new() -> Self {
-        Self { instants: 1 }
+        Self { instants: 0 }
     }
 
-    /// Instants to wait after fruitless look number `round`, the first after a task being 0.
-    pub(crate) fn before_looking_again(&self, round: u32) -> u32 {
-        if round == 0 { self.instants } else { 1 }
+    /// Instants to wait before a look after so many fruitless ones, if any.
+    #[inline]
+    pub(crate) fn before_look(&self, looks: u32) -> Option<u32> {
+        (looks == 0 && self.instants > 0).then_some(self.instants)
     }
 
     /// After so many fruitless looks the injector held so many tasks.
     pub(crate) fn found(&mut self, tasks: usize, looks: u32) {
         self.instants = match looks {
-            0 => return,
-            1..=SOON if tasks <= FEW => (2 * self.instants).min(INSTANTS_MAX),
-            1..=SOON if tasks < MANY => return,
-            _ => (self.instants / 2).max(1),
+            0..=SOON if tasks <= FEW => (2 * self.instants).clamp(1, INSTANTS_MAX),
+            0..=SOON if tasks < MANY => return,
+            _ => self.instants / 2,
         };
     }
 }
@@ -51,19 +51,15 @@ mod tests {
     #[test]
     fn it_becomes_longer_while_few_are_found_soon_and_shorter_otherwise() {
         let mut lull = Lull::new();
+        assert_eq!(lull.before_look(0), None);
         (0..20).for_each(|_| lull.found(2, 1));
-        assert_eq!(lull.before_looking_again(0), INSTANTS_MAX);
-        assert_eq!(lull.before_looking_again(1), 1, "only after the last task");
-        lull.found(2, 0);
-        lull.found(12, 1);
-        assert_eq!(
-            lull.before_looking_again(0),
-            INSTANTS_MAX,
-            "neither says anything"
-        );
-        lull.found(32, 1);
-        assert_eq!(lull.before_looking_again(0), INSTANTS_MAX / 2);
+        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX));
+        assert_eq!(lull.before_look(1), None, "only after the last task");
+        lull.found(28, 1);
+        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX), "neither few nor many");
+        lull.found(32, 0);
+        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 2));
         (0..20).for_each(|_| lull.found(1, 100));
-        assert_eq!(lull.before_looking_again(0), 1);
+        assert_eq!(lull.before_look(0), None);
     }
 }

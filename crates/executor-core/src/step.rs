@@ -201,10 +201,7 @@ where
     };
     spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
     match idle.on_idle(round) {
-        IdleAction::Spin => {
-            let times = spawner.lull.before_looking_again(round.round);
-            spawner.ports.spin(times);
-        }
+        IdleAction::Spin => spawner.ports.spin(1),
         IdleAction::Yield => spawner.ports.yield_now(),
         IdleAction::Park { timeout } => return NothingToRun::Park { timeout },
     }

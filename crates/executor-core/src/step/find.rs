@@ -12,7 +12,7 @@
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
 use crate::mutant;
-use crate::ports::{Stealing, WorkerPorts};
+use crate::ports::{Parking, Stealing, WorkerPorts};
 use crate::spawner::{INJECTED_MAX, Spawner, insist};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
@@ -96,6 +96,9 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     }
     if injector_first {
         return None;
+    }
+    if let Some(instants) = spawner.lull.before_look(spawner.idle_rounds) {
+        spawner.ports.spin(instants);
     }
     from_injector(spawner)
 }

@@ -42,6 +42,11 @@ impl Lull {
             _ => self.instants / 2,
         };
     }
+
+    /// What came is no stream of short tasks.
+    pub(crate) fn forget(&mut self) {
+        self.instants = 0;
+    }
 }
 
 #[cfg(test)]

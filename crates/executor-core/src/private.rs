@@ -33,6 +33,9 @@ pub(crate) struct PrivateTasks<T> {
     /// here. It wraps around.
     base: usize,
     capacity: usize,
+    /// The buffer holds the rest of a run from the injector and nothing else. It comes before what the worker has spawned itself,
+    /// which else could bury it for ever.
+    arriving: bool,
 }
 
 /// The countdown of pops, as the loop that pops holds it: in a register. Were it read back from memory for each pop, that
@@ -62,6 +65,7 @@ impl<T> PrivateTasks<T> {
             room: 0,
             base: 0,
             capacity,
+            arriving: false,
         }
     }
 
@@ -76,38 +80,52 @@ impl<T> PrivateTasks<T> {
         self.capacity > 0
     }
 
-    /// Sees to it that one more may be pushed: the older half of a full buffer goes into reserve.
-    pub(crate) fn make_room(&mut self) {
-        if self.tasks.len() >= self.capacity {
-            self.put_aside(self.tasks.len().div_ceil(2));
-        }
-    }
-
-    /// Sees to it that there is a place for `n` more, which need not be private for long.
-    pub(crate) fn make_place(&mut self, n: usize) {
-        if self.tasks.remaining_capacity() < n {
-            self.put_aside(self.tasks.len().div_ceil(2).max(n));
-        }
-    }
-
     /// Whether a task may be pushed without a look, the sleep word being `word`.
     #[inline]
     pub(crate) fn has_room(&self, word: SleepWord) -> bool {
         word == self.quiet && self.tasks.len() < self.room
     }
 
-    /// Adds the newest task.
+    /// Adds the newest task, without a look.
     #[inline]
     pub(crate) fn push(&mut self, task: T) {
         self.tasks.push(task);
     }
 
-    /// The newest `n` were not spawned here but put in one after the other, just after a look: the oldest of them is to be
-    /// popped next.
-    pub(crate) fn arrived(&mut self, n: usize) {
-        let before = self.tasks.len() - n;
-        self.tasks[before..].reverse();
-        self.base = self.base.wrapping_add(n);
+    /// Adds the newest task, just after a look. While the buffer holds what came from the injector, it goes behind that.
+    pub(crate) fn keep(&mut self, task: T) {
+        if self.arriving {
+            self.reserve.push_back(task);
+            self.base = self.base.wrapping_sub(1);
+        } else {
+            if self.tasks.len() >= self.capacity {
+                self.put_aside(self.tasks.len().div_ceil(2));
+            }
+            self.tasks.push(task);
+        }
+    }
+
+    /// Adds a task from the injector, one of a run. All that was there before goes into reserve.
+    pub(crate) fn arrive(&mut self, task: T) {
+        if !self.arriving {
+            self.put_aside(self.tasks.len());
+            self.arriving = true;
+            self.room = 0;
+        }
+        self.tasks.push(task);
+        self.base = self.base.wrapping_add(1);
+    }
+
+    /// The run is complete: its first task is to be popped first.
+    pub(crate) fn arrived(&mut self) {
+        if self.arriving {
+            self.tasks.reverse();
+        }
+    }
+
+    /// Whether the buffer holds tasks of a run from the injector.
+    pub(crate) fn are_arriving(&self) -> bool {
+        self.arriving && !self.tasks.is_empty()
     }
 
     /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
@@ -144,6 +162,7 @@ impl<T> PrivateTasks<T> {
     /// The newest task, just after a look.
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.tasks.is_empty() {
+            self.arriving = false;
             self.fill_up();
         }
         let task = self.tasks.pop()?;
@@ -159,15 +178,11 @@ impl<T> PrivateTasks<T> {
         self.reserve.drain(..reserved).chain(self.tasks.drain(..buffered))
     }
 
-    /// The newest `n` tasks of the buffer, oldest first.
-    pub(crate) fn take_newest(&mut self, n: usize) -> impl Iterator<Item = T> {
-        self.base = self.base.wrapping_sub(n);
-        self.tasks.drain(self.tasks.len() - n..)
-    }
-
     fn put_aside(&mut self, n: usize) {
         self.base = self.base.wrapping_sub(n);
         self.reserve.extend(self.tasks.drain(..n));
+        // The room is the buffer's part of what the purse covers.
+        self.room = self.room.saturating_sub(n);
     }
 
     /// The buffer is empty: half of it is filled from the reserve.
@@ -200,7 +215,11 @@ impl<T> PrivateTasks<T> {
     /// looks as well, and takes it over.
     pub(crate) fn rest(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.room = room.saturating_sub(self.reserve.len()).min(self.capacity);
+        self.room = if self.arriving {
+            0
+        } else {
+            room.saturating_sub(self.reserve.len()).min(self.capacity)
+        };
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
             self.pops_left = pops;

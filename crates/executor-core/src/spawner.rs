@@ -21,8 +21,8 @@ use crate::victim::nth_victim;
 /// Most private tasks that become public by way of the worker's own queue; more than that go to the injector.
 const EXPOSED_MAX: usize = 32;
 
-/// Most tasks that are taken from the injector at once. Others wait there, too, so a worker takes less than it could.
-pub(crate) const INJECTED_MAX: usize = 32;
+/// Most tasks that are taken from the injector at once.
+const RUN_MAX: usize = 32;
 
 /// While somebody searches, a look every so many operations: each costs a read of two words.
 const SEARCHED_LOOK: u32 = 8;
@@ -222,34 +222,36 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.settle_surplus();
     }
 
-    /// Takes from the injector. The oldest task is returned, with its count; the others are kept, so that they run in their
-    /// order: as private tasks if they may be, else as public ones without a word to anybody, which [`Spawner::found_work`] says
-    /// for all.
+    /// Takes from the injector, a run of tasks if they are short, else one. The first is returned, with its count; the others
+    /// are private, and next.
     pub(crate) fn take_injected(&mut self) -> Option<T> {
+        let in_runs = self.time.length() == Length::Short && self.private.are_allowed();
+        let most = if in_runs { RUN_MAX } else { 1 };
         let Self { ports, private, .. } = self;
-        private.make_place(INJECTED_MAX);
-        let mut taken = 0;
+        let (mut first, mut others) = (None, 0);
         insist(ports, || {
-            ports.steal_injected(INJECTED_MAX, |task| {
-                private.push(task);
-                taken += 1;
+            ports.steal_injected(most, |task| {
+                if first.is_none() {
+                    first = Some(task);
+                } else {
+                    private.arrive(task);
+                    others += 1;
+                }
             })
         })?;
-        private.arrived(taken);
-        self.lull.found(taken, self.idle_rounds);
-        let first = private.pop();
-        let others = taken - 1;
-        if self.time.length() == Length::Short && private.are_allowed() {
-            (0..others).for_each(|_| self.credits.take_in());
+        private.arrived();
+        (0..others).for_each(|_| self.credits.take_in());
+        if in_runs {
+            self.lull.found(1 + others, self.idle_rounds);
         } else {
-            private.take_newest(others).for_each(|task| ports.push(task));
+            self.lull.forget();
         }
         first
     }
 
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.time.looks_every() - 1
+        self.since_injector >= self.time.looks_every() - 1 && !self.private.are_arriving()
     }
 
     pub(crate) fn looked_at_injector(&mut self) {
@@ -379,14 +381,12 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     fn spawn_looking(&mut self, task: T) {
         if self.time.length() == Length::Short && self.private.are_allowed() {
             // Covered before the look, so that the look makes room for it and for a block of others.
-            self.private.make_room();
             self.cover(1 + self.private.len() + 1);
         }
         self.look(false);
         if self.time.length() == Length::Short && self.private.are_allowed() {
-            self.private.make_room();
             self.cover(1 + self.private.len() + 1);
-            self.private.push(task);
+            self.private.keep(task);
         } else {
             self.pay();
             self.ports.push(task);
@@ -402,9 +402,11 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         // Each takes its own count with it.
         self.credits.give(n);
         self.narrow();
+        // Thieves take from a queue one by one, from the injector many at once. And what came from there goes back there: in
+        // the worker's queue it would wait for as long as the worker brings forth tasks of its own.
+        let to_injector = n > EXPOSED_MAX || self.private.are_arriving();
         let oldest = self.private.take_oldest(n);
-        if n > EXPOSED_MAX {
-            // Thieves take from a queue one by one, from the injector many at once.
+        if to_injector {
             self.ports.inject_batch(oldest.collect());
         } else {
             oldest.for_each(|task| self.ports.push(task));

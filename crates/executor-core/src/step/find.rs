@@ -13,7 +13,7 @@
 
 use crate::mutant;
 use crate::ports::{Parking, Stealing, WorkerPorts};
-use crate::spawner::{INJECTED_MAX, Spawner, insist};
+use crate::spawner::{Spawner, insist};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
 use crate::victim::nth_victim;
@@ -46,16 +46,10 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
     me: usize,
     steals_tried: &mut u64,
 ) -> Option<Popped<T>> {
-    let mut taken = Vec::new();
-    if insist(ports, || {
-        ports.steal_injected(INJECTED_MAX, |task| taken.push(task))
-    })
-    .is_some()
-    {
-        let mut taken = taken.into_iter();
-        let task = taken.next()?;
-        // The last one first, since an owner takes the newest first.
-        taken.rev().for_each(|task| ports.push(task));
+    // One, and no run: there is no place for the others but the own queue, where they could wait for long.
+    let mut first = None;
+    if insist(ports, || ports.steal_injected(1, |task| first = Some(task))).is_some() {
+        let task = first?;
         return Some(Popped {
             task,
             source: PopSource::Injector,

@@ -52,8 +52,6 @@ pub(crate) struct Top {
     pub(crate) unparked: RefCell<Vec<usize>>,
     /// So many attempts to take are answered with `Retry` first.
     pub(crate) contention: Cell<u32>,
-    /// So many tasks are taken from the injector or from a victim at once.
-    pub(crate) batch: Cell<usize>,
     pub(crate) panics: Cell<u32>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
@@ -71,7 +69,6 @@ impl Top {
             queues,
             unparked: RefCell::default(),
             contention: Cell::new(0),
-            batch: Cell::new(1),
             panics: Cell::new(0),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
@@ -322,8 +319,8 @@ impl LocalQueue<Task> for Ports {
 }
 
 impl Ports {
-    /// Takes a batch from the front, oldest first.
-    fn take(&self, from: &RefCell<VecDeque<Task>>, put: impl FnMut(Task)) -> Steal<()> {
+    /// Takes up to `most` from the front, oldest first.
+    fn take(&self, from: &RefCell<VecDeque<Task>>, most: usize, put: impl FnMut(Task)) -> Steal<()> {
         self.spend(Operation::Take, "takes from the injector or a victim");
         if let Some(left) = self.top.contention.get().checked_sub(1) {
             self.top.contention.set(left);
@@ -333,16 +330,15 @@ impl Ports {
         if from.is_empty() {
             return Steal::Empty;
         }
-        let batch = self.top.batch.get().clamp(1, from.len());
-        from.drain(..batch).for_each(put);
+        let most = most.min(from.len());
+        from.drain(..most).for_each(put);
         Steal::Task(())
     }
 }
 
 impl Stealing<Task> for Ports {
     fn steal_injected(&self, most: usize, put: impl FnMut(Task)) -> Steal<()> {
-        assert!(self.top.batch.get() <= most, "more than the policy takes at once");
-        self.take(&self.top.injector, put)
+        self.take(&self.top.injector, most, put)
     }
 
     fn injector_is_empty(&self) -> bool {
@@ -356,7 +352,7 @@ impl Stealing<Task> for Ports {
     fn steal_from(&self, victim: usize) -> Steal<Task> {
         assert_ne!(victim, self.worker, "a worker stole from itself");
         let mut taken = VecDeque::new();
-        match self.take(&self.top.queues[victim], |task| taken.push_back(task)) {
+        match self.take(&self.top.queues[victim], 1, |task| taken.push_back(task)) {
             Steal::Task(()) => {
                 let first = taken.pop_front().expect("at least one was taken");
                 taken.into_iter().for_each(|task| self.push(task));

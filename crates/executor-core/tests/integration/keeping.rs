@@ -375,6 +375,94 @@ fn publishing_makes_everything_public_and_wakes() {
     });
 }
 
+/// The same tasks from outside.
+fn hand_over(top: &Rc<Top>, tasks: std::ops::Range<Task>) {
+    let ports = top.ports(0);
+    let handed_over = top.scheduler.spawn_external_batch(&ports, tasks.collect());
+    handed_over.expect("the gate is open");
+}
+
+#[test]
+fn short_tasks_leave_the_injector_in_runs_of_thirty_two_and_keep_their_order() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..70);
+    for (ran, left) in [(1, 38), (32, 38), (33, 6), (64, 6), (65, 0), (70, 0)] {
+        let done = worker.scratch.len();
+        (done..ran).for_each(|_| {
+            worker.step();
+        });
+        assert_eq!(top.injector.borrow().len(), left, "after {ran} tasks");
+    }
+    assert_eq!(worker.scratch, (0..70).collect::<Vec<_>>());
+}
+
+#[test]
+fn tasks_that_are_not_known_to_be_short_leave_the_injector_one_by_one() {
+    let (top, mut worker) = measured(two(), 5_000);
+    hand_over(&top, 0..5);
+    worker.step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+    let top = Top::new(two());
+    hand_over(&top, 0..5);
+    top.worker(0).step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+}
+
+#[test]
+fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve() {
+    let config = ExecutorConfig {
+        fairness_interval: 20,
+        private_tasks: 8,
+        ..two()
+    };
+    let (top, mut worker) = measured(config, SMALL_NS);
+    spawn_from_root(&top, &mut worker, 30);
+    let mut own = 0;
+    while worker.scratch.last() != Some(&100) {
+        if own == 3 {
+            hand_over(&top, 100..103);
+        }
+        worker.step();
+        own += 1;
+        assert!(own < 30, "the outside starved");
+    }
+    worker.scratch.clear();
+    // 101 and 102 are next; each spawns two.
+    let two_each = |task: Task, cx: &mut Worker| (0..2).for_each(|n| cx.spawn_local(2 * task + n));
+    worker.step_with(&two_each);
+    worker.step_with(&two_each);
+    steps(&mut worker, 5);
+    assert_eq!(worker.scratch[..6], [101, 102, 205, 204, 203, 202]);
+    assert!(worker.scratch[6] < 30);
+}
+
+#[test]
+fn a_task_that_feeds_itself_does_not_bury_the_run_that_it_came_with() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..32);
+    let again = |task: Task, cx: &mut Worker| cx.spawn_local(task);
+    (0..32).for_each(|_| {
+        worker.step_with(&again);
+    });
+    assert_eq!(worker.scratch, (0..32).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_left_of_a_run_goes_back_to_the_injector_if_somebody_is_hungry_or_tasks_turn_out_long() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..10);
+    worker.step();
+    search(&top, 1);
+    worker.step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+    let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000_000);
+    (0..4).for_each(|_| {
+        worker.step_with(&long);
+    });
+    assert_eq!(top.public(0), []);
+    assert_eq!(worker.scratch.len() + top.injector.borrow().len(), 10);
+}
+
 #[test]
 fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
     let config = ExecutorConfig {

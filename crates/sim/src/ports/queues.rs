@@ -88,7 +88,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             }
             world.did(me, Op::TakeInjected, Object::Injector, taken.len() as u64);
             if taken.len() > 1 {
-                world.marks.hit(Mark::BatchInjected);
+                world.marks.hit(Mark::RunTaken);
             }
             world.unpacked(me, taken.iter().map(|task| task.id));
             Steal::Task(taken)

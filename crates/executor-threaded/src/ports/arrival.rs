@@ -3,8 +3,8 @@
 //! Tasks come one by one or together. Those that come together stay one value of the injector's, and whoever takes from it
 //! leaves what is left at the front: a batch costs its producer one push, whatever its size.
 //!
-//! One task in 64 of each thread is *watched*: it carries the time when it came. A batch is watched as one, if its turn
-//! comes within it.
+//! One task in 64 of each thread is *watched*: it carries the time when it came. So does a batch, if a turn comes within it; of
+//! such a batch the wait of one task in 64 is written down.
 
 use std::cell::Cell;
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -34,9 +34,25 @@ pub(super) enum Arrival<T> {
 /// Tasks that came together, as many as are left.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
-    pub(super) tasks: vec::IntoIter<T>,
-    /// When, if it is watched and nobody has taken of it yet.
-    pub(super) since_ns: Option<u64>,
+    tasks: vec::IntoIter<T>,
+    /// When, if it is watched.
+    since_ns: Option<u64>,
+}
+
+impl<T> Batch<T> {
+    /// Gives the first tasks to `put`, at most `most`. Gives their number, and when the batch came if one of them is watched.
+    pub(super) fn take(&mut self, most: usize, put: impl FnMut(T)) -> (usize, Option<u64>) {
+        let turns = |left: usize| left.div_ceil(WATCHED as usize);
+        let before = self.tasks.len();
+        self.tasks.by_ref().take(most).for_each(put);
+        let left = self.tasks.len();
+        let watched = self.since_ns.filter(|_| turns(before) != turns(left));
+        (before - left, watched)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.len() == 0
+    }
 }
 
 impl<T> Arrival<T> {
@@ -110,6 +126,25 @@ mod tests {
         let thread = std::thread::spawn(move || [watched(1), watched(63), watched(1), watched(1_000)]);
         let expected = [Some(7), None, Some(7), Some(7)];
         assert_eq!(thread.join().expect("nothing panics"), expected);
+    }
+
+    #[test]
+    fn of_a_batch_one_task_in_so_many_is_watched() {
+        let mut batch = Batch {
+            tasks: (0..640).collect::<Vec<u32>>().into_iter(),
+            since_ns: Some(7),
+        };
+        let mut next = 0;
+        let mut watched = 0;
+        while !batch.is_empty() {
+            let (taken, since_ns) = batch.take(30, |task| {
+                assert_eq!(task, next);
+                next += 1;
+            });
+            assert!((1..=30).contains(&taken));
+            watched += since_ns.iter().count();
+        }
+        assert_eq!((next, watched), (640, 10));
     }
 
     #[test]

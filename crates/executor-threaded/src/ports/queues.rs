@@ -65,15 +65,13 @@ impl<T> Stealing<T> for ThreadPorts<T> {
                 }
                 Arrival::Batch(batch) if taken > 0 => return Next::PutBack(Arrival::Batch(batch)),
                 Arrival::Batch(mut batch) => {
-                    batch.since_ns.take().into_iter().for_each(waited);
-                    batch.tasks.by_ref().take(most).for_each(|task| {
-                        put(task);
-                        taken += 1;
-                    });
-                    return if batch.tasks.len() > 0 {
-                        Next::PutBack(Arrival::Batch(batch))
-                    } else {
+                    let (count, since_ns) = batch.take(most, &mut put);
+                    taken = count;
+                    since_ns.into_iter().for_each(waited);
+                    return if batch.is_empty() {
                         Next::Enough
+                    } else {
+                        Next::PutBack(Arrival::Batch(batch))
                     };
                 }
             };

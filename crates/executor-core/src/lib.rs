@@ -50,7 +50,7 @@ pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
 pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
-pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
+pub use idle::{IdleAction, IdleHooks, IdleRound, Nap, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
 pub use private::PRIVATE_TASKS_MAX;
 pub use run_loop::{WorkerExit, run_worker};

@@ -3,10 +3,10 @@
 //! This file is that protocol, once, for threads, simulator and models.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
 
+use crate::idle::Nap;
 use crate::mutant;
 use crate::ports::{Fetch, Memory, Parking, Unpark};
 
@@ -160,7 +160,7 @@ impl<W> Sleep<W> {
         ports: &P,
         me: usize,
         searching: bool,
-        timeout: Option<Duration>,
+        nap: Nap,
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
         let mut early = None;
@@ -169,6 +169,7 @@ impl<W> Sleep<W> {
         }
         let (stamp, before) = self.register(ports, me, searching);
         let mut over = before.is_done();
+        let mut dozed = false;
         loop {
             // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
             ports.fence(Ordering::SeqCst);
@@ -189,9 +190,14 @@ impl<W> Sleep<W> {
                     Slept::Found(found)
                 };
             }
+            if !dozed {
+                // Registered, so whoever wakes this worker knows no difference, but for the time that it takes.
+                ports.doze(nap.doze);
+                dozed = true;
+            }
             let mut timed_out = false;
             while !timed_out {
-                ports.park(timeout);
+                ports.park(nap.timeout);
                 // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`; the chosen worker sees
                 // that it was counted as a searcher.
                 if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
@@ -201,7 +207,7 @@ impl<W> Sleep<W> {
                         Slept::Woken
                     };
                 }
-                timed_out = timeout.is_some();
+                timed_out = nap.timeout.is_some();
             }
             over = self.peek(ports).is_done();
         }

@@ -10,7 +10,8 @@
 /// The longest time, in nanoseconds, that should pass between two looks at the injector.
 const LOOK_NS: u64 = 200_000;
 
-/// While nothing is known yet, so many tasks are a sample.
+/// While nothing is known yet, so many tasks are a sample. Fewer are one if they have taken as long as so many at the limit: a
+/// single task that takes a millisecond says enough, one that spawns some hundred others and takes three microseconds does not.
 const FIRST_SAMPLE: u32 = 16;
 
 /// While tasks stay short, samples become rarer, up to this many times the usual distance.
@@ -118,11 +119,13 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// A clock read: judges what has run since the last sample, and begins the next one.
+    /// A clock read: judges what has run since the last sample, if it is enough to go by, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);
-        if self.tasks > 0 {
+        let is_enough =
+            self.is_due() || self.tasks >= FIRST_SAMPLE || self.busy_ns >= u64::from(FIRST_SAMPLE) * short_ns;
+        if self.tasks > 0 && is_enough {
             self.judge(short_ns);
         }
     }
@@ -195,6 +198,16 @@ mod tests {
     }
 
     #[test]
+    fn a_few_tasks_that_took_a_little_longer_are_not_enough_to_go_by() {
+        assert_eq!(after(&[(16, 5), (1, 5_000)]).length(), Length::Short);
+        assert_eq!(
+            after(&[(16, 5), (1, 5_000), (1, 5_000), (2, 5_000)]).length(),
+            Length::Long
+        );
+        assert_eq!(after(&[(16, 5), (1, 16_000)]).length(), Length::Long);
+    }
+
+    #[test]
     fn long_tasks_bring_the_next_look_nearer() {
         assert_eq!(after(&[(16, 5)]).looks_every(), 61);
         assert_eq!(after(&[(16, 20_000)]).looks_every(), 10);
@@ -214,7 +227,7 @@ mod tests {
         assert_eq!(due_after(&[(16, 5)]), Some(61));
         assert_eq!(due_after(&[(16, 5); 2]), Some(122));
         assert_eq!(due_after(&[(16, 5); 9]), Some(488));
-        assert_eq!(due_after(&[(16, 5), (16, 5), (1, 9_000), (16, 5)]), Some(61));
+        assert_eq!(due_after(&[(16, 5), (16, 5), (1, 90_000), (16, 5)]), Some(61));
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub trait Parking {
     /// Blocks until unparked or until the timeout. May return for no reason.
     fn park(&self, timeout: Option<Duration>);
 
+    /// Waits for so many instants on the core, or until somebody has unparked this worker: then the next park returns at once.
+    fn doze(&self, _instants: u32) {}
+
     /// How long ago somebody had unparked this worker when its last park returned. Each park's is told once; zero if it is not
     /// known.
     fn take_wake_delay(&self) -> Duration {

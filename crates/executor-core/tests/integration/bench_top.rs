@@ -16,7 +16,7 @@ use executor_core::ports::{
     Stealing, Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
+    ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
     WorkerMetricsLocal, WorkerStepResult, worker_step,
 };
 
@@ -108,7 +108,7 @@ impl Top {
         let slept = catch_unwind(AssertUnwindSafe(|| {
             self.scheduler
                 .sleep()
-                .sleep(&ports, worker, searching, None, || None::<()>)
+                .sleep(&ports, worker, searching, Nap::default(), || None::<()>)
         }));
         assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
     }

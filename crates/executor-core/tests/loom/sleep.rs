@@ -4,6 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
+use executor_core::Nap;
 use executor_core::sleep::{Search, Slept};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -154,7 +155,7 @@ fn finish_against_a_worker_that_registers() {
                 if scene
                     .scheduler
                     .sleep()
-                    .sleep(&ports, 0, false, None, || None::<()>)
+                    .sleep(&ports, 0, false, Nap::default(), || None::<()>)
                     == Slept::Over
                 {
                     return;

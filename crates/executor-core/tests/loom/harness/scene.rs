@@ -15,7 +15,7 @@ use executor_core::ports::{
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
+    ExecTraceEvent, ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
     WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
@@ -180,7 +180,7 @@ impl Scene {
                 found(if searching { Search::Yes } else { Search::No });
                 return task;
             }
-            match sleep.sleep(&ports, me, searching, None, || row.take()) {
+            match sleep.sleep(&ports, me, searching, Nap::default(), || row.take()) {
                 Slept::Found(task) => {
                     found(Search::LastLook);
                     return task;

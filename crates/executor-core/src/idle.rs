@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::config::ExecutorConfig;
+
 /// Decides what a worker does while it finds no work. One per worker.
 pub trait IdleHooks {
     /// A search found nothing.
@@ -65,6 +67,7 @@ const ADAPTED_MAX: u32 = 8;
 pub struct TieredIdle {
     configured: u32,
     spin_rounds: u32,
+    instants_a_round: u32,
     park_timeout: Option<Duration>,
 }
 
@@ -75,7 +78,17 @@ impl TieredIdle {
         Self {
             configured: spin_rounds,
             spin_rounds,
+            instants_a_round: INSTANTS_A_ROUND,
             park_timeout,
+        }
+    }
+
+    /// As `config` says.
+    #[must_use]
+    pub fn of(config: &ExecutorConfig) -> Self {
+        Self {
+            instants_a_round: if config.is_crowded() { 0 } else { INSTANTS_A_ROUND },
+            ..Self::new(config.spin_iters, config.park_timeout)
         }
     }
 }
@@ -85,7 +98,7 @@ impl IdleHooks for TieredIdle {
         let past = round.checked_sub(self.spin_rounds);
         match past {
             _ if !searching => IdleAction::Park(Nap {
-                doze: self.spin_rounds.saturating_mul(INSTANTS_A_ROUND),
+                doze: self.spin_rounds.saturating_mul(self.instants_a_round),
                 timeout: self.park_timeout,
             }),
             None => IdleAction::Spin,

@@ -74,6 +74,13 @@ impl<W> Sleep<W> {
         }
     }
 
+    /// At most so many workers search at the same time; half of them, if nothing is said.
+    #[must_use]
+    pub fn searching_at_most(mut self, searchers_max: usize) -> Self {
+        self.searchers_max = searchers_max;
+        self
+    }
+
     /// The word, for a worker's look at DONE and ABORT before each task.
     #[inline]
     pub fn peek<M: Memory<Word = W>>(&self, mem: &M) -> SleepWord {

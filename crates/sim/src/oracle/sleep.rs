@@ -35,7 +35,7 @@ pub(crate) struct SleepOracle {
 impl SleepOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
         self.workers = config.workers;
-        self.searchers_max = (config.workers / 2).max(1);
+        self.searchers_max = config.searchers_max();
         self.lengths = vec![0; config.workers + 1];
         self.private = vec![0; config.workers];
     }

@@ -59,6 +59,7 @@ pub use scheduler::Scheduler;
 pub use spawner::Spawner;
 pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
 pub use task_ctx::{SeenByTasks, TaskCtx, WorkerCtxLike};
+pub use task_time::SEARCHED_LOOK_MAX;
 pub use victim::nth_victim;
 
 /// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.

@@ -24,9 +24,6 @@ const EXPOSED_MAX: usize = 32;
 /// Most tasks that are taken from the injector at once.
 const RUN_MAX: usize = 32;
 
-/// While somebody searches, a look every so many operations: each costs a read of two words.
-const SEARCHED_LOOK: u32 = 8;
-
 /// Spawns on behalf of a running task, and holds what its worker has in hand.
 #[derive(Debug)]
 pub struct Spawner<T, P> {
@@ -352,7 +349,11 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.expose(half);
         }
         self.hoard = 0;
-        if searched { SEARCHED_LOOK } else { threshold }
+        if searched {
+            self.time.searched_looks_every()
+        } else {
+            threshold
+        }
     }
 
     /// Sets the countdowns: the next look is due after so many operations, or earlier.

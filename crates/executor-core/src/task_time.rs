@@ -14,6 +14,15 @@ const LOOK_NS: u64 = 200_000;
 /// single task that takes a millisecond says enough, one that spawns some hundred others and takes three microseconds does not.
 const FIRST_SAMPLE: u32 = 16;
 
+/// While somebody searches, a look about every so many nanoseconds: what it costs is some ten of them.
+const SEARCHED_LOOK_NS: u64 = 2_000;
+
+/// That many operations at least, and at most.
+const SEARCHED_LOOKS: std::ops::RangeInclusive<u64> = 8..=SEARCHED_LOOK_MAX as u64;
+
+/// Most operations on private tasks between two looks while somebody searches.
+pub const SEARCHED_LOOK_MAX: u32 = 128;
+
 /// While tasks stay short, samples become rarer, up to this many times the usual distance.
 const RELAXED_MAX: u32 = 8;
 
@@ -49,6 +58,8 @@ pub(crate) struct TaskTime {
     interval: u32,
     /// The same, with the time that tasks take reckoned with.
     looks_every: u32,
+    /// Operations between two looks while somebody searches.
+    searched_looks_every: u32,
 }
 
 impl TaskTime {
@@ -65,6 +76,7 @@ impl TaskTime {
             relaxed: 1,
             interval,
             looks_every: interval,
+            searched_looks_every: *SEARCHED_LOOKS.start() as u32,
         }
     }
 
@@ -151,6 +163,8 @@ impl TaskTime {
         self.sample_every = self.interval.saturating_mul(self.relaxed);
         let fit = LOOK_NS / mean_ns.max(1);
         self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
+        let fit = SEARCHED_LOOK_NS / mean_ns.max(1);
+        self.searched_looks_every = fit.clamp(*SEARCHED_LOOKS.start(), *SEARCHED_LOOKS.end()) as u32;
         self.length = length;
         (self.busy_ns, self.tasks) = (0, 0);
     }
@@ -159,6 +173,11 @@ impl TaskTime {
     #[inline]
     pub(crate) fn looks_every(&self) -> u32 {
         self.looks_every
+    }
+
+    /// Operations on private tasks between two looks while somebody searches.
+    pub(crate) fn searched_looks_every(&self) -> u32 {
+        self.searched_looks_every
     }
 }
 

@@ -184,7 +184,7 @@ fn what_was_given_away_through_the_injector_is_not_given_away_again_while_it_is_
     steps(&mut worker, 20);
     assert_eq!(top.injector.borrow().len(), 100);
     top.injector.borrow_mut().clear();
-    let waited = (1..=9).find(|_| {
+    let waited = (1..=21).find(|_| {
         worker.step();
         !top.injector.borrow().is_empty()
     });
@@ -201,9 +201,9 @@ fn a_searcher_is_given_nothing_while_it_has_something_to_take() {
         worker.step();
         assert_eq!(top.public(0), [77]);
     }
-    // Somebody takes it; a look comes every eight operations while somebody searches.
+    // Somebody takes it; a look comes every two microseconds while somebody searches.
     top.queues[0].borrow_mut().pop_front();
-    let waited = (1..=9).find(|_| {
+    let waited = (1..=21).find(|_| {
         worker.step();
         !top.public(0).is_empty()
     });

@@ -4,8 +4,8 @@
 //! the worker knows it, and has nothing public that they could take, it may do so many operations on its private tasks
 //! and no more; then some must have become public. A single private task is its own next one, and stays.
 
-use executor_core::ExecutorConfig;
 use executor_core::sleep::SleepWord;
+use executor_core::{ExecutorConfig, SEARCHED_LOOK_MAX};
 
 use super::{Oracle, Violation};
 
@@ -107,8 +107,7 @@ fn operations_max(config: &ExecutorConfig) -> u32 {
     // searchers a few. In that distance there may be as many pops, as many pushes that make up for them, and as many
     // pushes more. At the next look some are given away, unless somebody who sleeps is not yet worth it for lack of
     // operations, and then there were none.
-    const SEARCHED: u32 = 8;
-    3 * config.hoard_threshold.max(SEARCHED)
+    3 * config.hoard_threshold.max(SEARCHED_LOOK_MAX)
 }
 
 #[cfg(test)]

@@ -51,8 +51,8 @@ pub struct ExecutorConfig {
     pub private_tasks: usize,
     /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
     pub short_task: Duration,
-    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones. 1 or more, default
-    /// [`WAKE_ON_HOARD_THRESHOLD`].
+    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones; fewer, but at least 4, if the last
+    /// wake took less time than that. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
     pub hoard_threshold: u32,
 }
 

@@ -21,6 +21,9 @@ use crate::victim::nth_victim;
 /// Most private tasks that become public by way of the worker's own queue; more than that go to the injector.
 const EXPOSED_MAX: usize = 32;
 
+/// Fewer operations on private tasks than these are not worth a wake, however cheap.
+const HOARD_MIN: u32 = 4;
+
 /// Most tasks that are taken from the injector at once.
 const RUN_MAX: usize = 32;
 
@@ -34,6 +37,8 @@ pub struct Spawner<T, P> {
     time: TaskTime,
     /// The sleep word at the last look.
     seen: SleepWord,
+    /// How long the last wake for private tasks took, in nanoseconds.
+    wake_ns: Option<u64>,
     /// Operations on private tasks since the worker last woke somebody for them, or had none.
     hoard: u32,
     /// Whether the worker is counted as a searcher.
@@ -92,6 +97,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             credits,
             time,
             seen: SleepWord::NOBODY,
+            wake_ns: None,
             hoard: 0,
             searching: false,
             in_hand: None,
@@ -336,7 +342,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
     /// Gives the number of operations until the next look.
     fn feed(&mut self, word: SleepWord) -> u32 {
-        let threshold = self.scheduler().config().hoard_threshold;
+        let threshold = self.worth_a_wake();
         let searched = word.searchers() > 0;
         let half = self.private.len() / 2;
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
@@ -354,6 +360,17 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         } else {
             threshold
         }
+    }
+
+    /// Operations on private tasks that are worth waking somebody for: as many as take as long as the last wake took the waker,
+    /// which is little if the sleeper dozes, but not more than was configured.
+    fn worth_a_wake(&self) -> u32 {
+        let most = self.scheduler().config().hoard_threshold;
+        let Some(wake_ns) = self.wake_ns else {
+            return most;
+        };
+        let fit = wake_ns / self.time.mean_ns().max(1);
+        u32::try_from(fit).unwrap_or(u32::MAX).max(HOARD_MIN).min(most)
     }
 
     /// Sets the countdowns: the next look is due after so many operations, or earlier.
@@ -413,8 +430,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             oldest.for_each(|task| self.ports.push(task));
         }
         self.tally.exposed += n as u64;
-        if !mutant::EXPOSED_WITHOUT_WAKE {
-            self.notify();
+        if mutant::EXPOSED_WITHOUT_WAKE {
+            return;
+        }
+        let wakes = self.seen.searchers() == 0 && self.seen.sleepers() > 0;
+        let before_ns = wakes.then(|| self.ports.now_ns());
+        self.notify();
+        if let Some(before_ns) = before_ns {
+            self.wake_ns = Some(self.ports.now_ns().saturating_sub(before_ns));
         }
     }
 

@@ -60,6 +60,8 @@ pub(crate) struct TaskTime {
     looks_every: u32,
     /// Operations between two looks while somebody searches.
     searched_looks_every: u32,
+    /// What a task took on average in the last sample.
+    mean_ns: u64,
 }
 
 impl TaskTime {
@@ -77,6 +79,7 @@ impl TaskTime {
             interval,
             looks_every: interval,
             searched_looks_every: *SEARCHED_LOOKS.start() as u32,
+            mean_ns: 0,
         }
     }
 
@@ -166,6 +169,7 @@ impl TaskTime {
         let fit = SEARCHED_LOOK_NS / mean_ns.max(1);
         self.searched_looks_every = fit.clamp(*SEARCHED_LOOKS.start(), *SEARCHED_LOOKS.end()) as u32;
         self.length = length;
+        self.mean_ns = mean_ns;
         (self.busy_ns, self.tasks) = (0, 0);
     }
 
@@ -173,6 +177,11 @@ impl TaskTime {
     #[inline]
     pub(crate) fn looks_every(&self) -> u32 {
         self.looks_every
+    }
+
+    /// What a task took on average in the last sample, in nanoseconds.
+    pub(crate) fn mean_ns(&self) -> u64 {
+        self.mean_ns
     }
 
     /// Operations on private tasks between two looks while somebody searches.

@@ -180,7 +180,7 @@ fn finish_against_two_workers_that_register() {
                     if scene
                         .scheduler
                         .sleep()
-                        .sleep(&ports, me, false, None, || None::<()>)
+                        .sleep(&ports, me, false, Nap::default(), || None::<()>)
                         == Slept::Over
                     {
                         return;

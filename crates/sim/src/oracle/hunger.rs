@@ -134,9 +134,9 @@ mod tests {
         }
     }
 
-    /// The operation of worker 0 at which the oracle spoke, if in a hundred.
+    /// The operation of worker 0 at which the oracle spoke, if in a thousand.
     fn spoke(oracle: &mut HungerOracle, private: usize, public: usize) -> Option<u32> {
-        (1..=100).find(|_| oracle.operated(0, private, public).is_err())
+        (1..=1_000).find(|_| oracle.operated(0, private, public).is_err())
     }
 
     #[test]
@@ -146,9 +146,9 @@ mod tests {
         reads(&mut oracle, true);
         assert_eq!(spoke(&mut oracle, 1, 0), None, "it is its own next one");
         assert_eq!(spoke(&mut oracle, 2, 1), None, "there is something to take");
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
         oracle.exposed(0);
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
         assert!(oracle.saw_change(0));
         reads(&mut oracle, true);
         assert!(!oracle.saw_change(0));

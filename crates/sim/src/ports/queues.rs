@@ -94,7 +94,10 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             Steal::Task(taken)
         });
         match taken {
-            Steal::Task(taken) => Steal::Task(taken.into_iter().for_each(put)),
+            Steal::Task(taken) => {
+                taken.into_iter().for_each(put);
+                Steal::Task(())
+            }
             Steal::Empty => Steal::Empty,
             Steal::Retry => Steal::Retry,
         }

@@ -4,7 +4,7 @@
 //! looks at once, it finds one or two each time, and every one of them moves the injector's lines from core to core and back: on two
 //! cores that took the producer three times as long as its own work. If it waits for a moment, it finds a run, and both go
 //! on undisturbed. So the moment becomes longer while looks soon find few, up to a microsecond, and shorter as soon as
-//! they find many or take long to find any.
+//! they find many, or nothing.
 
 /// Of a full run, so many are few, and so many are many.
 const FEW: usize = 24;
@@ -43,6 +43,11 @@ impl Lull {
         };
     }
 
+    /// A look after it found nothing.
+    pub(crate) fn was_in_vain(&mut self) {
+        self.instants /= 2;
+    }
+
     /// What came is no stream of short tasks.
     pub(crate) fn forget(&mut self) {
         self.instants = 0;
@@ -64,6 +69,8 @@ mod tests {
         assert_eq!(lull.before_look(0), Some(INSTANTS_MAX), "neither few nor many");
         lull.found(32, 0);
         assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 2));
+        lull.was_in_vain();
+        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 4));
         (0..20).for_each(|_| lull.found(1, 100));
         assert_eq!(lull.before_look(0), None);
     }

@@ -11,6 +11,9 @@ use crate::sleep::SleepWord;
 /// The largest buffer of private tasks. A worker's place for it is as large as that whatever is configured.
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
+/// An empty reserve of more places than these is given back.
+const RESERVE_KEPT: usize = 1 << 14;
+
 /// One worker's private tasks, and how many more operations on them need no look at anything else.
 #[derive(Debug)]
 pub(crate) struct PrivateTasks<T> {
@@ -191,6 +194,9 @@ impl<T> PrivateTasks<T> {
         let kept = self.reserve.len() - n;
         self.tasks.extend(self.reserve.drain(kept..));
         self.base = self.base.wrapping_add(n);
+        if kept == 0 && self.reserve.capacity() > RESERVE_KEPT {
+            self.reserve = VecDeque::new();
+        }
     }
 
     /// From now on tasks may be pushed without a look only while there are fewer than `room`.
@@ -250,6 +256,39 @@ mod tests {
         assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.pop(), Some(4));
         assert_eq!(tasks.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back_from_the_reserve_newest_first() {
+        let mut tasks = resting(4, 9, 4);
+        (0..100_000).for_each(|task| tasks.keep(task));
+        assert_eq!(tasks.len(), 100_000);
+        assert_eq!(tasks.since().pushed, 100_000);
+        assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 1, 2]);
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, (3..100_000).rev().collect::<Vec<_>>());
+        assert_eq!(
+            tasks.since(),
+            Since::default(),
+            "none of that needs to be counted here"
+        );
+        assert!(tasks.reserve.capacity() <= RESERVE_KEPT);
+    }
+
+    #[test]
+    fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
+        let mut tasks = resting(8, 9, 8);
+        (0..3).for_each(|task| tasks.push(task));
+        (10..13).for_each(|task| tasks.arrive(task));
+        tasks.arrived();
+        assert!(tasks.are_arriving() && !tasks.has_room(QUIET));
+        assert_eq!(tasks.pop(), Some(10));
+        tasks.keep(20);
+        tasks.keep(21);
+        assert_eq!(tasks.since(), Since { pushed: 5, popped: 0 });
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, [11, 12, 21, 20, 2, 1, 0]);
+        assert!(!tasks.are_arriving());
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub struct Spawner<T, P> {
     pub(crate) in_hand: Option<Popped<T>>,
     /// Tasks taken since the injector was last looked at first.
     since_injector: u32,
+    /// How long to wait before a look at the injector, with nothing else to do.
     pub(crate) lull: Lull,
     /// Fruitless searches since the worker last had work.
     pub(crate) idle_rounds: u32,

@@ -199,6 +199,9 @@ where
         round: spawner.idle_rounds,
         searching: spawner.searching,
     };
+    if spawner.idle_rounds == 0 {
+        spawner.lull.was_in_vain();
+    }
     spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
     match idle.on_idle(round) {
         IdleAction::Spin => spawner.ports.spin(1),

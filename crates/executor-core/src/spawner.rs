@@ -35,6 +35,9 @@ pub struct Spawner<T, P> {
     private: PrivateTasks<T>,
     credits: Credits,
     time: TaskTime,
+    /// There are fewer cores than workers: what a worker has to itself may wait for a whole time slice of another one, so it
+    /// takes no more than it needs.
+    crowded: bool,
     /// The sleep word at the last look.
     seen: SleepWord,
     /// How long the last wake for private tasks took, in nanoseconds.
@@ -91,12 +94,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let credits = Credits::new(config.credit_block);
         let private = PrivateTasks::new(config.private_tasks);
         let time = TaskTime::new(config.fairness_interval);
+        let crowded = config.is_crowded();
         Self {
             ports,
             worker,
             private,
             credits,
             time,
+            crowded,
             seen: SleepWord::NOBODY,
             wake_ns: None,
             hoard: 0,
@@ -229,7 +234,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// Takes from the injector, a run of tasks if they are short, else one. The first is returned, with its count; the others
     /// are private, and next.
     pub(crate) fn take_injected(&mut self) -> Option<T> {
-        let in_runs = self.time.length() == Length::Short && self.private.are_allowed();
+        let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };
         let Self { ports, private, .. } = self;
         let (mut first, mut others) = (None, 0);
@@ -345,7 +350,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     fn feed(&mut self, word: SleepWord) -> u32 {
         let threshold = self.worth_a_wake();
         let searched = word.searchers() > 0;
-        let half = self.private.len() / 2;
+        let half = match self.private.len() / 2 {
+            half if self.crowded => half.min(EXPOSED_MAX),
+            half => half,
+        };
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.hoard < threshold {
             // Not yet worth a wake. The looks until then double their distance, each with a clock read: should the
@@ -382,7 +390,13 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         } else {
             word
         };
-        let before_injector = (self.time.looks_every() - 1).saturating_sub(self.since_injector);
+        // A pop that is due to look at the injector does so next.
+        let since_injector = if popping && self.injector_is_due() {
+            0
+        } else {
+            self.since_injector
+        };
+        let before_injector = (self.time.looks_every() - 1).saturating_sub(since_injector);
         let pops = before_injector.min(self.time.until_due()).min(operations);
         let room = match self.time.length() {
             // A task that the purse does not cover, beside the running one, needs a look.

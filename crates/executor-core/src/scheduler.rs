@@ -74,7 +74,7 @@ impl<W> Scheduler<W> {
             return Err(Rejected(task));
         }
         ports.inject(task);
-        Ok(self.sleep.notify(ports, 1))
+        Ok(self.sleep.notify_of_injected(ports, 1))
     }
 
     /// Hands over many tasks from outside, all or none. Gives the number of workers woken for them.
@@ -94,7 +94,7 @@ impl<W> Scheduler<W> {
             return Ok(0);
         }
         ports.inject_batch(tasks);
-        Ok(self.sleep.notify(ports, count))
+        Ok(self.sleep.notify_of_injected(ports, count))
     }
 
     /// Closes the gate: what is in flight, and what that spawns, still runs. Then the executor ends.

@@ -107,16 +107,24 @@ impl<W> Sleep<W> {
     /// of workers woken.
     #[inline]
     pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
-        if mutant::NO_WAKE {
-            return 0;
-        }
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in `sleep`. Whichever
         // of the two fences comes second, its side sees the other's write: the task, or the registration.
         if !mutant::NO_PUBLISH_FENCE {
             ports.fence(Ordering::SeqCst);
         }
-        // Ordering: Relaxed. Step read-word; the fence above orders it.
-        let word = ports.load(&self.word, Ordering::Relaxed);
+        self.notify_of_injected(ports, tasks)
+    }
+
+    /// [`Sleep::notify`] for tasks that were handed to the injector, which is the push-fence itself: see
+    /// [`Inject`](crate::ports::Inject).
+    #[inline]
+    pub fn notify_of_injected<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
+        if mutant::NO_WAKE {
+            return 0;
+        }
+        // Ordering: SeqCst, step read-word. Edge `sleep/claim`: comes after the injector's claim in the order of sequentially
+        // consistent operations. After a fence, as in `notify`, it would not have to be; it costs the same.
+        let word = ports.load(&self.word, Ordering::SeqCst);
         if SleepWord(word).sleepers() == 0 {
             0
         } else {
@@ -178,7 +186,8 @@ impl<W> Sleep<W> {
         let mut over = before.is_done();
         let mut dozed = false;
         loop {
-            // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
+            // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`. Edge `sleep/claim`:
+            // pairs with the claim of a place in the injector.
             ports.fence(Ordering::SeqCst);
             if over {
                 // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.

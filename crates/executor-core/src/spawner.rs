@@ -146,7 +146,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     pub fn spawn_global(&mut self, task: T) {
         self.pay();
         self.ports.inject(task);
-        self.notify();
+        self.notify_of_injected();
     }
 
     /// Makes every task of this worker visible to thieves, for a task that knows that it is about to take long.
@@ -450,7 +450,11 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
         let wakes = self.seen.searchers() == 0 && self.seen.sleepers() > 0;
         let before_ns = wakes.then(|| self.ports.now_ns());
-        self.notify();
+        if to_injector {
+            self.notify_of_injected();
+        } else {
+            self.notify();
+        }
         if let Some(before_ns) = before_ns {
             self.wake_ns = Some(self.ports.now_ns().saturating_sub(before_ns));
         }
@@ -504,19 +508,32 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.tally.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
     }
 
+    fn notify_of_injected(&mut self) {
+        let sleep = self.scheduler().sleep();
+        self.tally.wakes += sleep.notify_of_injected(&self.ports, 1) as u64;
+    }
+
     fn short_ns(&self) -> u64 {
         u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
-/// Takes, and takes again as long as somebody else was only quicker.
+/// Attempts between which a worker only spins. After that, whoever it waits for may need its core.
+const SPINNING_ATTEMPTS: u32 = 100;
+
+/// Takes, and takes again as long as somebody else was only quicker, or is not done yet.
 #[inline]
 pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
+    let mut attempts = 0;
     loop {
         match take() {
             Steal::Empty => return None,
             Steal::Task(task) => return Some(task),
-            Steal::Retry => ports.spin(1),
+            Steal::Retry if attempts < SPINNING_ATTEMPTS => {
+                attempts += 1;
+                ports.spin(1);
+            }
+            Steal::Retry => ports.yield_now(),
         }
     }
 }

@@ -39,6 +39,10 @@
 //!
 //! The queue has no fence of its own: whoever never sleeps pays for none.
 //!
+//! A producer that is in a hurry can do without its fence, since a push is a sequentially consistent operation on the
+//! queue's index: then `is anybody registered?` has to be a `SeqCst` load, and the consumer has to ask
+//! `is_empty`, and to wait for the producer, not to sleep, if that says `false` while nothing is ready.
+//!
 //! # What it refuses to do
 //!
 //! It has no bound, no closing, no waiting, and no way to take one value from the middle.

@@ -4,9 +4,13 @@
 //! a cell that everybody who touches the block reads, and that is written when the block changes its owner.
 
 #[cfg(not(windlass_loom))]
-pub(crate) use self::machine::{AtomicPtr, AtomicU64, Backoff, Lifetime, Mutex, MutexGuard, UnsafeCell};
+pub(crate) use self::machine::{
+    AtomicPtr, AtomicU64, Backoff, Lifetime, Mutex, MutexGuard, UnsafeCell, total_order,
+};
 #[cfg(windlass_loom)]
-pub(crate) use self::model::{AtomicPtr, AtomicU64, Backoff, Lifetime, Mutex, MutexGuard, UnsafeCell};
+pub(crate) use self::model::{
+    AtomicPtr, AtomicU64, Backoff, Lifetime, Mutex, MutexGuard, UnsafeCell, total_order,
+};
 
 #[cfg(not(windlass_loom))]
 mod machine {
@@ -28,6 +32,10 @@ mod machine {
             f(self.0.get())
         }
     }
+
+    /// Nothing, on the machine: the operation before it is sequentially consistent.
+    #[inline]
+    pub(crate) fn total_order() {}
 
     /// Nothing, on the machine.
     pub(crate) struct Lifetime;
@@ -65,6 +73,12 @@ mod model {
         pub(crate) fn snooze(&self) {
             loom::thread::yield_now();
         }
+    }
+
+    /// Stands for the sequential consistency of the operation before it, which loom takes for acquiring and releasing only.
+    pub(crate) fn total_order() {
+        // Ordering: SeqCst fence. Edge `sleep/claim`.
+        loom::sync::atomic::fence(std::sync::atomic::Ordering::SeqCst);
     }
 
     /// Finds who touches a block that may have another owner by then, and blocks that are never freed.

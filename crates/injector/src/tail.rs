@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 
 use crate::block::{self, Block, BlockRef, LAP, SLOTS};
 use crate::spare::Spare;
-use crate::sync::{AtomicPtr, AtomicU64, Backoff};
+use crate::sync::{AtomicPtr, AtomicU64, Backoff, total_order};
 
 /// The index to claim next, and the block of its lap.
 pub(crate) struct Tail<V> {
@@ -100,11 +100,13 @@ impl<V> Tail<V> {
         // Ordering: Acquire. Edge `injector/tail`: pairs with the Release in `Tail::install`. A block of a later lap says
         // that this one is claimed to its end, so the claim below fails.
         let block = self.block.load(Ordering::Acquire);
-        // Ordering: Relaxed on success, Acquire on failure. Edge `injector/tail`, as in `Tail::push`. A claim publishes
-        // nothing, the stamp does; what a claimant must see, it has seen with the two loads; and the release sequence of the
-        // lap's first index goes on.
+        // Ordering: SeqCst on success, Acquire on failure. Edge `injector/tail`, as in `Tail::push`: what a claimant must see,
+        // it has seen with the two loads, the stamp publishes the value, and the release sequence of the lap's first index goes
+        // on. SeqCst is for edge `sleep/claim`: the queue is not empty from here on, before anything that the producer
+        // does next in the order of sequentially consistent operations.
         self.index
-            .compare_exchange(index, index + 1, Ordering::Relaxed, Ordering::Acquire)?;
+            .compare_exchange(index, index + 1, Ordering::SeqCst, Ordering::Acquire)?;
+        total_order();
         // SAFETY: it is the first block or one that was installed; neither is null.
         Ok(unsafe { BlockRef::from_ptr(block).unwrap_unchecked() })
     }

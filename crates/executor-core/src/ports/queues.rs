@@ -1,6 +1,10 @@
 //! Where tasks wait: the injector, a worker's own queue, and the queues of others.
 
 /// Handing tasks to the global injector, first in, first out.
+///
+/// Each operation is sequentially consistent: in the order of all such operations and fences, what was handed over is in the injector
+/// before whatever the caller does next. So the publisher's steps of [`crate::sleep`] need no fence after it. It may
+/// take a moment until it can be taken; see [`Stealing::steal_injected`].
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
@@ -24,6 +28,7 @@ pub trait LocalQueue<T> {
 /// Taking tasks that are not one's own, oldest first, several at a time.
 pub trait Stealing<T> {
     /// Takes some of the oldest tasks from the injector, at least one and at most `most`, and gives them to `put`, oldest first.
+    /// [`Steal::Retry`], and not `Empty`, if the oldest was handed over and cannot be taken yet.
     fn steal_injected(&self, most: usize, put: impl FnMut(T)) -> Steal<()>;
 
     /// Whether the injector looks empty. What was there before a fence of the caller's is seen.

@@ -79,7 +79,14 @@ impl<T> Stealing<T> for ThreadPorts<T> {
             taken += 1;
             if taken < most { Next::More } else { Next::Enough }
         });
-        if taken > 0 { Steal::Task(()) } else { Steal::Empty }
+        if taken > 0 {
+            Steal::Task(())
+        } else if injector.is_empty() {
+            Steal::Empty
+        } else {
+            // A producer has claimed a place and is not done yet. It may have seen nobody asleep, so nobody may fall asleep.
+            Steal::Retry
+        }
     }
 
     fn injector_is_empty(&self) -> bool {

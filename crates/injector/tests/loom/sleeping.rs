@@ -30,6 +30,12 @@ impl Scene {
         self.registered.load(Ordering::Relaxed)
     }
 
+    /// The steps of one that relies on the push being sequentially consistent. Its load is too, which loom does not know.
+    fn push_without_a_fence(&self, value: usize) -> bool {
+        push(&self.queue, [value]);
+        self.registered.load(Ordering::SeqCst)
+    }
+
     /// A consumer's steps, with its last look at the queue; gives what that came to.
     fn sleeper<R: 'static>(&self, look: impl FnOnce(&Queue) -> R + 'static) -> JoinHandle<R> {
         let scene = self.clone();
@@ -53,6 +59,50 @@ fn push_against_the_last_look_of_is_empty() {
             "the consumer sleeps over a value"
         );
     });
+}
+
+/// The same without the producer's fence: the claim is one.
+#[test]
+fn push_without_a_fence_against_the_last_look_of_is_empty() {
+    model(
+        "push_without_a_fence_against_the_last_look_of_is_empty",
+        None,
+        || {
+            let scene = Scene::new(&[]);
+            let sleeper = scene.sleeper(|queue| queue.is_empty());
+            let seen = scene.push_without_a_fence(1);
+            assert!(
+                seen || !sleeper.join().unwrap(),
+                "the consumer sleeps over a value"
+            );
+        },
+    );
+}
+
+/// The same for a consumer that takes, and waits for a value that is on its way.
+#[test]
+fn push_without_a_fence_against_a_last_take_that_waits() {
+    model(
+        "push_without_a_fence_against_a_last_take_that_waits",
+        Some(4),
+        || {
+            let scene = Scene::new(&[]);
+            let sleeper = scene.sleeper(|queue| {
+                loop {
+                    let taken = take(queue);
+                    if !taken.is_empty() || queue.is_empty() {
+                        break taken;
+                    }
+                    thread::yield_now();
+                }
+            });
+            let seen = scene.push_without_a_fence(1);
+            assert!(
+                seen || sleeper.join().unwrap() == [1],
+                "the consumer sleeps over a value"
+            );
+        },
+    );
 }
 
 /// The same for `has_ready`, and it finds what it was promised.

@@ -288,8 +288,10 @@ impl WorkerCtxLike<Task, ()> for LoomWorker {
 executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Party, |_party| LoomMemory);
 
 impl Inject<Task> for Party {
+    /// A plain store and a fence stand for a sequentially consistent operation, which loom does not know.
     fn inject(&self, task: Task) {
         self.scene.injector.push(task);
+        loom::sync::atomic::fence(Ordering::SeqCst);
     }
 
     /// One by one: a row has a cell a task. What a batch is to the policy, the simulator shows.

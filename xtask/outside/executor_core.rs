@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, Injected, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -35,8 +35,8 @@ impl Inject<Tree> for Ports<'_> {
         self.0.injector.borrow_mut().push_back(task);
     }
 
-    fn inject_parcel(&self, parcel: Vec<Tree>) {
-        self.0.injector.borrow_mut().extend(parcel);
+    fn inject_batch(&self, batch: Vec<Tree>) {
+        self.0.injector.borrow_mut().extend(batch);
     }
 }
 
@@ -55,9 +55,9 @@ impl LocalQueue<Tree> for Ports<'_> {
 }
 
 impl Stealing<Tree> for Ports<'_> {
-    fn steal_injected(&self) -> Steal<Injected<Tree>> {
-        let taken = self.0.injector.borrow_mut().pop_front();
-        taken.map(Injected::Task).map_or(Steal::Empty, Steal::Task)
+    fn steal_injected(&self, _most: usize, put: impl FnMut(Tree)) -> Steal<()> {
+        let taken = self.0.injector.borrow_mut().pop_front().map(put);
+        taken.map_or(Steal::Empty, Steal::Task)
     }
 
     fn injector_is_empty(&self) -> bool {
@@ -86,7 +86,7 @@ impl Parking for Ports<'_> {
         panic!("the only worker went to sleep with nobody to wake it");
     }
 
-    fn spin(&self) {}
+    fn spin(&self, _times: u32) {}
 
     fn yield_now(&self) {}
 }

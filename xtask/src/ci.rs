@@ -30,6 +30,7 @@ use crate::{docs, loom, outside, sim, table, tidy};
 /// The crates whose tests a quick run includes: those that build without the columns.
 const SMALL: &[&str] = &[
     "executor-core",
+    "injector",
     "executor-threaded",
     "pipeline-exec",
     "sim",

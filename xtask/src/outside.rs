@@ -37,6 +37,12 @@ const PROGRAMS: &[Program] = &[
         columns: false,
     },
     Program {
+        library: "injector",
+        source: include_str!("../outside/injector.rs"),
+        beside: &[],
+        columns: false,
+    },
+    Program {
         library: "executor-threaded",
         source: include_str!("../outside/executor_threaded.rs"),
         beside: &[],

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! cargo metadata ──► arrows
-//! tree ──► top_level, manifests, given, edges, orderings, ports, links, story, leftovers, machine, size
+//! tree ──► top_level, manifests, given, edges, orderings, ports, unsafe_code, links, story, leftovers, machine, size
 //! ```
 
 mod arrows;
@@ -23,6 +23,7 @@ mod size;
 mod story;
 mod top_level;
 mod tree;
+mod unsafe_code;
 mod violation;
 
 use std::ffi::OsString;
@@ -72,6 +73,7 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
         edges::check(&tree),
         orderings::check(&tree),
         ports::check(&tree),
+        unsafe_code::check(&tree),
         links::check(&tree),
         story::check(&tree),
         leftovers::check(&tree),

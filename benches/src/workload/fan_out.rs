@@ -183,7 +183,7 @@ fn windlass(size: u32, config: ExecutorConfig) -> impl FnMut() -> Once {
     let executor = Executor::<Option<u32>>::builder()
         .config(config)
         .idle_hooks(move |worker, config| Clocked {
-            idle: TieredIdle::new(config.spin_iters, config.park_timeout),
+            idle: TieredIdle::of(config),
             marks: Arc::clone(&of_workers),
             tally: Arc::clone(&of_hooks),
             worker,

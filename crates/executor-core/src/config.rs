@@ -23,6 +23,10 @@ use crate::sleep::WORKERS_MAX;
 pub struct ExecutorConfig {
     /// Number of workers, 1 to [`WORKERS_MAX`]. Default 1.
     pub workers: usize,
+    /// Cores that the workers run on, if it is known and matters, 1 or more: with fewer cores than workers, fewer search at the same
+    /// time and nobody dozes, since whoever does takes the core of one that works. Default `None`: as many as workers;
+    /// the executor on threads asks the host.
+    pub cores: Option<usize>,
     /// Seed of every worker's random numbers. Default `0x853c_49e6_748f_ea9b`.
     pub seed: u64,
     /// Random victims tried in one search, before the sweep over all of them. 1 to 1,024, default 4.
@@ -41,14 +45,14 @@ pub struct ExecutorConfig {
     /// After this many tasks a worker looks at the injector first, so that its own tasks cannot starve the
     /// outside; after fewer, if they would take longer than 200 µs. 1 or more, default 127.
     pub fairness_interval: u32,
-    /// Tasks of its own that a worker may keep to itself while nobody is hungry, see the chapter on private tasks in
-    /// `executor-core`. 0 turns that off: every task is public as soon as it is spawned. At most [`PRIVATE_TASKS_MAX`],
-    /// which is the default.
+    /// Size of the buffer in which a worker keeps its own short tasks while nobody is hungry, see the chapter on private tasks in
+    /// `executor-core`; more than that are kept in reserve behind it. 0 turns that off: every task is public as soon as it
+    /// is spawned. At most [`PRIVATE_TASKS_MAX`], which is the default.
     pub private_tasks: usize,
     /// Tasks that take less than this, on average, are short; only short tasks are kept private. Default 1 µs.
     pub short_task: Duration,
-    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones. 1 or more, default
-    /// [`WAKE_ON_HOARD_THRESHOLD`].
+    /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones; fewer, but at least 4, if the last
+    /// wake took less time than that. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
     pub hoard_threshold: u32,
 }
 
@@ -82,6 +86,7 @@ impl Default for ExecutorConfig {
     fn default() -> Self {
         Self {
             workers: 1,
+            cores: None,
             seed: 0x853c_49e6_748f_ea9b,
             steal_tries: 4,
             spin_iters: 200,
@@ -98,6 +103,19 @@ impl Default for ExecutorConfig {
 }
 
 impl ExecutorConfig {
+    /// How many workers may search at the same time: half of those that can run at the same time, and at least one.
+    #[must_use]
+    pub fn searchers_max(&self) -> usize {
+        let running = self.cores.map_or(self.workers, |cores| cores.min(self.workers));
+        (running / 2).max(1)
+    }
+
+    /// Whether there are more workers than cores.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        self.cores.is_some_and(|cores| cores < self.workers)
+    }
+
     /// Checks every field.
     ///
     /// # Errors
@@ -105,6 +123,9 @@ impl ExecutorConfig {
     /// The first field that is out of its range, named, with its value and the range.
     pub fn validate(&self) -> Result<(), ConfigError> {
         within("workers", self.workers as u64, 1, WORKERS_MAX as u64)?;
+        if let Some(cores) = self.cores {
+            within("cores", cores as u64, 1, u64::MAX)?;
+        }
         within("steal_tries", u64::from(self.steal_tries), 1, 1024)?;
         within("credit_block", self.credit_block as u64, 1, 65_536)?;
         within(

@@ -88,7 +88,8 @@ impl Credits {
         spare
     }
 
-    /// The most that one worker with a private buffer for `private` tasks can hold.
+    /// The most that one worker with a private buffer for `private` tasks can hold, but for what covers its reserve: memory ends
+    /// long before the word does.
     pub(crate) fn held_max(block: usize, private: usize) -> usize {
         // The spare, the one count that was just taken in, the running task's, and the private tasks'; a task
         // that becomes public needs a block at most.

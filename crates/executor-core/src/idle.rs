@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use crate::config::ExecutorConfig;
+
 /// Decides what a worker does while it finds no work. One per worker.
 pub trait IdleHooks {
     /// A search found nothing.
@@ -32,20 +34,31 @@ pub enum IdleAction {
     /// Let another thread have the core, then look again.
     Yield,
     /// Look once more, and sleep until woken or until the timeout.
-    Park {
-        /// `None`: until woken.
-        timeout: Option<Duration>,
-    },
+    Park(Nap),
+}
+
+/// How to sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Nap {
+    /// Instants of some 10 ns to stay on the core first. Who is woken in that time runs at once, and the waker does not have to
+    /// ask the operating system for it.
+    pub doze: u32,
+    /// How long to sleep after that; `None` until woken.
+    pub timeout: Option<Duration>,
 }
 
 /// An idle time shorter than this should have been spun through: waking a parked worker costs the waker 4 µs, and the work waits
 /// another 10 µs for it.
 const WORTH_SPINNING: Duration = Duration::from_micros(50);
 
+/// A round of searching takes as long as so many instants of dozing.
+const INSTANTS_A_ROUND: u32 = 10;
+
 /// How many times the configured rounds may become more, or fewer.
 const ADAPTED_MAX: u32 = 8;
 
-/// The default: spin for some rounds, then park, with a yield in every 16th round past the limit.
+/// The default: spin for some rounds, then park, with a yield in every 16th round past the limit. Who may not search, because
+/// enough others do, dozes for as long instead.
 ///
 /// The number of rounds follows what idle times are like: it doubles after one of less than 50 µs and halves after a longer
 /// one, between an eighth and eight times of what was asked for. So a pool between two bursts stays awake, and one that
@@ -54,6 +67,7 @@ const ADAPTED_MAX: u32 = 8;
 pub struct TieredIdle {
     configured: u32,
     spin_rounds: u32,
+    instants_a_round: u32,
     park_timeout: Option<Duration>,
 }
 
@@ -64,7 +78,17 @@ impl TieredIdle {
         Self {
             configured: spin_rounds,
             spin_rounds,
+            instants_a_round: INSTANTS_A_ROUND,
             park_timeout,
+        }
+    }
+
+    /// As `config` says.
+    #[must_use]
+    pub fn of(config: &ExecutorConfig) -> Self {
+        Self {
+            instants_a_round: if config.is_crowded() { 0 } else { INSTANTS_A_ROUND },
+            ..Self::new(config.spin_iters, config.park_timeout)
         }
     }
 }
@@ -73,14 +97,16 @@ impl IdleHooks for TieredIdle {
     fn on_idle(&mut self, IdleRound { round, searching }: IdleRound) -> IdleAction {
         let past = round.checked_sub(self.spin_rounds);
         match past {
-            _ if !searching => IdleAction::Park {
+            _ if !searching => IdleAction::Park(Nap {
+                doze: self.spin_rounds.saturating_mul(self.instants_a_round),
                 timeout: self.park_timeout,
-            },
+            }),
             None => IdleAction::Spin,
             Some(past) if past % 16 == 15 => IdleAction::Yield,
-            Some(_) => IdleAction::Park {
+            Some(_) => IdleAction::Park(Nap {
+                doze: 0,
                 timeout: self.park_timeout,
-            },
+            }),
         }
     }
 
@@ -115,20 +141,20 @@ mod tests {
         assert_eq!(at(&mut idle, 0), IdleAction::Spin);
         assert_eq!(at(&mut idle, 199), IdleAction::Spin);
         for round in 200..215 {
-            assert_eq!(at(&mut idle, round), IdleAction::Park { timeout: None });
+            assert_eq!(at(&mut idle, round), IdleAction::Park(Nap::default()));
         }
         assert_eq!(at(&mut idle, 215), IdleAction::Yield);
-        assert_eq!(at(&mut idle, 216), IdleAction::Park { timeout: None });
+        assert_eq!(at(&mut idle, 216), IdleAction::Park(Nap::default()));
     }
 
     #[test]
-    fn without_a_place_among_the_searchers_it_parks_at_once() {
+    fn without_a_place_among_the_searchers_it_dozes_at_once() {
         let timeout = Some(Duration::from_micros(200));
         let action = TieredIdle::new(200, timeout).on_idle(IdleRound {
             round: 0,
             searching: false,
         });
-        assert_eq!(action, IdleAction::Park { timeout });
+        assert_eq!(action, IdleAction::Park(Nap { doze: 2_000, timeout }));
     }
 
     #[test]

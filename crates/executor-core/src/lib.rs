@@ -31,6 +31,7 @@ mod credit;
 mod error;
 mod event;
 mod idle;
+mod lull;
 mod metrics;
 mod mutant;
 pub mod ports;
@@ -49,7 +50,7 @@ pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
 pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
-pub use idle::{IdleAction, IdleHooks, IdleRound, TieredIdle};
+pub use idle::{IdleAction, IdleHooks, IdleRound, Nap, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
 pub use private::PRIVATE_TASKS_MAX;
 pub use run_loop::{WorkerExit, run_worker};
@@ -58,6 +59,7 @@ pub use scheduler::Scheduler;
 pub use spawner::Spawner;
 pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
 pub use task_ctx::{SeenByTasks, TaskCtx, WorkerCtxLike};
+pub use task_time::SEARCHED_LOOK_MAX;
 pub use victim::nth_victim;
 
 /// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.

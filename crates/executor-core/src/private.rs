@@ -2,18 +2,25 @@
 //!
 //! This file is the buffer and its countdowns; who decides what is [`crate::Spawner`].
 
+use std::collections::VecDeque;
+
 use arrayvec::ArrayVec;
 
 use crate::sleep::SleepWord;
 
-/// The most tasks that a worker can keep to itself. A worker's place for them is as large as that whatever is configured.
+/// The largest buffer of private tasks. A worker's place for it is as large as that whatever is configured.
 pub const PRIVATE_TASKS_MAX: usize = 256;
+
+/// An empty reserve of more places than these is given back.
+const RESERVE_KEPT: usize = 1 << 14;
 
 /// One worker's private tasks, and how many more operations on them need no look at anything else.
 #[derive(Debug)]
 pub(crate) struct PrivateTasks<T> {
     /// The newest last. In place and of fixed size: a pointer more, or a growing one, costs a third of a short task's time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
+    /// Tasks older than those, for which the buffer had no room; the newest last.
+    reserve: VecDeque<T>,
     /// The sleep word at the last look, if there is nothing to do about it before the countdowns are over.
     quiet: SleepWord,
     /// The same for pops: no word at all after a look that was not a pop's, for then the next pop must look, too.
@@ -25,9 +32,13 @@ pub(crate) struct PrivateTasks<T> {
     pops_set: u32,
     /// Length up to which tasks may be pushed before the next look.
     room: usize,
-    /// Length at the last look, less what was made public since.
+    /// Length of the buffer at the last look, and what came and went since then otherwise than by pushes and pops that are counted
+    /// here. It wraps around.
     base: usize,
     capacity: usize,
+    /// The buffer holds the rest of a run from the injector and nothing else. It comes before what the worker has spawned itself,
+    /// which else could bury it for ever.
+    arriving: bool,
 }
 
 /// The countdown of pops, as the loop that pops holds it: in a register. Were it read back from memory for each pop, that
@@ -49,6 +60,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
+            reserve: VecDeque::new(),
             quiet: SleepWord::NEVER,
             quiet_for_pops: SleepWord::NEVER,
             pops_left: 0,
@@ -56,20 +68,19 @@ impl<T> PrivateTasks<T> {
             room: 0,
             base: 0,
             capacity,
+            arriving: false,
         }
     }
 
+    /// All of them, those in reserve included.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len()
+        self.tasks.len() + self.reserve.len()
     }
 
-    pub(crate) fn is_full(&self) -> bool {
-        self.tasks.len() >= self.capacity
-    }
-
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+    /// Whether there may be any.
+    pub(crate) fn are_allowed(&self) -> bool {
+        self.capacity > 0
     }
 
     /// Whether a task may be pushed without a look, the sleep word being `word`.
@@ -78,16 +89,46 @@ impl<T> PrivateTasks<T> {
         word == self.quiet && self.tasks.len() < self.room
     }
 
-    /// Adds the newest task.
+    /// Adds the newest task, without a look.
     #[inline]
     pub(crate) fn push(&mut self, task: T) {
         self.tasks.push(task);
     }
 
-    /// Adds a task that was not spawned here, just after a look.
+    /// Adds the newest task, just after a look. While the buffer holds what came from the injector, it goes behind that.
+    pub(crate) fn keep(&mut self, task: T) {
+        if self.arriving {
+            self.reserve.push_back(task);
+            self.base = self.base.wrapping_sub(1);
+        } else {
+            if self.tasks.len() >= self.capacity {
+                self.put_aside(self.tasks.len().div_ceil(2));
+            }
+            self.tasks.push(task);
+        }
+    }
+
+    /// Adds a task from the injector, one of a run. All that was there before goes into reserve.
     pub(crate) fn arrive(&mut self, task: T) {
+        if !self.arriving {
+            self.put_aside(self.tasks.len());
+            self.arriving = true;
+            self.room = 0;
+        }
         self.tasks.push(task);
-        self.base += 1;
+        self.base = self.base.wrapping_add(1);
+    }
+
+    /// The run is complete: its first task is to be popped first.
+    pub(crate) fn arrived(&mut self) {
+        if self.arriving {
+            self.tasks.reverse();
+        }
+    }
+
+    /// Whether the buffer holds tasks of a run from the injector.
+    pub(crate) fn are_arriving(&self) -> bool {
+        self.arriving && !self.tasks.is_empty()
     }
 
     /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
@@ -113,7 +154,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn passed(&mut self) {
         self.pops_left -= 1;
         // It was not pushed here: so that what was pushed comes out right.
-        self.base += 1;
+        self.base = self.base.wrapping_add(1);
     }
 
     /// The countdown, just after a look.
@@ -123,26 +164,50 @@ impl<T> PrivateTasks<T> {
 
     /// The newest task, just after a look.
     pub(crate) fn pop(&mut self) -> Option<T> {
+        if self.tasks.is_empty() {
+            self.arriving = false;
+            self.fill_up();
+        }
         let task = self.tasks.pop()?;
-        self.base -= 1;
+        self.base = self.base.wrapping_sub(1);
         Some(task)
     }
 
     /// The oldest `n` tasks, oldest first.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
-        self.base -= n;
-        self.tasks.drain(..n)
+        let reserved = n.min(self.reserve.len());
+        let buffered = n - reserved;
+        self.base = self.base.wrapping_sub(buffered);
+        self.reserve.drain(..reserved).chain(self.tasks.drain(..buffered))
     }
 
-    /// From now on tasks may be pushed without a look only up to this length.
+    fn put_aside(&mut self, n: usize) {
+        self.base = self.base.wrapping_sub(n);
+        self.reserve.extend(self.tasks.drain(..n));
+        // The room is the buffer's part of what the purse covers.
+        self.room = self.room.saturating_sub(n);
+    }
+
+    /// The buffer is empty: half of it is filled from the reserve.
+    fn fill_up(&mut self) {
+        let n = self.capacity.div_ceil(2).min(self.reserve.len());
+        let kept = self.reserve.len() - n;
+        self.tasks.extend(self.reserve.drain(kept..));
+        self.base = self.base.wrapping_add(n);
+        if kept == 0 && self.reserve.capacity() > RESERVE_KEPT {
+            self.reserve = VecDeque::new();
+        }
+    }
+
+    /// From now on tasks may be pushed without a look only while there are fewer than `room`.
     pub(crate) fn narrow(&mut self, room: usize) {
-        self.room = self.room.min(room);
+        self.room = self.room.min(room.saturating_sub(self.reserve.len()));
     }
 
     /// What has been pushed and popped since the last call.
     pub(crate) fn since(&mut self) -> Since {
         let popped = self.pops_set - self.pops_left;
-        let pushed = self.tasks.len() + popped as usize - self.base;
+        let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
         self.pops_set = self.pops_left;
         self.base = self.tasks.len();
         Since {
@@ -156,7 +221,11 @@ impl<T> PrivateTasks<T> {
     /// looks as well, and takes it over.
     pub(crate) fn rest(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.room = room.min(self.capacity);
+        self.room = if self.arriving {
+            0
+        } else {
+            room.saturating_sub(self.reserve.len()).min(self.capacity)
+        };
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
             self.pops_left = pops;
@@ -187,6 +256,39 @@ mod tests {
         assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.pop(), Some(4));
         assert_eq!(tasks.len(), 2);
+    }
+
+    #[test]
+    fn what_does_not_fit_comes_back_from_the_reserve_newest_first() {
+        let mut tasks = resting(4, 9, 4);
+        (0..100_000).for_each(|task| tasks.keep(task));
+        assert_eq!(tasks.len(), 100_000);
+        assert_eq!(tasks.since().pushed, 100_000);
+        assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 1, 2]);
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, (3..100_000).rev().collect::<Vec<_>>());
+        assert_eq!(
+            tasks.since(),
+            Since::default(),
+            "none of that needs to be counted here"
+        );
+        assert!(tasks.reserve.capacity() <= RESERVE_KEPT);
+    }
+
+    #[test]
+    fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
+        let mut tasks = resting(8, 9, 8);
+        (0..3).for_each(|task| tasks.push(task));
+        (10..13).for_each(|task| tasks.arrive(task));
+        tasks.arrived();
+        assert!(tasks.are_arriving() && !tasks.has_room(QUIET));
+        assert_eq!(tasks.pop(), Some(10));
+        tasks.keep(20);
+        tasks.keep(21);
+        assert_eq!(tasks.since(), Since { pushed: 5, popped: 0 });
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, [11, 12, 21, 20, 2, 1, 0]);
+        assert!(!tasks.are_arriving());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::config::OnPanic;
 use crate::event::{ExecTraceEvent, TraceHooks};
-use crate::idle::{IdleAction, IdleHooks, IdleRound};
+use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
 use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, step};
@@ -158,7 +158,7 @@ where
     loop {
         match step(cx, runner, idle, trace, &mut left) {
             Ok(_) | Err(NothingToRun::Again) => {}
-            Err(NothingToRun::Park { timeout }) => park(cx, timeout, trace),
+            Err(NothingToRun::Park(nap)) => park(cx, nap, trace),
             Err(NothingToRun::Exit(exit)) => return exit,
         }
     }
@@ -166,7 +166,7 @@ where
 
 /// Goes through the sleep protocol once.
 #[inline(never)]
-fn park<T, S, C, H>(cx: &mut C, timeout: Option<Duration>, trace: &mut H)
+fn park<T, S, C, H>(cx: &mut C, nap: Nap, trace: &mut H)
 where
     C: WorkerCtxLike<T, S>,
     H: TraceHooks<T>,
@@ -179,7 +179,7 @@ where
     let slept = ports
         .scheduler()
         .sleep()
-        .sleep(ports, me, spawner.searching, timeout, || {
+        .sleep(ports, me, spawner.searching, nap, || {
             look_everywhere(ports, me, &mut steals_tried)
         });
     spawner.searching = matches!(slept, Slept::Woken | Slept::FoundAndWoken(_));

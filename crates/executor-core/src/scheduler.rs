@@ -5,7 +5,6 @@
 //! for the last time. The phases are told in the shutdown chapter:
 #![doc = include_str!("shutdown.md")]
 
-use std::iter;
 use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
@@ -16,9 +15,6 @@ use crate::error::Rejected;
 use crate::ports::{Fetch, Memory, ProducerPorts, Unpark, Waiting};
 use crate::run_state::{Closed, RunState, Settled};
 use crate::sleep::Sleep;
-
-/// Most tasks of a batch that travel together. What one worker takes at once, others do not get.
-const PARCEL_MAX: usize = 32;
 
 /// State word, sleep word and those who wait, of one executor.
 #[derive(Debug)]
@@ -44,7 +40,7 @@ impl<W> Scheduler<W> {
             .saturating_mul(Credits::held_max(config.credit_block, config.private_tasks));
         Self {
             state: RunState::new(headroom, &mut word),
-            sleep: Sleep::new(config.workers, &mut word),
+            sleep: Sleep::new(config.workers, &mut word).searching_at_most(config.searchers_max()),
             waiters: CachePadded::new(word(0)),
             config,
         }
@@ -78,7 +74,7 @@ impl<W> Scheduler<W> {
             return Err(Rejected(task));
         }
         ports.inject(task);
-        Ok(self.sleep.notify(ports, 1))
+        Ok(self.sleep.notify_of_injected(ports, 1))
     }
 
     /// Hands over many tasks from outside, all or none. Gives the number of workers woken for them.
@@ -97,19 +93,8 @@ impl<W> Scheduler<W> {
         if count == 0 {
             return Ok(0);
         }
-        let mut tasks = tasks.into_iter();
-        while let Some(first) = tasks.next() {
-            if tasks.len() == 0 {
-                ports.inject(first);
-            } else {
-                ports.inject_parcel(
-                    iter::once(first)
-                        .chain(tasks.by_ref().take(PARCEL_MAX - 1))
-                        .collect(),
-                );
-            }
-        }
-        Ok(self.sleep.notify(ports, count))
+        ports.inject_batch(tasks);
+        Ok(self.sleep.notify_of_injected(ports, count))
     }
 
     /// Closes the gate: what is in flight, and what that spawns, still runs. Then the executor ends.

@@ -3,10 +3,10 @@
 //! This file is that protocol, once, for threads, simulator and models.
 
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use crossbeam::utils::CachePadded;
 
+use crate::idle::Nap;
 use crate::mutant;
 use crate::ports::{Fetch, Memory, Parking, Unpark};
 
@@ -74,6 +74,13 @@ impl<W> Sleep<W> {
         }
     }
 
+    /// At most so many workers search at the same time; half of them, if nothing is said.
+    #[must_use]
+    pub fn searching_at_most(mut self, searchers_max: usize) -> Self {
+        self.searchers_max = searchers_max;
+        self
+    }
+
     /// The word, for a worker's look at DONE and ABORT before each task.
     #[inline]
     pub fn peek<M: Memory<Word = W>>(&self, mem: &M) -> SleepWord {
@@ -100,16 +107,24 @@ impl<W> Sleep<W> {
     /// of workers woken.
     #[inline]
     pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
-        if mutant::NO_WAKE {
-            return 0;
-        }
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in `sleep`. Whichever
         // of the two fences comes second, its side sees the other's write: the task, or the registration.
         if !mutant::NO_PUBLISH_FENCE {
             ports.fence(Ordering::SeqCst);
         }
-        // Ordering: Relaxed. Step read-word; the fence above orders it.
-        let word = ports.load(&self.word, Ordering::Relaxed);
+        self.notify_of_injected(ports, tasks)
+    }
+
+    /// [`Sleep::notify`] for tasks that were handed to the injector, which is the push-fence itself: see
+    /// [`Inject`](crate::ports::Inject).
+    #[inline]
+    pub fn notify_of_injected<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
+        if mutant::NO_WAKE {
+            return 0;
+        }
+        // Ordering: SeqCst, step read-word. Edge `sleep/claim`: comes after the injector's claim in the order of sequentially
+        // consistent operations. After a fence, as in `notify`, it would not have to be; it costs the same.
+        let word = ports.load(&self.word, Ordering::SeqCst);
         if SleepWord(word).sleepers() == 0 {
             0
         } else {
@@ -160,7 +175,7 @@ impl<W> Sleep<W> {
         ports: &P,
         me: usize,
         searching: bool,
-        timeout: Option<Duration>,
+        nap: Nap,
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
         let mut early = None;
@@ -169,8 +184,10 @@ impl<W> Sleep<W> {
         }
         let (stamp, before) = self.register(ports, me, searching);
         let mut over = before.is_done();
+        let mut dozed = false;
         loop {
-            // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`.
+            // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`. Edge `sleep/claim`:
+            // pairs with the claim of a place in the injector.
             ports.fence(Ordering::SeqCst);
             if over {
                 // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.
@@ -189,9 +206,14 @@ impl<W> Sleep<W> {
                     Slept::Found(found)
                 };
             }
+            if !dozed {
+                // Registered, so whoever wakes this worker knows no difference, but for the time that it takes.
+                ports.doze(nap.doze);
+                dozed = true;
+            }
             let mut timed_out = false;
             while !timed_out {
-                ports.park(timeout);
+                ports.park(nap.timeout);
                 // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`; the chosen worker sees
                 // that it was counted as a searcher.
                 if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
@@ -201,7 +223,7 @@ impl<W> Sleep<W> {
                         Slept::Woken
                     };
                 }
-                timed_out = timeout.is_some();
+                timed_out = nap.timeout.is_some();
             }
             over = self.peek(ports).is_done();
         }

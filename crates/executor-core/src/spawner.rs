@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use crate::credit::Credits;
+use crate::lull::Lull;
 use crate::metrics::WorkerMetricsLocal;
 use crate::mutant;
-use crate::ports::WorkerPorts;
+use crate::ports::{Parking, Steal, WorkerPorts};
 use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Search, SleepWord};
@@ -17,11 +18,14 @@ use crate::step::Popped;
 use crate::task_time::{Length, TaskTime};
 use crate::victim::nth_victim;
 
-/// Most private tasks that become public at once because somebody is hungry.
+/// Most private tasks that become public by way of the worker's own queue; more than that go to the injector.
 const EXPOSED_MAX: usize = 32;
 
-/// While somebody searches, a look every so many operations: each costs a read of two words.
-const SEARCHED_LOOK: u32 = 8;
+/// Fewer operations on private tasks than these are not worth a wake, however cheap.
+const HOARD_MIN: u32 = 4;
+
+/// Most tasks that are taken from the injector at once.
+const RUN_MAX: usize = 32;
 
 /// Spawns on behalf of a running task, and holds what its worker has in hand.
 #[derive(Debug)]
@@ -31,8 +35,13 @@ pub struct Spawner<T, P> {
     private: PrivateTasks<T>,
     credits: Credits,
     time: TaskTime,
+    /// There are fewer cores than workers: what a worker has to itself may wait for a whole time slice of another one, so it
+    /// takes no more than it needs.
+    crowded: bool,
     /// The sleep word at the last look.
     seen: SleepWord,
+    /// How long the last wake for private tasks took, in nanoseconds.
+    wake_ns: Option<u64>,
     /// Operations on private tasks since the worker last woke somebody for them, or had none.
     hoard: u32,
     /// Whether the worker is counted as a searcher.
@@ -41,6 +50,8 @@ pub struct Spawner<T, P> {
     pub(crate) in_hand: Option<Popped<T>>,
     /// Tasks taken since the injector was last looked at first.
     since_injector: u32,
+    /// How long to wait before a look at the injector, with nothing else to do.
+    pub(crate) lull: Lull,
     /// Fruitless searches since the worker last had work.
     pub(crate) idle_rounds: u32,
     /// A waker chose this worker, and it has not found anything since.
@@ -83,17 +94,21 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let credits = Credits::new(config.credit_block);
         let private = PrivateTasks::new(config.private_tasks);
         let time = TaskTime::new(config.fairness_interval);
+        let crowded = config.is_crowded();
         Self {
             ports,
             worker,
             private,
             credits,
             time,
+            crowded,
             seen: SleepWord::NOBODY,
+            wake_ns: None,
             hoard: 0,
             searching: false,
             in_hand: None,
             since_injector: 0,
+            lull: Lull::new(),
             idle_rounds: 0,
             woken: false,
             panicked: false,
@@ -131,7 +146,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     pub fn spawn_global(&mut self, task: T) {
         self.pay();
         self.ports.inject(task);
-        self.notify();
+        self.notify_of_injected();
     }
 
     /// Makes every task of this worker visible to thieves, for a task that knows that it is about to take long.
@@ -216,20 +231,36 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.settle_surplus();
     }
 
-    /// A task of a parcel that was taken from the injector, with its count: private if it may be, else public without a
-    /// word to anybody; [`Spawner::found_work`] says it for all.
-    pub(crate) fn keep_injected(&mut self, task: T) {
-        if self.time.length() == Length::Short && !self.private.is_full() {
-            self.credits.take_in();
-            self.private.arrive(task);
+    /// Takes from the injector, a run of tasks if they are short, else one. The first is returned, with its count; the others
+    /// are private, and next.
+    pub(crate) fn take_injected(&mut self) -> Option<T> {
+        let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
+        let most = if in_runs { RUN_MAX } else { 1 };
+        let Self { ports, private, .. } = self;
+        let (mut first, mut others) = (None, 0);
+        insist(ports, || {
+            ports.steal_injected(most, |task| {
+                if first.is_none() {
+                    first = Some(task);
+                } else {
+                    private.arrive(task);
+                    others += 1;
+                }
+            })
+        })?;
+        private.arrived();
+        (0..others).for_each(|_| self.credits.take_in());
+        if in_runs {
+            self.lull.found(1 + others, self.idle_rounds);
         } else {
-            self.ports.push(task);
+            self.lull.forget();
         }
+        first
     }
 
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.time.looks_every() - 1
+        self.since_injector >= self.time.looks_every() - 1 && !self.private.are_arriving()
     }
 
     pub(crate) fn looked_at_injector(&mut self) {
@@ -249,9 +280,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
     }
 
-    /// How long the worker was idle before what it does now.
+    /// How long the worker was idle before what it does now, until there was something to do. What a wake took after that would
+    /// not have passed had it not slept.
     pub(crate) fn idle_time(&self) -> Duration {
-        Duration::from_nanos(self.time.idle_ns())
+        Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
@@ -316,10 +348,13 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
     /// Gives the number of operations until the next look.
     fn feed(&mut self, word: SleepWord) -> u32 {
-        let threshold = self.scheduler().config().hoard_threshold;
+        let threshold = self.worth_a_wake();
         let searched = word.searchers() > 0;
-        let half = (self.private.len() / 2).min(EXPOSED_MAX);
-        let lacking = self.ports.is_empty() && half > 0;
+        let half = match self.private.len() / 2 {
+            half if self.crowded => half.min(EXPOSED_MAX),
+            half => half,
+        };
+        let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
         if lacking && !searched && self.hoard < threshold {
             // Not yet worth a wake. The looks until then double their distance, each with a clock read: should the
             // tasks have become long, it is known after one or two of them and not after all that the threshold asks for.
@@ -329,7 +364,22 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.expose(half);
         }
         self.hoard = 0;
-        if searched { SEARCHED_LOOK } else { threshold }
+        if searched {
+            self.time.searched_looks_every()
+        } else {
+            threshold
+        }
+    }
+
+    /// Operations on private tasks that are worth waking somebody for: as many as take as long as the last wake took the waker,
+    /// which is little if the sleeper dozes, but not more than was configured.
+    fn worth_a_wake(&self) -> u32 {
+        let most = self.scheduler().config().hoard_threshold;
+        let Some(wake_ns) = self.wake_ns else {
+            return most;
+        };
+        let fit = wake_ns / self.time.mean_ns().max(1);
+        u32::try_from(fit).unwrap_or(u32::MAX).max(HOARD_MIN).min(most)
     }
 
     /// Sets the countdowns: the next look is due after so many operations, or earlier.
@@ -340,7 +390,13 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         } else {
             word
         };
-        let before_injector = (self.time.looks_every() - 1).saturating_sub(self.since_injector);
+        // A pop that is due to look at the injector does so next.
+        let since_injector = if popping && self.injector_is_due() {
+            0
+        } else {
+            self.since_injector
+        };
+        let before_injector = (self.time.looks_every() - 1).saturating_sub(since_injector);
         let pops = before_injector.min(self.time.until_due()).min(operations);
         let room = match self.time.length() {
             // A task that the purse does not cover, beside the running one, needs a look.
@@ -356,17 +412,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     #[cold]
     #[inline(never)]
     fn spawn_looking(&mut self, task: T) {
-        if self.time.length() == Length::Short && !self.private.is_full() {
+        if self.time.length() == Length::Short && self.private.are_allowed() {
             // Covered before the look, so that the look makes room for it and for a block of others.
             self.cover(1 + self.private.len() + 1);
         }
         self.look(false);
-        if self.time.length() == Length::Short && self.private.capacity() > 0 {
-            if self.private.is_full() {
-                self.expose(self.private.len().div_ceil(2));
-            }
+        if self.time.length() == Length::Short && self.private.are_allowed() {
             self.cover(1 + self.private.len() + 1);
-            self.private.push(task);
+            self.private.keep(task);
         } else {
             self.pay();
             self.ports.push(task);
@@ -382,12 +435,28 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         // Each takes its own count with it.
         self.credits.give(n);
         self.narrow();
-        for task in self.private.take_oldest(n) {
-            self.ports.push(task);
+        // Thieves take from a queue one by one, from the injector many at once. And what came from there goes back there: in
+        // the worker's queue it would wait for as long as the worker brings forth tasks of its own.
+        let to_injector = n > EXPOSED_MAX || self.private.are_arriving();
+        let oldest = self.private.take_oldest(n);
+        if to_injector {
+            self.ports.inject_batch(oldest.collect());
+        } else {
+            oldest.for_each(|task| self.ports.push(task));
         }
         self.tally.exposed += n as u64;
-        if !mutant::EXPOSED_WITHOUT_WAKE {
+        if mutant::EXPOSED_WITHOUT_WAKE {
+            return;
+        }
+        let wakes = self.seen.searchers() == 0 && self.seen.sleepers() > 0;
+        let before_ns = wakes.then(|| self.ports.now_ns());
+        if to_injector {
+            self.notify_of_injected();
+        } else {
             self.notify();
+        }
+        if let Some(before_ns) = before_ns {
+            self.wake_ns = Some(self.ports.now_ns().saturating_sub(before_ns));
         }
     }
 
@@ -439,7 +508,32 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.tally.wakes += self.scheduler().sleep().notify(&self.ports, 1) as u64;
     }
 
+    fn notify_of_injected(&mut self) {
+        let sleep = self.scheduler().sleep();
+        self.tally.wakes += sleep.notify_of_injected(&self.ports, 1) as u64;
+    }
+
     fn short_ns(&self) -> u64 {
         u64::try_from(self.scheduler().config().short_task.as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Attempts between which a worker only spins. After that, whoever it waits for may need its core.
+const SPINNING_ATTEMPTS: u32 = 100;
+
+/// Takes, and takes again as long as somebody else was only quicker, or is not done yet.
+#[inline]
+pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
+    let mut attempts = 0;
+    loop {
+        match take() {
+            Steal::Empty => return None,
+            Steal::Task(task) => return Some(task),
+            Steal::Retry if attempts < SPINNING_ATTEMPTS => {
+                attempts += 1;
+                ports.spin(1);
+            }
+            Steal::Retry => ports.yield_now(),
+        }
     }
 }

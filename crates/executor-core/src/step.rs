@@ -7,7 +7,7 @@ mod find;
 use std::time::Duration;
 
 use crate::event::{ExecTraceEvent, TraceHooks};
-use crate::idle::{IdleAction, IdleHooks, IdleRound};
+use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
 use crate::ports::Parking;
 use crate::private::PopsLeft;
 use crate::run_loop::WorkerExit;
@@ -82,7 +82,7 @@ where
     match step(cx, runner, idle, trace, &mut left) {
         Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
         Err(NothingToRun::Again) => WorkerStepResult::NoWork,
-        Err(NothingToRun::Park { timeout }) => WorkerStepResult::ShouldPark { timeout },
+        Err(NothingToRun::Park(nap)) => WorkerStepResult::ShouldPark { timeout: nap.timeout },
         Err(NothingToRun::Exit(WorkerExit::Done)) => WorkerStepResult::ExitDone,
         Err(NothingToRun::Exit(WorkerExit::Panicked)) => WorkerStepResult::ExitPanicked,
     }
@@ -101,7 +101,7 @@ pub(crate) enum NothingToRun {
     /// The worker should step again.
     Again,
     /// The worker should park.
-    Park { timeout: Option<Duration> },
+    Park(Nap),
     /// The executor has ended.
     Exit(WorkerExit),
 }
@@ -199,11 +199,14 @@ where
         round: spawner.idle_rounds,
         searching: spawner.searching,
     };
+    if spawner.idle_rounds == 0 {
+        spawner.lull.was_in_vain();
+    }
     spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
     match idle.on_idle(round) {
-        IdleAction::Spin => spawner.ports.spin(),
+        IdleAction::Spin => spawner.ports.spin(1),
         IdleAction::Yield => spawner.ports.yield_now(),
-        IdleAction::Park { timeout } => return NothingToRun::Park { timeout },
+        IdleAction::Park(nap) => return NothingToRun::Park(nap),
     }
     NothingToRun::Again
 }

@@ -10,8 +10,18 @@
 /// The longest time, in nanoseconds, that should pass between two looks at the injector.
 const LOOK_NS: u64 = 200_000;
 
-/// While nothing is known yet, so many tasks are a sample.
+/// While nothing is known yet, so many tasks are a sample. Fewer are one if they have taken as long as so many at the limit: a
+/// single task that takes a millisecond says enough, one that spawns some hundred others and takes three microseconds does not.
 const FIRST_SAMPLE: u32 = 16;
+
+/// While somebody searches, a look about every so many nanoseconds: what it costs is some ten of them.
+const SEARCHED_LOOK_NS: u64 = 2_000;
+
+/// That many operations at least, and at most.
+const SEARCHED_LOOKS: std::ops::RangeInclusive<u64> = 8..=SEARCHED_LOOK_MAX as u64;
+
+/// Most operations on private tasks between two looks while somebody searches.
+pub const SEARCHED_LOOK_MAX: u32 = 128;
 
 /// While tasks stay short, samples become rarer, up to this many times the usual distance.
 const RELAXED_MAX: u32 = 8;
@@ -48,6 +58,10 @@ pub(crate) struct TaskTime {
     interval: u32,
     /// The same, with the time that tasks take reckoned with.
     looks_every: u32,
+    /// Operations between two looks while somebody searches.
+    searched_looks_every: u32,
+    /// What a task took on average in the last sample.
+    mean_ns: u64,
 }
 
 impl TaskTime {
@@ -64,6 +78,8 @@ impl TaskTime {
             relaxed: 1,
             interval,
             looks_every: interval,
+            searched_looks_every: *SEARCHED_LOOKS.start() as u32,
+            mean_ns: 0,
         }
     }
 
@@ -118,11 +134,13 @@ impl TaskTime {
         self.sample_every.saturating_sub(self.tasks)
     }
 
-    /// A clock read: judges what has run since the last sample, and begins the next one.
+    /// A clock read: judges what has run since the last sample, if it is enough to go by, and begins the next one.
     pub(crate) fn sample(&mut self, now_ns: u64, short_ns: u64) {
         self.add_up(now_ns);
         self.since_ns = Some(now_ns);
-        if self.tasks > 0 {
+        let is_enough =
+            self.is_due() || self.tasks >= FIRST_SAMPLE || self.busy_ns >= u64::from(FIRST_SAMPLE) * short_ns;
+        if self.tasks > 0 && is_enough {
             self.judge(short_ns);
         }
     }
@@ -148,7 +166,10 @@ impl TaskTime {
         self.sample_every = self.interval.saturating_mul(self.relaxed);
         let fit = LOOK_NS / mean_ns.max(1);
         self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
+        let fit = SEARCHED_LOOK_NS / mean_ns.max(1);
+        self.searched_looks_every = fit.clamp(*SEARCHED_LOOKS.start(), *SEARCHED_LOOKS.end()) as u32;
         self.length = length;
+        self.mean_ns = mean_ns;
         (self.busy_ns, self.tasks) = (0, 0);
     }
 
@@ -156,6 +177,16 @@ impl TaskTime {
     #[inline]
     pub(crate) fn looks_every(&self) -> u32 {
         self.looks_every
+    }
+
+    /// What a task took on average in the last sample, in nanoseconds.
+    pub(crate) fn mean_ns(&self) -> u64 {
+        self.mean_ns
+    }
+
+    /// Operations on private tasks between two looks while somebody searches.
+    pub(crate) fn searched_looks_every(&self) -> u32 {
+        self.searched_looks_every
     }
 }
 
@@ -195,6 +226,16 @@ mod tests {
     }
 
     #[test]
+    fn a_few_tasks_that_took_a_little_longer_are_not_enough_to_go_by() {
+        assert_eq!(after(&[(16, 5), (1, 5_000)]).length(), Length::Short);
+        assert_eq!(
+            after(&[(16, 5), (1, 5_000), (1, 5_000), (2, 5_000)]).length(),
+            Length::Long
+        );
+        assert_eq!(after(&[(16, 5), (1, 16_000)]).length(), Length::Long);
+    }
+
+    #[test]
     fn long_tasks_bring_the_next_look_nearer() {
         assert_eq!(after(&[(16, 5)]).looks_every(), 61);
         assert_eq!(after(&[(16, 20_000)]).looks_every(), 10);
@@ -214,7 +255,7 @@ mod tests {
         assert_eq!(due_after(&[(16, 5)]), Some(61));
         assert_eq!(due_after(&[(16, 5); 2]), Some(122));
         assert_eq!(due_after(&[(16, 5); 9]), Some(488));
-        assert_eq!(due_after(&[(16, 5), (16, 5), (1, 9_000), (16, 5)]), Some(61));
+        assert_eq!(due_after(&[(16, 5), (16, 5), (1, 90_000), (16, 5)]), Some(61));
     }
 
     #[test]

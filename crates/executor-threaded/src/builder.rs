@@ -56,7 +56,7 @@ impl<T> ExecutorBuilder<T> {
     pub(crate) fn new() -> Self {
         Self {
             settings: Settings::default(),
-            idle_hooks: |_worker, config| TieredIdle::new(config.spin_iters, config.park_timeout),
+            idle_hooks: |_worker, config| TieredIdle::of(config),
             trace_hooks: |_worker| NoopTrace,
             on_panic: DropPayload,
             task: PhantomData,

@@ -92,8 +92,8 @@ pub use worker_id::{current_worker_id, set_current_worker_id};
 pub use yield_policy::{AdaptiveYield, AlwaysYield, EveryN, NeverYield, YieldPolicy};
 
 pub use executor_core::{
-    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, NoopTrace, OnPanic, Pin,
-    PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
+    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, Nap, NoopTrace, OnPanic,
+    Pin, PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
 };
 /// The trait that draws from [`WorkerCtx::rng`](WorkerCtx#structfield.rng).
 pub use rand_core::Rng;

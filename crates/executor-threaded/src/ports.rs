@@ -6,9 +6,9 @@
 //!
 //! Nothing here decides anything. Each method is the operation that its port names.
 
+mod arrival;
 mod events;
 mod parking;
-mod probes;
 mod queues;
 
 use std::any::Any;
@@ -20,24 +20,22 @@ use std::time::{Duration, Instant};
 
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
-use crossbeam_deque::{Injector, Stealer, Worker};
+use crossbeam_deque::{Stealer, Worker};
 use executor_core::ports::{Faults, Native, NativeWord, ProducerPorts};
 use executor_core::{ExecutorConfig, Rejected, Scheduler, delegate_memory};
+use injector::Injector;
 
+use arrival::{Arrival, Waits};
 pub(crate) use events::Departures;
 use events::EventCount;
-use probes::Probes;
-use queues::Parcel;
 
 use crate::metrics::Histogram;
 
 /// What all workers and producers of an executor share.
 pub(crate) struct Shared<T> {
     scheduler: Scheduler<NativeWord>,
-    /// Single tasks from outside.
-    injector: Injector<T>,
-    /// Tasks from outside that came together.
-    parcels: Injector<Parcel<T>>,
+    /// Tasks from outside, and what a worker gives away of its own at once.
+    injector: Injector<Arrival<T>>,
     /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
@@ -49,7 +47,7 @@ pub(crate) struct Shared<T> {
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
     /// How long tasks wait in the injector.
-    probes: Probes,
+    waits: Waits,
     /// When each worker was last unparked, on the executor's clock, until it has noticed.
     unparked_ns: Box<[CachePadded<AtomicU64>]>,
     /// What the clock counts from.
@@ -65,14 +63,13 @@ impl<T> Shared<T> {
         let shared = Arc::new(Self {
             scheduler: Scheduler::new(config, NativeWord::new),
             injector: Injector::new(),
-            parcels: Injector::new(),
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
             signals: EventCount::default(),
             departures: Departures::default(),
             panic: Mutex::new(None),
             wakes_external: AtomicU64::new(0),
-            probes: Probes::default(),
+            waits: Waits::default(),
             unparked_ns: (0..workers).map(|_| CachePadded::default()).collect(),
             started: Instant::now(),
         });
@@ -86,7 +83,6 @@ impl<T> Shared<T> {
                 queue,
                 parker,
                 measured: Box::default(),
-                parcels_first: Cell::new(false),
             });
         let ports = ports.collect();
         (shared, ports)
@@ -120,7 +116,7 @@ impl<T> Shared<T> {
 
     /// How long tasks waited in the injector.
     pub(crate) fn injector_waits(&self) -> Histogram {
-        self.probes.waits()
+        self.waits.histogram()
     }
 
     fn now_ns(&self) -> u64 {
@@ -143,8 +139,6 @@ pub struct ThreadPorts<T> {
     parker: Parker,
     /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
     measured: Box<Measured>,
-    /// Whether the last look at the injector began with the parcels.
-    parcels_first: Cell<bool>,
 }
 
 /// What one worker has measured.
@@ -154,8 +148,8 @@ struct Measured {
     idle: Cell<Duration>,
     /// How long it took to run after being unparked.
     wake_delays: RefCell<Histogram>,
-    /// Tasks taken from the injector that the probes do not know of yet.
-    uncounted: Cell<usize>,
+    /// The last of these, until it has been asked for.
+    wake_delay_ns: Cell<u64>,
 }
 
 impl<T> ThreadPorts<T> {
@@ -226,7 +220,7 @@ impl<T> Faults for ThreadPorts<T> {
 
 #[cfg(test)]
 mod tests {
-    use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
+    use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
 
     use super::*;
 
@@ -279,34 +273,35 @@ mod tests {
         assert_eq!((delays.samples, delays.p50), (1, delays.max));
     }
 
+    fn taken(ports: &ThreadPorts<u32>, most: usize) -> Vec<u32> {
+        let mut taken = Vec::new();
+        let stolen = ports.steal_injected(most, |task| taken.push(task));
+        assert_eq!(stolen == Steal::Empty, taken.is_empty());
+        taken
+    }
+
     #[test]
-    fn a_batch_from_the_injector_keeps_its_order_and_leaves_half() {
+    fn what_waits_in_the_injector_is_taken_in_its_order_and_not_more_than_was_asked_for() {
         let (shared, ports) = Shared::<u32>::new(ExecutorConfig::default());
         for task in 0..10 {
             shared.inject(task);
         }
-        let worker = &ports[0];
-        assert_eq!(worker.steal_injected(), Steal::Task(Injected::Task(0)));
-        let own: Vec<u32> = std::iter::from_fn(|| worker.pop()).collect();
-        assert_eq!(own, [1, 2, 3, 4], "half of ten, the first of them already given");
-        assert_eq!(worker.steal_injected(), Steal::Task(Injected::Task(5)));
-        worker.push(11);
-        assert!(!worker.is_empty());
-        assert_eq!(worker.pop(), Some(11), "the newest first");
+        assert_eq!(taken(&ports[0], 6), [0, 1, 2, 3, 4, 5]);
+        assert_eq!(taken(&ports[0], 6), [6, 7, 8, 9]);
+        assert_eq!(taken(&ports[0], 6), []);
     }
 
     #[test]
-    fn parcels_and_single_tasks_take_turns() {
+    fn a_batch_is_taken_in_parts_and_stays_where_it_came() {
         let (shared, ports) = Shared::<u32>::new(ExecutorConfig::default());
-        (0..2).for_each(|_| shared.inject_parcel(vec![10, 11]));
-        shared.inject(1);
-        let taken: Vec<_> = std::iter::from_fn(|| match ports[0].steal_injected() {
-            Steal::Task(injected) => Some(injected),
-            Steal::Empty | Steal::Retry => None,
-        })
-        .collect();
-        let parcel = || Injected::Parcel(vec![10, 11]);
-        assert_eq!(taken, [parcel(), Injected::Task(1), parcel()]);
+        shared.inject(0);
+        shared.inject_batch((1..=7).collect());
+        shared.inject(8);
+        shared.inject_batch(vec![9]);
+        let parts: Vec<Vec<u32>> = std::iter::repeat_with(|| taken(&ports[0], 3)).take(6).collect();
+        let expected: [&[u32]; 6] = [&[0], &[1, 2, 3], &[4, 5, 6], &[7], &[8], &[9]];
+        assert_eq!(parts, expected);
+        assert!(ports[0].injector_is_empty());
     }
 
     #[test]

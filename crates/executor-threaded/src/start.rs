@@ -61,9 +61,11 @@ pub(crate) struct Started<T, J> {
 
 /// Starts a thread a worker by way of `spawn`; returns when each has said whether it is ready.
 pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
-    blueprint: Blueprint<S, K, A, R, FI, FH>,
+    mut blueprint: Blueprint<S, K, A, R, FI, FH>,
     mut spawn: impl FnMut(thread::Builder, Body<T, S, K, A, R, FI, FH>) -> io::Result<J>,
 ) -> Result<Started<T, J>, BuildError> {
+    let Settings { config, cpus, .. } = &mut blueprint.settings;
+    config.cores = (config.cores).or_else(|| Some(cpus.as_ref().map_or_else(num_cpus::get, Vec::len).max(1)));
     let blueprint = Arc::new(blueprint);
     let settings = &blueprint.settings;
     settings.config.validate()?;

@@ -13,7 +13,6 @@ pub(crate) struct Exposures {
     workers: Vec<Exposure>,
     /// How many of them have pushed and have not come to a fence.
     open: usize,
-    capacity: usize,
 }
 
 /// What it has seen of one worker.
@@ -29,7 +28,6 @@ struct Exposure {
 impl Exposures {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
         self.workers = vec![Exposure::default(); config.workers];
-        self.capacity = config.private_tasks;
     }
 
     /// A task on `worker` begins to publish, or is done with it.
@@ -55,7 +53,6 @@ impl Exposures {
 
     /// `worker`, which has seen whether others search, came to a fence: what it pushed became public at once. Gives why.
     pub(crate) fn fenced(&mut self, worker: usize, searched: bool) -> Option<Mark> {
-        let capacity = self.capacity;
         let exposure = &mut self.workers[worker];
         let (pushed, of) = (std::mem::take(&mut exposure.pushed), exposure.of);
         if pushed == 0 {
@@ -67,10 +64,6 @@ impl Exposures {
         } else if pushed == of {
             // One may be the half of one.
             (of > 1).then_some(Mark::ExposedLong)
-        } else if pushed > FED_MAX.min(of / 2) {
-            (of == capacity).then_some(Mark::ExposedFull)
-        } else if of == capacity && pushed == of.div_ceil(2) {
-            None
         } else if searched {
             Some(Mark::ExposedToSearcher)
         } else {
@@ -78,6 +71,3 @@ impl Exposures {
         }
     }
 }
-
-/// The most that the hungry are given at once.
-const FED_MAX: usize = 32;

@@ -38,9 +38,7 @@ marks! {
     /// A thief brought more than one task home.
     BatchStolen = "batch stolen",
     /// A worker took more than one task from the injector.
-    BatchInjected = "batch taken from the injector",
-    /// A worker took a parcel from the injector.
-    ParcelTaken = "parcel taken from the injector",
+    RunTaken = "run taken from the injector",
     /// A victim had lost its tasks before a thief had taken all that it meant to.
     VictimDrained = "victim drained under a thief",
     /// Work was found in the look between registering and parking.
@@ -95,8 +93,12 @@ marks! {
     ExposedToSleeper = "private, exposed to a sleeper",
     /// All private tasks became public because tasks had turned out to be long.
     ExposedLong = "private, exposed as tasks are long",
-    /// Private tasks became public because there was no room for another one.
-    ExposedFull = "private, exposed as there are too many",
+    /// Private tasks became public by way of the injector.
+    ExposedInjected = "private, exposed through the injector",
+    /// A worker kept more tasks to itself than its buffer holds.
+    InReserve = "private, kept in reserve",
+    /// A task that came with others from the injector went back there.
+    RunReturned = "private, rest of a run returned to the injector",
     /// A task made its worker's private tasks public.
     Published = "private, published by the task",
     /// A private task was handed back.

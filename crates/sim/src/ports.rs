@@ -8,7 +8,6 @@ mod memory;
 mod parking;
 mod queues;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use executor_core::Scheduler;
@@ -25,8 +24,6 @@ pub use collections::{SimPlace, SimSet, SimTable};
 pub struct SimPorts<'y, T> {
     pub(crate) handle: Handle<'y>,
     pub(crate) queues: Rc<Queues<T>>,
-    /// Whether the party's last look at the injector began with the parcels.
-    pub(crate) parcels_first: Cell<bool>,
 }
 
 impl<T> SimPorts<'_, T> {
@@ -46,11 +43,7 @@ impl<T> SimPorts<'_, T> {
 
 impl<'y, T> SimPorts<'y, T> {
     pub(crate) fn new(handle: Handle<'y>, queues: Rc<Queues<T>>) -> Self {
-        Self {
-            handle,
-            queues,
-            parcels_first: Cell::new(false),
-        }
+        Self { handle, queues }
     }
 }
 

@@ -26,8 +26,6 @@ pub(crate) struct Queues<T> {
     pub(crate) scheduler: Rc<Scheduler<SimWord>>,
     /// Pushed at the back, taken from the front.
     pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,
-    /// The same, of tasks that came together.
-    pub(crate) parcels: RefCell<VecDeque<Vec<Tracked<T>>>>,
     /// The owner works at the back, thieves take from the front.
     pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,
     /// Tasks that the gate refused.
@@ -40,7 +38,6 @@ impl<T> Queues<T> {
         Self {
             scheduler: Rc::new(SimWord::scheduler(config)),
             injector: RefCell::default(),
-            parcels: RefCell::default(),
             locals,
             refused: RefCell::default(),
         }

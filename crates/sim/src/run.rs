@@ -131,7 +131,7 @@ fn work<'y, T, S>(
     mut hooks: Hooks,
 ) -> Gone<T, S> {
     let config = ports.queues.scheduler.config();
-    let mut idle = TieredIdle::new(config.spin_iters, config.park_timeout);
+    let mut idle = TieredIdle::of(config);
     let mut cx = SimCtx::new(worker, ports, scratch);
     let run_task = |task: Tracked<T>, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
     let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);

@@ -119,7 +119,8 @@ impl Setup {
         } = self;
         fields.push("workers", config.workers);
         let timeout_ns = |timeout: Option<Duration>| timeout.map_or(0, |timeout| timeout.as_nanos());
-        let numbers: [(&str, u128, u128); 15] = [
+        let numbers: [(&str, u128, u128); 16] = [
+            ("cores", config.cores.map_or(0, |cores| cores as u128), 0),
             (
                 "tries",
                 config.steal_tries.into(),
@@ -183,6 +184,7 @@ impl Setup {
         let isolate: Option<bool> = fields.take("isolate")?;
         let config = ExecutorConfig {
             workers: fields.take("workers")?.unwrap_or(default.config.workers),
+            cores: fields.take("cores")?,
             steal_tries: fields.take("tries")?.unwrap_or(default.config.steal_tries),
             spin_iters: fields.take("spin")?.unwrap_or(default.config.spin_iters),
             credit_block: fields.take("credit")?.unwrap_or(default.config.credit_block),
@@ -224,6 +226,7 @@ mod tests {
         let setup = Setup {
             config: ExecutorConfig {
                 workers: 65,
+                cores: Some(2),
                 steal_tries: 2,
                 spin_iters: 0,
                 credit_block: 1,
@@ -259,6 +262,7 @@ mod tests {
         for (text, about) in [
             ("workers=0", "`workers` is 0"),
             ("workers=x", "workers=x"),
+            ("cores=0", "`cores` is 0"),
             ("private=257", "`private_tasks` is 257"),
             ("hoard=0", "`hoard_threshold` is 0"),
             ("end=never", "end"),

@@ -110,6 +110,7 @@ mod tests {
     use std::cell::RefCell;
     use std::time::Duration;
 
+    use executor_core::Nap;
     use executor_core::ports::{Parking, Unpark, Waiting};
 
     use super::*;
@@ -176,7 +177,7 @@ mod tests {
             unreachable!("work is found in the last look");
         }
 
-        fn spin(&self) {}
+        fn spin(&self, _times: u32) {}
 
         fn yield_now(&self) {}
     }
@@ -204,7 +205,9 @@ mod tests {
         assert_eq!(note.take(), [Waiters, State, Waiters]);
         assert!(scheduler.sleep().begin_search(&note));
         assert_eq!(note.take(), [Sleep]);
-        scheduler.sleep().sleep(&note, 1, true, None, || Some(()));
+        scheduler
+            .sleep()
+            .sleep(&note, 1, true, Nap::default(), || Some(()));
         assert_eq!(note.take(), [Stamps, Slot(1), Sleep, Slot(1)]);
         scheduler.close(&note);
         assert_eq!(note.take(), [State, Sleep, Slot(0), Slot(1)]);

@@ -67,6 +67,8 @@ pub(crate) struct World {
     scheduler: Option<Rc<Scheduler<SimWord>>>,
     costs: Costs,
     exposures: Exposures,
+    /// Size of a worker's buffer of private tasks.
+    private_max: usize,
     pub(crate) schedule: Schedule,
     pub(crate) trace: Trace,
     pub(crate) marks: Marks,
@@ -103,6 +105,7 @@ impl World {
             scheduler: None,
             costs: Costs::default(),
             exposures: Exposures::default(),
+            private_max: 0,
             schedule,
             trace,
             marks: Marks::default(),
@@ -128,6 +131,7 @@ impl World {
     pub(crate) fn watch(&mut self, scheduler: Rc<Scheduler<SimWord>>) {
         self.oracles.begin(scheduler.config());
         self.exposures.begin(scheduler.config());
+        self.private_max = scheduler.config().private_tasks;
         self.scheduler = Some(scheduler);
     }
 

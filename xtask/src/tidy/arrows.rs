@@ -2,7 +2,7 @@
 //!
 //! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may also skip a layer (whoever sits on
 //! `pipeline-exec` may name `executor-core`), except the simulator, which must not come near a thread. Tests and examples may
-//! use a little more. The four libraries below the columns carry no column format and no async runtime.
+//! use a little more. The libraries below the columns carry no column format and no async runtime.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,8 @@ use crate::workspace::{Dependency, Package};
 /// A crate and the layers right below it.
 const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
-    ("executor-threaded", &["executor-core"]),
+    ("injector", &[]),
+    ("executor-threaded", &["executor-core", "injector"]),
     ("pipeline-exec", &["executor-threaded", "executor-core"]),
     ("sim", &["pipeline-exec", "executor-core"]),
     ("columnar", &["pipeline-exec"]),
@@ -39,7 +40,13 @@ const TESTS_ONLY: &[(&str, &str)] = &[
 ];
 
 /// Libraries that know no column and no async runtime.
-const PLAIN: &[&str] = &["executor-core", "executor-threaded", "pipeline-exec", "sim"];
+const PLAIN: &[&str] = &[
+    "executor-core",
+    "injector",
+    "executor-threaded",
+    "pipeline-exec",
+    "sim",
+];
 
 /// Checks every arrow of every member.
 pub(crate) fn check(packages: &[Package]) -> Vec<Violation> {
@@ -140,6 +147,8 @@ mod tests {
             &found,
             &["crates/executor-core/Cargo.toml:1: `executor-core` must not depend on `executor-threaded`"],
         );
+        let found = check(&[package("injector", &[("executor-core", false)])]);
+        assert_found(&found, &["`injector` must not depend on `executor-core`"]);
         let found = check(&[package("executor-threaded", &[("pipeline-exec", true)])]);
         assert_found(&found, &["must not depend on `pipeline-exec`"]);
     }

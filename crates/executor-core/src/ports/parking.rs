@@ -17,8 +17,17 @@ pub trait Parking {
     /// Blocks until unparked or until the timeout. May return for no reason.
     fn park(&self, timeout: Option<Duration>);
 
-    /// Waits for an instant, on the core.
-    fn spin(&self);
+    /// Waits for so many instants on the core, or until somebody has unparked this worker: then the next park returns at once.
+    fn doze(&self, _instants: u32) {}
+
+    /// How long ago somebody had unparked this worker when its last park returned. Each park's is told once; zero if it is not
+    /// known.
+    fn take_wake_delay(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// Waits for so many instants, on the core.
+    fn spin(&self, times: u32);
 
     /// Lets somebody else have the core.
     fn yield_now(&self);

@@ -1,13 +1,16 @@
 //! Where tasks wait: the injector, a worker's own queue, and the queues of others.
 
 /// Handing tasks to the global injector, first in, first out.
+///
+/// Each operation is sequentially consistent: in the order of all such operations and fences, what was handed over is in the injector
+/// before whatever the caller does next. So the publisher's steps of [`crate::sleep`] need no fence after it. It may
+/// take a moment until it can be taken; see [`Stealing::steal_injected`].
 pub trait Inject<T> {
     /// Appends one task.
     fn inject(&self, task: T);
 
-    /// Appends a parcel: some tasks that are taken together, in their order. It is not empty. Parcels are in order among
-    /// themselves, as single tasks are; neither kind waits for ever because of the other.
-    fn inject_parcel(&self, parcel: Vec<T>);
+    /// Appends a batch, in its order, as one operation. It is not empty. Those who take need not take it as a whole.
+    fn inject_batch(&self, batch: Vec<T>);
 }
 
 /// A worker's own public queue. Its owner works at one end, last in, first out; thieves take from the other.
@@ -24,10 +27,11 @@ pub trait LocalQueue<T> {
 
 /// Taking tasks that are not one's own, oldest first, several at a time.
 pub trait Stealing<T> {
-    /// Takes from the injector: a batch of single tasks, or a parcel.
-    fn steal_injected(&self) -> Steal<Injected<T>>;
+    /// Takes some of the oldest tasks from the injector, at least one and at most `most`, and gives them to `put`, oldest first.
+    /// [`Steal::Retry`], and not `Empty`, if the oldest was handed over and cannot be taken yet.
+    fn steal_injected(&self, most: usize, put: impl FnMut(T)) -> Steal<()>;
 
-    /// Whether the injector looks empty, parcels included. What was there before a fence of the caller's is seen.
+    /// Whether the injector looks empty. What was there before a fence of the caller's is seen.
     fn injector_is_empty(&self) -> bool;
 
     /// Whether the public queue of the worker `victim` looks empty. As above.
@@ -35,15 +39,6 @@ pub trait Stealing<T> {
 
     /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
-}
-
-/// What was taken from the injector.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Injected<T> {
-    /// The first task of a batch; the rest has gone to the own queue.
-    Task(T),
-    /// A parcel, just as it was appended.
-    Parcel(Vec<T>),
 }
 
 /// What an attempt to take came to.

@@ -12,8 +12,8 @@
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
 use crate::mutant;
-use crate::ports::{Injected, Parking, Steal, Stealing, WorkerPorts};
-use crate::spawner::Spawner;
+use crate::ports::{Parking, Stealing, WorkerPorts};
+use crate::spawner::{Spawner, insist};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
 use crate::victim::nth_victim;
@@ -46,11 +46,10 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
     me: usize,
     steals_tried: &mut u64,
 ) -> Option<Popped<T>> {
-    if let Some(injected) = insist(ports, || ports.steal_injected()) {
-        let task = match injected {
-            Injected::Task(task) => task,
-            Injected::Parcel(parcel) => unpack(parcel, |task| ports.push(task)),
-        };
+    // One, and no run: there is no place for the others but the own queue, where they could wait for long.
+    let mut first = None;
+    if insist(ports, || ports.steal_injected(1, |task| first = Some(task))).is_some() {
+        let task = first?;
         return Some(Popped {
             task,
             source: PopSource::Injector,
@@ -92,6 +91,9 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if injector_first {
         return None;
     }
+    if let Some(instants) = spawner.lull.before_look(spawner.idle_rounds) {
+        spawner.ports.spin(instants);
+    }
     from_injector(spawner)
 }
 
@@ -123,10 +125,7 @@ fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
 #[inline]
 fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
     spawner.looked_at_injector();
-    let task = match insist(&spawner.ports, || spawner.ports.steal_injected())? {
-        Injected::Task(task) => task,
-        Injected::Parcel(parcel) => unpack(parcel, |task| spawner.keep_injected(task)),
-    };
+    let task = spawner.take_injected()?;
     spawner.found_work(false);
     spawner.took_public();
     Some(Popped {
@@ -134,15 +133,6 @@ fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Po
         source: PopSource::Injector,
         victim: None,
     })
-}
-
-/// The first task of a parcel; the others go to `put`, the last one first, so that an owner who takes the newest first
-/// takes them in their order.
-fn unpack<T>(parcel: Vec<T>, put: impl FnMut(T)) -> T {
-    let mut tasks = parcel.into_iter();
-    let first = tasks.next().expect("a parcel is not empty");
-    tasks.rev().for_each(put);
-    first
 }
 
 /// Random victims, then every victim, starting at a random one.
@@ -176,16 +166,4 @@ fn steal_from<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, victim: usize) -> Option
         source: PopSource::Steal,
         victim: Some(victim),
     })
-}
-
-/// Takes, and takes again as long as somebody else was only quicker.
-#[inline]
-fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
-    loop {
-        match take() {
-            Steal::Empty => return None,
-            Steal::Task(task) => return Some(task),
-            Steal::Retry => ports.spin(),
-        }
-    }
 }

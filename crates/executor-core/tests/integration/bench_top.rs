@@ -12,11 +12,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, Injected, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts,
-    Steal, Stealing, Unpark,
+    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal,
+    Stealing, Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
+    ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
     WorkerMetricsLocal, WorkerStepResult, worker_step,
 };
 
@@ -48,13 +48,10 @@ pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
     pub(crate) injector: RefCell<VecDeque<Task>>,
     /// Tasks that came together.
-    pub(crate) parcels: RefCell<VecDeque<Vec<Task>>>,
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
     /// So many attempts to take are answered with `Retry` first.
     pub(crate) contention: Cell<u32>,
-    /// So many tasks are taken from the injector or from a victim at once.
-    pub(crate) batch: Cell<usize>,
     pub(crate) panics: Cell<u32>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
@@ -69,11 +66,9 @@ impl Top {
         Rc::new(Self {
             scheduler: Scheduler::new(config, NativeWord::new),
             injector: RefCell::default(),
-            parcels: RefCell::default(),
             queues,
             unparked: RefCell::default(),
             contention: Cell::new(0),
-            batch: Cell::new(1),
             panics: Cell::new(0),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
@@ -113,7 +108,7 @@ impl Top {
         let slept = catch_unwind(AssertUnwindSafe(|| {
             self.scheduler
                 .sleep()
-                .sleep(&ports, worker, searching, None, || None::<()>)
+                .sleep(&ports, worker, searching, Nap::default(), || None::<()>)
         }));
         assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
     }
@@ -295,8 +290,9 @@ impl Inject<Task> for Ports {
         self.top.injector.borrow_mut().push_back(task);
     }
 
-    fn inject_parcel(&self, parcel: Vec<Task>) {
-        self.top.parcels.borrow_mut().push_back(parcel);
+    fn inject_batch(&self, batch: Vec<Task>) {
+        self.spend(Operation::Push, "hands a batch to the injector");
+        self.top.injector.borrow_mut().extend(batch);
     }
 }
 
@@ -323,37 +319,30 @@ impl LocalQueue<Task> for Ports {
 }
 
 impl Ports {
-    fn take(&self, from: &RefCell<VecDeque<Task>>) -> Steal<Task> {
+    /// Takes up to `most` from the front, oldest first.
+    fn take(&self, from: &RefCell<VecDeque<Task>>, most: usize, put: impl FnMut(Task)) -> Steal<()> {
         self.spend(Operation::Take, "takes from the injector or a victim");
         if let Some(left) = self.top.contention.get().checked_sub(1) {
             self.top.contention.set(left);
             return Steal::Retry;
         }
-        let Some(first) = from.borrow_mut().pop_front() else {
+        let mut from = from.borrow_mut();
+        if from.is_empty() {
             return Steal::Empty;
-        };
-        for _ in 1..self.top.batch.get() {
-            let next = from.borrow_mut().pop_front();
-            next.into_iter().for_each(|task| self.push(task));
         }
-        Steal::Task(first)
+        let most = most.min(from.len());
+        from.drain(..most).for_each(put);
+        Steal::Task(())
     }
 }
 
 impl Stealing<Task> for Ports {
-    fn steal_injected(&self) -> Steal<Injected<Task>> {
-        if let Some(parcel) = self.top.parcels.borrow_mut().pop_front() {
-            return Steal::Task(Injected::Parcel(parcel));
-        }
-        match self.take(&self.top.injector) {
-            Steal::Task(task) => Steal::Task(Injected::Task(task)),
-            Steal::Empty => Steal::Empty,
-            Steal::Retry => Steal::Retry,
-        }
+    fn steal_injected(&self, most: usize, put: impl FnMut(Task)) -> Steal<()> {
+        self.take(&self.top.injector, most, put)
     }
 
     fn injector_is_empty(&self) -> bool {
-        self.top.injector.borrow().is_empty() && self.top.parcels.borrow().is_empty()
+        self.top.injector.borrow().is_empty()
     }
 
     fn victim_is_empty(&self, victim: usize) -> bool {
@@ -362,7 +351,16 @@ impl Stealing<Task> for Ports {
 
     fn steal_from(&self, victim: usize) -> Steal<Task> {
         assert_ne!(victim, self.worker, "a worker stole from itself");
-        self.take(&self.top.queues[victim])
+        let mut taken = VecDeque::new();
+        match self.take(&self.top.queues[victim], 1, |task| taken.push_back(task)) {
+            Steal::Task(()) => {
+                let first = taken.pop_front().expect("at least one was taken");
+                taken.into_iter().for_each(|task| self.push(task));
+                Steal::Task(first)
+            }
+            Steal::Empty => Steal::Empty,
+            Steal::Retry => Steal::Retry,
+        }
     }
 }
 
@@ -379,7 +377,7 @@ impl Parking for Ports {
         std::panic::resume_unwind(Box::new(FellAsleep));
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         self.spend(Operation::Pause, "spins");
     }
 

@@ -164,12 +164,31 @@ fn a_searcher_is_given_the_older_half_at_the_next_spawn() {
 }
 
 #[test]
-fn a_searcher_is_given_thirty_two_tasks_at_most() {
+fn more_than_thirty_two_tasks_are_given_away_through_the_injector() {
+    for (spawned, injected) in [(64, 0), (66, 33), (200, 100), (1_000, 500)] {
+        let (top, mut worker) = measured(two(), SMALL_NS);
+        spawn_from_root(&top, &mut worker, spawned);
+        search(&top, 1);
+        worker.step();
+        let given: Vec<Task> = top.injector.borrow().iter().copied().collect();
+        assert_eq!(given, (0..injected).collect::<Vec<_>>(), "of {spawned}");
+        assert_eq!(top.public(0).is_empty(), injected > 0, "of {spawned}");
+    }
+}
+
+#[test]
+fn what_was_given_away_through_the_injector_is_not_given_away_again_while_it_is_there() {
     let (top, mut worker) = measured(two(), SMALL_NS);
     spawn_from_root(&top, &mut worker, 200);
     search(&top, 1);
-    worker.step();
-    assert_eq!(top.public(0), (0..32).collect::<Vec<_>>());
+    steps(&mut worker, 20);
+    assert_eq!(top.injector.borrow().len(), 100);
+    top.injector.borrow_mut().clear();
+    let waited = (1..=21).find(|_| {
+        worker.step();
+        !top.injector.borrow().is_empty()
+    });
+    assert!(waited.is_some(), "the searcher went hungry");
 }
 
 #[test]
@@ -182,9 +201,9 @@ fn a_searcher_is_given_nothing_while_it_has_something_to_take() {
         worker.step();
         assert_eq!(top.public(0), [77]);
     }
-    // Somebody takes it; a look comes every eight operations while somebody searches.
+    // Somebody takes it; a look comes every two microseconds while somebody searches.
     top.queues[0].borrow_mut().pop_front();
-    let waited = (1..=9).find(|_| {
+    let waited = (1..=21).find(|_| {
         worker.step();
         !top.public(0).is_empty()
     });
@@ -236,7 +255,7 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     // What a searcher is given begins the count anew. It takes all of it, and falls asleep.
     search(&top, 1);
     worker.step();
-    top.queues[0].borrow_mut().clear();
+    top.injector.borrow_mut().clear();
     top.register(1, true);
     let woken_after = (1..100).find(|_| {
         worker.step();
@@ -298,11 +317,15 @@ fn tasks_that_have_become_long_are_public_after_the_next_sample() {
     let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000);
     let ran = (1..100).find(|_| {
         worker.step_with(&long);
-        !top.public(0).is_empty()
+        !top.injector.borrow().is_empty()
     });
     // The sample is due after one interval, and taken with the look after that, which is less than one more away.
     assert!(ran.is_some_and(|ran| ran < 40), "public after {ran:?} long tasks");
-    assert_eq!(top.public(0).first(), Some(&0));
+    assert_eq!(
+        top.injector.borrow().front(),
+        Some(&1),
+        "its owner has taken the oldest"
+    );
 }
 
 /// Runs some private tasks; somebody falls asleep in the last one, which takes `last_ns`. Then the next step.
@@ -352,21 +375,111 @@ fn publishing_makes_everything_public_and_wakes() {
     });
 }
 
+/// The same tasks from outside.
+fn hand_over(top: &Rc<Top>, tasks: std::ops::Range<Task>) {
+    let ports = top.ports(0);
+    let handed_over = top.scheduler.spawn_external_batch(&ports, tasks.collect());
+    handed_over.expect("the gate is open");
+}
+
 #[test]
-fn one_task_more_than_fits_moves_the_older_half_out() {
+fn short_tasks_leave_the_injector_in_runs_of_thirty_two_and_keep_their_order() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..70);
+    for (ran, left) in [(1, 38), (32, 38), (33, 6), (64, 6), (65, 0), (70, 0)] {
+        let done = worker.scratch.len();
+        (done..ran).for_each(|_| {
+            worker.step();
+        });
+        assert_eq!(top.injector.borrow().len(), left, "after {ran} tasks");
+    }
+    assert_eq!(worker.scratch, (0..70).collect::<Vec<_>>());
+}
+
+#[test]
+fn tasks_that_are_not_known_to_be_short_leave_the_injector_one_by_one() {
+    let (top, mut worker) = measured(two(), 5_000);
+    hand_over(&top, 0..5);
+    worker.step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+    let top = Top::new(two());
+    hand_over(&top, 0..5);
+    top.worker(0).step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+}
+
+#[test]
+fn what_a_task_of_a_run_spawns_comes_after_the_run_and_before_what_is_in_reserve() {
+    let config = ExecutorConfig {
+        fairness_interval: 20,
+        private_tasks: 8,
+        ..two()
+    };
+    let (top, mut worker) = measured(config, SMALL_NS);
+    spawn_from_root(&top, &mut worker, 30);
+    let mut own = 0;
+    while worker.scratch.last() != Some(&100) {
+        if own == 3 {
+            hand_over(&top, 100..103);
+        }
+        worker.step();
+        own += 1;
+        assert!(own < 30, "the outside starved");
+    }
+    worker.scratch.clear();
+    // 101 and 102 are next; each spawns two.
+    let two_each = |task: Task, cx: &mut Worker| (0..2).for_each(|n| cx.spawn_local(2 * task + n));
+    worker.step_with(&two_each);
+    worker.step_with(&two_each);
+    steps(&mut worker, 5);
+    assert_eq!(worker.scratch[..6], [101, 102, 205, 204, 203, 202]);
+    assert!(worker.scratch[6] < 30);
+}
+
+#[test]
+fn a_task_that_feeds_itself_does_not_bury_the_run_that_it_came_with() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..32);
+    let again = |task: Task, cx: &mut Worker| cx.spawn_local(task);
+    (0..32).for_each(|_| {
+        worker.step_with(&again);
+    });
+    assert_eq!(worker.scratch, (0..32).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_left_of_a_run_goes_back_to_the_injector_if_somebody_is_hungry_or_tasks_turn_out_long() {
+    let (top, mut worker) = measured(two(), SMALL_NS);
+    hand_over(&top, 0..10);
+    worker.step();
+    search(&top, 1);
+    worker.step();
+    assert_eq!((top.injector.borrow().len(), top.public(0)), (4, vec![]));
+    let long = |_: Task, _: &mut Worker| top.now_ns.set(top.now_ns.get() + 5_000_000);
+    (0..4).for_each(|_| {
+        worker.step_with(&long);
+    });
+    assert_eq!(top.public(0), []);
+    assert_eq!(worker.scratch.len() + top.injector.borrow().len(), 10);
+}
+
+#[test]
+fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
     let config = ExecutorConfig {
         private_tasks: 8,
         ..two()
     };
     let (top, mut worker) = measured(config, SMALL_NS);
     run_root(&top, &mut worker, |cx| {
-        spawn(cx, 8);
-        assert_eq!(top.public(0), []);
-        cx.spawn_local(8);
-        assert_eq!(top.public(0), [0, 1, 2, 3]);
+        spawn(cx, 100);
+        assert_eq!((top.public(0), top.injector.borrow().len()), (vec![], 0));
     });
-    steps(&mut worker, 9);
-    assert_eq!(worker.scratch, [8, 7, 6, 5, 4, 3, 2, 1, 0]);
+    steps(&mut worker, 50);
+    worker.step_with(&|_, cx| spawn(cx, 10));
+    steps(&mut worker, 59);
+    let newest_first = (49..100).rev().chain((0..10).rev()).chain((0..49).rev());
+    assert_eq!(worker.scratch, newest_first.collect::<Vec<_>>());
+    assert_eq!(worker.metrics.exposed, 0);
 }
 
 #[test]

@@ -25,14 +25,17 @@ fn each_local_spawn_wakes_a_sleeper_until_somebody_searches() {
 }
 
 #[test]
-fn a_batch_in_transit_is_announced_by_whoever_moved_it() {
+fn a_searcher_that_leaves_tasks_in_the_injector_wakes_the_next() {
     let top = Top::of(4);
-    top.batch.set(8);
-    (0..4).for_each(|task| top.spawn(task));
-    top.register(1, false);
     let mut worker = top.worker(0);
+    top.register(1, false);
+    assert_eq!(worker.step(), WorkerStepResult::ShouldPark { timeout: None });
+    top.injector.borrow_mut().extend([1, 2]);
+    top.scheduler
+        .state()
+        .accept(&top.ports(0), 2)
+        .expect("the gate is open");
     assert!(matches!(worker.step(), WorkerStepResult::RanTask { .. }));
-    assert_eq!(top.queues[0].borrow().len(), 3);
     assert_eq!(top.unparked.take(), [1]);
 }
 

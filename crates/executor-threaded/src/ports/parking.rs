@@ -2,6 +2,7 @@
 //!
 //! A parker keeps one token. Unparking before parking is not lost: the next park returns at once.
 
+use std::hint;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
@@ -51,18 +52,30 @@ impl<T> Parking for ThreadPorts<T> {
         let measured = &self.measured;
         measured.idle.set(measured.idle.get() + idle);
         // Ordering: Relaxed. The token that ended the park has published it, if there was one.
-        let unparked_ns = unparked_ns.load(Ordering::Relaxed);
+        let unparked_ns = unparked_ns.swap(NOT_UNPARKED, Ordering::Relaxed);
         if unparked_ns != NOT_UNPARKED {
-            measured
-                .wake_delays
-                .borrow_mut()
-                .add(awake_ns.saturating_sub(unparked_ns));
+            let delay_ns = awake_ns.saturating_sub(unparked_ns);
+            measured.wake_delay_ns.set(delay_ns);
+            measured.wake_delays.borrow_mut().add(delay_ns);
         }
     }
 
+    fn doze(&self, instants: u32) {
+        let unparked_ns = &self.shared.unparked_ns[self.worker];
+        // Ordering: Relaxed. A hint that the parker's token is there or is about to be; `park` takes it.
+        let dozes = || unparked_ns.load(Ordering::Relaxed) == NOT_UNPARKED;
+        (0..instants)
+            .take_while(|_| dozes())
+            .for_each(|_| hint::spin_loop());
+    }
+
+    fn take_wake_delay(&self) -> Duration {
+        Duration::from_nanos(self.measured.wake_delay_ns.take())
+    }
+
     #[inline]
-    fn spin(&self) {
-        std::hint::spin_loop();
+    fn spin(&self, times: u32) {
+        (0..times).for_each(|_| hint::spin_loop());
     }
 
     fn yield_now(&self) {

@@ -1,44 +1,23 @@
-//! Where tasks wait: crossbeam's injector and its Chase-Lev deques, as core's queue ports.
+//! Where tasks wait: our own injector and crossbeam's Chase-Lev deques, as core's queue ports.
 //!
 //! Sources: Chase and Lev, "Dynamic Circular Work-Stealing Deque", SPAA 2005; Lê, Pop, Cohen and Zappa Nardelli,
-//! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013.
+//! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013. Of the injector: its own documentation.
 
 use crossbeam_deque::Steal as Stolen;
-use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use injector::Next;
 
-use super::probes::Probes;
+use super::arrival::Arrival;
 use super::{Shared, ThreadPorts};
-
-/// Tasks that came together.
-pub(super) struct Parcel<T> {
-    tasks: Vec<T>,
-    /// When, if the parcel is watched.
-    since_ns: Option<u64>,
-}
-
-/// Most tasks that leave the injector at once. Others wait there, too, so a worker takes less than it could.
-const INJECTED_MAX: usize = 32;
 
 impl<T> Inject<T> for Shared<T> {
     #[inline]
     fn inject(&self, task: T) {
-        if Probes::is_due(1) {
-            let ahead = || self.injector.len();
-            self.probes
-                .watch(self.now_ns(), ahead, || self.injector.push(task));
-        } else {
-            self.injector.push(task);
-        }
+        self.injector.push(Arrival::one(task, || self.now_ns()));
     }
 
-    #[inline]
-    fn inject_parcel(&self, parcel: Vec<T>) {
-        let tasks = u32::try_from(parcel.len()).unwrap_or(u32::MAX);
-        let since_ns = Probes::is_due(tasks).then(|| self.now_ns());
-        self.parcels.push(Parcel {
-            tasks: parcel,
-            since_ns,
-        });
+    fn inject_batch(&self, batch: Vec<T>) {
+        self.injector.push(Arrival::batch(batch, || self.now_ns()));
     }
 }
 
@@ -48,9 +27,8 @@ impl<T> Inject<T> for ThreadPorts<T> {
         self.shared.inject(task);
     }
 
-    #[inline]
-    fn inject_parcel(&self, parcel: Vec<T>) {
-        self.shared.inject_parcel(parcel);
+    fn inject_batch(&self, batch: Vec<T>) {
+        self.shared.inject_batch(batch);
     }
 }
 
@@ -72,28 +50,47 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 }
 
 impl<T> Stealing<T> for ThreadPorts<T> {
-    fn steal_injected(&self) -> Steal<Injected<T>> {
-        // The two kinds take turns at being first.
-        let parcels_first = !self.parcels_first.get();
-        self.parcels_first.set(parcels_first);
-        let mut contended = false;
-        for parcels in [parcels_first, !parcels_first] {
-            let injected = if parcels {
-                self.shared.steal_parcel()
-            } else {
-                self.steal_batch()
+    /// Of single tasks, or of one batch.
+    fn steal_injected(&self, most: usize, mut put: impl FnMut(T)) -> Steal<()> {
+        let Shared { injector, waits, .. } = &*self.shared;
+        let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
+        let mut taken = 0;
+        injector.take(|arrival| {
+            let task = match arrival {
+                Arrival::Task(task) => task,
+                Arrival::Watched(watched) => {
+                    let (task, since_ns) = *watched;
+                    waited(since_ns);
+                    task
+                }
+                Arrival::Batch(batch) if taken > 0 => return Next::PutBack(Arrival::Batch(batch)),
+                Arrival::Batch(mut batch) => {
+                    let (count, since_ns) = batch.take(most, &mut put);
+                    taken = count;
+                    since_ns.into_iter().for_each(waited);
+                    return if batch.is_empty() {
+                        Next::Enough
+                    } else {
+                        Next::PutBack(Arrival::Batch(batch))
+                    };
+                }
             };
-            match injected {
-                Steal::Empty => {}
-                Steal::Task(injected) => return Steal::Task(injected),
-                Steal::Retry => contended = true,
-            }
+            put(task);
+            taken += 1;
+            if taken < most { Next::More } else { Next::Enough }
+        });
+        if taken > 0 {
+            Steal::Task(())
+        } else if injector.is_empty() {
+            Steal::Empty
+        } else {
+            // A producer has claimed a place and is not done yet. It may have seen nobody asleep, so nobody may fall asleep.
+            Steal::Retry
         }
-        if contended { Steal::Retry } else { Steal::Empty }
     }
 
     fn injector_is_empty(&self) -> bool {
-        self.shared.injector.is_empty() && self.shared.parcels.is_empty()
+        self.shared.injector.is_empty()
     }
 
     fn victim_is_empty(&self, victim: usize) -> bool {
@@ -103,43 +100,6 @@ impl<T> Stealing<T> for ThreadPorts<T> {
     fn steal_from(&self, victim: usize) -> Steal<T> {
         let stealer = &self.shared.stealers[victim];
         ported(stealer.steal_batch_and_pop(&self.queue), |task| task)
-    }
-}
-
-impl<T> Shared<T> {
-    fn steal_parcel(&self) -> Steal<Injected<T>> {
-        // Two loads. Taking from an empty injector would cost a fence, and workers look often.
-        if self.parcels.is_empty() {
-            return Steal::Empty;
-        }
-        ported(self.parcels.steal(), |Parcel { tasks, since_ns }| {
-            if let Some(since_ns) = since_ns {
-                self.probes.waited(self.now_ns().saturating_sub(since_ns));
-            }
-            Injected::Parcel(tasks)
-        })
-    }
-}
-
-impl<T> ThreadPorts<T> {
-    fn steal_batch(&self) -> Steal<Injected<T>> {
-        let Shared { injector, probes, .. } = &*self.shared;
-        // As above.
-        if injector.is_empty() {
-            if probes.are_waiting() {
-                probes.give_up_if(|| injector.is_empty());
-            }
-            return Steal::Empty;
-        }
-        let had = self.queue.len();
-        let stolen = injector.steal_batch_with_limit_and_pop(&self.queue, INJECTED_MAX);
-        if stolen.is_success() && probes.are_waiting() {
-            let more = self.queue.len().saturating_sub(had);
-            let left = self.measured.uncounted.get() + 1 + more;
-            let counted = probes.left(left, || self.shared.now_ns());
-            self.measured.uncounted.set(if counted { 0 } else { left });
-        }
-        ported(stolen, Injected::Task)
     }
 }
 

@@ -47,10 +47,12 @@ fn history(seed: u64, park_timeout: Option<std::time::Duration>) -> Vec<(u32, u6
     let history: Arc<Mutex<Vec<(u32, u64)>>> = Arc::default();
     let writes = Arc::clone(&history);
     let executor = Executor::<u32>::new(
-        // How long tasks take decides how often a worker looks at the injector; here it looks each time.
+        // How long tasks take decides how often a worker looks at the injector, and whether it keeps tasks private and takes
+        // them in runs; here it looks each time, and keeps none.
         ExecutorConfig {
             seed,
             fairness_interval: 1,
+            private_tasks: 0,
             ..config(1, park_timeout)
         },
         |_| (),

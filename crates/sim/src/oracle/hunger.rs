@@ -4,8 +4,8 @@
 //! the worker knows it, and has nothing public that they could take, it may do so many operations on its private tasks
 //! and no more; then some must have become public. A single private task is its own next one, and stays.
 
-use executor_core::ExecutorConfig;
 use executor_core::sleep::SleepWord;
+use executor_core::{ExecutorConfig, SEARCHED_LOOK_MAX};
 
 use super::{Oracle, Violation};
 
@@ -74,8 +74,8 @@ impl HungerOracle {
         self.workers[worker].searched
     }
 
-    /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks and so many in
-    /// its queue.
+    /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks, and so many are in
+    /// its queue or in the injector.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
         let sight = &mut self.workers[worker];
         if !sight.hungry || private < 2 || public > 0 {
@@ -107,8 +107,7 @@ fn operations_max(config: &ExecutorConfig) -> u32 {
     // searchers a few. In that distance there may be as many pops, as many pushes that make up for them, and as many
     // pushes more. At the next look some are given away, unless somebody who sleeps is not yet worth it for lack of
     // operations, and then there were none.
-    const SEARCHED: u32 = 8;
-    3 * config.hoard_threshold.max(SEARCHED)
+    3 * config.hoard_threshold.max(SEARCHED_LOOK_MAX)
 }
 
 #[cfg(test)]
@@ -135,9 +134,9 @@ mod tests {
         }
     }
 
-    /// The operation of worker 0 at which the oracle spoke, if in a hundred.
+    /// The operation of worker 0 at which the oracle spoke, if in a thousand.
     fn spoke(oracle: &mut HungerOracle, private: usize, public: usize) -> Option<u32> {
-        (1..=100).find(|_| oracle.operated(0, private, public).is_err())
+        (1..=1_000).find(|_| oracle.operated(0, private, public).is_err())
     }
 
     #[test]
@@ -147,9 +146,9 @@ mod tests {
         reads(&mut oracle, true);
         assert_eq!(spoke(&mut oracle, 1, 0), None, "it is its own next one");
         assert_eq!(spoke(&mut oracle, 2, 1), None, "there is something to take");
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
         oracle.exposed(0);
-        assert_eq!(spoke(&mut oracle, 2, 0), Some(25));
+        assert_eq!(spoke(&mut oracle, 2, 0), Some(3 * SEARCHED_LOOK_MAX + 1));
         assert!(oracle.saw_change(0));
         reads(&mut oracle, true);
         assert!(!oracle.saw_change(0));

@@ -35,7 +35,7 @@ pub(crate) struct SleepOracle {
 impl SleepOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
         self.workers = config.workers;
-        self.searchers_max = (config.workers / 2).max(1);
+        self.searchers_max = config.searchers_max();
         self.lengths = vec![0; config.workers + 1];
         self.private = vec![0; config.workers];
     }
@@ -67,9 +67,9 @@ impl SleepOracle {
         self.private[worker]
     }
 
-    /// How many tasks are in the queue of `worker`.
-    pub(crate) fn queue_of(&self, worker: usize) -> usize {
-        self.lengths[worker + 1]
+    /// How many tasks others can take that look where `worker` makes them public: in its queue and in the injector.
+    pub(crate) fn offered_by(&self, worker: usize) -> usize {
+        self.lengths[worker + 1] + self.lengths[0]
     }
 
     /// `worker` does something at which it may keep no task to itself.

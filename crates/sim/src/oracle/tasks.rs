@@ -34,14 +34,18 @@ pub(crate) enum Came {
     New,
     /// With this worker alone.
     Private { worker: usize },
+    /// The same, and it had come from the injector with others.
+    OfRun { worker: usize },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It has a number and is nowhere yet.
     New,
-    /// Where only this worker sees it.
+    /// Where only this worker sees it, which spawned it.
     Private(u32),
+    /// The same, of a worker that took it from the injector together with others.
+    OfRun(u32),
     /// In a queue, or on its way from one to another.
     Queued,
     /// A worker has taken it.
@@ -85,6 +89,7 @@ impl TaskOracle {
         match (std::mem::replace(self.stage(task), Stage::Queued), by) {
             (Stage::New, _) => Ok(Came::New),
             (Stage::Private(worker), Some(by)) if worker as usize == by => Ok(Came::Private { worker: by }),
+            (Stage::OfRun(worker), Some(by)) if worker as usize == by => Ok(Came::OfRun { worker: by }),
             (before, by) => Err(violation(format!(
                 "task {task} was queued by {}, but was {before:?}",
                 by.map_or("somebody outside".to_owned(), |worker| format!("worker {worker}"))
@@ -104,12 +109,17 @@ impl TaskOracle {
 
     /// `worker` has taken `task` from a queue together with others, and alone sees it.
     pub(crate) fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
-        self.step(task, Stage::Queued, Stage::Private(worker as u32))
+        self.step(task, Stage::Queued, Stage::OfRun(worker as u32))
     }
 
     /// Whether `worker` keeps `task` to itself.
     pub(crate) fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
-        self.stages[task as usize] == Stage::Private(worker as u32)
+        self.stages[task as usize] == Stage::Private(worker as u32) || self.is_of_run(task, worker)
+    }
+
+    /// Whether that is because `worker` took it from the injector together with others.
+    pub(crate) fn is_of_run(&self, task: TaskId, worker: usize) -> bool {
+        self.stages[task as usize] == Stage::OfRun(worker as u32)
     }
 
     /// `worker` has taken `task`, out of a queue or out of what it keeps to itself.
@@ -159,7 +169,12 @@ impl TaskOracle {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {
                 Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Refused => {}
-                Stage::New | Stage::Private(_) | Stage::Queued | Stage::InHand | Stage::Running => {
+                Stage::New
+                | Stage::Private(_)
+                | Stage::OfRun(_)
+                | Stage::Queued
+                | Stage::InHand
+                | Stage::Running => {
                     return Err(violation(format!("task {task} is still {stage:?} at the end")));
                 }
             }

@@ -41,7 +41,7 @@ impl Parking for Handle<'_> {
         self.with(|world| world.did(self.party(), Op::Awake, Object::None, 0));
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         self.pass(Op::Spin, 0);
     }
 
@@ -86,8 +86,8 @@ impl<T> Parking for SimPorts<'_, T> {
         self.handle.park(timeout);
     }
 
-    fn spin(&self) {
-        self.handle.spin();
+    fn spin(&self, times: u32) {
+        self.handle.spin(times);
     }
 
     fn yield_now(&self) {

@@ -2,9 +2,9 @@
 //!
 //! A thief takes one task at a time, as the common lock-free deque does for a queue whose owner is last in, first
 //! out, and lets others in between; what it has taken is in neither queue until it has brought it home. From the
-//! injector a whole run of tasks is taken at once, and is in neither queue for a moment, too.
+//! injector a whole run of tasks is taken at once, and only the taker sees them until it makes them public.
 
-use executor_core::ports::{Inject, Injected, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
 
 use super::SimPorts;
 use crate::fault::Fault;
@@ -24,12 +24,12 @@ impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
         });
     }
 
-    fn inject_parcel(&self, parcel: Vec<Tracked<T>>) {
+    fn inject_batch(&self, batch: Vec<Tracked<T>>) {
         self.handle.operate(|world, me| {
-            for task in &parcel {
+            for task in &batch {
                 world.queued(me, task.id, Op::Inject, None);
             }
-            self.queues.parcels.borrow_mut().push_back(parcel);
+            self.queues.injector.borrow_mut().extend(batch);
         });
     }
 }
@@ -64,38 +64,23 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
 }
 
 impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
-    fn steal_injected(&self) -> Steal<Injected<Tracked<T>>> {
+    fn steal_injected(&self, most: usize, put: impl FnMut(Tracked<T>)) -> Steal<()> {
         let worker = self.handle.party();
         let taken = self.handle.operate(|world, me| {
             let verdict = world.oracles.count.between_tasks(me);
             world.judge(verdict);
             world.oracles.fairness.looked_at_injector(worker);
             let mut injector = self.queues.injector.borrow_mut();
-            let mut parcels = self.queues.parcels.borrow_mut();
-            if injector.is_empty() && parcels.is_empty() {
+            if injector.is_empty() {
                 world.did(me, Op::TakeEmpty, Object::Injector, 0);
-                return Taken::Batch(Vec::new());
+                return Steal::Empty;
             }
             if world.strikes(Fault::Retry) {
                 world.marks.hit(Mark::Retry);
                 world.did(me, Op::Retry, Object::Injector, 0);
-                return Taken::Nothing;
+                return Steal::Retry;
             }
-            // The two kinds take turns.
-            let parcels_first = !self.parcels_first.replace(!self.parcels_first.get());
-            if (parcels_first || injector.is_empty())
-                && let Some(parcel) = parcels.pop_front()
-            {
-                for task in &parcel {
-                    world.oracles.sleep.taken(None);
-                    world.came_from(me, task.id);
-                }
-                world.did(me, Op::TakeInjected, Object::Injector, parcel.len() as u64);
-                world.marks.hit(Mark::ParcelTaken);
-                world.unpacked(me, parcel.iter().map(|task| task.id));
-                return Taken::Parcel(parcel);
-            }
-            let share = injector.len().div_ceil(2).min(BATCH_MAX);
+            let share = injector.len().min(most);
             let taken: Vec<_> = injector.drain(..share).collect();
             for task in &taken {
                 world.oracles.sleep.taken(None);
@@ -103,25 +88,24 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             }
             world.did(me, Op::TakeInjected, Object::Injector, taken.len() as u64);
             if taken.len() > 1 {
-                world.marks.hit(Mark::BatchInjected);
+                world.marks.hit(Mark::RunTaken);
             }
-            Taken::Batch(taken)
+            world.unpacked(me, taken.iter().map(|task| task.id));
+            Steal::Task(taken)
         });
         match taken {
-            Taken::Nothing => Steal::Retry,
-            Taken::Parcel(parcel) => Steal::Task(Injected::Parcel(parcel)),
-            Taken::Batch(taken) => match self.bring_home(taken) {
-                Steal::Task(first) => Steal::Task(Injected::Task(first)),
-                Steal::Empty => Steal::Empty,
-                Steal::Retry => Steal::Retry,
-            },
+            Steal::Task(taken) => {
+                taken.into_iter().for_each(put);
+                Steal::Task(())
+            }
+            Steal::Empty => Steal::Empty,
+            Steal::Retry => Steal::Retry,
         }
     }
 
     fn injector_is_empty(&self) -> bool {
         self.handle.operate(|world, me| {
-            let queues = &self.queues;
-            let empty = queues.injector.borrow().is_empty() && queues.parcels.borrow().is_empty();
+            let empty = self.queues.injector.borrow().is_empty();
             world.did(me, Op::Peek, Object::Injector, u64::from(!empty));
             empty
         })
@@ -183,14 +167,6 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         }
         self.bring_home(taken)
     }
-}
-
-/// What came of reaching into the injector.
-enum Taken<T> {
-    /// Somebody else was said to be quicker.
-    Nothing,
-    Batch(Vec<Tracked<T>>),
-    Parcel(Vec<Tracked<T>>),
 }
 
 impl<T> SimPorts<'_, T> {

@@ -33,7 +33,13 @@ impl World {
                 self.judge(verdict);
             }
             // Its count was paid when it was kept.
-            Ok(Came::Private { worker }) => {
+            Ok(came @ (Came::Private { worker } | Came::OfRun { worker })) => {
+                if op == Op::Inject {
+                    self.marks.hit(match came {
+                        Came::OfRun { .. } => Mark::RunReturned,
+                        Came::Private { .. } | Came::New => Mark::ExposedInjected,
+                    });
+                }
                 self.exposures.pushed(worker, self.oracles.sleep.kept_by(worker));
                 self.oracles.sleep.kept_no_longer(worker);
                 self.oracles.hunger.exposed(worker);
@@ -50,6 +56,9 @@ impl World {
             self.did(worker, Op::Keep, Object::Task(task), task);
             self.marks.hit(Mark::TaskKept);
             self.oracles.sleep.kept(worker);
+            if self.oracles.sleep.kept_by(worker) > self.private_max {
+                self.marks.hit(Mark::InReserve);
+            }
             let verdict = self.oracles.count.began(worker);
             self.judge(verdict);
             self.over_the_hungry(worker);
@@ -68,7 +77,7 @@ impl World {
         self.judge(verdict);
     }
 
-    /// `worker` has taken a parcel of `tasks`: the first is in its hand, and it alone sees the others until it queues them.
+    /// `worker` has taken `tasks` together: the first is in its hand, and it alone sees the others until it queues them.
     pub(crate) fn unpacked(&mut self, worker: usize, tasks: impl Iterator<Item = TaskId>) {
         for (i, task) in tasks.enumerate() {
             if i == 0 {
@@ -178,9 +187,13 @@ impl World {
     fn reached(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);
+            // What came from the injector bypasses nobody there.
+            let bypasses = !self.oracles.tasks.is_of_run(task, worker);
             self.in_hand(worker, task);
-            let verdict = self.oracles.fairness.took_own(worker);
-            self.judge(verdict);
+            if bypasses {
+                let verdict = self.oracles.fairness.took_own(worker);
+                self.judge(verdict);
+            }
             self.over_the_hungry(worker);
         }
     }
@@ -193,7 +206,7 @@ impl World {
         }
         let (private, public) = (
             self.oracles.sleep.kept_by(worker),
-            self.oracles.sleep.queue_of(worker),
+            self.oracles.sleep.offered_by(worker),
         );
         let verdict = self.oracles.hunger.operated(worker, private, public);
         self.judge(verdict);

@@ -5,7 +5,9 @@
 
 use sim::{Ending, Event, Mark, Object, Op, Simulation, WordName};
 
-use crate::scenes::{changes_sleep_word, explore, find, party, searchers, sleepers, sleepy};
+use crate::scenes::{
+    changes_sleep_word, explore, explore_with_children, find, party, searchers, sleepers, sleepy,
+};
 
 /// Look, nothing; push; register: the look between registering and parking must find it.
 #[test]
@@ -105,32 +107,30 @@ fn two_pushes_one_searcher() {
     });
 }
 
-/// Tasks that a worker carries from the injector to its own queue are in neither. Somebody else looks everywhere in that
+/// Tasks that a thief carries from its victim's queue to its own are in neither. Somebody else looks everywhere in that
 /// moment and goes to sleep; whoever carries them must announce them.
 #[test]
 fn batch_in_transit_is_announced() {
-    let scene = |simulation: Simulation| simulation.config(sleepy(2)).batch(1);
-    explore(scene, 4, |report| {
+    let scene = |simulation: Simulation| simulation.config(sleepy(3));
+    explore_with_children(scene, 1, 6, |report| {
         let events = &report.course.events;
-        (0..2).any(|worker| {
-            let other = 1 - worker;
-            let Some(take) = find(events, 0, |event| {
-                event.party == worker && event.op == Op::TakeInjected && event.value > 1
-            }) else {
+        let by = |party: u32, op: Op| move |event: &Event| event.party == party && event.op == op;
+        (0..3).any(|thief| {
+            let Some(home) = find(events, 0, by(thief, Op::BringHome)) else {
                 return false;
             };
-            let Some(home) = find(events, take, |event| {
-                event.party == worker && event.op == Op::BringHome
-            }) else {
+            let Some(take) = events[..home].iter().position(by(thief, Op::TakeFrom)) else {
                 return false;
             };
-            let looked = events[take..home].iter().any(|event| {
-                event.party == other && event.op == Op::TakeEmpty && event.object == Object::Worker(worker)
-            });
-            let woken = find(events, home, |event| {
-                event.party == worker && event.op == Op::Unpark && event.object == Object::Worker(other)
-            });
-            looked && woken.is_some()
+            (0..3).filter(|&other| other != thief).any(|other| {
+                let looked = events[take..home]
+                    .iter()
+                    .any(|event| by(other, Op::TakeEmpty)(event) && event.object == Object::Worker(thief));
+                let woken = find(events, home, |event| {
+                    by(thief, Op::Unpark)(event) && event.object == Object::Worker(other)
+                });
+                looked && woken.is_some()
+            })
         })
     });
 }

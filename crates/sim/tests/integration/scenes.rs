@@ -1,6 +1,6 @@
 //! A scene: a small set-up run under many schedules until the situation it is about has come about.
 
-use executor_core::ExecutorConfig;
+use executor_core::{ExecutorConfig, TaskCtx};
 use sim::{Course, Event, Object, Op, Report, Simulation, StrategyKind, WordName};
 
 /// Workers that look once and then sleep.
@@ -21,6 +21,16 @@ pub(crate) fn explore(
     tasks: u32,
     happened: impl Fn(&Report<u32, u32>) -> bool,
 ) {
+    explore_with_children(scene, tasks, 0, happened);
+}
+
+/// The same, but the first task spawns so many others.
+pub(crate) fn explore_with_children(
+    scene: impl Fn(Simulation) -> Simulation,
+    tasks: u32,
+    children: u32,
+    happened: impl Fn(&Report<u32, u32>) -> bool,
+) {
     let mut times = 0;
     for seed in 0..3_000 {
         for strategy in [StrategyKind::Random, StrategyKind::Sticky] {
@@ -29,12 +39,18 @@ pub(crate) fn explore(
                 .run(
                     0..tasks,
                     |_worker| 0,
-                    |_task, cx| *executor_core::TaskCtx::scratch(cx) += 1,
+                    move |task, cx| {
+                        *TaskCtx::scratch(cx) += 1;
+                        if task == 0 {
+                            (0..children).for_each(|child| cx.spawn_local(tasks + child));
+                        }
+                    },
                 )
                 .unwrap_or_else(|failure| panic!("{failure}"));
             let ran: u32 = report.scratches.iter().sum();
             let left = report.handed_back.len() + report.refused.len();
-            assert_eq!(ran as usize + left, tasks as usize, "{}", report.course.line);
+            let all = (tasks + children) as usize;
+            assert_eq!(ran as usize + left, all, "{}", report.course.line);
             times += u32::from(happened(&report));
         }
     }

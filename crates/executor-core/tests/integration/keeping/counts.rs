@@ -127,8 +127,10 @@ impl World {
         let config = self.top.scheduler.config();
         let (tasks, counted) = (self.in_flight.borrow().len(), self.top.in_flight());
         assert!(counted >= tasks, "{tasks} tasks in flight, but {counted} counted");
-        // Two blocks to spare, the block of which a public task took a count, and what covers the private tasks.
-        let spare = STEPPED * (config.private_tasks + 2 * config.credit_block + 2);
+        // Two blocks to spare, the block of which a public task took a count, and what covered private tasks that have run since
+        // the last look.
+        let since_look = config.fairness_interval as usize;
+        let spare = STEPPED * (since_look + 2 * config.credit_block + 2);
         assert!(
             counted <= tasks + spare,
             "{tasks} tasks in flight, and {counted} counted"

@@ -11,11 +11,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, Injected, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
+    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
+    ExecTraceEvent, ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
     WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
@@ -180,7 +180,7 @@ impl Scene {
                 found(if searching { Search::Yes } else { Search::No });
                 return task;
             }
-            match sleep.sleep(&ports, me, searching, None, || row.take()) {
+            match sleep.sleep(&ports, me, searching, Nap::default(), || row.take()) {
                 Slept::Found(task) => {
                     found(Search::LastLook);
                     return task;
@@ -288,13 +288,15 @@ impl WorkerCtxLike<Task, ()> for LoomWorker {
 executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Party, |_party| LoomMemory);
 
 impl Inject<Task> for Party {
+    /// A plain store and a fence stand for a sequentially consistent operation, which loom does not know.
     fn inject(&self, task: Task) {
         self.scene.injector.push(task);
+        loom::sync::atomic::fence(Ordering::SeqCst);
     }
 
-    /// One by one: a row has a cell a task. What a parcel is to the policy, the simulator shows.
-    fn inject_parcel(&self, parcel: Vec<Task>) {
-        parcel.into_iter().for_each(|task| self.inject(task));
+    /// One by one: a row has a cell a task. What a batch is to the policy, the simulator shows.
+    fn inject_batch(&self, batch: Vec<Task>) {
+        batch.into_iter().for_each(|task| self.inject(task));
     }
 }
 
@@ -319,8 +321,8 @@ impl LocalQueue<Task> for Party {
 }
 
 impl Stealing<Task> for Party {
-    fn steal_injected(&self) -> Steal<Injected<Task>> {
-        let taken = self.scene.injector.take().map(Injected::Task);
+    fn steal_injected(&self, _most: usize, put: impl FnMut(Task)) -> Steal<()> {
+        let taken = self.scene.injector.take().map(put);
         taken.map_or(Steal::Empty, Steal::Task)
     }
 
@@ -353,7 +355,7 @@ impl Parking for Party {
         self.scene.parkers[self.worker].wait();
     }
 
-    fn spin(&self) {
+    fn spin(&self, _times: u32) {
         loom::thread::yield_now();
     }
 

@@ -1,0 +1,155 @@
+//! What lies in the injector, and how long it lay there.
+//!
+//! Tasks come one by one or together. Those that come together stay one value of the injector's, and whoever takes from it
+//! leaves what is left at the front: a batch costs its producer one push, whatever its size.
+//!
+//! One task in 64 of each thread is *watched*: it carries the time when it came. So does a batch, if a turn comes within it; of
+//! such a batch the wait of one task in 64 is written down.
+
+use std::cell::Cell;
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::vec;
+
+use crate::metrics::Histogram;
+
+/// One push in so many of each thread is watched, its first one included.
+const WATCHED: u32 = 64;
+
+thread_local! {
+    /// Tasks that this thread pushes before the next one that is watched, whichever executor they go to.
+    static UNTIL_WATCHED: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A value of the injector's. What is rare is boxed, so that a task on its own takes little more than its size.
+#[derive(Debug)]
+pub(super) enum Arrival<T> {
+    /// A task on its own.
+    Task(T),
+    /// The same, with the time when it came, on the executor's clock.
+    Watched(Box<(T, u64)>),
+    /// Tasks that came together.
+    Batch(Box<Batch<T>>),
+}
+
+/// Tasks that came together, as many as are left.
+#[derive(Debug)]
+pub(super) struct Batch<T> {
+    tasks: vec::IntoIter<T>,
+    /// When, if it is watched.
+    since_ns: Option<u64>,
+}
+
+impl<T> Batch<T> {
+    /// Gives the first tasks to `put`, at most `most`. Gives their number, and when the batch came if one of them is watched.
+    pub(super) fn take(&mut self, most: usize, put: impl FnMut(T)) -> (usize, Option<u64>) {
+        let turns = |left: usize| left.div_ceil(WATCHED as usize);
+        let before = self.tasks.len();
+        self.tasks.by_ref().take(most).for_each(put);
+        let left = self.tasks.len();
+        let watched = self.since_ns.filter(|_| turns(before) != turns(left));
+        (before - left, watched)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tasks.len() == 0
+    }
+}
+
+impl<T> Arrival<T> {
+    /// `task`, watched if it is its turn.
+    #[inline]
+    pub(super) fn one(task: T, now_ns: impl FnOnce() -> u64) -> Self {
+        if is_turn_within(1) {
+            Self::Watched(Box::new((task, now_ns())))
+        } else {
+            Self::Task(task)
+        }
+    }
+
+    /// `tasks` that came together.
+    pub(super) fn batch(tasks: Vec<T>, now_ns: impl FnOnce() -> u64) -> Self {
+        let count = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+        Self::Batch(Box::new(Batch {
+            tasks: tasks.into_iter(),
+            since_ns: is_turn_within(count).then(now_ns),
+        }))
+    }
+}
+
+/// How long those that were watched lay in the injector.
+#[derive(Debug, Default)]
+pub(super) struct Waits(Mutex<Histogram>);
+
+impl Waits {
+    /// One has left after so many nanoseconds. Not kept if somebody else is just writing one down: nobody waits for this.
+    #[cold]
+    pub(super) fn add(&self, ns: u64) {
+        match self.0.try_lock() {
+            Ok(mut waits) => waits.add(ns),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().add(ns),
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    /// What was measured, once nobody measures any more.
+    pub(super) fn histogram(&self) -> Histogram {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Whether the turn of this thread comes within its next so many tasks, which it pushes now.
+#[inline]
+fn is_turn_within(tasks: u32) -> bool {
+    let until = UNTIL_WATCHED.get().checked_sub(tasks);
+    UNTIL_WATCHED.set(until.unwrap_or(WATCHED - 1));
+    until.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_threads_tasks_the_first_and_then_one_in_so_many_are_watched() {
+        let watched =
+            |n: &u32| matches!(Arrival::one(*n, || 7), Arrival::Watched(arrival) if *arrival == (*n, 7));
+        let thread = std::thread::spawn(move || (0..200).filter(watched).collect::<Vec<_>>());
+        assert_eq!(thread.join().expect("nothing panics"), [0, 64, 128, 192]);
+    }
+
+    #[test]
+    fn a_batch_is_watched_if_the_turn_comes_within_it() {
+        let watched = |count: usize| match Arrival::batch(vec![(); count], || 7) {
+            Arrival::Batch(batch) => batch.since_ns,
+            Arrival::Task(()) | Arrival::Watched(_) => unreachable!("a batch is a batch"),
+        };
+        let thread = std::thread::spawn(move || [watched(1), watched(63), watched(1), watched(1_000)]);
+        let expected = [Some(7), None, Some(7), Some(7)];
+        assert_eq!(thread.join().expect("nothing panics"), expected);
+    }
+
+    #[test]
+    fn of_a_batch_one_task_in_so_many_is_watched() {
+        let mut batch = Batch {
+            tasks: (0..640).collect::<Vec<u32>>().into_iter(),
+            since_ns: Some(7),
+        };
+        let mut next = 0;
+        let mut watched = 0;
+        while !batch.is_empty() {
+            let (taken, since_ns) = batch.take(30, |task| {
+                assert_eq!(task, next);
+                next += 1;
+            });
+            assert!((1..=30).contains(&taken));
+            watched += since_ns.iter().count();
+        }
+        assert_eq!((next, watched), (640, 10));
+    }
+
+    #[test]
+    fn a_task_on_its_own_takes_a_word_more_than_its_size_at_most() {
+        assert_eq!(size_of::<Arrival<u64>>(), 16);
+        assert_eq!(size_of::<Arrival<[u64; 2]>>(), 24);
+    }
+}

@@ -1,0 +1,167 @@
+//! The last look of a consumer that falls asleep, against a push: Dekker's scene, whose fences are the callers'.
+
+use std::sync::atomic::Ordering;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicBool, fence};
+use loom::thread::{self, JoinHandle};
+
+use crate::{Queue, consumer, model, push, queue, take};
+
+/// A queue, and a consumer that may fall asleep over it.
+#[derive(Clone)]
+struct Scene {
+    queue: Queue,
+    registered: Arc<AtomicBool>,
+}
+
+impl Scene {
+    fn new(values: &[usize]) -> Scene {
+        Scene {
+            queue: queue(values.iter().copied()),
+            registered: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// A producer's steps; gives whether it saw the consumer.
+    fn push(&self, value: usize) -> bool {
+        push(&self.queue, [value]);
+        fence(Ordering::SeqCst);
+        self.registered.load(Ordering::Relaxed)
+    }
+
+    /// The steps of one that relies on the push being sequentially consistent. Its load is too, which loom does not know.
+    fn push_without_a_fence(&self, value: usize) -> bool {
+        push(&self.queue, [value]);
+        self.registered.load(Ordering::SeqCst)
+    }
+
+    /// A consumer's steps, with its last look at the queue; gives what that came to.
+    fn sleeper<R: 'static>(&self, look: impl FnOnce(&Queue) -> R + 'static) -> JoinHandle<R> {
+        let scene = self.clone();
+        thread::spawn(move || {
+            scene.registered.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            look(&scene.queue)
+        })
+    }
+}
+
+/// The consumer sees that the queue is not empty, or the producer sees the consumer.
+#[test]
+fn push_against_the_last_look_of_is_empty() {
+    model("push_against_the_last_look_of_is_empty", None, || {
+        let scene = Scene::new(&[]);
+        let sleeper = scene.sleeper(|queue| queue.is_empty());
+        let seen = scene.push(1);
+        assert!(
+            seen || !sleeper.join().unwrap(),
+            "the consumer sleeps over a value"
+        );
+    });
+}
+
+/// The same without the producer's fence: the claim is one.
+#[test]
+fn push_without_a_fence_against_the_last_look_of_is_empty() {
+    model(
+        "push_without_a_fence_against_the_last_look_of_is_empty",
+        None,
+        || {
+            let scene = Scene::new(&[]);
+            let sleeper = scene.sleeper(|queue| queue.is_empty());
+            let seen = scene.push_without_a_fence(1);
+            assert!(
+                seen || !sleeper.join().unwrap(),
+                "the consumer sleeps over a value"
+            );
+        },
+    );
+}
+
+/// The same for a consumer that takes, and waits for a value that is on its way.
+#[test]
+fn push_without_a_fence_against_a_last_take_that_waits() {
+    model(
+        "push_without_a_fence_against_a_last_take_that_waits",
+        Some(4),
+        || {
+            let scene = Scene::new(&[]);
+            let sleeper = scene.sleeper(|queue| {
+                loop {
+                    let taken = take(queue);
+                    if !taken.is_empty() || queue.is_empty() {
+                        break taken;
+                    }
+                    thread::yield_now();
+                }
+            });
+            let seen = scene.push_without_a_fence(1);
+            assert!(
+                seen || sleeper.join().unwrap() == [1],
+                "the consumer sleeps over a value"
+            );
+        },
+    );
+}
+
+/// The same for `has_ready`, and it finds what it was promised.
+#[test]
+fn push_against_the_last_look_of_has_ready() {
+    model("push_against_the_last_look_of_has_ready", None, || {
+        let scene = Scene::new(&[]);
+        let sleeper = scene.sleeper(|queue| queue.has_ready().then(|| assert_eq!(take(queue), [1])));
+        let seen = scene.push(1);
+        let found = sleeper.join().unwrap().is_some();
+        assert!(seen || found, "the consumer sleeps over a value");
+    });
+}
+
+/// The same for a `take` that finds nothing.
+#[test]
+fn push_against_a_last_take() {
+    model("push_against_a_last_take", None, || {
+        let scene = Scene::new(&[]);
+        let sleeper = scene.sleeper(take);
+        let seen = scene.push(1);
+        assert!(
+            seen || sleeper.join().unwrap() == [1],
+            "the consumer sleeps over a value"
+        );
+    });
+}
+
+/// A value is behind a place that is claimed and not ready. The consumer may sleep over both, but then one of the producers
+/// sees it.
+#[test]
+fn two_pushes_against_the_last_look_of_has_ready() {
+    model("two_pushes_against_the_last_look_of_has_ready", None, || {
+        let scene = Scene::new(&[]);
+        let sleeper = scene.sleeper(|queue| queue.has_ready());
+        let other = thread::spawn({
+            let scene = scene.clone();
+            move || scene.push(1)
+        });
+        let seen = scene.push(2) | other.join().unwrap();
+        assert!(
+            seen || sleeper.join().unwrap(),
+            "the consumer sleeps over two values"
+        );
+    });
+}
+
+/// Another consumer takes the value meanwhile: who falls asleep over the queue sleeps over nothing.
+#[test]
+fn push_and_take_against_the_last_look_of_is_empty() {
+    model("push_and_take_against_the_last_look_of_is_empty", Some(4), || {
+        let scene = Scene::new(&[1]);
+        let sleeper = scene.sleeper(|queue| queue.is_empty());
+        let taker = consumer(&scene.queue);
+        let seen = scene.push(2);
+        let (empty, taken) = (sleeper.join().unwrap(), taker.join().unwrap());
+        assert!(
+            seen || !empty || taken == [1, 2],
+            "the consumer sleeps over a value"
+        );
+    });
+}

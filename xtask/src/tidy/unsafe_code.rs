@@ -1,0 +1,90 @@
+//! `unsafe` stands in one crate's sources, and nobody else switches off the lint that says so.
+//!
+//! The lint of the workspace is `deny` and not `forbid`, since that one crate could not be excepted from `forbid`. What the
+//! difference would let through is found here.
+
+use super::rust_source::Token;
+use super::tree::Tree;
+use super::violation::Violation;
+
+/// Where `unsafe` may stand: `docs/decisions/0016-an-injector-of-our-own.md`.
+const ALLOWED: &str = "crates/injector/src/";
+
+/// The levels of a lint that let code through, at once or further down.
+const LOOSE: &[&str] = &["allow", "expect", "warn", "deny"];
+
+/// Checks all Rust sources.
+pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (file, source) in tree.rust("").filter(|(file, _)| !file.path.starts_with(ALLOWED)) {
+        for (at, token) in source.tokens.iter().enumerate() {
+            let what = match token.text.as_str() {
+                "unsafe" => format!("`unsafe` outside of {ALLOWED}, write it without or decide anew"),
+                "unsafe_code" if is_loosened(&source.tokens[..at]) => {
+                    "the lint `unsafe_code` is loosened, only `forbid` may stand here".to_owned()
+                }
+                _ => continue,
+            };
+            found.push(Violation::new(&file.path, token.line, what));
+        }
+    }
+    found
+}
+
+/// Whether the tokens before the lint's name begin a list that sets lints to less than `forbid`.
+fn is_loosened(before: &[Token]) -> bool {
+    let open = before.iter().rposition(|token| token.text == "(");
+    let level = open.and_then(|open| before[..open].last());
+    level.is_some_and(|level| LOOSE.contains(&level.text.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::violation::assert_found;
+    use super::*;
+
+    fn check_code(path: &str, code: &str) -> Vec<Violation> {
+        check(&Tree::planted(&[(path, code)]))
+    }
+
+    #[test]
+    fn unsafe_code_is_found_everywhere_but_in_the_one_crate() {
+        let code = "fn f() {\n    unsafe { g() }\n}";
+        for path in [
+            "crates/executor-threaded/src/lib.rs",
+            "crates/injector/tests/integration/main.rs",
+            "benches/src/main.rs",
+            "xtask/src/main.rs",
+        ] {
+            assert_found(&check_code(path, code), &[":2: `unsafe` outside of"]);
+        }
+        assert_found(&check_code("crates/injector/src/block.rs", code), &[]);
+    }
+
+    #[test]
+    fn the_lint_may_be_forbidden_and_not_allowed() {
+        for loosened in [
+            "#![allow(unsafe_code)]",
+            "#[expect(dead_code, unsafe_code)]",
+            "#![warn(unsafe_code)]",
+        ] {
+            assert_found(&check_code("crates/a/src/lib.rs", loosened), &["is loosened"]);
+        }
+        assert_found(&check_code("crates/a/src/lib.rs", "#![forbid(unsafe_code)]"), &[]);
+        assert_found(
+            &check_code("crates/injector/src/lib.rs", "#![allow(unsafe_code)]"),
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_word_in_a_comment_or_a_string_is_no_code() {
+        assert_found(
+            &check_code(
+                "crates/a/src/lib.rs",
+                "//! No `unsafe` here.\nconst A: &str = \"unsafe\";",
+            ),
+            &[],
+        );
+    }
+}

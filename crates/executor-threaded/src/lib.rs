@@ -48,7 +48,7 @@
 //! # What is where
 //!
 //! Every decision is `executor-core`'s: who looks where, who wakes whom, when it is over. This crate brings what the
-//! policy runs on: crossbeam's queues and parkers, the machine's atomics, OS threads, and cores to pin them to.
+//! policy runs on: crossbeam's deques and parkers, our own injector, the machine's atomics, OS threads, and cores to pin them to.
 //!
 //! Starts, stops and panics are spans and events of `tracing`; with the feature `task-events`, which is off by default,
 //! so is every task, at level TRACE.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Steal, Stealing,
+    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Run, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -55,8 +55,8 @@ impl LocalQueue<Tree> for Ports<'_> {
 }
 
 impl Stealing<Tree> for Ports<'_> {
-    fn steal_injected(&self, _most: usize, put: impl FnMut(Tree)) -> Steal<()> {
-        let taken = self.0.injector.borrow_mut().pop_front().map(put);
+    fn steal_injected(&self, _most: usize, run: &mut Run<Tree>) -> Steal<()> {
+        let taken = self.0.injector.borrow_mut().pop_front().map(|task| run.push(task));
         taken.map_or(Steal::Empty, Steal::Task)
     }
 

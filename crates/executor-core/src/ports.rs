@@ -20,7 +20,7 @@ pub use collections::{Exclusive, OrderedSet, Table};
 pub use memory::{Fetch, Memory};
 pub use native::{Native, NativeWord};
 pub use parking::{Faults, Parking, Unpark, Waiting};
-pub use queues::{Inject, LocalQueue, Steal, Stealing};
+pub use queues::{Inject, LocalQueue, RUN_MAX, Run, Steal, Stealing};
 pub use time::Clock;
 
 use crate::Scheduler;

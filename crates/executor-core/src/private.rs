@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 
+use crate::ports::Run;
 use crate::sleep::SleepWord;
 
 /// The largest buffer of private tasks. A worker's place for it is as large as that whatever is configured.
@@ -108,22 +109,16 @@ impl<T> PrivateTasks<T> {
         }
     }
 
-    /// Adds a task from the injector, one of a run. All that was there before goes into reserve.
-    pub(crate) fn arrive(&mut self, task: T) {
-        if !self.arriving {
-            self.put_aside(self.tasks.len());
-            self.arriving = true;
-            self.room = 0;
+    /// Adds a run from the injector, whose first task is to be popped first. All that was there before goes into reserve.
+    pub(crate) fn arrive(&mut self, run: &mut Run<T>) {
+        if run.is_empty() {
+            return;
         }
-        self.tasks.push(task);
-        self.base = self.base.wrapping_add(1);
-    }
-
-    /// The run is complete: its first task is to be popped first.
-    pub(crate) fn arrived(&mut self) {
-        if self.arriving {
-            self.tasks.reverse();
-        }
+        self.put_aside(self.tasks.len());
+        self.arriving = true;
+        self.room = 0;
+        self.base = self.base.wrapping_add(run.len());
+        self.tasks.extend(run.drain(..).rev());
     }
 
     /// Whether the buffer holds tasks of a run from the injector.
@@ -279,8 +274,7 @@ mod tests {
     fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
         let mut tasks = resting(8, 9, 8);
         (0..3).for_each(|task| tasks.push(task));
-        (10..13).for_each(|task| tasks.arrive(task));
-        tasks.arrived();
+        tasks.arrive(&mut (10..13).collect());
         assert!(tasks.are_arriving() && !tasks.has_room(QUIET));
         assert_eq!(tasks.pop(), Some(10));
         tasks.keep(20);

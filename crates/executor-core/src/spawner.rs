@@ -10,7 +10,7 @@ use crate::credit::Credits;
 use crate::lull::Lull;
 use crate::metrics::WorkerMetricsLocal;
 use crate::mutant;
-use crate::ports::{Parking, Steal, WorkerPorts};
+use crate::ports::{Parking, RUN_MAX, Run, Steal, WorkerPorts};
 use crate::private::{PopsLeft, PrivateTasks};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Search, SleepWord};
@@ -23,9 +23,6 @@ const EXPOSED_MAX: usize = 32;
 
 /// Fewer operations on private tasks than these are not worth a wake, however cheap.
 const HOARD_MIN: u32 = 4;
-
-/// Most tasks that are taken from the injector at once.
-const RUN_MAX: usize = 32;
 
 /// Spawns on behalf of a running task, and holds what its worker has in hand.
 #[derive(Debug)]
@@ -236,22 +233,14 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     pub(crate) fn take_injected(&mut self) -> Option<T> {
         let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };
-        let Self { ports, private, .. } = self;
-        let (mut first, mut others) = (None, 0);
-        insist(ports, || {
-            ports.steal_injected(most, |task| {
-                if first.is_none() {
-                    first = Some(task);
-                } else {
-                    private.arrive(task);
-                    others += 1;
-                }
-            })
-        })?;
-        private.arrived();
-        (0..others).for_each(|_| self.credits.take_in());
+        let mut run = Run::new();
+        insist(&self.ports, || self.ports.steal_injected(most, &mut run))?;
+        let taken = run.len();
+        let first = run.pop_at(0);
+        self.private.arrive(&mut run);
+        (1..taken).for_each(|_| self.credits.take_in());
         if in_runs {
-            self.lull.found(1 + others, self.idle_rounds);
+            self.lull.found(taken, self.idle_rounds);
         } else {
             self.lull.forget();
         }

@@ -1,5 +1,7 @@
 //! Where tasks wait: the injector, a worker's own queue, and the queues of others.
 
+use arrayvec::ArrayVec;
+
 /// Handing tasks to the global injector, first in, first out.
 ///
 /// Each operation is sequentially consistent: in the order of all such operations and fences, what was handed over is in the injector
@@ -27,9 +29,9 @@ pub trait LocalQueue<T> {
 
 /// Taking tasks that are not one's own, oldest first, several at a time.
 pub trait Stealing<T> {
-    /// Takes some of the oldest tasks from the injector, at least one and at most `most`, and gives them to `put`, oldest first.
-    /// [`Steal::Retry`], and not `Empty`, if the oldest was handed over and cannot be taken yet.
-    fn steal_injected(&self, most: usize, put: impl FnMut(T)) -> Steal<()>;
+    /// Takes some of the oldest tasks from the injector, at least one and at most `most`, and adds them to `run`, oldest first; there
+    /// is room for them. [`Steal::Retry`], and not `Empty`, if the oldest was handed over and cannot be taken yet.
+    fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()>;
 
     /// Whether the injector looks empty. What was there before a fence of the caller's is seen.
     fn injector_is_empty(&self) -> bool;
@@ -40,6 +42,12 @@ pub trait Stealing<T> {
     /// Takes about half of what the worker `victim` has: one task is returned, the rest goes to the own queue.
     fn steal_from(&self, victim: usize) -> Steal<T>;
 }
+
+/// Most tasks that are taken from the injector at once.
+pub const RUN_MAX: usize = 32;
+
+/// Tasks that leave the injector together.
+pub type Run<T> = ArrayVec<T, RUN_MAX>;
 
 /// What an attempt to take came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
 use crate::mutant;
-use crate::ports::{Parking, Stealing, WorkerPorts};
+use crate::ports::{Parking, Run, Stealing, WorkerPorts};
 use crate::spawner::{Spawner, insist};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
@@ -47,9 +47,9 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
     steals_tried: &mut u64,
 ) -> Option<Popped<T>> {
     // One, and no run: there is no place for the others but the own queue, where they could wait for long.
-    let mut first = None;
-    if insist(ports, || ports.steal_injected(1, |task| first = Some(task))).is_some() {
-        let task = first?;
+    let mut run = Run::new();
+    insist(ports, || ports.steal_injected(1, &mut run));
+    if let Some(task) = run.pop() {
         return Some(Popped {
             task,
             source: PopSource::Injector,

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Steal,
+    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
     Stealing, Unpark,
 };
 use executor_core::{
@@ -337,8 +337,8 @@ impl Ports {
 }
 
 impl Stealing<Task> for Ports {
-    fn steal_injected(&self, most: usize, put: impl FnMut(Task)) -> Steal<()> {
-        self.take(&self.top.injector, most, put)
+    fn steal_injected(&self, most: usize, run: &mut Run<Task>) -> Steal<()> {
+        self.take(&self.top.injector, most, |task| run.push(task))
     }
 
     fn injector_is_empty(&self) -> bool {

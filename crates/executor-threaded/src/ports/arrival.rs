@@ -10,6 +10,8 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::vec;
 
+use executor_core::ports::Run;
+
 use crate::metrics::Histogram;
 
 /// One push in so many of each thread is watched, its first one included.
@@ -40,14 +42,13 @@ pub(super) struct Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// Gives the first tasks to `put`, at most `most`. Gives their number, and when the batch came if one of them is watched.
-    pub(super) fn take(&mut self, most: usize, put: impl FnMut(T)) -> (usize, Option<u64>) {
+    /// Adds the first tasks to `run`, at most `most`. Gives when the batch came if one of them is watched.
+    pub(super) fn take(&mut self, most: usize, run: &mut Run<T>) -> Option<u64> {
         let turns = |left: usize| left.div_ceil(WATCHED as usize);
         let before = self.tasks.len();
-        self.tasks.by_ref().take(most).for_each(put);
+        run.extend(self.tasks.by_ref().take(most));
         let left = self.tasks.len();
-        let watched = self.since_ns.filter(|_| turns(before) != turns(left));
-        (before - left, watched)
+        self.since_ns.filter(|_| turns(before) != turns(left))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -137,11 +138,13 @@ mod tests {
         let mut next = 0;
         let mut watched = 0;
         while !batch.is_empty() {
-            let (taken, since_ns) = batch.take(30, |task| {
+            let mut run = Run::new();
+            let since_ns = batch.take(30, &mut run);
+            assert!((1..=30).contains(&run.len()));
+            for task in run {
                 assert_eq!(task, next);
                 next += 1;
-            });
-            assert!((1..=30).contains(&taken));
+            }
             watched += since_ns.iter().count();
         }
         assert_eq!((next, watched), (640, 10));

@@ -4,7 +4,7 @@
 //! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013. Of the injector: its own documentation.
 
 use crossbeam_deque::Steal as Stolen;
-use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
 use injector::Next;
 
 use super::arrival::Arrival;
@@ -51,22 +51,22 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
 
 impl<T> Stealing<T> for ThreadPorts<T> {
     /// Of single tasks, or of one batch.
-    fn steal_injected(&self, most: usize, mut put: impl FnMut(T)) -> Steal<()> {
+    fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()> {
         let Shared { injector, waits, .. } = &*self.shared;
         let waited = |since_ns| waits.add(self.shared.now_ns().saturating_sub(since_ns));
-        let mut taken = 0;
+        let before = run.len();
+        // Others may wait for the lock meanwhile, so nothing is done here that need not be.
         injector.take(|arrival| {
-            let task = match arrival {
-                Arrival::Task(task) => task,
+            match arrival {
+                Arrival::Task(task) => run.push(task),
                 Arrival::Watched(watched) => {
                     let (task, since_ns) = *watched;
                     waited(since_ns);
-                    task
+                    run.push(task);
                 }
-                Arrival::Batch(batch) if taken > 0 => return Next::PutBack(Arrival::Batch(batch)),
+                Arrival::Batch(batch) if run.len() > before => return Next::PutBack(Arrival::Batch(batch)),
                 Arrival::Batch(mut batch) => {
-                    let (count, since_ns) = batch.take(most, &mut put);
-                    taken = count;
+                    let since_ns = batch.take(most, run);
                     since_ns.into_iter().for_each(waited);
                     return if batch.is_empty() {
                         Next::Enough
@@ -74,11 +74,14 @@ impl<T> Stealing<T> for ThreadPorts<T> {
                         Next::PutBack(Arrival::Batch(batch))
                     };
                 }
-            };
-            put(task);
-            taken += 1;
-            if taken < most { Next::More } else { Next::Enough }
+            }
+            if run.len() < before + most {
+                Next::More
+            } else {
+                Next::Enough
+            }
         });
+        let taken = run.len() - before;
         if taken > 0 {
             Steal::Task(())
         } else if injector.is_empty() {

@@ -4,7 +4,7 @@
 //! out, and lets others in between; what it has taken is in neither queue until it has brought it home. From the
 //! injector a whole run of tasks is taken at once, and only the taker sees them until it makes them public.
 
-use executor_core::ports::{Inject, LocalQueue, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
 
 use super::SimPorts;
 use crate::fault::Fault;
@@ -64,7 +64,7 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
 }
 
 impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
-    fn steal_injected(&self, most: usize, put: impl FnMut(Tracked<T>)) -> Steal<()> {
+    fn steal_injected(&self, most: usize, run: &mut Run<Tracked<T>>) -> Steal<()> {
         let worker = self.handle.party();
         let taken = self.handle.operate(|world, me| {
             let verdict = world.oracles.count.between_tasks(me);
@@ -95,7 +95,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         });
         match taken {
             Steal::Task(taken) => {
-                taken.into_iter().for_each(put);
+                run.extend(taken);
                 Steal::Task(())
             }
             Steal::Empty => Steal::Empty,

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Steal, Stealing, Unpark, Waiting,
+    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Run, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
@@ -321,8 +321,8 @@ impl LocalQueue<Task> for Party {
 }
 
 impl Stealing<Task> for Party {
-    fn steal_injected(&self, _most: usize, put: impl FnMut(Task)) -> Steal<()> {
-        let taken = self.scene.injector.take().map(put);
+    fn steal_injected(&self, _most: usize, run: &mut Run<Task>) -> Steal<()> {
+        let taken = self.scene.injector.take().map(|task| run.push(task));
         taken.map_or(Steal::Empty, Steal::Task)
     }
 

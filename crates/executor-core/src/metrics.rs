@@ -13,8 +13,8 @@ pub struct WorkerMetricsLocal {
     pub executed_stolen: u64,
     /// Tasks spawned by tasks on this worker, brought up to date like `executed_local`.
     pub spawned: u64,
-    /// Private tasks that became public because somebody was hungry, tasks were long or the buffer was full; brought
-    /// up to date like `executed_local`.
+    /// Private tasks that became public because somebody was hungry or tasks were long; brought up to date like
+    /// `executed_local`.
     pub exposed: u64,
     /// Looks into another worker's queue.
     pub steals_tried: u64,

@@ -58,7 +58,7 @@ const INSTANTS_A_ROUND: u32 = 10;
 const ADAPTED_MAX: u32 = 8;
 
 /// The default: spin for some rounds, then park, with a yield in every 16th round past the limit. Who may not search, because
-/// enough others do, dozes for as long instead.
+/// enough others do, dozes for as long instead, once it has had work.
 ///
 /// The number of rounds follows what idle times are like: it doubles after one of less than 50 µs and halves after a longer
 /// one, between an eighth and eight times of what was asked for. So a pool between two bursts stays awake, and one that
@@ -69,6 +69,8 @@ pub struct TieredIdle {
     spin_rounds: u32,
     instants_a_round: u32,
     park_timeout: Option<Duration>,
+    /// The worker has had work: then more may come soon.
+    has_worked: bool,
 }
 
 impl TieredIdle {
@@ -80,6 +82,7 @@ impl TieredIdle {
             spin_rounds,
             instants_a_round: INSTANTS_A_ROUND,
             park_timeout,
+            has_worked: false,
         }
     }
 
@@ -98,7 +101,11 @@ impl IdleHooks for TieredIdle {
         let past = round.checked_sub(self.spin_rounds);
         match past {
             _ if !searching => IdleAction::Park(Nap {
-                doze: self.spin_rounds.saturating_mul(self.instants_a_round),
+                doze: if self.has_worked {
+                    self.spin_rounds.saturating_mul(self.instants_a_round)
+                } else {
+                    0
+                },
                 timeout: self.park_timeout,
             }),
             None => IdleAction::Spin,
@@ -111,6 +118,7 @@ impl IdleHooks for TieredIdle {
     }
 
     fn on_work(&mut self, idle: Duration) {
+        self.has_worked = true;
         let (least, most) = (
             self.configured.div_ceil(ADAPTED_MAX),
             self.configured.saturating_mul(ADAPTED_MAX),
@@ -148,13 +156,21 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_among_the_searchers_it_dozes_at_once() {
+    fn without_a_place_among_the_searchers_it_parks_at_once_and_dozes_first_if_it_has_worked() {
         let timeout = Some(Duration::from_micros(200));
-        let action = TieredIdle::new(200, timeout).on_idle(IdleRound {
+        let mut idle = TieredIdle::new(200, timeout);
+        let round = IdleRound {
             round: 0,
             searching: false,
-        });
-        assert_eq!(action, IdleAction::Park(Nap { doze: 2_000, timeout }));
+        };
+        assert_eq!(idle.on_idle(round), IdleAction::Park(Nap { doze: 0, timeout }));
+        idle.on_work(Duration::from_micros(10));
+        let nap = Nap { doze: 4_000, timeout };
+        assert_eq!(
+            idle.on_idle(round),
+            IdleAction::Park(nap),
+            "twice the rounds by now"
+        );
     }
 
     #[test]

@@ -6,9 +6,10 @@
 //! on undisturbed. So the moment becomes longer while looks soon find few, up to a microsecond, and shorter as soon as
 //! they find many, or nothing.
 
-/// Of a full run, so many are few, and so many are many.
+use crate::ports::RUN_MAX;
+
+/// Of a run so many are few; a full one is many.
 const FEW: usize = 24;
-const MANY: usize = 32;
 
 /// Fruitless looks after which what comes is no stream.
 const SOON: u32 = 4;
@@ -38,7 +39,7 @@ impl Lull {
     pub(crate) fn found(&mut self, tasks: usize, looks: u32) {
         self.instants = match looks {
             0..=SOON if tasks <= FEW => (2 * self.instants).clamp(1, INSTANTS_MAX),
-            0..=SOON if tasks < MANY => return,
+            0..=SOON if tasks < RUN_MAX => return,
             _ => self.instants / 2,
         };
     }

@@ -40,7 +40,7 @@ impl<W> Scheduler<W> {
             .saturating_mul(Credits::held_max(config.credit_block, config.private_tasks));
         Self {
             state: RunState::new(headroom, &mut word),
-            sleep: Sleep::new(config.workers, &mut word).searching_at_most(config.searchers_max()),
+            sleep: Sleep::new(config.workers, config.searchers_max(), &mut word),
             waiters: CachePadded::new(word(0)),
             config,
         }

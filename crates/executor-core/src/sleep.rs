@@ -56,12 +56,13 @@ pub enum Slept<F> {
 }
 
 impl<W> Sleep<W> {
-    /// Nobody sleeps and nobody searches, among `workers` workers; words are made by `word`.
+    /// Nobody sleeps and nobody searches, among `workers` workers, of which at most `searchers_max` may search at the same time; words
+    /// are made by `word`.
     ///
     /// # Panics
     ///
     /// If `workers` is 0 or more than [`WORKERS_MAX`].
-    pub fn new(workers: usize, mut word: impl FnMut(usize) -> W) -> Self {
+    pub fn new(workers: usize, searchers_max: usize, mut word: impl FnMut(usize) -> W) -> Self {
         assert!(
             (1..=WORKERS_MAX).contains(&workers),
             "{workers} workers do not fit the sleep word"
@@ -70,15 +71,8 @@ impl<W> Sleep<W> {
             word: CachePadded::new(word(0)),
             stamps: CachePadded::new(word(AWAKE + 1)),
             slots: (0..workers).map(|_| word(AWAKE)).collect(),
-            searchers_max: (workers / 2).max(1),
+            searchers_max,
         }
-    }
-
-    /// At most so many workers search at the same time; half of them, if nothing is said.
-    #[must_use]
-    pub fn searching_at_most(mut self, searchers_max: usize) -> Self {
-        self.searchers_max = searchers_max;
-        self
     }
 
     /// The word, for a worker's look at DONE and ABORT before each task.

@@ -103,6 +103,9 @@ impl FromStr for Ending {
     }
 }
 
+/// A setting as it stands in a line.
+type Setting = fn(&ExecutorConfig) -> u128;
+
 impl Setup {
     /// Writes what differs from the default into `fields`.
     pub(crate) fn write(&self, fields: &mut Fields) {
@@ -118,41 +121,21 @@ impl Setup {
             step_limit,
         } = self;
         fields.push("workers", config.workers);
-        let timeout_ns = |timeout: Option<Duration>| timeout.map_or(0, |timeout| timeout.as_nanos());
-        let numbers: [(&str, u128, u128); 16] = [
-            ("cores", config.cores.map_or(0, |cores| cores as u128), 0),
-            (
-                "tries",
-                config.steal_tries.into(),
-                default.config.steal_tries.into(),
-            ),
-            ("spin", config.spin_iters.into(), default.config.spin_iters.into()),
-            (
-                "credit",
-                config.credit_block as u128,
-                default.config.credit_block as u128,
-            ),
-            (
-                "fair",
-                config.fairness_interval.into(),
-                default.config.fairness_interval.into(),
-            ),
-            ("timeout_ns", timeout_ns(config.park_timeout), 0),
-            (
-                "private",
-                config.private_tasks as u128,
-                default.config.private_tasks as u128,
-            ),
-            (
-                "short_ns",
-                config.short_task.as_nanos(),
-                default.config.short_task.as_nanos(),
-            ),
-            (
-                "hoard",
-                config.hoard_threshold.into(),
-                default.config.hoard_threshold.into(),
-            ),
+        let settings: [(&str, Setting); 9] = [
+            ("cores", |config| config.cores.map_or(0, |cores| cores as u128)),
+            ("tries", |config| config.steal_tries.into()),
+            ("spin", |config| config.spin_iters.into()),
+            ("credit", |config| config.credit_block as u128),
+            ("fair", |config| config.fairness_interval.into()),
+            ("timeout_ns", |config| {
+                config.park_timeout.map_or(0, |timeout| timeout.as_nanos())
+            }),
+            ("private", |config| config.private_tasks as u128),
+            ("short_ns", |config| config.short_task.as_nanos()),
+            ("hoard", |config| config.hoard_threshold.into()),
+        ];
+        let settings = settings.map(|(name, of)| (name, of(config), of(&default.config)));
+        let others: [(&str, u128, u128); 7] = [
             ("producers", *producers as u128, default.producers as u128),
             ("batch", *batch as u128, default.batch as u128),
             ("waiters", *waiters as u128, default.waiters as u128),
@@ -161,7 +144,7 @@ impl Setup {
             ("panics", faults.panics.into(), 0),
             ("steps", (*step_limit).into(), default.step_limit.into()),
         ];
-        for (name, value, default) in numbers {
+        for (name, value, default) in settings.into_iter().chain(others) {
             if value != default {
                 fields.push(name, value);
             }

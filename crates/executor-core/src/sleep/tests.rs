@@ -22,7 +22,7 @@ impl Unpark for Ports {
 }
 
 fn sleeping(workers: usize, asleep: impl IntoIterator<Item = usize>) -> (Sleep<NativeWord>, Ports) {
-    let sleep = Sleep::new(workers, NativeWord::new);
+    let sleep = Sleep::new(workers, (workers / 2).max(1), NativeWord::new);
     for worker in asleep {
         sleep.register(&Native, worker, false);
     }

@@ -119,7 +119,7 @@ mod tests {
 
     /// Worker 0 reads that one of two workers searches, or nobody.
     fn reads(oracle: &mut HungerOracle, searched: bool) {
-        let sleep = Sleep::new(2, NativeWord::new);
+        let sleep = Sleep::new(2, 1, NativeWord::new);
         assert!(!searched || sleep.begin_search(&Native));
         if oracle.read(0, usize::from(searched)) {
             oracle.learns(0, sleep.peek(&Native));

@@ -52,6 +52,9 @@ pub use error::Rejected;
 pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
 pub use idle::{IdleAction, IdleHooks, IdleRound, Nap, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
+#[cfg(windlass_mutants)]
+#[doc(hidden)]
+pub use mutant::is_planted;
 pub use private::PRIVATE_TASKS_MAX;
 pub use run_loop::{WorkerExit, run_worker};
 pub use run_state::{ACCEPTING_BIT, COUNT_UNIT, RunState, in_flight, is_accepting};

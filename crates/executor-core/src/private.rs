@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 
 use arrayvec::ArrayVec;
 
+use crate::mutant;
 use crate::ports::Run;
 use crate::sleep::SleepWord;
 
@@ -134,7 +135,7 @@ impl<T> PrivateTasks<T> {
             return None;
         }
         let fewer = left.0.checked_sub(1)?;
-        let task = self.tasks.pop()?;
+        let task = self.take_newest()?;
         left.0 = fewer;
         self.pops_left = fewer;
         Some(task)
@@ -163,9 +164,18 @@ impl<T> PrivateTasks<T> {
             self.arriving = false;
             self.fill_up();
         }
-        let task = self.tasks.pop()?;
+        let task = self.take_newest()?;
         self.base = self.base.wrapping_sub(1);
         Some(task)
+    }
+
+    /// The owner's end.
+    #[inline(always)]
+    fn take_newest(&mut self) -> Option<T> {
+        if mutant::m23_own_tasks_oldest_first() {
+            return self.tasks.pop_at(0);
+        }
+        self.tasks.pop()
     }
 
     /// The oldest `n` tasks, oldest first.

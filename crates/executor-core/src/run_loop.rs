@@ -48,11 +48,11 @@ where
         match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
             Ok(exit) => break exit,
             Err(payload) => {
-                // The task's count is in the purse, as if the task had returned.
                 let failure = if in_hook.take() {
                     Err(payload)
                 } else {
                     cx.metrics().panicked += 1;
+                    cx.spawner().panicked_task_is_over();
                     isolate(cx, payload)
                 };
                 if let Err(payload) = failure {

@@ -26,6 +26,7 @@ use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
 
+use crate::mutant;
 use crate::ports::{Fetch, Memory};
 
 /// Bit of the word that is set while the gate is open.
@@ -106,19 +107,27 @@ impl<W> RunState<W> {
     pub fn accept<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Result<(), Refused> {
         // Ordering: Relaxed. The count is accounting on a single word; the task itself is published by its queue.
         let mut word = mem.load(&self.word, Ordering::Relaxed);
+        let n = if mutant::m00_canary() { n + 1 } else { n };
         loop {
-            if !is_accepting(word) {
+            if !is_accepting(word) && !mutant::m01_accept_after_close() {
                 return Err(Refused::GateClosed);
             }
             if in_flight(word)
                 .checked_add(n)
                 .is_none_or(|count| count > self.count_max)
+                && !mutant::m26_count_overflows()
             {
                 return Err(Refused::CountOverflow);
+            }
+            if mutant::m02_gate_and_count_split() {
+                // Ordering: Relaxed. As the compare below, of which this is the bad half.
+                mem.fetch(&self.word, Fetch::Add(n * COUNT_UNIT), Ordering::Relaxed);
+                return Ok(());
             }
             // Ordering: Relaxed. As above; that the gate is still open is the compare, not an order.
             match mem.compare_exchange(&self.word, word, word + n * COUNT_UNIT, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
+                Err(_) if mutant::m36_lost_race_is_refusal() => return Err(Refused::GateClosed),
                 Err(now) => word = now,
             }
         }
@@ -160,13 +169,19 @@ impl<W> RunState<W> {
     pub fn settle<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Settled {
         // Ordering: AcqRel. Edge `state/settle`: the Release half publishes what the settled tasks wrote; the
         // Acquire half lets whoever reaches zero, here, in `close_gate` or in `is_idle`, see all of it.
-        let before = mem.fetch(&self.word, Fetch::Sub(n * COUNT_UNIT), Ordering::AcqRel);
+        let order = if mutant::m24_completion_relaxed() {
+            Ordering::Relaxed
+        } else {
+            Ordering::AcqRel
+        };
+        let before = mem.fetch(&self.word, Fetch::Sub(n * COUNT_UNIT), order);
         assert!(
             in_flight(before) >= n,
             "{n} counts were put back, but only {} were out",
             in_flight(before)
         );
         match before - n * COUNT_UNIT {
+            0 if mutant::m21_last_completion_ends_nothing() => Settled::InFlight,
             0 => Settled::Ended,
             ACCEPTING_BIT => Settled::Idle,
             _ => Settled::InFlight,

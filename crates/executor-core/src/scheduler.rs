@@ -12,6 +12,7 @@ use crossbeam::utils::CachePadded;
 use crate::config::ExecutorConfig;
 use crate::credit::Credits;
 use crate::error::Rejected;
+use crate::mutant;
 use crate::ports::{Fetch, Memory, ProducerPorts, Unpark, Waiting};
 use crate::run_state::{Closed, RunState, Settled};
 use crate::sleep::Sleep;
@@ -74,6 +75,9 @@ impl<W> Scheduler<W> {
             return Err(Rejected(task));
         }
         ports.inject(task);
+        if mutant::m39_timeout_instead_of_wake() && self.config.park_timeout.is_some() {
+            return Ok(0);
+        }
         Ok(self.sleep.notify_of_injected(ports, 1))
     }
 
@@ -87,7 +91,15 @@ impl<W> Scheduler<W> {
         P: ProducerPorts<T> + Memory<Word = W>,
     {
         let count = tasks.len();
-        if self.state.accept(ports, count).is_err() {
+        if mutant::m10_half_a_batch() {
+            return self.spawn_one_by_one(ports, tasks);
+        }
+        let counted = if mutant::m11_batch_counted_as_one() {
+            count.min(1)
+        } else {
+            count
+        };
+        if self.state.accept(ports, counted).is_err() {
             return Err(Rejected(tasks));
         }
         if count == 0 {
@@ -95,6 +107,22 @@ impl<W> Scheduler<W> {
         }
         ports.inject_batch(tasks);
         Ok(self.sleep.notify_of_injected(ports, count))
+    }
+
+    /// What [`mutant::m10_half_a_batch`] makes of a batch: gives back only what the gate kept out.
+    fn spawn_one_by_one<T, P>(&self, ports: &P, tasks: Vec<T>) -> Result<usize, Rejected<Vec<T>>>
+    where
+        P: ProducerPorts<T> + Memory<Word = W>,
+    {
+        let mut woken = 0;
+        let mut tasks = tasks.into_iter();
+        while let Some(task) = tasks.next() {
+            match self.spawn_external(ports, task) {
+                Ok(more) => woken += more,
+                Err(Rejected(task)) => return Err(Rejected(std::iter::once(task).chain(tasks).collect())),
+            }
+        }
+        Ok(woken)
     }
 
     /// Closes the gate: what is in flight, and what that spawns, still runs. Then the executor ends.

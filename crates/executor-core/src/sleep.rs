@@ -87,7 +87,8 @@ impl<W> Sleep<W> {
     pub fn begin_search<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. The bound is counted on a single word; nothing else is read because of it.
         let mut word = mem.load(&self.word, Ordering::Relaxed);
-        while SleepWord(word).searchers() < self.searchers_max {
+        let searchers_max = self.searchers_max + usize::from(mutant::m37_one_searcher_too_many());
+        while SleepWord(word).searchers() < searchers_max {
             // Ordering: Relaxed. As above.
             match mem.compare_exchange(&self.word, word, word + SEARCHER, Ordering::Relaxed) {
                 Ok(_) => return true,
@@ -103,7 +104,7 @@ impl<W> Sleep<W> {
     pub fn notify<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
         // Ordering: SeqCst fence, step push-fence. Edge `sleep/publish`: pairs with the fence in `sleep`. Whichever
         // of the two fences comes second, its side sees the other's write: the task, or the registration.
-        if !mutant::NO_PUBLISH_FENCE {
+        if !mutant::m25_no_publish_fence() {
             ports.fence(Ordering::SeqCst);
         }
         self.notify_of_injected(ports, tasks)
@@ -113,7 +114,7 @@ impl<W> Sleep<W> {
     /// [`Inject`](crate::ports::Inject).
     #[inline]
     pub fn notify_of_injected<P: Memory<Word = W> + Unpark>(&self, ports: &P, tasks: usize) -> usize {
-        if mutant::NO_WAKE {
+        if mutant::m03_no_wake() {
             return 0;
         }
         // Ordering: SeqCst, step read-word. Edge `sleep/claim`: comes after the injector's claim in the order of sequentially
@@ -148,10 +149,10 @@ impl<W> Sleep<W> {
                     // Whichever comes second, its side sees the other's write: the task, or that nobody searches.
                     ports.fence(Ordering::SeqCst);
                 }
-                last
+                last && !mutant::m05_last_searcher_wakes_nobody()
             }
             // The fence after registering has been passed already.
-            Search::LastLook => true,
+            Search::LastLook => !mutant::m31_second_look_not_handed_on(),
         };
         if surplus || relied_on && more() {
             self.notify(ports, 1)
@@ -173,7 +174,7 @@ impl<W> Sleep<W> {
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
         let mut early = None;
-        if mutant::LOOK_BEFORE_LEAVING_SEARCH {
+        if mutant::m30_look_before_leaving_search() {
             early = look();
         }
         let (stamp, before) = self.register(ports, me, searching);
@@ -187,7 +188,7 @@ impl<W> Sleep<W> {
                 // It stays registered: whoever ended the executor wakes by slots, and tickets no longer matter.
                 return Slept::Over;
             }
-            let found = if mutant::LOOK_BEFORE_LEAVING_SEARCH || mutant::NO_SECOND_LOOK {
+            let found = if mutant::m30_look_before_leaving_search() || mutant::m04_no_second_look() {
                 early.take()
             } else {
                 look()
@@ -216,6 +217,10 @@ impl<W> Sleep<W> {
                     } else {
                         Slept::Woken
                     };
+                }
+                if mutant::m06_registered_twice() {
+                    // Ordering: AcqRel. Edge `sleep/ticket`: as the registration that it repeats.
+                    ports.fetch(&self.word, Fetch::Add(SLEEPER), Ordering::AcqRel);
                 }
                 timed_out = nap.timeout.is_some();
             }

@@ -199,7 +199,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
         let task = self.ports.pop()?;
         self.private.passed();
-        self.credits.take_in();
+        self.take_in();
         self.settle_surplus();
         Some(task)
     }
@@ -224,8 +224,27 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
         self.time.count(1);
         self.since_injector = self.since_injector.saturating_add(1);
-        self.credits.take_in();
+        self.take_in();
         self.settle_surplus();
+    }
+
+    /// The count of a task that was taken from a queue comes into the purse with it.
+    fn take_in(&mut self) {
+        if mutant::m08_count_dropped_before_run() {
+            self.scheduler().settle(&self.ports, 1);
+            return;
+        }
+        if mutant::m07_completion_counted_twice() {
+            self.credits.take_in();
+        }
+        self.credits.take_in();
+    }
+
+    /// The task that has panicked is over: its count is in the purse, as if it had returned.
+    pub(crate) fn panicked_task_is_over(&mut self) {
+        if mutant::m09_panic_not_counted() {
+            self.credits.give(1);
+        }
     }
 
     /// Takes from the injector, a run of tasks if they are short, else one. The first is returned, with its count; the others
@@ -238,7 +257,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let taken = run.len();
         let first = run.pop_at(0);
         self.private.arrive(&mut run);
-        (1..taken).for_each(|_| self.credits.take_in());
+        (1..taken).for_each(|_| self.take_in());
         if in_runs {
             self.lull.found(taken, self.idle_rounds);
         } else {
@@ -249,7 +268,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.time.looks_every() - 1 && !self.private.are_arriving()
+        self.since_injector >= self.time.looks_every() - 1
+            && !self.private.are_arriving()
+            && !mutant::m22_injector_never_first()
     }
 
     pub(crate) fn looked_at_injector(&mut self) {
@@ -261,6 +282,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     pub(crate) fn return_credits(&mut self) {
         if self.time.is_running() {
             self.time.pause(self.ports.now_ns(), self.short_ns());
+        }
+        if mutant::m27_credits_kept_asleep() {
+            return;
         }
         let spare = self.credits.take_spare(self.private.len());
         self.narrow();
@@ -276,6 +300,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
+        if mutant::m38_handed_back_and_dropped() && self.private.len() > 0 {
+            return;
+        }
         self.handed_back.push(task);
     }
 
@@ -324,7 +351,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             self.time.sample(now_ns, self.short_ns());
         }
         let operations = match self.time.length() {
-            Length::Short if hungry && !mutant::PRIVATE_WORK_HIDDEN => self.feed(word),
+            Length::Short if hungry && !mutant::m28_private_work_hidden() => self.feed(word),
             Length::Short => u32::MAX,
             Length::Unknown | Length::Long => {
                 self.expose(self.private.len());
@@ -434,7 +461,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             oldest.for_each(|task| self.ports.push(task));
         }
         self.tally.exposed += n as u64;
-        if mutant::EXPOSED_WITHOUT_WAKE {
+        if mutant::m35_exposed_without_wake() {
             return;
         }
         let wakes = self.seen.searchers() == 0 && self.seen.sleepers() > 0;
@@ -485,7 +512,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     fn cover(&mut self, needed: usize) {
-        if mutant::PRIVATE_NOT_COVERED {
+        if mutant::m33_private_not_covered() {
             return;
         }
         if let Some(n) = self.credits.cover(needed) {
@@ -518,6 +545,7 @@ pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F
         match take() {
             Steal::Empty => return None,
             Steal::Task(task) => return Some(task),
+            Steal::Retry if mutant::m13_retry_is_empty() => return None,
             Steal::Retry if attempts < SPINNING_ATTEMPTS => {
                 attempts += 1;
                 ports.spin(1);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
+use crate::mutant;
 use crate::ports::Parking;
 use crate::private::PopsLeft;
 use crate::run_loop::WorkerExit;
@@ -187,7 +188,8 @@ where
     bring_up_to_date(cx);
 
     let spawner = cx.spawner();
-    if spawner.sleep_word().is_done() {
+    let word = spawner.sleep_word();
+    if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
         trace.event(ExecTraceEvent::Exit);
         return NothingToRun::Exit(if spawner.panicked {
             WorkerExit::Panicked

@@ -41,6 +41,7 @@ mod executor;
 mod job;
 mod job_id;
 mod metrics;
+mod mutant;
 mod native;
 pub mod policy;
 mod report;

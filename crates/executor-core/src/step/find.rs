@@ -99,7 +99,7 @@ fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
 
 #[inline]
 fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
-    let private = if mutant::PARKS_ON_PRIVATE {
+    let private = if mutant::m34_parks_on_private() {
         None
     } else {
         spawner.pop_private()
@@ -146,11 +146,20 @@ fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     }
     for _ in 0..tries {
         let k = cx.below(others);
-        if let Some(popped) = steal_from(cx, nth_victim(me, k)) {
+        let victim = if mutant::m12_steal_from_self() {
+            k
+        } else {
+            nth_victim(me, k)
+        };
+        if let Some(popped) = steal_from(cx, victim) {
             return Some(popped);
         }
     }
-    let start = cx.below(others);
+    let start = if mutant::m40_process_wide_victims() {
+        mutant::count_of_the_process() % others
+    } else {
+        cx.below(others)
+    };
     (0..others).find_map(|k| steal_from(cx, nth_victim(me, (start + k) % others)))
 }
 

@@ -21,6 +21,8 @@ use std::cmp::Ordering;
 
 use executor_core::ports::OrderedSet;
 
+use crate::mutant;
+
 /// What the board knows of a job. The greatest is the heaviest, and of equally heavy ones the one submitted first.
 ///
 /// ```
@@ -43,6 +45,9 @@ pub struct JobHandle {
 
 impl Ord for JobHandle {
     fn cmp(&self, other: &Self) -> Ordering {
+        if mutant::m16_tie_break_inverted() || mutant::m17_sequence_not_in_the_key() {
+            return self.misordered(other);
+        }
         self.cost
             .cmp(&other.cost)
             .then_with(|| other.seq.cmp(&self.seq))
@@ -60,6 +65,15 @@ impl JobHandle {
     /// The key of the same job where everything weighs the same, so that submission is the order.
     fn weightless(self) -> Self {
         Self { cost: 0, ..self }
+    }
+
+    /// The order with one of the two bugs that can be planted in it.
+    fn misordered(&self, other: &Self) -> Ordering {
+        let by_cost = self.cost.cmp(&other.cost);
+        if mutant::m17_sequence_not_in_the_key() {
+            return by_cost;
+        }
+        by_cost.then_with(|| self.seq.cmp(&other.seq))
     }
 }
 

@@ -32,6 +32,8 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
+use crate::mutant;
+
 const SLOT_BITS: u32 = usize::BITS / 4 * 3;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const STAGE: usize = 1 << SLOT_BITS;
@@ -154,11 +156,17 @@ impl<W> Claims<W> {
                 return Claim::Exhausted;
             }
             let taken = wanted.clamp(1, units - slot);
+            let by_store = mutant::m14_claim_by_load_and_store();
+            if by_store {
+                // Ordering: Relaxed. As the compare below, in whose place it is.
+                mem.store(&self.next_free_slot, word + taken, Ordering::Relaxed);
+            }
             // Ordering: Relaxed. The claim is the compare; it publishes nothing, and what it relies on was acquired by
             // the load of the same value.
-            if mem
-                .compare_exchange(&self.next_free_slot, word, word + taken, Ordering::Relaxed)
-                .is_ok()
+            if by_store
+                || mem
+                    .compare_exchange(&self.next_free_slot, word, word + taken, Ordering::Relaxed)
+                    .is_ok()
             {
                 return Claim::Slots {
                     stage,

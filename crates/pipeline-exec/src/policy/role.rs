@@ -11,6 +11,7 @@ use super::board::JobHandle;
 use super::ports::{BodyOf, PipelinePorts};
 use super::shared::PipelineConfig;
 use super::visit::{Visitor, visit};
+use crate::mutant;
 use crate::step_cx::Role;
 
 /// Among how many of the oldest jobs a main worker looks for the least served one. New jobs wait for a place among them, so
@@ -39,6 +40,9 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
         role: Role::Reserve,
         until_ns,
     };
+    if mutant::m20_reserve_takes_the_least_served() {
+        return take(env, select_least_served(env), visitor) || take(env, select_heaviest(env), visitor);
+    }
     take(env, select_heaviest(env), visitor) || take(env, select_least_served(env), visitor)
 }
 

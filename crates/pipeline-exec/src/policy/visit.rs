@@ -13,6 +13,7 @@ use super::guard;
 use super::ledger::{CloseReason, Failure};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::submit::publish;
+use crate::mutant;
 use crate::step_cx::{Role, StepCx, Watch};
 
 /// How many slots are claimed at once. More pays when slots are far shorter than a quantum.
@@ -62,7 +63,7 @@ pub(crate) fn visit<E: PipelinePorts>(
             worker: visitor.worker,
             role: visitor.role,
         });
-        if last {
+        if last || mutant::m15_off_the_board_too_early() && slots.start == 0 {
             // Before the slots run: once they have, the next stage may put the job on the board again.
             env.shared().board.remove(env, job);
         }
@@ -78,18 +79,24 @@ pub(crate) fn visit<E: PipelinePorts>(
             visitor,
         };
         let width = slots.len();
+        if mutant::m19_accounted_at_claim() && state.claims.account(env, stage, width) {
+            visit.stage_over(stage);
+        }
         for slot in slots {
             visit.run_slot(stage, slot);
         }
         // Before it is accounted for: a slot that was told to stop may have left its work undone.
         visit.close_if_late();
-        if state.claims.account(env, stage, width) {
+        if visit.owes_account() && state.claims.account(env, stage, width) {
             visit.stage_over(stage);
         }
         now_ns = env.now_ns();
     }
     if claimed {
         state.charge(env, now_ns - began_ns);
+        if mutant::m18_rekeyed_by_remove_and_insert() && env.shared().board.remove(env, job) {
+            env.shared().board.insert(env, job);
+        }
     }
     state.leave(env);
     claimed
@@ -114,6 +121,12 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if let Err(failure) = ran {
             self.fail(failure);
         }
+    }
+
+    /// Whether slots that have run are still to be accounted for. They always are, but for a planted bug.
+    fn owes_account(&self) -> bool {
+        let forgotten = mutant::m29_cancelled_claims_not_accounted() && self.state.claims.is_closed(self.env);
+        !forgotten && !mutant::m19_accounted_at_claim()
     }
 
     /// The last slot of `stage` is accounted for, and this is the last finisher.

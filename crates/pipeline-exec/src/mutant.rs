@@ -1,0 +1,22 @@
+//! Planted bugs of the pipeline executor's policy: see core's list, whose switch this is.
+
+executor_core::planted_bugs! {
+    /// A claim is a load and a store, so that two workers may have the same slot.
+    m14_claim_by_load_and_store,
+    /// A job leaves the board with its stage's first claim, and not with its last.
+    m15_off_the_board_too_early,
+    /// Among equally heavy jobs the last submitted one stands first.
+    m16_tie_break_inverted,
+    /// Two jobs of the same weight have the same key.
+    m17_sequence_not_in_the_key,
+    /// A job that has received service is taken off the board and put on it again, to give it a new place.
+    m18_rekeyed_by_remove_and_insert,
+    /// A slot is accounted for when it is claimed, before it has run.
+    m19_accounted_at_claim,
+    /// The reserve role takes the job with the least service, as the main role does.
+    m20_reserve_takes_the_least_served,
+    /// A slot that ran while its job was cancelled is not accounted for.
+    m29_cancelled_claims_not_accounted,
+    /// The ticket of a cancelled job says that it completed.
+    m41_cancelled_is_told_as_completed,
+}

@@ -167,6 +167,12 @@ planted_bugs! {
     m39_timeout_instead_of_wake,
     /// Where the sweep over the victims begins is decided by a counter that all executors of the process share.
     m40_process_wide_victims,
+    /// To make public what is private takes for granted that something is.
+    m42_publish_takes_for_granted,
+    /// A worker that feeds the hungry between two tasks takes that for a mistake.
+    m43_wrong_assertion_between_tasks,
+    /// In the middle of work a purse gives nothing back, however much is in it.
+    m44_purse_without_a_bound,
 }
 
 #[cfg(all(test, windlass_mutants))]

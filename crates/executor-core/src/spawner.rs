@@ -149,6 +149,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// Makes every task of this worker visible to thieves, for a task that knows that it is about to take long.
     pub fn publish(&mut self) {
         self.account();
+        assert!(
+            !mutant::m42_publish_takes_for_granted() || self.private.len() > 0,
+            "a task published nothing"
+        );
         self.expose(self.private.len());
     }
 
@@ -335,6 +339,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// it takes, and the countdowns to the next look are set.
     pub(crate) fn look(&mut self, popping: bool) {
         self.account();
+        let exposed = self.tally.exposed;
         let word = self.sleep_word();
         let changed = word != self.seen;
         if !self.seen.is_hungry() {
@@ -359,6 +364,10 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             }
         };
         self.rest(operations, popping);
+        assert!(
+            !mutant::m43_wrong_assertion_between_tasks() || !popping || self.tally.exposed == exposed,
+            "a look between two tasks made some public"
+        );
     }
 
     /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
@@ -491,6 +500,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     fn settle_surplus(&mut self) {
+        if mutant::m44_purse_without_a_bound() {
+            return;
+        }
         if let Some(surplus) = self.credits.surplus(1 + self.private.len()) {
             self.narrow();
             self.scheduler().settle(&self.ports, surplus);

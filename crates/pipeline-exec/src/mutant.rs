@@ -19,4 +19,8 @@ executor_core::planted_bugs! {
     m29_cancelled_claims_not_accounted,
     /// The ticket of a cancelled job says that it completed.
     m41_cancelled_is_told_as_completed,
+    /// A job stays on the board when the last slot of its last stage is claimed.
+    m45_never_off_the_board,
+    /// A worker runs the slot before the one that it has claimed.
+    m46_wrong_slot_runs,
 }

@@ -36,6 +36,7 @@
 
 mod clock;
 mod exposure;
+mod failing;
 mod fault;
 mod handle;
 mod line;
@@ -61,6 +62,7 @@ mod world;
 
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
+pub use failing::FailingRun;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};

@@ -21,8 +21,11 @@ mod sleep;
 mod tasks;
 
 use std::fmt;
+use std::str::FromStr;
 
 use executor_core::ExecutorConfig;
+
+use crate::line::LineError;
 
 pub(crate) use count::CountOracle;
 pub(crate) use fairness::FairnessOracle;
@@ -71,6 +74,27 @@ pub enum Oracle {
 }
 
 impl Oracle {
+    /// All of them.
+    pub const ALL: [Self; 17] = [
+        Self::ExactlyOnce,
+        Self::Count,
+        Self::Gate,
+        Self::LostWakeUp,
+        Self::HiddenWork,
+        Self::Searchers,
+        Self::InjectorBypass,
+        Self::Victim,
+        Self::Deadlock,
+        Self::Liveness,
+        Self::TaskPanic,
+        Self::PolicyPanic,
+        Self::Claims,
+        Self::Board,
+        Self::PickOrder,
+        Self::Ticket,
+        Self::Determinism,
+    ];
+
     /// Its name in reports and in the corpus.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -93,6 +117,17 @@ impl Oracle {
             Self::Ticket => "ticket",
             Self::Determinism => "determinism",
         }
+    }
+}
+
+impl FromStr for Oracle {
+    type Err = LineError;
+
+    fn from_str(text: &str) -> Result<Self, LineError> {
+        Self::ALL
+            .into_iter()
+            .find(|oracle| oracle.name() == text)
+            .ok_or_else(|| LineError(format!("`{text}` is no oracle")))
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Course {
     pub line: ReplayLine,
     /// Hash of every operation in order: equal hashes, equal runs.
     pub trace_hash: u64,
+    /// The run was given up where an oracle would have ended it that nobody listened to; see [`crate::RunOptions::silenced`].
+    pub cut: bool,
     /// Micro-steps taken.
     pub micro_steps: u64,
     /// Every choice that was made.

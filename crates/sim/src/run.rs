@@ -147,12 +147,27 @@ fn work<'y, T, S>(
 
 /// Nothing may be left over.
 fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Result<(), Violation> {
+    if world.is_cut() {
+        return Ok(());
+    }
     let handed_back = left.iter().flat_map(|gone| &gone.handed_back);
-    world.oracles.tasks.end(handed_back.map(|task| task.id))?;
-    world
-        .oracles
-        .count
-        .end(queues.scheduler.state().in_flight(&Glass))?;
+    let verdicts = [
+        world.oracles.tasks.end(handed_back.map(|task| task.id)),
+        world
+            .oracles
+            .count
+            .end(queues.scheduler.state().in_flight(&Glass)),
+        judge_counters(world, left),
+    ];
+    let mut violations = verdicts.into_iter().filter_map(Result::err);
+    match violations.find(|violation| world.hears(violation.oracle)) {
+        Some(violation) => Err(violation),
+        None => Ok(()),
+    }
+}
+
+/// The workers have counted what was seen.
+fn judge_counters<T, S>(world: &World, left: &[Gone<T, S>]) -> Result<(), Violation> {
     let mut metrics = WorkerMetricsLocal::default();
     left.iter().for_each(|gone| metrics.merge(&gone.metrics));
     let Totals {

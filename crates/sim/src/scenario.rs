@@ -14,6 +14,7 @@ pub use jobs::Jobs;
 pub use tasks::{Shape, Tasks};
 
 use crate::line::{Fields, LineError, ReplayLine};
+use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
 use crate::schedule::{Choices, StrategyKind};
 use crate::setup::Setup;
@@ -55,6 +56,8 @@ pub struct RunOptions {
     pub choices: Option<Choices>,
     /// Keeps every operation, and not only the last ones.
     pub keep_events: bool,
+    /// Nobody listens to this oracle: who else would have spoken?
+    pub silenced: Option<Oracle>,
 }
 
 impl Scenario {
@@ -121,8 +124,9 @@ impl Scenario {
             Load::Tasks(tasks) => tasks.write(&mut label),
             Load::Jobs(jobs) => jobs.write(&mut label),
         }
-        let mut simulation =
-            Simulation::of(self.setup.clone(), strategy, seed, label).keep_events(options.keep_events);
+        let mut simulation = Simulation::of(self.setup.clone(), strategy, seed, label)
+            .keep_events(options.keep_events)
+            .silence(options.silenced);
         if let Some(choices) = options.choices {
             simulation = simulation.choices(choices);
         }

@@ -11,6 +11,7 @@ use executor_core::{ExecutorConfig, WorkerMetricsLocal};
 
 use crate::fault::Faults;
 use crate::line::{Fields, LineError, ReplayLine};
+use crate::oracle::Oracle;
 use crate::outside;
 use crate::party::Side;
 use crate::report::{Course, Failure, Report};
@@ -31,6 +32,7 @@ pub struct Simulation {
     seed: u64,
     choices: Option<Choices>,
     keep_events: bool,
+    silenced: Option<Oracle>,
     /// What the tasks are, for the replay line.
     label: Fields,
 }
@@ -51,6 +53,7 @@ impl Simulation {
             seed,
             choices: None,
             keep_events: false,
+            silenced: None,
             label,
         }
     }
@@ -176,6 +179,17 @@ impl Simulation {
         self
     }
 
+    /// Nobody listens to this oracle.
+    pub(crate) fn silence(mut self, oracle: Option<Oracle>) -> Self {
+        self.silenced = oracle;
+        self
+    }
+
+    /// Whether anybody listens to `oracle`.
+    pub(crate) fn hears(&self, oracle: Oracle) -> bool {
+        self.silenced != Some(oracle)
+    }
+
     /// Runs `initial_tasks`, and what they spawn, to the end.
     ///
     /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on threads.
@@ -258,7 +272,9 @@ impl Simulation {
             Some(choices) => Box::new(Replay::new(choices)),
             None => self.strategy.build(self.seed),
         };
-        Run::new(&self.setup, strategy, self.keep_events)
+        let run = Run::new(&self.setup, strategy, self.keep_events);
+        run.world.borrow_mut().silence(self.silenced);
+        run
     }
 
     /// How it went.
@@ -272,6 +288,7 @@ impl Simulation {
                 seed: self.seed,
             },
             trace_hash: world.trace.hash(),
+            cut: world.is_cut(),
             micro_steps: world.steps(),
             choices: world.schedule.take_choices(),
             marks: world.marks.clone(),

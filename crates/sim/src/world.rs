@@ -63,6 +63,9 @@ pub(crate) struct World {
     panics_allowed: bool,
     panics: Vec<String>,
     violation: Option<Violation>,
+    /// An oracle that nobody listens to, to see who else would have spoken.
+    silenced: Option<Oracle>,
+    cut: bool,
     tearing_down: bool,
     scheduler: Option<Rc<Scheduler<SimWord>>>,
     costs: Costs,
@@ -101,6 +104,8 @@ impl World {
             panics_allowed,
             panics: Vec::new(),
             violation: None,
+            silenced: None,
+            cut: false,
             tearing_down: false,
             scheduler: None,
             costs: Costs::default(),
@@ -187,12 +192,27 @@ impl World {
 
     /// An oracle has seen something wrong. The first one counts.
     pub(crate) fn fail(&mut self, oracle: Oracle, message: impl Into<String>) {
-        if self.violation.is_none() && !self.tearing_down {
+        if self.violation.is_none() && !self.tearing_down && self.hears(oracle) {
             self.violation = Some(Violation {
                 oracle,
                 message: message.into(),
             });
         }
+    }
+
+    /// Nobody listens to this oracle from now on.
+    pub(crate) fn silence(&mut self, oracle: Option<Oracle>) {
+        self.silenced = oracle;
+    }
+
+    /// Whether anybody listens to `oracle`.
+    pub(crate) fn hears(&self, oracle: Oracle) -> bool {
+        self.silenced != Some(oracle)
+    }
+
+    /// Whether the run was given up where an oracle would have ended it that nobody listens to. It has no end to judge.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
     }
 
     /// Passes on what an oracle found.
@@ -221,12 +241,14 @@ impl World {
                     self.describe()
                 ),
             );
+            self.cut = self.violation.is_none();
             return Next::Stop;
         }
         self.ring();
         if self.runnable.is_empty() && !self.wake_a_late_one() {
             if self.parties.iter().any(|party| party.state != State::Finished) {
                 self.fail(Oracle::Deadlock, format!("nobody can go on\n{}", self.describe()));
+                self.cut = self.violation.is_none();
             }
             return Next::Stop;
         }

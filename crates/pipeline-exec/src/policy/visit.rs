@@ -63,7 +63,8 @@ pub(crate) fn visit<E: PipelinePorts>(
             worker: visitor.worker,
             role: visitor.role,
         });
-        if last || mutant::m15_off_the_board_too_early() && slots.start == 0 {
+        let stays = mutant::m45_never_off_the_board() && stage + 1 == body.spec.stages.len();
+        if last && !stays || mutant::m15_off_the_board_too_early() && slots.start == 0 {
             // Before the slots run: once they have, the next stage may put the job on the board again.
             env.shared().board.remove(env, job);
         }
@@ -83,6 +84,7 @@ pub(crate) fn visit<E: PipelinePorts>(
             visit.stage_over(stage);
         }
         for slot in slots {
+            let slot = slot.saturating_sub(usize::from(mutant::m46_wrong_slot_runs()));
             visit.run_slot(stage, slot);
         }
         // Before it is accounted for: a slot that was told to stop may have left its work undone.

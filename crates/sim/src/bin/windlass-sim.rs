@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use sim::{
-    Choices, Course, Failure, Recording, ReplayLine, RunOptions, Scenario, StrategyKind, Summary, Swarm,
-    write_chrome_trace,
+    Choices, Course, FailingRun, Failure, Oracle, Recording, ReplayLine, RunOptions, Scenario, StrategyKind,
+    Summary, Swarm, write_chrome_trace,
 };
 
 const USAGE: &str = "\
@@ -23,6 +23,10 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --scenario CONFIG   always this one, as `scenario=tree,roots=1,size=4,workers=2`
   --strategy NAME     always this one: random, sticky, round-robin, earliest
   --expect-failure    exit with 0 if some seed fails, and say within how many schedules
+  --twice             with --expect-failure: every run a second time, as otherwise
+  --silence ORACLE    nobody listens to this oracle: who else speaks?
+  --failures FILE     write each failing run there, by its oracle, its trace's hash and its line
+  --replay-all FILE   run all runs of such a file again, and compare
   --marks             print every coverage mark
   --out DIR           where the choices of a failure go (default target/windlass-sim)
   --choices FILE      with --replay: make the choices of this file
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
             Ok(true)
         }
         Ok(Command::Replay(replay)) => replay.run(),
+        Ok(Command::ReplayAll(path)) => replay_all(&path),
         Ok(Command::Swarm(swarm)) => swarm.run(),
         Err(message) => Err(message),
     };
@@ -53,6 +58,7 @@ fn main() -> ExitCode {
 enum Command {
     Help,
     Replay(ReplayRun),
+    ReplayAll(PathBuf),
     Swarm(SwarmRun),
 }
 
@@ -60,6 +66,7 @@ struct ReplayRun {
     line: ReplayLine,
     scenario: Scenario,
     choices: Option<Choices>,
+    silenced: Option<Oracle>,
     trace: Option<PathBuf>,
     out: PathBuf,
 }
@@ -67,7 +74,9 @@ struct ReplayRun {
 struct SwarmRun {
     swarm: Swarm,
     expect_failure: bool,
+    twice: bool,
     marks: bool,
+    failures: Option<PathBuf>,
     trace: Option<PathBuf>,
     out: PathBuf,
 }
@@ -76,7 +85,8 @@ impl Command {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut swarm = Swarm::new(0, 2000);
         let (mut replay, mut choices, mut trace) = (None, None, None);
-        let (mut expect_failure, mut marks) = (false, false);
+        let (mut expect_failure, mut twice, mut marks) = (false, false, false);
+        let (mut failures, mut replay_all) = (None, None);
         let mut out = PathBuf::from("target/windlass-sim");
         // Options that only one of the two forms knows.
         let mut of_swarm: Option<&str> = None;
@@ -114,6 +124,19 @@ impl Command {
                     expect_failure = true;
                     of_swarm = Some("--expect-failure");
                 }
+                "--twice" => {
+                    twice = true;
+                    of_swarm = Some("--twice");
+                }
+                "--silence" => {
+                    let oracle: Oracle = value()?.parse().map_err(|error| format!("--silence: {error}"))?;
+                    swarm.silenced = Some(oracle);
+                }
+                "--failures" => {
+                    failures = Some(PathBuf::from(value()?));
+                    of_swarm = Some("--failures");
+                }
+                "--replay-all" => replay_all = Some(PathBuf::from(value()?)),
                 "--marks" => {
                     marks = true;
                     of_swarm = Some("--marks");
@@ -130,12 +153,20 @@ impl Command {
                 _ => return Err(format!("there is no option `{option}`; see --help")),
             }
         }
+        if let Some(path) = replay_all {
+            return match of_swarm {
+                Some(option) => Err(format!("`{option}` does not go with `--replay-all`")),
+                None if replay.is_some() => Err("`--replay` does not go with `--replay-all`".to_owned()),
+                None => Ok(Self::ReplayAll(path)),
+            };
+        }
         match (replay, of_swarm) {
             (Some(_), Some(option)) => Err(format!("`{option}` does not go with `--replay`")),
             (Some((line, scenario)), None) => Ok(Self::Replay(ReplayRun {
                 line,
                 scenario,
                 choices,
+                silenced: swarm.silenced,
                 trace,
                 out,
             })),
@@ -144,7 +175,9 @@ impl Command {
             (None, _) => Ok(Self::Swarm(SwarmRun {
                 swarm,
                 expect_failure,
+                twice,
                 marks,
+                failures,
                 trace,
                 out,
             })),
@@ -158,6 +191,7 @@ impl ReplayRun {
         let options = RunOptions {
             choices: self.choices,
             keep_events: true,
+            silenced: self.silenced,
         };
         let outcome = self.scenario.run(self.line.strategy, self.line.seed, options);
         if let Some(path) = &self.trace {
@@ -194,12 +228,21 @@ impl SwarmRun {
             write_trace(path, course(&scenario.run(strategy, seed, options)))?;
         }
         if self.expect_failure {
-            self.swarm.twice = false;
-            self.swarm.stop_at_failure = true;
+            self.swarm.twice = self.twice;
+            self.swarm.stop_at_failure = self.failures.is_none();
         }
         let report = self.swarm.run();
         for failure in report.failures.iter().take(5) {
             report_failure(failure, &self.out)?;
+        }
+        if let Some(path) = &self.failures {
+            let lines: Vec<String> = report
+                .failures
+                .iter()
+                .map(|failure| FailingRun::of(failure).to_string() + "\n")
+                .collect();
+            std::fs::write(path, lines.concat())
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
         }
         print!("{report}");
         if self.marks {
@@ -234,6 +277,25 @@ impl SwarmRun {
             }
         })
     }
+}
+
+/// Runs every run of a file again. Whether each went as it had.
+fn replay_all(path: &Path) -> Result<bool, String> {
+    let text =
+        std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    let (mut all, mut same) = (0, 0);
+    for line in text.lines() {
+        let run: FailingRun = line
+            .parse()
+            .map_err(|error| format!("{}: {error}", path.display()))?;
+        all += 1;
+        match run.replay() {
+            Ok(()) => same += 1,
+            Err(other) => println!("{run}\n  this time: {other}"),
+        }
+    }
+    println!("replayed {same} of {all}");
+    Ok(same == all)
 }
 
 fn course(outcome: &Result<Summary, Failure>) -> &Course {

@@ -140,14 +140,19 @@ impl JobOracle {
             .collect()
     }
 
-    /// At the end of a run: every job has ended, and nothing is left over.
-    pub(crate) fn judge_end(&self, hub: &Hub, looks_may_be_out: bool) -> Result<(), Violation> {
-        if let Some(record) = self.jobs.iter().find(|record| record.end.is_none()) {
-            return Err(Violation::new(
+    /// At the end of a run: every job has ended.
+    pub(crate) fn judge_tickets(&self) -> Result<(), Violation> {
+        match self.jobs.iter().find(|record| record.end.is_none()) {
+            None => Ok(()),
+            Some(record) => Err(Violation::new(
                 Oracle::Ticket,
                 format!("{:?} was let in and has not ended", record.job),
-            ));
+            )),
         }
+    }
+
+    /// At the end of a run in which every job has ended: nothing is left over.
+    pub(crate) fn judge_leftovers(&self, hub: &Hub, looks_may_be_out: bool) -> Result<(), Violation> {
         let leftovers = hub.leftovers();
         for what in ["board", "table", "count", "looks"] {
             let left = leftovers[what];

@@ -190,13 +190,24 @@ impl Jobs {
         }
         let course = simulation.course(&mut world);
         let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
-        let violation = violation
-            .or_else(|| hub.oracle.borrow().judge_end(&hub, stopped).err())
-            .or_else(|| judge_handed_back(&hub, &came_back.borrow()).err())
-            .or_else(|| {
-                plan.complaint()
-                    .map(|message| Violation::new(Oracle::Claims, message))
-            });
+        let judge_end = || {
+            let oracle = hub.oracle.borrow();
+            let complaint = plan
+                .complaint()
+                .map(|message| Violation::new(Oracle::Claims, message));
+            let verdicts = [
+                oracle.judge_tickets().err(),
+                oracle.judge_leftovers(&hub, stopped).err(),
+                judge_handed_back(&hub, &came_back.borrow()).err(),
+                complaint,
+            ];
+            let mut violations = verdicts.into_iter().flatten();
+            violations.find(|violation| world.hears(violation.oracle))
+        };
+        let violation = match violation {
+            None if !course.cut => judge_end(),
+            violation => violation,
+        };
         if let Some(violation) = violation {
             return Err(Failure::new(violation, course));
         }

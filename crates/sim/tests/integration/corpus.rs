@@ -39,6 +39,7 @@ fn what_was_wrong_once_is_right_now() {
         let scenario = Scenario::from_line(&line).unwrap_or_else(|error| panic!("{name}: {error}"));
         for choices in [None, Some(entry.choices)] {
             let options = RunOptions {
+                silenced: None,
                 choices,
                 keep_events: false,
             };

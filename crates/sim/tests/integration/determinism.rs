@@ -35,6 +35,7 @@ fn the_list_of_choices_leads_the_same_way_as_the_seed() {
         let first = scenario.run(strategy, seed, RunOptions::default());
         let first = first.unwrap_or_else(|failure| panic!("{failure}")).course;
         let options = RunOptions {
+            silenced: None,
             choices: Some(first.choices.clone()),
             keep_events: false,
         };

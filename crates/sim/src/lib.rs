@@ -34,6 +34,7 @@
 //! that is too weak changes nothing. That is what the loom models are for.
 #![forbid(unsafe_code)]
 
+mod choices;
 mod clock;
 mod exposure;
 mod fault;
@@ -52,6 +53,7 @@ mod scenario;
 mod schedule;
 pub mod scheduler;
 mod setup;
+mod shrink;
 mod simulation;
 mod swarm;
 mod task;
@@ -61,16 +63,18 @@ mod world;
 
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
+pub use choices::Choices;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};
 pub use mark::{Mark, Marks};
 pub use oracle::Oracle;
 pub use ports::{SimPlace, SimPorts, SimSet, SimTable};
-pub use report::{Course, Failure, Recording, Report};
+pub use report::{Course, Failure, Found, Recording, Report};
 pub use scenario::{Jobs, Load, RunOptions, Scenario, Shape, Summary, Tasks};
-pub use schedule::{Choices, Moment, Strategy, StrategyKind};
+pub use schedule::{Moment, Strategy, StrategyKind};
 pub use setup::{Ending, Setup};
+pub use shrink::Shrink;
 pub use simulation::Simulation;
 pub use swarm::{Swarm, SwarmReport};
 pub use task::SimCtx;

@@ -8,11 +8,11 @@ use std::path::Path;
 use executor_core::{WorkerExit, WorkerMetricsLocal};
 use serde::{Deserialize, Serialize};
 
+use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::line::ReplayLine;
 use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
-use crate::schedule::Choices;
 use crate::trace::{Event, Interleaving};
 
 /// A run that no oracle found fault with.
@@ -57,6 +57,21 @@ pub struct Course {
     pub events: Vec<Event>,
 }
 
+impl Course {
+    /// How long and how restless the run was: micro-steps, and switches from one party to another.
+    ///
+    /// Of a run without an end that a list of choices led into, only the list counts.
+    #[must_use]
+    pub fn size(&self) -> (u64, usize) {
+        match &self.line.choices {
+            Some(listed) if listed.picks.len() < self.choices.picks.len() => {
+                (listed.picks.len() as u64, listed.switches())
+            }
+            _ => (self.micro_steps, self.choices.switches()),
+        }
+    }
+}
+
 /// An oracle found fault with a run.
 #[derive(Clone, Debug)]
 pub struct Failure {
@@ -66,6 +81,21 @@ pub struct Failure {
     pub message: String,
     /// How the run went up to there.
     pub course: Box<Course>,
+    /// The failure that was found first, if this one was shrunk from it.
+    pub found: Option<Box<Found>>,
+}
+
+/// A failure before it was shrunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The line that replays it.
+    pub line: ReplayLine,
+    /// Micro-steps taken.
+    pub micro_steps: u64,
+    /// Switches from one party to another.
+    pub switches: usize,
+    /// Runs that shrinking it took.
+    pub runs: u64,
 }
 
 impl fmt::Display for Failure {
@@ -74,6 +104,7 @@ impl fmt::Display for Failure {
             oracle,
             message,
             course,
+            found: _,
         } = self;
         writeln!(f, "{oracle}: {message}")?;
         writeln!(f, "after {} micro-steps; the last of them:", course.micro_steps)?;
@@ -92,6 +123,7 @@ impl Failure {
             oracle: violation.oracle,
             message: violation.message,
             course: Box::new(course),
+            found: None,
         }
     }
 

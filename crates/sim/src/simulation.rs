@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use executor_core::{ExecutorConfig, WorkerMetricsLocal};
 
+use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::outside;
 use crate::party::Side;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
-use crate::schedule::{Choices, StrategyKind};
+use crate::schedule::StrategyKind;
 use crate::scheduler::Replay;
 use crate::setup::{Ending, Setup};
 use crate::task::SimCtx;
@@ -81,6 +82,7 @@ impl Simulation {
         Ok(Self {
             setup,
             strategy: line.strategy,
+            choices: line.choices,
             ..Self::new(line.seed)
         })
     }
@@ -265,15 +267,17 @@ impl Simulation {
     pub(crate) fn course(&self, world: &mut World) -> Course {
         let mut fields = self.label.clone();
         self.setup.write(&mut fields);
+        let choices = world.schedule.take_choices();
         Course {
             line: ReplayLine {
                 fields,
                 strategy: self.strategy,
                 seed: self.seed,
+                choices: self.choices.as_ref().map(|given| choices.as_far_as(given)),
             },
             trace_hash: world.trace.hash(),
             micro_steps: world.steps(),
-            choices: world.schedule.take_choices(),
+            choices,
             marks: world.marks.clone(),
             faults: world.faults.struck(),
             parties: world.party_names(),

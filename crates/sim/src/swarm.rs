@@ -99,6 +99,7 @@ impl Swarm {
                         oracle: Oracle::Determinism,
                         message,
                         course: Box::new(second),
+                        found: None,
                     });
                 } else if report.failures.len() > 1 {
                     // A seed that fails has failed twice.

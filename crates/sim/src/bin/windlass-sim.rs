@@ -2,14 +2,17 @@
 //!
 //! Exit code 0 means that what was asked for came true, 1 that it did not, 2 that the question made no sense.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use std::time::{Duration, Instant};
+
 use sim::{
-    Choices, Course, Failure, Recording, ReplayLine, RunOptions, Scenario, StrategyKind, Summary, Swarm,
-    write_chrome_trace,
+    Choices, Course, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink, StrategyKind,
+    Summary, Swarm, write_chrome_trace,
 };
 
 const USAGE: &str = "\
@@ -24,6 +27,8 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --strategy NAME     always this one: random, sticky, round-robin, earliest
   --expect-failure    exit with 0 if some seed fails, and say within how many schedules
   --marks             print every coverage mark
+  --shrink            make each failure that is reported as small as it will go
+  --failures N        how many failures are reported (default 5)
   --out DIR           where the choices of a failure go (default target/windlass-sim)
   --choices FILE      with --replay: make the choices of this file
   --trace FILE        with --replay, or for the first seed: write a Chrome trace
@@ -59,8 +64,8 @@ enum Command {
 struct ReplayRun {
     line: ReplayLine,
     scenario: Scenario,
-    choices: Option<Choices>,
     trace: Option<PathBuf>,
+    shrink: bool,
     out: PathBuf,
 }
 
@@ -69,6 +74,8 @@ struct SwarmRun {
     expect_failure: bool,
     marks: bool,
     trace: Option<PathBuf>,
+    reported: usize,
+    shrink: bool,
     out: PathBuf,
 }
 
@@ -76,7 +83,8 @@ impl Command {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut swarm = Swarm::new(0, 2000);
         let (mut replay, mut choices, mut trace) = (None, None, None);
-        let (mut expect_failure, mut marks) = (false, false);
+        let (mut expect_failure, mut marks, mut shrink) = (false, false, false);
+        let mut reported = 5;
         let mut out = PathBuf::from("target/windlass-sim");
         // Options that only one of the two forms knows.
         let mut of_swarm: Option<&str> = None;
@@ -118,6 +126,11 @@ impl Command {
                     marks = true;
                     of_swarm = Some("--marks");
                 }
+                "--failures" => {
+                    reported = number("--failures", &value()?)? as usize;
+                    of_swarm = Some("--failures");
+                }
+                "--shrink" => shrink = true,
                 "--replay" => {
                     let line: ReplayLine = value()?.parse().map_err(|error| format!("--replay: {error}"))?;
                     let scenario =
@@ -132,11 +145,14 @@ impl Command {
         }
         match (replay, of_swarm) {
             (Some(_), Some(option)) => Err(format!("`{option}` does not go with `--replay`")),
-            (Some((line, scenario)), None) => Ok(Self::Replay(ReplayRun {
-                line,
+            (Some((mut line, scenario)), None) => Ok(Self::Replay(ReplayRun {
+                line: {
+                    line.choices = choices.or(line.choices);
+                    line
+                },
                 scenario,
-                choices,
                 trace,
+                shrink,
                 out,
             })),
             (None, _) if choices.is_some() => Err("`--choices` goes with `--replay` only".to_owned()),
@@ -146,6 +162,8 @@ impl Command {
                 expect_failure,
                 marks,
                 trace,
+                reported,
+                shrink,
                 out,
             })),
         }
@@ -156,10 +174,15 @@ impl ReplayRun {
     /// Runs it, and shows what came of it. Whether it went well.
     fn run(self) -> Result<bool, String> {
         let options = RunOptions {
-            choices: self.choices,
+            choices: self.line.choices.clone(),
             keep_events: true,
         };
-        let outcome = self.scenario.run(self.line.strategy, self.line.seed, options);
+        let mut outcome = self.scenario.run(self.line.strategy, self.line.seed, options);
+        if let Err(failure) = &mut outcome
+            && self.shrink
+        {
+            print!("{}", Shrinking::of(failure)?);
+        }
         if let Some(path) = &self.trace {
             write_trace(path, course(&outcome))?;
         }
@@ -197,9 +220,16 @@ impl SwarmRun {
             self.swarm.twice = false;
             self.swarm.stop_at_failure = true;
         }
-        let report = self.swarm.run();
-        for failure in report.failures.iter().take(5) {
+        let mut report = self.swarm.run();
+        let mut shrinkings = Vec::new();
+        for failure in report.failures.iter_mut().take(self.reported) {
+            if self.shrink {
+                shrinkings.push(Shrinking::of(failure)?);
+            }
             report_failure(failure, &self.out)?;
+        }
+        if !shrinkings.is_empty() {
+            print!("{}", Shrinkings(shrinkings));
         }
         print!("{report}");
         if self.marks {
@@ -233,6 +263,84 @@ impl SwarmRun {
                 false
             }
         })
+    }
+}
+
+/// What it took to shrink a failure, and what it gave.
+struct Shrinking {
+    oracle: Oracle,
+    before: (u64, usize),
+    after: (u64, usize),
+    runs: u64,
+    took: Duration,
+}
+
+impl Shrinking {
+    /// Shrinks `failure`.
+    fn of(failure: &mut Failure) -> Result<Self, String> {
+        let start = Instant::now();
+        let shrunk = Shrink::default()
+            .scenario(failure)
+            .map_err(|error| format!("--shrink: {error}"))?;
+        let took = start.elapsed();
+        let before = failure.course.size();
+        let after = shrunk.course.size();
+        let runs = shrunk.found.as_deref().map_or(0, |Found { runs, .. }| *runs);
+        *failure = shrunk;
+        Ok(Self {
+            oracle: failure.oracle,
+            before,
+            after,
+            runs,
+            took,
+        })
+    }
+}
+
+impl fmt::Display for Shrinking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            oracle,
+            before: (steps_before, switches_before),
+            after: (steps, switches),
+            runs,
+            took,
+        } = self;
+        let seconds = took.as_secs_f64();
+        writeln!(
+            f,
+            "shrunk `{oracle}`: micro-steps {steps_before} -> {steps}, switches {switches_before} -> {switches}, \
+             {runs} runs, {seconds:.2} s"
+        )
+    }
+}
+
+/// All of them, and the middle one of each figure.
+struct Shrinkings(Vec<Shrinking>);
+
+impl fmt::Display for Shrinkings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|shrinking| write!(f, "{shrinking}"))?;
+        writeln!(
+            f,
+            "shrunk {} failures, in the median: micro-steps {} -> {}, switches {} -> {}, {} runs, {:.2} s",
+            self.0.len(),
+            self.median(|one| one.before.0),
+            self.median(|one| one.after.0),
+            self.median(|one| one.before.1 as u64),
+            self.median(|one| one.after.1 as u64),
+            self.median(|one| one.runs),
+            Duration::from_micros(self.median(|one| one.took.as_micros() as u64)).as_secs_f64(),
+        )
+    }
+}
+
+impl Shrinkings {
+    /// The middle one; of two in the middle, the larger.
+    fn median(&self, figure: impl Fn(&Shrinking) -> u64) -> u64 {
+        let mut figures: Vec<u64> = self.0.iter().map(figure).collect();
+        figures.sort_unstable();
+        figures[figures.len() / 2]
     }
 }
 

@@ -36,6 +36,7 @@
 
 mod choices;
 mod clock;
+mod explore;
 mod exposure;
 mod fault;
 mod handle;

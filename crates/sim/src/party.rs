@@ -67,6 +67,8 @@ pub(crate) enum State {
     Delayed { until: u64 },
     Joining,
     Ticket,
+    /// A task of this worker waits until something holds.
+    Awaiting { what: &'static str },
     Finished,
 }
 
@@ -82,6 +84,7 @@ impl fmt::Display for State {
             Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),
             Self::Joining => f.write_str("waits until all producers have finished"),
             Self::Ticket => f.write_str("waits for a job to end"),
+            Self::Awaiting { what } => write!(f, "waits until {what}"),
             Self::Finished => f.write_str("finished"),
         }
     }

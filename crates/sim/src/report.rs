@@ -13,7 +13,7 @@ use crate::fault::Faults;
 use crate::line::ReplayLine;
 use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
-use crate::trace::{Event, Interleaving};
+use crate::trace::{Event, Interleaving, TAIL};
 
 /// A run that no oracle found fault with.
 #[derive(Debug)]
@@ -104,16 +104,43 @@ impl fmt::Display for Failure {
             oracle,
             message,
             course,
-            found: _,
+            found,
         } = self;
-        writeln!(f, "{oracle}: {message}")?;
-        writeln!(f, "after {} micro-steps; the last of them:", course.micro_steps)?;
-        let events = &course.events[course.events.len().saturating_sub(48)..];
+        let (sentence, details) = message.split_once('\n').unwrap_or((message, ""));
+        writeln!(f, "{oracle}: {sentence}")?;
+        writeln!(f, "replay: {}", course.line)?;
+        let (micro_steps, switches) = course.size();
+        if let Some(found) = found {
+            writeln!(f, "found:  {}", found.line)?;
+            writeln!(
+                f,
+                "{micro_steps} micro-steps and {switches} switches; before it was shrunk, {} and {}",
+                found.micro_steps, found.switches
+            )?;
+        } else {
+            writeln!(f, "{micro_steps} micro-steps and {switches} switches")?;
+        }
+        let rows = match found {
+            Some(_) => ROWS,
+            None => TAIL,
+        };
+        let left_out = course.events.len().saturating_sub(rows);
+        let events = &course.events[left_out..];
+        if events.first().is_some_and(|first| first.step > 1) {
+            writeln!(f, "the last {} operations:", events.len())?;
+        }
         let parties = &course.parties;
         write!(f, "{}", Interleaving { events, parties })?;
-        write!(f, "replay: {}", course.line)
+        write!(f, "{oracle}: {sentence}")?;
+        if !details.is_empty() {
+            write!(f, "\n{}", details.trim_end())?;
+        }
+        Ok(())
     }
 }
+
+/// The most operations of a shrunk run that are shown; only runs that could not be shrunk have more.
+const ROWS: usize = 512;
 
 impl std::error::Error for Failure {}
 

@@ -4,7 +4,7 @@
 //! the scenario to say.
 
 use crate::line::Fields;
-use crate::scenario::Shape;
+use crate::scenario::{Jobs, Shape};
 
 /// Settings whose shortest value is not their default: fewer rounds before a worker sleeps.
 const SHORTEST: [(&str, &str); 2] = [("spin", "0"), ("tries", "1")];
@@ -36,12 +36,15 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
         return Vec::new();
     };
     if name == "scenario" {
-        let simpler = Shape::ALL.iter().map(Shape::to_string);
-        return simpler
-            .take_while(|shape| shape != value)
-            .filter(|_| value != "jobs" && value != "own")
-            .map(|shape| with(&shape))
-            .collect();
+        let shapes = Shape::ALL.iter().map(Shape::to_string);
+        return match value {
+            "own" => Vec::new(),
+            "jobs" => shapes.map(|shape| without_jobs(fields, &shape)).collect(),
+            _ => shapes
+                .take_while(|shape| shape != value)
+                .map(|shape| with(&shape))
+                .collect(),
+        };
     }
     let mut candidates = vec![fields.with(name, None)];
     if value == "true" {
@@ -55,6 +58,22 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
         candidates.extend(lower.iter().map(|lower| with(&lower.to_string())));
     }
     candidates
+}
+
+/// A few tasks on the executor alone, instead of the jobs above it: what goes wrong may go wrong there.
+fn without_jobs(fields: &Fields, shape: &str) -> Fields {
+    let mut of_jobs = Fields::default();
+    Jobs::default().write(&mut of_jobs);
+    let mut own = fields.clone();
+    for (name, _) in of_jobs.iter() {
+        own = own.with(name, None);
+    }
+    let mut tasks: Fields = Fields::default();
+    tasks.push("scenario", shape);
+    tasks.push("roots", 2);
+    tasks.push("size", 4);
+    own.iter().for_each(|(name, value)| tasks.push(name, value));
+    tasks
 }
 
 #[cfg(test)]
@@ -77,7 +96,16 @@ mod tests {
         assert_eq!(of("troubles=true", "troubles"), ["-", "false"]);
         assert_eq!(of("end=abort", "end"), ["-"]);
         assert_eq!(of("scenario=chain", "scenario"), ["flat", "tree"]);
-        assert_eq!(of("scenario=jobs", "scenario"), [""; 0]);
+        assert_eq!(of("scenario=own", "scenario"), [""; 0]);
+    }
+
+    #[test]
+    fn jobs_become_tasks_and_nothing_of_them_is_left() {
+        let fields: Fields = "scenario=jobs,jobs=2,capacity=1,workers=3,end=idle"
+            .parse()
+            .expect("it is well formed");
+        let flat = &candidates(&fields, "scenario")[0];
+        assert_eq!(flat.to_string(), "scenario=flat,roots=2,size=4,workers=3,end=idle");
     }
 
     #[test]

@@ -101,13 +101,14 @@ pub struct Found {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            oracle,
+            oracle: _,
             message,
             course,
             found,
         } = self;
-        let (sentence, details) = message.split_once('\n').unwrap_or((message, ""));
-        writeln!(f, "{oracle}: {sentence}")?;
+        let details = message.split_once('\n').map_or("", |(_, details)| details);
+        let sentence = self.sentence();
+        writeln!(f, "{sentence}")?;
         writeln!(f, "replay: {}", course.line)?;
         let (micro_steps, switches) = course.size();
         if let Some(found) = found {
@@ -131,7 +132,7 @@ impl fmt::Display for Failure {
         }
         let parties = &course.parties;
         write!(f, "{}", Interleaving { events, parties })?;
-        write!(f, "{oracle}: {sentence}")?;
+        f.write_str(&sentence)?;
         if !details.is_empty() {
             write!(f, "\n{}", details.trim_end())?;
         }
@@ -145,6 +146,13 @@ const ROWS: usize = 512;
 impl std::error::Error for Failure {}
 
 impl Failure {
+    /// The oracle, and what it said, without how everything stood.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let sentence = self.message.lines().next().unwrap_or_default();
+        format!("{}: {sentence}", self.oracle)
+    }
+
     pub(crate) fn new(violation: Violation, course: Course) -> Self {
         Self {
             oracle: violation.oracle,

@@ -13,6 +13,7 @@ use std::fmt;
 use crate::word::WordName;
 
 pub use chrome::write_chrome_trace;
+pub(crate) use interleaving::Bracket;
 pub use interleaving::Interleaving;
 
 /// How many of the last operations a failure shows.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sim::{
     Choices, Course, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink, StrategyKind,
-    Summary, Swarm, write_chrome_trace,
+    Summary, Swarm, write_chrome_trace, write_html,
 };
 
 const USAGE: &str = "\
@@ -32,6 +32,7 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --out DIR           where the choices of a failure go (default target/windlass-sim)
   --choices FILE      with --replay: make the choices of this file
   --trace FILE        with --replay, or for the first seed: write a Chrome trace
+  --html FILE         the same as a page: lanes, arrows, and the operations as a table
   --help              this
 ";
 
@@ -64,7 +65,7 @@ enum Command {
 struct ReplayRun {
     line: ReplayLine,
     scenario: Scenario,
-    trace: Option<PathBuf>,
+    pictures: Pictures,
     shrink: bool,
     out: PathBuf,
 }
@@ -73,7 +74,7 @@ struct SwarmRun {
     swarm: Swarm,
     expect_failure: bool,
     marks: bool,
-    trace: Option<PathBuf>,
+    pictures: Pictures,
     reported: usize,
     shrink: bool,
     out: PathBuf,
@@ -82,7 +83,7 @@ struct SwarmRun {
 impl Command {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut swarm = Swarm::new(0, 2000);
-        let (mut replay, mut choices, mut trace) = (None, None, None);
+        let (mut replay, mut choices, mut pictures) = (None, None, Pictures::default());
         let (mut expect_failure, mut marks, mut shrink) = (false, false, false);
         let mut reported = 5;
         let mut out = PathBuf::from("target/windlass-sim");
@@ -138,7 +139,8 @@ impl Command {
                     replay = Some((line, scenario));
                 }
                 "--choices" => choices = Some(read_choices(Path::new(&value()?))?),
-                "--trace" => trace = Some(PathBuf::from(value()?)),
+                "--trace" => pictures.trace = Some(PathBuf::from(value()?)),
+                "--html" => pictures.html = Some(PathBuf::from(value()?)),
                 "--out" => out = PathBuf::from(value()?),
                 _ => return Err(format!("there is no option `{option}`; see --help")),
             }
@@ -151,7 +153,7 @@ impl Command {
                     line
                 },
                 scenario,
-                trace,
+                pictures,
                 shrink,
                 out,
             })),
@@ -161,7 +163,7 @@ impl Command {
                 swarm,
                 expect_failure,
                 marks,
-                trace,
+                pictures,
                 reported,
                 shrink,
                 out,
@@ -183,9 +185,7 @@ impl ReplayRun {
         {
             print!("{}", Shrinking::of(failure)?);
         }
-        if let Some(path) = &self.trace {
-            write_trace(path, course(&outcome))?;
-        }
+        self.pictures.write(&outcome)?;
         match &outcome {
             Ok(summary) => {
                 println!("{}", self.line);
@@ -207,14 +207,20 @@ impl ReplayRun {
 impl SwarmRun {
     /// Runs all seeds, and shows the table. Whether what was expected came true.
     fn run(mut self) -> Result<bool, String> {
-        if let Some(path) = &self.trace {
+        if self.pictures.are_wanted() {
             let seed = self.swarm.seed_base;
             let (scenario, strategy) = self.swarm.draw(seed);
             let options = RunOptions {
                 keep_events: true,
                 ..RunOptions::default()
             };
-            write_trace(path, course(&scenario.run(strategy, seed, options)))?;
+            let mut outcome = scenario.run(strategy, seed, options);
+            if let Err(failure) = &mut outcome
+                && self.shrink
+            {
+                Shrinking::of(failure)?;
+            }
+            self.pictures.write(&outcome)?;
         }
         if self.expect_failure {
             self.swarm.twice = false;
@@ -361,10 +367,35 @@ fn report_failure(failure: &Failure, out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn write_trace(path: &Path, course: &Course) -> Result<(), String> {
+/// Where a run's pictures go.
+#[derive(Default)]
+struct Pictures {
+    trace: Option<PathBuf>,
+    html: Option<PathBuf>,
+}
+
+impl Pictures {
+    fn are_wanted(&self) -> bool {
+        self.trace.is_some() || self.html.is_some()
+    }
+
+    fn write(&self, outcome: &Result<Summary, Failure>) -> Result<(), String> {
+        let course = course(outcome);
+        if let Some(path) = &self.trace {
+            write_file(path, |out| write_chrome_trace(out, &course.events, &course.parties))?;
+        }
+        if let Some(path) = &self.html {
+            let outcome = outcome.as_ref().map(|summary| &summary.course);
+            write_file(path, |out| write_html(out, outcome))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), String> {
     let written = File::create(path).and_then(|file| {
         let mut out = BufWriter::new(file);
-        write_chrome_trace(&mut out, &course.events, &course.parties)?;
+        write(&mut out)?;
         io::Write::flush(&mut out)
     });
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))

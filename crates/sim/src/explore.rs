@@ -89,11 +89,7 @@ impl Simulation {
     /// # Panics
     ///
     /// When a run fails.
-    pub fn check<R>(
-        &self,
-        seeds: impl IntoIterator<Item = u64>,
-        scene: impl Fn(Self) -> Result<R, Failure>,
-    ) {
+    pub fn check<R>(&self, seeds: impl IntoIterator<Item = u64>, scene: impl Fn(Self) -> Result<R, Failure>) {
         if let Err(failure) = self.explore(seeds, scene) {
             panic!("{failure}");
         }

@@ -63,9 +63,9 @@ mod trace;
 mod word;
 mod world;
 
+pub use choices::Choices;
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
-pub use choices::Choices;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};

@@ -105,7 +105,9 @@ impl Fields {
 
     /// What the field `name` says, if it is there.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+        self.iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value)
     }
 
     /// These fields, but `name` says `value`, or is not there.

@@ -40,7 +40,11 @@ pub fn write_html(mut out: impl Write, outcome: Result<&Course, &Failure>) -> io
         Ok(course) => (course, None),
         Err(failure) => (&*failure.course, Some(failure)),
     };
-    let picture = Picture::of(&course.events, course.parties.len(), failure.map(Failure::sentence));
+    let picture = Picture::of(
+        &course.events,
+        course.parties.len(),
+        failure.map(Failure::sentence),
+    );
     let page = Page {
         course,
         failure,
@@ -88,7 +92,11 @@ impl Page<'_> {
     fn write_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |f: &mut fmt::Formatter<'_>, name, line: &dyn fmt::Display| {
             let line = line.to_string();
-            writeln!(f, "<p class=\"line\"><b>{name}</b><code>{}</code></p>", Escaped(&line))
+            writeln!(
+                f,
+                "<p class=\"line\"><b>{name}</b><code>{}</code></p>",
+                Escaped(&line)
+            )
         };
         line(f, "replay", &self.course.line)?;
         match self.failure.and_then(|failure| failure.found.as_deref()) {
@@ -151,14 +159,19 @@ impl Page<'_> {
     }
 
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Course { events, parties, .. } = self.course;
+        let Course {
+            events,
+            parties,
+            is_complete,
+            ..
+        } = self.course;
         let shown = &events[events.len().saturating_sub(ROWS_MAX)..];
         let table = Interleaving {
             events: shown,
             parties,
         };
         writeln!(f, "<h2>Operations in their order</h2>")?;
-        if shown.first().is_some_and(|first| first.step > 1) {
+        if shown.len() < events.len() || !is_complete {
             writeln!(f, "<p>The last {} of them.</p>", shown.len())?;
         }
         let acting = table.acting();

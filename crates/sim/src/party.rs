@@ -62,13 +62,21 @@ impl fmt::Display for Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Runnable,
-    Parked { deadline_ns: Option<u64> },
-    Waiting { ticket: u64 },
-    Delayed { until: u64 },
+    Parked {
+        deadline_ns: Option<u64>,
+    },
+    Waiting {
+        ticket: u64,
+    },
+    Delayed {
+        until: u64,
+    },
     Joining,
     Ticket,
     /// A task of this worker waits until something holds.
-    Awaiting { what: &'static str },
+    Awaiting {
+        what: &'static str,
+    },
     Finished,
 }
 

@@ -55,6 +55,8 @@ pub struct Course {
     pub parties: Vec<String>,
     /// The last operations; all of them if [`crate::Simulation::keep_events`] was asked for.
     pub events: Vec<Event>,
+    /// Whether these are all.
+    pub is_complete: bool,
 }
 
 impl Course {
@@ -127,7 +129,7 @@ impl fmt::Display for Failure {
         };
         let left_out = course.events.len().saturating_sub(rows);
         let events = &course.events[left_out..];
-        if events.first().is_some_and(|first| first.step > 1) {
+        if left_out > 0 || !course.is_complete {
             writeln!(f, "the last {} operations:", events.len())?;
         }
         let parties = &course.parties;

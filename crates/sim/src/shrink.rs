@@ -91,7 +91,9 @@ struct Scenarios;
 
 impl Subject for Scenarios {
     fn settle(&self, fields: Fields) -> Option<Fields> {
-        Scenario::from_fields(fields).ok().map(|scenario| scenario.fields())
+        Scenario::from_fields(fields)
+            .ok()
+            .map(|scenario| scenario.fields())
     }
 
     fn run(&self, line: &ReplayLine, keep_events: bool) -> Result<(), Failure> {
@@ -246,9 +248,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             };
             let found = (self.attempt_without(&line))
                 .or_else(|| self.attempt_with(&line, carried))
-                .or_else(|| {
-                    (0..WALKS).find_map(|walk| self.walk_both(&line, round * WALKS + walk))
-                });
+                .or_else(|| (0..WALKS).find_map(|walk| self.walk_both(&line, round * WALKS + walk)));
             if found.is_some() {
                 return found;
             }
@@ -291,7 +291,10 @@ impl<'a, S: Subject> Shrinker<'a, S> {
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {
         // A list that goes on to the limit would make any run endless; only what follows it is fair to everybody.
-        if self.limit.is_some_and(|limit| choices.picks.len() as u64 > limit / 4) {
+        if self
+            .limit
+            .is_some_and(|limit| choices.picks.len() as u64 > limit / 4)
+        {
             return None;
         }
         self.attempt(&ReplayLine {
@@ -341,7 +344,10 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             self.usual = failure.course.micro_steps;
         }
         self.left.micro_steps = self.left.micro_steps.saturating_sub(self.usual);
-        let course = outcome.err().filter(|failure| failure.oracle == self.oracle)?.course;
+        let course = outcome
+            .err()
+            .filter(|failure| failure.oracle == self.oracle)?
+            .course;
         let choices = match (&line.choices, self.limit) {
             // What comes after the list of an endless run is not part of it.
             (Some(given), Some(_)) => course.choices.as_far_as(given),

@@ -314,6 +314,7 @@ impl Simulation {
             } else {
                 world.trace.tail()
             },
+            is_complete: self.keep_events,
         }
     }
 }

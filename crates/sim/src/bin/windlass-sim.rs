@@ -11,8 +11,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use sim::{
-    Choices, Course, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink, StrategyKind,
-    Summary, Swarm, write_chrome_trace, write_html,
+    Choices, Course, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink,
+    StrategyKind, Summary, Swarm, write_chrome_trace, write_html,
 };
 
 const USAGE: &str = "\
@@ -382,7 +382,9 @@ impl Pictures {
     fn write(&self, outcome: &Result<Summary, Failure>) -> Result<(), String> {
         let course = course(outcome);
         if let Some(path) = &self.trace {
-            write_file(path, |out| write_chrome_trace(out, &course.events, &course.parties))?;
+            write_file(path, |out| {
+                write_chrome_trace(out, &course.events, &course.parties)
+            })?;
         }
         if let Some(path) = &self.html {
             let outcome = outcome.as_ref().map(|summary| &summary.course);

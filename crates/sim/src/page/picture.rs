@@ -139,7 +139,8 @@ impl Picture {
             Op::Start => open.task = begin(event.object.to_string()),
             Op::End | Op::Panic => {
                 // A task that had started before the first of these operations has no bar.
-                self.tasks.extend(open.task.take().map(|bar| bar.until(spot.at_ns)));
+                self.tasks
+                    .extend(open.task.take().map(|bar| bar.until(spot.at_ns)));
             }
             Op::Park => open.park = begin("parked".to_owned()),
             Op::Awake => self
@@ -206,7 +207,10 @@ fn curves(events: &[Event]) -> Vec<Curve> {
             points: depths(board),
         },
     ];
-    curves.into_iter().filter(|curve| !curve.points.is_empty()).collect()
+    curves
+        .into_iter()
+        .filter(|curve| !curve.points.is_empty())
+        .collect()
 }
 
 /// From comings and goings, in their order, to depths by time. Clocks of two parties may disagree about the order; what
@@ -246,10 +250,7 @@ mod tests {
     #[test]
     fn what_goes_does_so_no_sooner_than_it_came() {
         let changes = [(10, 1), (30, 1), (20, -2), (40, 1)];
-        assert_eq!(
-            depths(changes.into_iter()),
-            [(10, 1), (20, 0), (30, 0), (40, 1)]
-        );
+        assert_eq!(depths(changes.into_iter()), [(10, 1), (20, 0), (30, 0), (40, 1)]);
         assert_eq!(depths([(5, -1), (7, 1)].into_iter()), [(7, 1)]);
     }
 

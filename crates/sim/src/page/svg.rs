@@ -75,9 +75,8 @@ impl Svg<'_> {
             )?;
         }
         writeln!(f, "<text x=\"8\" y=\"{:.1}\">{}</text>", y + 4.0, Escaped(name))?;
-        let of_lane = |bars: &'_ [Bar]| -> Vec<Bar> {
-            bars.iter().filter(|bar| bar.lane == lane).cloned().collect()
-        };
+        let of_lane =
+            |bars: &'_ [Bar]| -> Vec<Bar> { bars.iter().filter(|bar| bar.lane == lane).cloned().collect() };
         for bar in of_lane(&self.picture.tasks) {
             self.write_bar(f, "task", &bar, BAR)?;
             let room = self.x(bar.to_ns) - self.x(bar.from_ns);
@@ -148,7 +147,11 @@ impl Svg<'_> {
             y1 + bend,
             y2 - bend,
             Escaped(name),
-            Escaped(self.parties.get(self.doer(class, arrow)).map_or("?", String::as_str)),
+            Escaped(
+                self.parties
+                    .get(self.doer(class, arrow))
+                    .map_or("?", String::as_str)
+            ),
             Thousands(from.at_ns)
         )
     }
@@ -163,7 +166,13 @@ impl Svg<'_> {
     }
 
     fn write_curve(&self, f: &mut fmt::Formatter<'_>, curve: &Curve, top: f64) -> fmt::Result {
-        let most = curve.points.iter().map(|&(_, depth)| depth).max().unwrap_or(0).max(1);
+        let most = curve
+            .points
+            .iter()
+            .map(|&(_, depth)| depth)
+            .max()
+            .unwrap_or(0)
+            .max(1);
         let bottom = top + STRIP - 12.0;
         let height = STRIP - 20.0;
         let y = |depth: usize| bottom - height * depth as f64 / most as f64;

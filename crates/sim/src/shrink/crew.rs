@@ -73,8 +73,13 @@ mod tests {
                 of_kind.count() as u32
             });
             assert_eq!(Crew::of(&fields), Crew(kinds), "{parties:?}");
-            let order: Vec<_> = (0..parties.len() as u32).map(|party| Crew(kinds).kind_of(party)).collect();
-            assert!(order.is_sorted() && order[0] == Some((0, 0)), "{parties:?}: {order:?}");
+            let order: Vec<_> = (0..parties.len() as u32)
+                .map(|party| Crew(kinds).kind_of(party))
+                .collect();
+            assert!(
+                order.is_sorted() && order[0] == Some((0, 0)),
+                "{parties:?}: {order:?}"
+            );
         }
     }
 

@@ -105,7 +105,10 @@ mod tests {
             .parse()
             .expect("it is well formed");
         let flat = &candidates(&fields, "scenario")[0];
-        assert_eq!(flat.to_string(), "scenario=flat,roots=2,size=4,workers=3,end=idle");
+        assert_eq!(
+            flat.to_string(),
+            "scenario=flat,roots=2,size=4,workers=3,end=idle"
+        );
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //!      6  ┌ look into injector: empty
 //!      7  └ fetch stamps, was 1
 //!      8  ┌                                inject task 0
-//!      9  └                                load sleep word, is 1 searching, 0 sleeping
+//!      9  └                                load sleep word: 1 search, 0 sleep
 //!     10  ─ park
 //! ```
 //!
@@ -17,7 +17,7 @@ use std::fmt;
 use super::Event;
 
 /// Wider tables have one column.
-const WIDTH_MAX: usize = 160;
+const WIDTH_MAX: usize = 176;
 
 /// A table of operations for a person: a row each, in the order in which they happened.
 #[derive(Debug)]
@@ -61,7 +61,10 @@ impl Interleaving<'_> {
             let widest = own.map(|event| event.to_string().chars().count()).max();
             widest.unwrap_or(0).max(self.name(party).len())
         };
-        self.acting().into_iter().map(|party| (party, width(party))).collect()
+        self.acting()
+            .into_iter()
+            .map(|party| (party, width(party)))
+            .collect()
     }
 }
 

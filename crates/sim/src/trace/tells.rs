@@ -14,9 +14,12 @@ impl fmt::Display for Event {
         let (op, object) = (self.op.name(), self.object);
         match (self.op, object) {
             (_, Object::Word(word)) => {
-                let when = if changes(self.op) { "was" } else { "is" };
-                let when = if self.op == Op::Store { "now" } else { when };
-                write!(f, "{op} {word}, {when} {}", Value(word, self.value))
+                let when = match self.op {
+                    Op::Fetch | Op::Exchange => ", was",
+                    Op::Store => " :=",
+                    _ => ":",
+                };
+                write!(f, "{op} {word}{when} {}", Value(word, self.value))
             }
             (Op::Access, _) => write!(f, "{object}"),
             (Op::Await, _) => {
@@ -45,11 +48,6 @@ impl fmt::Display for Event {
     }
 }
 
-/// Whether the value is what was there before.
-fn changes(op: Op) -> bool {
-    matches!(op, Op::Fetch | Op::Exchange)
-}
-
 /// A value of a word.
 struct Value(WordName, u64);
 
@@ -58,12 +56,16 @@ impl fmt::Display for Value {
         let &Self(word, value) = self;
         match word {
             WordName::State => {
-                let gate = if is_accepting(value as usize) { "open" } else { "closed" };
+                let gate = if is_accepting(value as usize) {
+                    "open"
+                } else {
+                    "closed"
+                };
                 write!(f, "{} in flight, {gate}", in_flight(value as usize))
             }
             WordName::Sleep => {
                 let word = SleepWord::of(value as usize);
-                write!(f, "{} searching, {} sleeping", word.searchers(), word.sleepers())?;
+                write!(f, "{} search, {} sleep", word.searchers(), word.sleepers())?;
                 f.write_str(if word.is_done() { ", done" } else { "" })
             }
             _ => write!(f, "{value}"),
@@ -92,9 +94,15 @@ mod tests {
         };
         let state = Object::Word(WordName::State);
         let open = (ACCEPTING_BIT + 3 * COUNT_UNIT) as u64;
-        assert_eq!(tells(Op::Load, state, open), "load state word, is 3 in flight, open");
-        assert_eq!(tells(Op::Fetch, state, 0), "fetch state word, was 0 in flight, closed");
-        assert_eq!(tells(Op::TakeFrom, Object::Worker(2), 9), "steal task 9 from worker 2");
+        assert_eq!(tells(Op::Load, state, open), "load state word: 3 in flight, open");
+        assert_eq!(
+            tells(Op::Fetch, state, 0),
+            "fetch state word, was 0 in flight, closed"
+        );
+        assert_eq!(
+            tells(Op::TakeFrom, Object::Worker(2), 9),
+            "steal task 9 from worker 2"
+        );
         assert_eq!(tells(Op::Park, Object::None, 0), "park");
         assert_eq!(tells(Op::Inject, Object::Task(4), 4), "inject task 4");
         assert_eq!(tells(Op::Access, Object::Label("read it"), 0), "read it");

@@ -105,7 +105,7 @@ const MUTANTS: &[Mutant] = &[
         step: "planted m35",
         leaves_out: "the wake for private tasks that become public",
         layer: Layer::Simulator {
-            oracles: &["liveness"],
+            oracles: &["deadlock"],
         },
         in_ci: false,
     },

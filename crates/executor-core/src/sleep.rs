@@ -382,6 +382,12 @@ pub enum Search {
 }
 
 impl SleepWord {
+    /// What this value of the word says, for whoever reads it in a trace.
+    #[must_use]
+    pub fn of(value: usize) -> Self {
+        Self(value)
+    }
+
     /// Nobody searches, nobody sleeps, and it is not over.
     pub(crate) const NOBODY: Self = Self(0);
 

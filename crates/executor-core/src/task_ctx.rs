@@ -7,7 +7,7 @@
 use std::any::Any;
 
 use crate::metrics::WorkerMetricsLocal;
-use crate::ports::WorkerPorts;
+use crate::ports::{Parking, WorkerPorts};
 use crate::spawner::Spawner;
 
 /// What a running task may touch.
@@ -44,6 +44,39 @@ pub trait TaskCtx<T, S> {
     /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it back.
     /// Cheap, and advice: a moment later it may be otherwise.
     fn somebody_is_hungry(&mut self) -> bool;
+
+    /// Does something with memory that tasks share, in one go: a load, a store, a swap, a whole critical section.
+    ///
+    /// On threads this is `operation` and nothing else. In the simulator others may go first, so that what can come between
+    /// two accesses does come between them under some schedule; `what` names it in the table of the run. Between two accesses
+    /// that are not marked, nothing ever comes there.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use executor_core::TaskCtx;
+    ///
+    /// fn count<C: TaskCtx<(), ()>>(counter: &AtomicU64, cx: &mut C) {
+    ///     // Ordering: Relaxed. A count, and nothing hangs on it.
+    ///     cx.access("count one more", || counter.fetch_add(1, Ordering::Relaxed));
+    /// }
+    /// ```
+    #[inline]
+    fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R
+    where
+        Self: Sized,
+    {
+        let _ = what;
+        operation()
+    }
+
+    /// Makes every task of this worker visible to thieves, and holds the worker until `ready` says yes.
+    ///
+    /// On threads the worker asks again and again and yields its core in between; so it is for what comes soon. It goes
+    /// on waiting while the executor aborts. If all workers wait for tasks that nobody is left to run, they wait for
+    /// ever: the simulator finds the schedules that lead there, and says for `what` each waits.
+    fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool)
+    where
+        Self: Sized;
 }
 
 /// A worker, as [`crate::pop_task`] and [`crate::worker_step`] see it: the bundle of small ports, and what the
@@ -116,5 +149,12 @@ impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
     #[inline]
     fn somebody_is_hungry(&mut self) -> bool {
         self.spawner().somebody_is_hungry()
+    }
+
+    fn wait_until(&mut self, _what: &'static str, mut ready: impl FnMut() -> bool) {
+        self.spawner().publish();
+        while !ready() {
+            self.spawner().ports().yield_now();
+        }
     }
 }

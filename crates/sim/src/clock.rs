@@ -47,7 +47,14 @@ impl Costs {
     /// Of one operation.
     pub(crate) fn of(&self, op: Op) -> u64 {
         match op {
-            Op::Load | Op::Store | Op::Ticket | Op::TableGet | Op::Now | Op::Keep => self.access,
+            Op::Load
+            | Op::Store
+            | Op::Ticket
+            | Op::TableGet
+            | Op::Now
+            | Op::Keep
+            | Op::Access
+            | Op::Await => self.access,
             Op::Fetch | Op::Exchange | Op::ExchangeFailed | Op::Fence => self.exchange,
             Op::TablePut | Op::TableClear | Op::Change => self.exchange,
             Op::Push | Op::Pop | Op::PopEmpty => self.own_queue,

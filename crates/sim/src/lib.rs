@@ -34,7 +34,9 @@
 //! that is too weak changes nothing. That is what the loom models are for.
 #![forbid(unsafe_code)]
 
+mod choices;
 mod clock;
+mod explore;
 mod exposure;
 mod failing;
 mod fault;
@@ -43,6 +45,7 @@ mod line;
 mod mark;
 mod oracle;
 mod outside;
+mod page;
 mod party;
 mod pipeline;
 mod ports;
@@ -53,6 +56,7 @@ mod scenario;
 mod schedule;
 pub mod scheduler;
 mod setup;
+mod shrink;
 mod simulation;
 mod swarm;
 mod task;
@@ -60,6 +64,7 @@ mod trace;
 mod word;
 mod world;
 
+pub use choices::Choices;
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
 pub use failing::FailingRun;
@@ -68,11 +73,13 @@ pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};
 pub use mark::{Mark, Marks};
 pub use oracle::Oracle;
+pub use page::write_html;
 pub use ports::{SimPlace, SimPorts, SimSet, SimTable};
-pub use report::{Course, Failure, Recording, Report};
+pub use report::{Course, Failure, Found, Recording, Report};
 pub use scenario::{Jobs, Load, RunOptions, Scenario, Shape, Summary, Tasks};
-pub use schedule::{Choices, Moment, Strategy, StrategyKind};
+pub use schedule::{Moment, Strategy, StrategyKind};
 pub use setup::{Ending, Setup};
+pub use shrink::Shrink;
 pub use simulation::Simulation;
 pub use swarm::{Swarm, SwarmReport};
 pub use task::SimCtx;

@@ -1,15 +1,18 @@
 //! The replay line: one line of text from which a run can be had again.
 //!
 //! ```text
-//! windlass-sim 1 scenario=tree,tasks=31,workers=4,end=join random 42
-//!              │ │                                         │      └ seed
-//!              │ └ what is run, as fields                  └ strategy
-//!              └ version of this format
+//! windlass-sim 1 scenario=tree,tasks=31,workers=4,end=join random 42 0*12.1*3/2
+//!              │ │                                         │      │  └ choices, if any
+//!              │ └ what is run, as fields                  │      └ seed
+//!              └ version of this format                    └ strategy
 //! ```
+//!
+//! The [choices](Choices) take the place of the strategy's. The seed still says what a scenario draws from it.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::choices::Choices;
 use crate::schedule::StrategyKind;
 
 /// Version of the format. It changes when an old line would mean a different run.
@@ -25,6 +28,8 @@ pub struct ReplayLine {
     pub strategy: StrategyKind,
     /// From which seed.
     pub seed: u64,
+    /// The choices themselves, instead of those that the strategy would make.
+    pub choices: Option<Choices>,
 }
 
 /// Named values, in order.
@@ -49,8 +54,13 @@ impl fmt::Display for ReplayLine {
             fields,
             strategy,
             seed,
+            choices,
         } = self;
-        write!(f, "{PROGRAM} {VERSION} {fields} {strategy} {seed}")
+        write!(f, "{PROGRAM} {VERSION} {fields} {strategy} {seed}")?;
+        match choices {
+            Some(choices) => write!(f, " {choices}"),
+            None => Ok(()),
+        }
     }
 }
 
@@ -59,9 +69,10 @@ impl FromStr for ReplayLine {
 
     fn from_str(line: &str) -> Result<Self, LineError> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [program, version, fields, strategy, seed] = words[..] else {
+        let (five, choices) = words.split_at(words.len().min(5));
+        let (&[program, version, fields, strategy, seed], [] | [_]) = (five, choices) else {
             return Err(LineError(format!(
-                "a replay line is `{PROGRAM} {VERSION} <config> <strategy> <seed>`, five words; this has {}",
+                "a replay line is `{PROGRAM} {VERSION} <config> <strategy> <seed> [<choices>]`, five words or six; this has {}",
                 words.len()
             )));
         };
@@ -81,11 +92,38 @@ impl FromStr for ReplayLine {
             seed: seed
                 .parse()
                 .map_err(|_| LineError(format!("the seed `{seed}` is no whole number of 64 bits")))?,
+            choices: choices.first().map(|choices| choices.parse()).transpose()?,
         })
     }
 }
 
 impl Fields {
+    /// The fields, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// What the field `name` says, if it is there.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, value)| value)
+    }
+
+    /// These fields, but `name` says `value`, or is not there.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Self {
+        let mut own = self.clone();
+        match (own.0.iter().position(|(other, _)| other == name), value) {
+            (Some(place), Some(value)) => own.0[place].1 = value.to_owned(),
+            (Some(place), None) => {
+                own.0.remove(place);
+            }
+            (None, Some(value)) => own.push(name, value),
+            (None, None) => {}
+        }
+        own
+    }
+
     /// Adds a field at the end.
     pub(crate) fn push(&mut self, name: &str, value: impl fmt::Display) {
         self.0.push((name.to_owned(), value.to_string()));
@@ -146,9 +184,13 @@ mod tests {
 
     #[test]
     fn a_line_survives_being_written_and_read() {
-        let text = "windlass-sim 1 scenario=tree,workers=4 sticky 18446744073709551615";
-        let line: ReplayLine = text.parse().expect("it is a line");
-        assert_eq!(line.to_string(), text);
+        for text in [
+            "windlass-sim 1 scenario=tree,workers=4 sticky 18446744073709551615",
+            "windlass-sim 1 scenario=tree,workers=4 random 0 0*12.1*3.0/2.0.1",
+        ] {
+            let line: ReplayLine = text.parse().expect("it is a line");
+            assert_eq!(line.to_string(), text);
+        }
     }
 
     #[test]
@@ -162,6 +204,8 @@ mod tests {
             ("windlass-sim 1 a=1,a=2 random 0", "twice"),
             ("windlass-sim 1 a=1 guess 0", "`guess` is no strategy"),
             ("windlass-sim 1 a=1 random -1", "`-1`"),
+            ("windlass-sim 1 a=1 random 0 zero", "`zero`"),
+            ("windlass-sim 1 a=1 random 0 0 0", "this has 7"),
         ] {
             let error = text.parse::<ReplayLine>().expect_err(text).to_string();
             assert!(error.contains(about), "{text}: {error}");

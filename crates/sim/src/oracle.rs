@@ -69,6 +69,8 @@ pub enum Oracle {
     PickOrder,
     /// A ticket fired twice, or never.
     Ticket,
+    /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).
+    Expectation,
     /// Two runs of one seed took different ways.
     Determinism,
 }
@@ -115,6 +117,7 @@ impl Oracle {
             Self::Board => "board",
             Self::PickOrder => "pick-order",
             Self::Ticket => "ticket",
+            Self::Expectation => "expectation",
             Self::Determinism => "determinism",
         }
     }

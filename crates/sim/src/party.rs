@@ -62,11 +62,21 @@ impl fmt::Display for Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Runnable,
-    Parked { deadline_ns: Option<u64> },
-    Waiting { ticket: u64 },
-    Delayed { until: u64 },
+    Parked {
+        deadline_ns: Option<u64>,
+    },
+    Waiting {
+        ticket: u64,
+    },
+    Delayed {
+        until: u64,
+    },
     Joining,
     Ticket,
+    /// A task of this worker waits until something holds.
+    Awaiting {
+        what: &'static str,
+    },
     Finished,
 }
 
@@ -82,6 +92,7 @@ impl fmt::Display for State {
             Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),
             Self::Joining => f.write_str("waits until all producers have finished"),
             Self::Ticket => f.write_str("waits for a job to end"),
+            Self::Awaiting { what } => write!(f, "waits until {what}"),
             Self::Finished => f.write_str("finished"),
         }
     }

@@ -32,8 +32,8 @@ pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>;
 
-/// Numbers of the collections in traces.
-const HEAVIEST: u32 = 0;
+/// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
+pub(crate) const HEAVIEST: u32 = 0;
 const OLDEST: u32 = 1;
 const JOBS: u32 = 2;
 const LEDGERS: u32 = 3;

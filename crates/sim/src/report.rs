@@ -8,12 +8,12 @@ use std::path::Path;
 use executor_core::{WorkerExit, WorkerMetricsLocal};
 use serde::{Deserialize, Serialize};
 
+use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::line::ReplayLine;
 use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
-use crate::schedule::Choices;
-use crate::trace::{Event, Interleaving};
+use crate::trace::{Event, Interleaving, TAIL};
 
 /// A run that no oracle found fault with.
 #[derive(Debug)]
@@ -57,6 +57,23 @@ pub struct Course {
     pub parties: Vec<String>,
     /// The last operations; all of them if [`crate::Simulation::keep_events`] was asked for.
     pub events: Vec<Event>,
+    /// Whether these are all.
+    pub is_complete: bool,
+}
+
+impl Course {
+    /// How long and how restless the run was: micro-steps, and switches from one party to another.
+    ///
+    /// Of a run without an end that a list of choices led into, only the list counts.
+    #[must_use]
+    pub fn size(&self) -> (u64, usize) {
+        match &self.line.choices {
+            Some(listed) if listed.picks.len() < self.choices.picks.len() => {
+                (listed.picks.len() as u64, listed.switches())
+            }
+            _ => (self.micro_steps, self.choices.switches()),
+        }
+    }
 }
 
 /// An oracle found fault with a run.
@@ -68,32 +85,84 @@ pub struct Failure {
     pub message: String,
     /// How the run went up to there.
     pub course: Box<Course>,
+    /// The failure that was found first, if this one was shrunk from it.
+    pub found: Option<Box<Found>>,
+}
+
+/// A failure before it was shrunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The line that replays it.
+    pub line: ReplayLine,
+    /// Micro-steps taken.
+    pub micro_steps: u64,
+    /// Switches from one party to another.
+    pub switches: usize,
+    /// Runs that shrinking it took.
+    pub runs: u64,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            oracle,
+            oracle: _,
             message,
             course,
+            found,
         } = self;
-        writeln!(f, "{oracle}: {message}")?;
-        writeln!(f, "after {} micro-steps; the last of them:", course.micro_steps)?;
-        let events = &course.events[course.events.len().saturating_sub(48)..];
+        let details = message.split_once('\n').map_or("", |(_, details)| details);
+        let sentence = self.sentence();
+        writeln!(f, "{sentence}")?;
+        writeln!(f, "replay: {}", course.line)?;
+        let (micro_steps, switches) = course.size();
+        if let Some(found) = found {
+            writeln!(f, "found:  {}", found.line)?;
+            writeln!(
+                f,
+                "{micro_steps} micro-steps and {switches} switches; before it was shrunk, {} and {}",
+                found.micro_steps, found.switches
+            )?;
+        } else {
+            writeln!(f, "{micro_steps} micro-steps and {switches} switches")?;
+        }
+        let rows = match found {
+            Some(_) => ROWS,
+            None => TAIL,
+        };
+        let left_out = course.events.len().saturating_sub(rows);
+        let events = &course.events[left_out..];
+        if left_out > 0 || !course.is_complete {
+            writeln!(f, "the last {} operations:", events.len())?;
+        }
         let parties = &course.parties;
         write!(f, "{}", Interleaving { events, parties })?;
-        write!(f, "replay: {}", course.line)
+        f.write_str(&sentence)?;
+        if !details.is_empty() {
+            write!(f, "\n{}", details.trim_end())?;
+        }
+        Ok(())
     }
 }
+
+/// The most operations of a shrunk run that are shown; only runs that could not be shrunk have more.
+const ROWS: usize = 512;
 
 impl std::error::Error for Failure {}
 
 impl Failure {
+    /// The oracle, and what it said, without how everything stood.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let sentence = self.message.lines().next().unwrap_or_default();
+        format!("{}: {sentence}", self.oracle)
+    }
+
     pub(crate) fn new(violation: Violation, course: Course) -> Self {
         Self {
             oracle: violation.oracle,
             message: violation.message,
             course: Box::new(course),
+            found: None,
         }
     }
 

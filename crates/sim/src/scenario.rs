@@ -13,10 +13,11 @@ use executor_core::WorkerMetricsLocal;
 pub use jobs::Jobs;
 pub use tasks::{Shape, Tasks};
 
+use crate::choices::Choices;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
-use crate::schedule::{Choices, StrategyKind};
+use crate::schedule::StrategyKind;
 use crate::setup::Setup;
 use crate::simulation::Simulation;
 
@@ -113,18 +114,31 @@ impl Scenario {
         Ok(scenario)
     }
 
+    /// The fields that tell of it.
+    #[must_use]
+    pub fn fields(&self) -> Fields {
+        let mut fields = self.label();
+        self.setup.write(&mut fields);
+        fields
+    }
+
+    /// The fields that tell of its load.
+    fn label(&self) -> Fields {
+        let mut label = Fields::default();
+        match &self.load {
+            Load::Tasks(tasks) => tasks.write(&mut label),
+            Load::Jobs(jobs) => jobs.write(&mut label),
+        }
+        label
+    }
+
     /// Runs it.
     ///
     /// # Errors
     ///
     /// What the first oracle that found fault said.
     pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
-        let mut label = Fields::default();
-        match &self.load {
-            Load::Tasks(tasks) => tasks.write(&mut label),
-            Load::Jobs(jobs) => jobs.write(&mut label),
-        }
-        let mut simulation = Simulation::of(self.setup.clone(), strategy, seed, label)
+        let mut simulation = Simulation::of(self.setup.clone(), strategy, seed, self.label())
             .keep_events(options.keep_events)
             .silence(options.silenced);
         if let Some(choices) = options.choices {

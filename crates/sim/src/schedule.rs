@@ -7,8 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
+use crate::choices::Choices;
 use crate::party::Party;
 use crate::scheduler::{Earliest, RandomWalk, RoundRobin};
 
@@ -141,15 +140,6 @@ impl FromStr for StrategyKind {
                 format!("`{text}` is no strategy; there are {known}")
             })
     }
-}
-
-/// Every choice of a run, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choices {
-    /// The party that took each micro-step.
-    pub picks: Vec<u32>,
-    /// The answer to each question of chance.
-    pub numbers: Vec<u64>,
 }
 
 /// A strategy, and the record of what it chose.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use executor_core::{ExecutorConfig, WorkerMetricsLocal};
 
+use crate::choices::Choices;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
@@ -16,7 +17,7 @@ use crate::outside;
 use crate::party::Side;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
-use crate::schedule::{Choices, StrategyKind};
+use crate::schedule::StrategyKind;
 use crate::scheduler::Replay;
 use crate::setup::{Ending, Setup};
 use crate::task::SimCtx;
@@ -71,8 +72,12 @@ impl Simulation {
     ///
     /// What is wrong with the line.
     pub fn replay(line: &str) -> Result<Self, LineError> {
-        let line: ReplayLine = line.parse()?;
-        let mut fields = line.fields;
+        Self::new(0).of_line(&line.parse()?)
+    }
+
+    /// The run that `line` tells of.
+    pub(crate) fn of_line(&self, line: &ReplayLine) -> Result<Self, LineError> {
+        let mut fields = line.fields.clone();
         let scenario: String = fields.take("scenario")?.unwrap_or_default();
         if scenario != "own" {
             return Err(LineError(format!(
@@ -84,8 +89,35 @@ impl Simulation {
         Ok(Self {
             setup,
             strategy: line.strategy,
-            ..Self::new(line.seed)
+            seed: line.seed,
+            choices: line.choices.clone(),
+            ..self.clone()
         })
+    }
+
+    /// The same with another setup.
+    pub(crate) fn with_setup(&self, setup: Setup) -> Self {
+        Self {
+            setup,
+            ..self.clone()
+        }
+    }
+
+    /// The fields of its line.
+    pub(crate) fn fields(&self) -> Fields {
+        let mut fields = self.label.clone();
+        self.setup.write(&mut fields);
+        fields
+    }
+
+    pub(crate) fn strategy_kind(&self) -> StrategyKind {
+        self.strategy
+    }
+
+    /// The seed, for a scene that draws from it what its tasks are.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
     }
 
     /// Number of workers.
@@ -279,18 +311,18 @@ impl Simulation {
 
     /// How it went.
     pub(crate) fn course(&self, world: &mut World) -> Course {
-        let mut fields = self.label.clone();
-        self.setup.write(&mut fields);
+        let choices = world.schedule.take_choices();
         Course {
             line: ReplayLine {
-                fields,
+                fields: self.fields(),
                 strategy: self.strategy,
                 seed: self.seed,
+                choices: self.choices.as_ref().map(|given| choices.as_far_as(given)),
             },
             trace_hash: world.trace.hash(),
             cut: world.is_cut(),
             micro_steps: world.steps(),
-            choices: world.schedule.take_choices(),
+            choices,
             marks: world.marks.clone(),
             faults: world.faults.struck(),
             parties: world.party_names(),
@@ -299,6 +331,7 @@ impl Simulation {
             } else {
                 world.trace.tail()
             },
+            is_complete: self.keep_events,
         }
     }
 }

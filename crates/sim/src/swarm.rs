@@ -102,6 +102,7 @@ impl Swarm {
                         oracle: Oracle::Determinism,
                         message,
                         course: Box::new(second),
+                        found: None,
                     });
                 } else if report.failures.len() > 1 {
                     // A seed that fails has failed twice.
@@ -184,9 +185,6 @@ impl fmt::Display for SwarmReport {
     }
 }
 
-/// Far more than all meetings of a run take.
-const MEETING_STEPS: u64 = 200_000;
-
 fn draw_strategy(dice: &mut Dice) -> StrategyKind {
     match dice.below(16) {
         0..8 => StrategyKind::Random,
@@ -219,8 +217,6 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
             if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
                 setup.ending = Ending::Close;
             }
-            // A task that waits in vain waits for ever.
-            setup.step_limit = MEETING_STEPS;
             let roots = 1 + dice.below((setup.config.workers - 1).min(3));
             (roots as u32, 1 + dice.below(12) as u32)
         }

@@ -16,7 +16,7 @@ use crate::mark::Mark;
 use crate::oracle::{Origin, TaskId};
 use crate::ports::SimPorts;
 use crate::queues::Tracked;
-use crate::trace::Op;
+use crate::trace::{Object, Op};
 use crate::world::World;
 
 /// What a running task may touch. It is a [`TaskCtx`](executor_core::TaskCtx), so that a runner that is generic over
@@ -39,6 +39,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     /// Takes `cost_ns` of virtual time, in which others may go.
     pub fn work(&mut self, cost_ns: u64) {
         self.spawner.ports().handle.pass(Op::Work, cost_ns);
+        self.with(World::task_acted);
     }
 
     /// The worker's virtual time.
@@ -93,11 +94,13 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         let id = task.id;
         self.spawner.spawn_local(task);
         self.with(|world, worker| world.spawned(worker, id));
+        self.with(World::task_acted);
     }
 
     fn spawn_global(&mut self, task: T) {
         let task = self.ports().track(task, Origin::Task);
         self.spawner.spawn_global(task);
+        self.with(World::task_acted);
     }
 
     fn publish(&mut self) {
@@ -108,6 +111,41 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
 
     fn somebody_is_hungry(&mut self) -> bool {
         self.spawner.somebody_is_hungry()
+    }
+
+    fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
+        let handle = &self.spawner.ports().handle;
+        handle.step();
+        // Not under the world's eyes: it may panic.
+        let result = operation();
+        handle.with(|world| {
+            let me = handle.party();
+            world.did(me, Op::Access, Object::Label(what), 0);
+            world.task_acted(me);
+        });
+        result
+    }
+
+    fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) {
+        self.publish();
+        let handle = &self.spawner.ports().handle;
+        let me = handle.party();
+        // What the task did before it waits, others may wait for.
+        handle.with(|world| world.task_acted(me));
+        loop {
+            handle.step();
+            let is_ready = ready();
+            handle.with(|world| {
+                world.did(me, Op::Await, Object::Label(what), is_ready.into());
+                if !is_ready {
+                    world.await_change(me, what);
+                }
+            });
+            if is_ready {
+                return;
+            }
+            handle.wait();
+        }
     }
 }
 

@@ -1,19 +1,23 @@
 //! What happened: a hash of all of it, the last of it, and all of it on request.
 //!
 //! Every operation is three numbers: who and what, on which object, with which value. Their hash is the same in
-//! debug and release and for every version of the compiler, since no text goes into it. Two runs with one hash took the
+//! debug and release and for every version of the compiler, since no text goes into it but what a task itself says. Two runs with one hash took the
 //! same way.
 
 mod chrome;
+mod interleaving;
+mod tells;
 
 use std::fmt;
 
 use crate::word::WordName;
 
 pub use chrome::write_chrome_trace;
+pub(crate) use interleaving::Bracket;
+pub use interleaving::Interleaving;
 
 /// How many of the last operations a failure shows.
-const TAIL: usize = 48;
+pub(crate) const TAIL: usize = 48;
 
 macro_rules! ops {
     ($($op:ident = $code:literal $name:literal,)+) => {
@@ -73,6 +77,8 @@ ops! {
     Change = 37 "change",
     Keep = 38 "keep private",
     Peek = 39 "peek",
+    Access = 60 "access",
+    Await = 61 "wait until",
 }
 
 /// On what it was done.
@@ -90,6 +96,8 @@ pub enum Object {
     Task(u64),
     /// A collection, by its number.
     Collection(u32),
+    /// What a task said that it does.
+    Label(&'static str),
 }
 
 impl Object {
@@ -107,6 +115,7 @@ impl Object {
             Self::Worker(worker) => (8, u64::from(worker)),
             Self::Task(task) => (9, task),
             Self::Collection(n) => (10, u64::from(n)),
+            Self::Label(text) => (11, label_code(text)),
         };
         kind << 48 | number
     }
@@ -121,6 +130,7 @@ impl fmt::Display for Object {
             Self::Worker(worker) => write!(f, "worker {worker}"),
             Self::Task(task) => write!(f, "task {task}"),
             Self::Collection(n) => write!(f, "collection {n}"),
+            Self::Label(text) => f.write_str(text),
         }
     }
 }
@@ -201,35 +211,15 @@ impl Trace {
     }
 }
 
+/// A label's own text is the one text that goes into the hash. 48 bits of it.
+fn label_code(text: &str) -> u64 {
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+    text.bytes().fold(FNV_OFFSET, step) >> 16
+}
+
 // Fowler, Noll and Vo's hash 1a, over words of 64 bits instead of octets.
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
-
-/// A table of operations for a person: a row each, in the order in which they happened.
-#[derive(Debug)]
-pub struct Interleaving<'a> {
-    /// The operations.
-    pub events: &'a [Event],
-    /// What each party is called, by its number.
-    pub parties: &'a [String],
-}
-
-impl fmt::Display for Interleaving<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for event in self.events {
-            let party = self.parties.get(event.party as usize).map_or("?", String::as_str);
-            writeln!(
-                f,
-                "  {:>8}  {party:<12} {:<18} {:<20} {}",
-                event.step,
-                event.op.name(),
-                event.object.to_string(),
-                event.value
-            )?;
-        }
-        Ok(())
-    }
-}
 
 #[cfg(test)]
 mod tests {

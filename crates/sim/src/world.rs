@@ -56,6 +56,8 @@ pub(crate) struct World {
     /// Parties that are parked with a timeout, soonest first.
     timers: BTreeSet<(u64, usize)>,
     signals: u64,
+    /// Parties whose task waits until something holds.
+    awaiting: usize,
     producers_left: usize,
     words_made: u32,
     /// When each task was put into a queue, by its pusher's clock.
@@ -98,6 +100,7 @@ impl World {
             delays: BTreeSet::new(),
             timers: BTreeSet::new(),
             signals: 0,
+            awaiting: 0,
             producers_left: 0,
             words_made: 0,
             pushed_at: Vec::new(),
@@ -247,7 +250,8 @@ impl World {
         self.ring();
         if self.runnable.is_empty() && !self.wake_a_late_one() {
             if self.parties.iter().any(|party| party.state != State::Finished) {
-                self.fail(Oracle::Deadlock, format!("nobody can go on\n{}", self.describe()));
+                let message = format!("nobody can go on{}\n{}", self.who_awaits(), self.describe());
+                self.fail(Oracle::Deadlock, message);
                 self.cut = self.violation.is_none();
             }
             return Next::Stop;
@@ -417,6 +421,26 @@ impl World {
         self.unblock(party);
     }
 
+    /// A task of `party` waits until `what` holds; it looks again when a task has done something.
+    pub(crate) fn await_change(&mut self, party: usize, what: &'static str) {
+        self.block(party, State::Awaiting { what });
+        self.awaiting += 1;
+    }
+
+    /// A task of `by` may have changed what others wait for.
+    pub(crate) fn task_acted(&mut self, by: usize) {
+        if self.awaiting == 0 {
+            return;
+        }
+        for party in 0..self.parties.len() {
+            if let State::Awaiting { .. } = self.parties[party].state {
+                self.not_before(party, self.parties[by].clock_ns);
+                self.unblock(party);
+            }
+        }
+        self.awaiting = 0;
+    }
+
     /// `party` has come to its end.
     pub(crate) fn finish(&mut self, party: usize) {
         self.block(party, State::Finished);
@@ -454,6 +478,20 @@ impl World {
             let message = format!("{}\n{}", violation.message, self.describe());
             self.fail(violation.oracle, message);
         }
+    }
+
+    /// Which tasks wait, and for what.
+    fn who_awaits(&self) -> String {
+        let mut text = String::new();
+        for (worker, party) in self.parties.iter().enumerate() {
+            if let State::Awaiting { what } = party.state {
+                let task = self.oracles.tasks.running_on(worker);
+                let task = task.map_or("a task".to_owned(), |task| format!("task {task}"));
+                let separator = if text.is_empty() { ": " } else { ", " };
+                text.push_str(&format!("{separator}{task} on {} waits until {what}", party.side));
+            }
+        }
+        text
     }
 
     /// Who is where and what lies where, for a person to read.

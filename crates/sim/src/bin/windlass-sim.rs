@@ -2,14 +2,17 @@
 //!
 //! Exit code 0 means that what was asked for came true, 1 that it did not, 2 that the question made no sense.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use std::time::{Duration, Instant};
+
 use sim::{
-    Choices, Course, FailingRun, Failure, Oracle, Recording, ReplayLine, RunOptions, Scenario, StrategyKind,
-    Summary, Swarm, write_chrome_trace,
+    Choices, Course, FailingRun, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink,
+    StrategyKind, Summary, Swarm, write_chrome_trace, write_html,
 };
 
 const USAGE: &str = "\
@@ -28,9 +31,12 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --failures FILE     write each failing run there, by its oracle, its trace's hash and its line
   --replay-all FILE   run all runs of such a file again, and compare
   --marks             print every coverage mark
+  --shrink            make each failure that is reported as small as it will go
+  --report N          how many failures are reported (default 5)
   --out DIR           where the choices of a failure go (default target/windlass-sim)
   --choices FILE      with --replay: make the choices of this file
   --trace FILE        with --replay, or for the first seed: write a Chrome trace
+  --html FILE         the same as a page: lanes, arrows, and the operations as a table
   --help              this
 ";
 
@@ -65,9 +71,9 @@ enum Command {
 struct ReplayRun {
     line: ReplayLine,
     scenario: Scenario,
-    choices: Option<Choices>,
     silenced: Option<Oracle>,
-    trace: Option<PathBuf>,
+    pictures: Pictures,
+    shrink: bool,
     out: PathBuf,
 }
 
@@ -77,16 +83,19 @@ struct SwarmRun {
     twice: bool,
     marks: bool,
     failures: Option<PathBuf>,
-    trace: Option<PathBuf>,
+    pictures: Pictures,
+    reported: usize,
+    shrink: bool,
     out: PathBuf,
 }
 
 impl Command {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut swarm = Swarm::new(0, 2000);
-        let (mut replay, mut choices, mut trace) = (None, None, None);
-        let (mut expect_failure, mut twice, mut marks) = (false, false, false);
+        let (mut replay, mut choices, mut pictures) = (None, None, Pictures::default());
+        let (mut expect_failure, mut twice, mut marks, mut shrink) = (false, false, false, false);
         let (mut failures, mut replay_all) = (None, None);
+        let mut reported = 5;
         let mut out = PathBuf::from("target/windlass-sim");
         // Options that only one of the two forms knows.
         let mut of_swarm: Option<&str> = None;
@@ -141,6 +150,11 @@ impl Command {
                     marks = true;
                     of_swarm = Some("--marks");
                 }
+                "--report" => {
+                    reported = number("--report", &value()?)? as usize;
+                    of_swarm = Some("--report");
+                }
+                "--shrink" => shrink = true,
                 "--replay" => {
                     let line: ReplayLine = value()?.parse().map_err(|error| format!("--replay: {error}"))?;
                     let scenario =
@@ -148,7 +162,8 @@ impl Command {
                     replay = Some((line, scenario));
                 }
                 "--choices" => choices = Some(read_choices(Path::new(&value()?))?),
-                "--trace" => trace = Some(PathBuf::from(value()?)),
+                "--trace" => pictures.trace = Some(PathBuf::from(value()?)),
+                "--html" => pictures.html = Some(PathBuf::from(value()?)),
                 "--out" => out = PathBuf::from(value()?),
                 _ => return Err(format!("there is no option `{option}`; see --help")),
             }
@@ -162,12 +177,15 @@ impl Command {
         }
         match (replay, of_swarm) {
             (Some(_), Some(option)) => Err(format!("`{option}` does not go with `--replay`")),
-            (Some((line, scenario)), None) => Ok(Self::Replay(ReplayRun {
-                line,
+            (Some((mut line, scenario)), None) => Ok(Self::Replay(ReplayRun {
+                line: {
+                    line.choices = choices.or(line.choices);
+                    line
+                },
                 scenario,
-                choices,
                 silenced: swarm.silenced,
-                trace,
+                pictures,
+                shrink,
                 out,
             })),
             (None, _) if choices.is_some() => Err("`--choices` goes with `--replay` only".to_owned()),
@@ -178,7 +196,9 @@ impl Command {
                 twice,
                 marks,
                 failures,
-                trace,
+                pictures,
+                reported,
+                shrink,
                 out,
             })),
         }
@@ -189,14 +209,17 @@ impl ReplayRun {
     /// Runs it, and shows what came of it. Whether it went well.
     fn run(self) -> Result<bool, String> {
         let options = RunOptions {
-            choices: self.choices,
+            choices: self.line.choices.clone(),
             keep_events: true,
             silenced: self.silenced,
         };
-        let outcome = self.scenario.run(self.line.strategy, self.line.seed, options);
-        if let Some(path) = &self.trace {
-            write_trace(path, course(&outcome))?;
+        let mut outcome = self.scenario.run(self.line.strategy, self.line.seed, options);
+        if let Err(failure) = &mut outcome
+            && self.shrink
+        {
+            print!("{}", Shrinking::of(failure)?);
         }
+        self.pictures.write(&outcome)?;
         match &outcome {
             Ok(summary) => {
                 println!("{}", self.line);
@@ -218,21 +241,31 @@ impl ReplayRun {
 impl SwarmRun {
     /// Runs all seeds, and shows the table. Whether what was expected came true.
     fn run(mut self) -> Result<bool, String> {
-        if let Some(path) = &self.trace {
+        if self.pictures.are_wanted() {
             let seed = self.swarm.seed_base;
             let (scenario, strategy) = self.swarm.draw(seed);
             let options = RunOptions {
                 keep_events: true,
                 ..RunOptions::default()
             };
-            write_trace(path, course(&scenario.run(strategy, seed, options)))?;
+            let mut outcome = scenario.run(strategy, seed, options);
+            if let Err(failure) = &mut outcome
+                && self.shrink
+            {
+                Shrinking::of(failure)?;
+            }
+            self.pictures.write(&outcome)?;
         }
         if self.expect_failure {
             self.swarm.twice = self.twice;
             self.swarm.stop_at_failure = self.failures.is_none();
         }
-        let report = self.swarm.run();
-        for failure in report.failures.iter().take(5) {
+        let mut report = self.swarm.run();
+        let mut shrinkings = Vec::new();
+        for failure in report.failures.iter_mut().take(self.reported) {
+            if self.shrink {
+                shrinkings.push(Shrinking::of(failure)?);
+            }
             report_failure(failure, &self.out)?;
         }
         if let Some(path) = &self.failures {
@@ -243,6 +276,9 @@ impl SwarmRun {
                 .collect();
             std::fs::write(path, lines.concat())
                 .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        if !shrinkings.is_empty() {
+            print!("{}", Shrinkings(shrinkings));
         }
         print!("{report}");
         if self.marks {
@@ -298,6 +334,84 @@ fn replay_all(path: &Path) -> Result<bool, String> {
     Ok(same == all)
 }
 
+/// What it took to shrink a failure, and what it gave.
+struct Shrinking {
+    oracle: Oracle,
+    before: (u64, usize),
+    after: (u64, usize),
+    runs: u64,
+    took: Duration,
+}
+
+impl Shrinking {
+    /// Shrinks `failure`.
+    fn of(failure: &mut Failure) -> Result<Self, String> {
+        let start = Instant::now();
+        let shrunk = Shrink::default()
+            .scenario(failure)
+            .map_err(|error| format!("--shrink: {error}"))?;
+        let took = start.elapsed();
+        let before = failure.course.size();
+        let after = shrunk.course.size();
+        let runs = shrunk.found.as_deref().map_or(0, |Found { runs, .. }| *runs);
+        *failure = shrunk;
+        Ok(Self {
+            oracle: failure.oracle,
+            before,
+            after,
+            runs,
+            took,
+        })
+    }
+}
+
+impl fmt::Display for Shrinking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            oracle,
+            before: (steps_before, switches_before),
+            after: (steps, switches),
+            runs,
+            took,
+        } = self;
+        let seconds = took.as_secs_f64();
+        writeln!(
+            f,
+            "shrunk `{oracle}`: micro-steps {steps_before} -> {steps}, switches {switches_before} -> {switches}, \
+             {runs} runs, {seconds:.2} s"
+        )
+    }
+}
+
+/// All of them, and the middle one of each figure.
+struct Shrinkings(Vec<Shrinking>);
+
+impl fmt::Display for Shrinkings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|shrinking| write!(f, "{shrinking}"))?;
+        writeln!(
+            f,
+            "shrunk {} failures, in the median: micro-steps {} -> {}, switches {} -> {}, {} runs, {:.2} s",
+            self.0.len(),
+            self.median(|one| one.before.0),
+            self.median(|one| one.after.0),
+            self.median(|one| one.before.1 as u64),
+            self.median(|one| one.after.1 as u64),
+            self.median(|one| one.runs),
+            Duration::from_micros(self.median(|one| one.took.as_micros() as u64)).as_secs_f64(),
+        )
+    }
+}
+
+impl Shrinkings {
+    /// The middle one; of two in the middle, the larger.
+    fn median(&self, figure: impl Fn(&Shrinking) -> u64) -> u64 {
+        let mut figures: Vec<u64> = self.0.iter().map(figure).collect();
+        figures.sort_unstable();
+        figures[figures.len() / 2]
+    }
+}
+
 fn course(outcome: &Result<Summary, Failure>) -> &Course {
     match outcome {
         Ok(summary) => &summary.course,
@@ -315,10 +429,37 @@ fn report_failure(failure: &Failure, out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn write_trace(path: &Path, course: &Course) -> Result<(), String> {
+/// Where a run's pictures go.
+#[derive(Default)]
+struct Pictures {
+    trace: Option<PathBuf>,
+    html: Option<PathBuf>,
+}
+
+impl Pictures {
+    fn are_wanted(&self) -> bool {
+        self.trace.is_some() || self.html.is_some()
+    }
+
+    fn write(&self, outcome: &Result<Summary, Failure>) -> Result<(), String> {
+        let course = course(outcome);
+        if let Some(path) = &self.trace {
+            write_file(path, |out| {
+                write_chrome_trace(out, &course.events, &course.parties)
+            })?;
+        }
+        if let Some(path) = &self.html {
+            let outcome = outcome.as_ref().map(|summary| &summary.course);
+            write_file(path, |out| write_html(out, outcome))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_file(path: &Path, write: impl FnOnce(&mut BufWriter<File>) -> io::Result<()>) -> Result<(), String> {
     let written = File::create(path).and_then(|file| {
         let mut out = BufWriter::new(file);
-        write_chrome_trace(&mut out, &course.events, &course.parties)?;
+        write(&mut out)?;
         io::Write::flush(&mut out)
     });
     written.map_err(|error| format!("cannot write {}: {error}", path.display()))

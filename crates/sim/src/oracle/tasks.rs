@@ -149,9 +149,14 @@ impl TaskOracle {
         self.step(task, Stage::Running, Stage::Ran)
     }
 
+    /// What `worker` runs.
+    pub(crate) fn running_on(&self, worker: usize) -> Option<TaskId> {
+        self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)
+    }
+
     /// What `worker` runs has panicked. `None` if it runs nothing.
     pub(crate) fn panicked(&mut self, worker: usize) -> Option<TaskId> {
-        let task = self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)?;
+        let task = self.running_on(worker)?;
         self.hands[worker] = None;
         *self.stage(task) = Stage::Panicked;
         Some(task)

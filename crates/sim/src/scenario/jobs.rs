@@ -77,7 +77,7 @@ const PLAN: u64 = 0xd1b5_4a32_d192_ed03;
 const TRIES: usize = 6;
 
 impl Jobs {
-    pub(super) fn write(&self, fields: &mut Fields) {
+    pub(crate) fn write(&self, fields: &mut Fields) {
         let Self {
             jobs,
             stages,

@@ -211,7 +211,7 @@ const PHASE: u16 = 24;
 /// Tasks are numbered in few bits, so that they are small.
 const PHASES_MAX: u32 = u16::MAX as u32;
 
-/// What a long task takes, and what passes between two looks of a task that waits.
+/// What a long task takes.
 const LONG_NS: u64 = 20_000;
 
 /// A scenario's task.
@@ -301,10 +301,7 @@ impl Runner {
             }
             Shape::Meeting => {
                 fan(cx, Work::Met(root), size);
-                cx.publish();
-                while !self.met.borrow()[usize::from(root)] {
-                    cx.work(LONG_NS);
-                }
+                cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
             }
             _ => fan(cx, Work::Leaf, size),
         }

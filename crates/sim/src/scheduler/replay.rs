@@ -1,37 +1,62 @@
 //! A list of choices, made again.
 //!
-//! On the code that it was recorded on it leads the same way. On other code a choice may no longer be open: then
-//! the next party by number goes, and a number is reduced to its new bound. After the list
-//! everybody goes in turn, so that a run comes to its end.
+//! On the code that it was recorded on it leads the same way. On other code, or in a smaller scenario, a choice may no
+//! longer be open: then the rest of its segment is left out, and a number is reduced to its new bound. After the
+//! list whoever goes goes on until it cannot, so that what is not in a list adds no switch to a run; but for so many
+//! steps at most, so that nobody waits for ever for one who only looks round. Questions of chance are then answered with 0.
 
 use std::vec;
 
-use crate::schedule::{Choices, Moment, Strategy};
+use crate::choices::Choices;
+use crate::schedule::{Moment, Strategy};
+
+/// Steps that a party takes in a row after the list, at most.
+const PATIENCE: usize = 512;
 
 /// Picks as the list says.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    picks: vec::IntoIter<u32>,
+    segments: vec::IntoIter<(u32, usize)>,
+    segment: Option<(u32, usize)>,
     numbers: vec::IntoIter<u64>,
+    /// Steps that the last party has taken in a row since the list ended.
+    stayed: usize,
 }
 
 impl Replay {
     /// Makes `choices` again.
     #[must_use]
     pub fn new(choices: Choices) -> Self {
+        let segments: Vec<_> = choices.segments().collect();
+        let mut segments = segments.into_iter();
         Self {
-            picks: choices.picks.into_iter(),
+            segment: segments.next(),
+            segments,
             numbers: choices.numbers.into_iter(),
+            stayed: 0,
         }
     }
 }
 
 impl Strategy for Replay {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        match self.picks.next() {
-            Some(party) => moment.next_from(party as usize),
-            None => moment.next_from(moment.last().map_or(0, |last| last + 1)),
+        while let Some((party, left)) = &mut self.segment {
+            let party = *party as usize;
+            if *left > 0 && moment.is_runnable(party) {
+                *left -= 1;
+                return party;
+            }
+            self.segment = self.segments.next();
         }
+        self.stayed += 1;
+        if let Some(last) = moment.last()
+            && moment.is_runnable(last)
+            && self.stayed <= PATIENCE
+        {
+            return last;
+        }
+        self.stayed = 0;
+        moment.next_from(moment.last().map_or(0, |last| last + 1))
     }
 
     fn below(&mut self, bound: usize) -> usize {

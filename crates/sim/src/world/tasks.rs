@@ -114,6 +114,7 @@ impl World {
         self.did(worker, Op::End, Object::Task(task), task);
         let verdict = self.oracles.tasks.ran(task, worker);
         self.judge(verdict);
+        self.task_acted(worker);
         self.oracles.count.ended(worker);
     }
 
@@ -127,6 +128,7 @@ impl World {
         };
         self.did(worker, Op::Panic, Object::Task(task), task);
         self.marks.hit(Mark::TaskPanicked);
+        self.task_acted(worker);
         if self.oracles.sleep.kept_by(worker) > 0 {
             self.marks.hit(Mark::PanickedOverPrivate);
         }

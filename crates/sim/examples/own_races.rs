@@ -1,0 +1,160 @@
+//! Two races of one's own: found, shrunk to a few micro-steps, and replayed from one line.
+//!
+//!     cargo run -p sim --example own_races
+//!     cargo test -p sim --example own_races
+//!
+//! A *lost update*: two tasks read a total, add one, and write it back. And a *graph that waits for itself*: a task spawns
+//! its child and waits for it, which is well as long as some worker is free to run the child. Both runners are generic
+//! over [`TaskCtx`], so they are the ones that threads run; [`TaskCtx::access`] marks what they share.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use executor_threaded::{Executor, ExecutorConfig};
+use sim::{Failure, Simulation, TaskCtx};
+
+/// Two of these ought to make two.
+struct AddOne;
+
+fn add_one<C: TaskCtx<AddOne, ()>>(total: &AtomicU64, cx: &mut C) {
+    // Ordering: Relaxed. One word, and it is read after the executor has ended.
+    let seen = cx.access("read the total", || total.load(Ordering::Relaxed));
+    // Ordering: Relaxed. As above. A `fetch_add` instead of the two would be right.
+    cx.access("write one more", || total.store(seen + 1, Ordering::Relaxed));
+}
+
+/// A scene: what is run, and what is to come of it.
+fn two_add_one(simulation: Simulation) -> Result<(), Failure> {
+    let total = Arc::new(AtomicU64::new(0));
+    let shared = Arc::clone(&total);
+    let report = simulation.run([AddOne, AddOne], |_| (), move |AddOne, cx| add_one(&shared, cx))?;
+    // Ordering: Relaxed. There is one thread.
+    let total = total.load(Ordering::Relaxed);
+    report.ensure(total == 2, || {
+        format!("two tasks added one each, and the total is {total}")
+    })?;
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Node {
+    Parent(usize),
+    Child(usize),
+}
+
+fn visit<C: TaskCtx<Node, ()>>(node: Node, done: &[AtomicBool], cx: &mut C) {
+    match node {
+        Node::Parent(n) => {
+            cx.spawn_local(Node::Child(n));
+            // Ordering: Acquire. What the child wrote comes before what its parent does next; pairs with the Release below.
+            cx.wait_until("its child has run", || done[n].load(Ordering::Acquire));
+        }
+        // Ordering: Release. As above.
+        Node::Child(n) => cx.access("say that it has run", || done[n].store(true, Ordering::Release)),
+    }
+}
+
+fn two_families(simulation: Simulation) -> Result<(), Failure> {
+    let done = [(); 2].map(|()| AtomicBool::new(false));
+    simulation.run(
+        [Node::Parent(0), Node::Parent(1)],
+        |_| (),
+        move |node, cx| visit(node, &done, cx),
+    )?;
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("On two threads, the total is {}.\n", on_threads()?);
+
+    for (name, scene) in [
+        (
+            "two add one",
+            two_add_one as fn(Simulation) -> Result<(), Failure>,
+        ),
+        ("two families", two_families),
+    ] {
+        match Simulation::new(0).workers(2).explore(0..1_000, scene) {
+            Ok(schedules) => println!("{name}: {schedules} schedules, and nothing found"),
+            Err(failure) => println!("{name}\n{failure}\n"),
+        }
+    }
+    Ok(())
+}
+
+/// The same runner where it mostly goes well.
+fn on_threads() -> Result<u64, Box<dyn std::error::Error>> {
+    let total = Arc::new(AtomicU64::new(0));
+    let shared = Arc::clone(&total);
+    let config = ExecutorConfig {
+        workers: 2,
+        ..ExecutorConfig::default()
+    };
+    let executor = Executor::new(config, |_| (), move |AddOne, cx| add_one(&shared, cx))?;
+    executor.spawn_external(AddOne)?;
+    executor.spawn_external(AddOne)?;
+    executor.join();
+    // Ordering: Relaxed. After the join.
+    Ok(total.load(Ordering::Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use sim::Oracle;
+
+    use super::*;
+
+    /// Finds, shrinks, and replays from the line.
+    fn found(scene: fn(Simulation) -> Result<(), Failure>) -> Failure {
+        let found = Simulation::new(0).workers(2).explore(0..1_000, scene);
+        let failure = found.expect_err("there is a race");
+        let line = failure.course.line.to_string();
+        let again = Simulation::replay(&line).map(scene).expect("it is a line");
+        let again = again.expect_err("the line leads to it");
+        assert_eq!(again.course.trace_hash, failure.course.trace_hash, "{line}");
+        failure
+    }
+
+    #[test]
+    fn a_lost_update_is_found_shrunk_and_replayed() {
+        let failure = found(two_add_one);
+        assert_eq!(failure.oracle, Oracle::Expectation);
+        assert_eq!(failure.message, "two tasks added one each, and the total is 1");
+        let before = failure.found.as_deref().expect("it was shrunk");
+        let (micro_steps, switches) = failure.course.size();
+        assert!(
+            micro_steps < before.micro_steps && switches < before.switches,
+            "{failure}"
+        );
+        let table = failure.to_string();
+        assert!(table.contains("read the total"), "{table}");
+    }
+
+    #[test]
+    fn a_graph_that_waits_for_itself_is_found_shrunk_and_replayed() {
+        let failure = found(two_families);
+        assert_eq!(failure.oracle, Oracle::Deadlock);
+        assert!(
+            failure.sentence().contains("waits until its child has run"),
+            "{failure}"
+        );
+    }
+
+    /// As one would keep it once it is mended: the line that was printed then, and a run that goes well now.
+    #[test]
+    fn an_atomic_addition_loses_nothing_under_the_schedule_that_lost_one() {
+        let line = "windlass-sim 1 scenario=own,workers=2,tries=1,spin=0 random 0 0*12.2*10.0*3.1*20";
+        let total = Arc::new(AtomicU64::new(0));
+        let shared = Arc::clone(&total);
+        let simulation = Simulation::replay(line).expect("it is a line");
+        let report = simulation.run(
+            [AddOne, AddOne],
+            |_| (),
+            // Ordering: Relaxed. One word, read at the end.
+            move |AddOne, cx| cx.access("add one", || _ = shared.fetch_add(1, Ordering::Relaxed)),
+        );
+        report.unwrap_or_else(|failure| panic!("{failure}"));
+        // Ordering: Relaxed. There is one thread.
+        assert_eq!(total.load(Ordering::Relaxed), 2);
+    }
+}

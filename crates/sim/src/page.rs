@@ -1,0 +1,239 @@
+//! A run as one self-contained page: the replay line, a picture of who did what when, and the table of operations.
+//!
+//! ```text
+//!   what went wrong · replay line · figures
+//!   ┌ picture: a lane a party, on its virtual clock ─────────────────────┐
+//!   │ worker 0    ▇▇▇ task 0 ▇▇▇   ╱╱ parked ╱╱╱╱▇▇▇ task 2 ▇▇           │
+//!   │ worker 1          ▲ steals      │ wakes                             │
+//!   │ injector    ▁▁▃▃▁▁                                                  │
+//!   └─────────────────────────────────────────────────────────────────────┘
+//!   table: a row an operation, a column a party
+//! ```
+//!
+//! The picture is a static SVG: nothing in the page is a script or comes from elsewhere, so that it can be kept beside a bug report
+//! and be read by a test. Tooltips are the SVG's own titles. It shows virtual time, in which each party has a clock of its own;
+//! in what order things happened, the table shows.
+
+mod picture;
+mod svg;
+
+use std::fmt;
+use std::io::{self, Write};
+
+use crate::report::{Course, Failure};
+use crate::trace::{Bracket, Interleaving};
+
+use picture::Picture;
+use svg::Svg;
+
+/// Rows of the table; of a longer run the last ones.
+const ROWS_MAX: usize = 4_000;
+
+/// Writes a page about a run, whether it went well or failed. It should have been run with
+/// [`Simulation::keep_events`](crate::Simulation::keep_events); else the page shows the last operations only.
+///
+/// # Errors
+///
+/// Whatever writing to `out` fails with.
+pub fn write_html(mut out: impl Write, outcome: Result<&Course, &Failure>) -> io::Result<()> {
+    let (course, failure) = match outcome {
+        Ok(course) => (course, None),
+        Err(failure) => (&*failure.course, Some(failure)),
+    };
+    let picture = Picture::of(
+        &course.events,
+        course.parties.len(),
+        failure.map(Failure::sentence),
+    );
+    let page = Page {
+        course,
+        failure,
+        picture: &picture,
+    };
+    write!(out, "{page}")
+}
+
+/// The page of one run.
+struct Page<'a> {
+    course: &'a Course,
+    failure: Option<&'a Failure>,
+    picture: &'a Picture,
+}
+
+impl fmt::Display for Page<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let title = match self.failure {
+            Some(failure) => failure.sentence(),
+            None => "A run without a fault".to_owned(),
+        };
+        let title = Escaped(&title);
+        write!(
+            f,
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
+             <style>\n{STYLE}</style>\n</head>\n<body>\n<h1 class=\"{}\">{title}</h1>\n",
+            if self.failure.is_some() { "bad" } else { "good" },
+        )?;
+        self.write_lines(f)?;
+        self.write_figures(f)?;
+        self.write_legend(f)?;
+        let svg = Svg {
+            picture: self.picture,
+            parties: &self.course.parties,
+        };
+        writeln!(f, "<div class=\"wide\">\n{svg}</div>")?;
+        self.write_details(f)?;
+        self.write_table(f)?;
+        f.write_str("</body>\n</html>\n")
+    }
+}
+
+impl Page<'_> {
+    fn write_lines(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let line = |f: &mut fmt::Formatter<'_>, name, line: &dyn fmt::Display| {
+            let line = line.to_string();
+            writeln!(
+                f,
+                "<p class=\"line\"><b>{name}</b><code>{}</code></p>",
+                Escaped(&line)
+            )
+        };
+        line(f, "replay", &self.course.line)?;
+        match self.failure.and_then(|failure| failure.found.as_deref()) {
+            Some(found) => line(f, "found", &found.line),
+            None => Ok(()),
+        }
+    }
+
+    fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { course, picture, .. } = self;
+        let (micro_steps, switches) = course.size();
+        let makespan = format!("{} ns", Thousands(picture.end_ns));
+        let figures: [(&str, &dyn fmt::Display); 9] = [
+            ("micro-steps", &Thousands(micro_steps)),
+            ("switches", &Thousands(switches as u64)),
+            ("virtual time", &makespan),
+            ("tasks", &picture.tasks.len()),
+            ("parks", &picture.parks.len()),
+            ("wakes", &picture.wakes.len()),
+            ("steals", &picture.steals.len()),
+            ("faults", &picture.faults.len()),
+            ("trace hash", &format!("{:016x}", course.trace_hash)),
+        ];
+        f.write_str("<dl>\n")?;
+        for (name, figure) in figures {
+            writeln!(f, "<div><dt>{name}</dt><dd>{figure}</dd></div>")?;
+        }
+        f.write_str("</dl>\n")
+    }
+
+    fn write_legend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = [
+            ("task", "a task runs"),
+            ("await", "a task waits"),
+            ("park", "parked"),
+            ("steal", "stolen from there to here"),
+            ("wake", "woken from there"),
+            ("access", "a task touches what others do"),
+            ("fault", "fault or panic"),
+            ("failure", "the failure"),
+        ];
+        f.write_str("<ul class=\"legend\">\n")?;
+        for (class, text) in entries {
+            writeln!(f, "<li><i class=\"{class}\"></i>{text}</li>")?;
+        }
+        f.write_str("</ul>\n")
+    }
+
+    /// What the oracle said besides its sentence.
+    fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.failure {
+            Some(failure) => writeln!(
+                f,
+                "<h2>How it stood when <q>{}</q> spoke</h2>\n<pre>{}</pre>",
+                failure.oracle,
+                Escaped(&failure.message)
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Course {
+            events,
+            parties,
+            is_complete,
+            ..
+        } = self.course;
+        let shown = &events[events.len().saturating_sub(ROWS_MAX)..];
+        let table = Interleaving {
+            events: shown,
+            parties,
+        };
+        writeln!(f, "<h2>Operations in their order</h2>")?;
+        if shown.len() < events.len() || !is_complete {
+            writeln!(f, "<p>The last {} of them.</p>", shown.len())?;
+        }
+        let acting = table.acting();
+        f.write_str("<div class=\"wide\"><table>\n<thead><tr><th>step</th>")?;
+        for &party in &acting {
+            write!(f, "<th>{}</th>", Escaped(table.name(party)))?;
+        }
+        f.write_str("</tr></thead>\n<tbody>\n")?;
+        for (at, event) in shown.iter().enumerate() {
+            let starts = matches!(table.bracket(at), Bracket::First | Bracket::Alone);
+            let class = if starts { " class=\"first\"" } else { "" };
+            write!(f, "<tr{class}><td>{}</td>", event.step)?;
+            for &party in &acting {
+                if event.party as usize == party {
+                    write!(f, "<td class=\"op\">{}</td>", Escaped(&event.to_string()))?;
+                } else {
+                    f.write_str("<td></td>")?;
+                }
+            }
+            f.write_str("</tr>\n")?;
+        }
+        f.write_str("</tbody>\n</table></div>\n")
+    }
+}
+
+/// Text that says what it says in HTML and SVG, too.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for symbol in self.0.chars() {
+            match symbol {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                // Not allowed in XML at all, not even escaped.
+                control if control.is_control() && !matches!(control, '\n' | '\t') => {
+                    f.write_str("\u{fffd}")?;
+                }
+                other => write!(f, "{other}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number with its thousands apart.
+struct Thousands(u64);
+
+impl fmt::Display for Thousands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.0.to_string();
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place) % 3 == 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        Ok(())
+    }
+}
+
+const STYLE: &str = include_str!("page/style.css");

@@ -1,0 +1,95 @@
+//! Who is who in a smaller scenario: a party's number depends on how many come before it.
+
+use crate::choices::Choices;
+use crate::line::Fields;
+
+/// How many parties of each kind there are, in the order in which they join.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Crew([u32; 4]);
+
+impl Crew {
+    /// Of the scenario that `fields` tell of: workers, producers, who waits or cancels, and the closer.
+    pub(super) fn of(fields: &Fields) -> Self {
+        let count = |name: &str, default| {
+            let value = fields.get(name).and_then(|value| value.parse().ok());
+            value.unwrap_or(default)
+        };
+        Self([
+            count("workers", 1),
+            count("producers", 1),
+            count("waiters", 0) + count("cancels", 0),
+            1,
+        ])
+    }
+
+    /// The choices, as far as their parties are in the `smaller` crew, by their numbers there.
+    pub(super) fn carry(&self, smaller: &Self, choices: &Choices) -> Choices {
+        let picks = choices.picks.iter().filter_map(|&party| {
+            let (kind, nth) = self.kind_of(party)?;
+            let before: u32 = smaller.0[..kind].iter().sum();
+            (nth < smaller.0[kind]).then_some(before + nth)
+        });
+        Choices {
+            picks: picks.collect(),
+            numbers: choices.numbers.clone(),
+        }
+    }
+
+    /// Of which kind a party is, and which of them.
+    fn kind_of(&self, party: u32) -> Option<(usize, u32)> {
+        let mut nth = party;
+        for (kind, &count) in self.0.iter().enumerate() {
+            if nth < count {
+                return Some((kind, nth));
+            }
+            nth -= count;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{RunOptions, Scenario};
+    use crate::schedule::StrategyKind;
+
+    #[test]
+    fn the_crew_is_the_one_that_a_run_has() {
+        for text in [
+            "scenario=flat,roots=1,size=0,workers=3,producers=2,waiters=1",
+            "scenario=flat,roots=1,size=0,workers=1",
+            "scenario=jobs,jobs=1,workers=2,cancels=2",
+        ] {
+            let fields: Fields = text.parse().expect("it is well formed");
+            let scenario = Scenario::from_fields(fields.clone()).expect("it is a scenario");
+            let run = scenario.run(StrategyKind::Random, 0, RunOptions::default());
+            let parties = run.expect("it goes well").course.parties;
+            let kinds = ["worker", "producer", "", "closer"].map(|kind| {
+                let of_kind = parties.iter().filter(|name| match kind {
+                    "" => name.starts_with("waiter") || name.starts_with("canceller"),
+                    _ => name.starts_with(kind),
+                });
+                of_kind.count() as u32
+            });
+            assert_eq!(Crew::of(&fields), Crew(kinds), "{parties:?}");
+            let order: Vec<_> = (0..parties.len() as u32)
+                .map(|party| Crew(kinds).kind_of(party))
+                .collect();
+            assert!(
+                order.is_sorted() && order[0] == Some((0, 0)),
+                "{parties:?}: {order:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn those_who_are_no_longer_there_are_left_out() {
+        let choices = Choices {
+            picks: vec![0, 1, 2, 3, 4, 5],
+            numbers: vec![7],
+        };
+        let carried = Crew([3, 2, 0, 1]).carry(&Crew([1, 1, 0, 1]), &choices);
+        assert_eq!((carried.picks, carried.numbers), (vec![0, 1, 2], vec![7]));
+    }
+}

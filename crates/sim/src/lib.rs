@@ -69,7 +69,7 @@ pub use oracle::Oracle;
 pub use ports::{SimPlace, SimPorts, SimSet, SimTable};
 pub use report::{Course, Failure, Recording, Report};
 pub use scenario::{Jobs, Load, RunOptions, Scenario, Shape, Summary, Tasks};
-pub use schedule::{Choices, Moment, Strategy, StrategyKind};
+pub use schedule::{Choices, Moment, STEPS_EXPECTED, Strategy, StrategyKind};
 pub use setup::{Ending, Setup};
 pub use simulation::Simulation;
 pub use swarm::{Swarm, SwarmReport};

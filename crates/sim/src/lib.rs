@@ -77,7 +77,7 @@ pub use page::write_html;
 pub use ports::{SimPlace, SimPorts, SimSet, SimTable};
 pub use report::{Course, Failure, Found, Recording, Report};
 pub use scenario::{Jobs, Load, RunOptions, Scenario, Shape, Summary, Tasks};
-pub use schedule::{Moment, Strategy, StrategyKind};
+pub use schedule::{Moment, STEPS_EXPECTED, Strategy, StrategyKind};
 pub use setup::{Ending, Setup};
 pub use shrink::Shrink;
 pub use simulation::Simulation;

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 use crate::choices::Choices;
 use crate::party::Party;
-use crate::scheduler::{Earliest, RandomWalk, RoundRobin};
+use crate::scheduler::{DelayBounded, Earliest, Pct, RandomWalk, Replay, RoundRobin};
 
 /// Makes the choices of a run.
 pub trait Strategy {
@@ -18,6 +18,11 @@ pub trait Strategy {
 
     /// A number below `bound`, which is not 0.
     fn below(&mut self, bound: usize) -> usize;
+
+    /// Whether something happens that happens once in `rarity` times, which is not 0.
+    fn happens(&mut self, rarity: usize) -> bool {
+        self.below(rarity) == 0
+    }
 }
 
 /// What a strategy may know when it picks.
@@ -56,6 +61,12 @@ impl<'a> Moment<'a> {
         self.last
     }
 
+    /// How many parties there are, those that have finished included.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        self.parties.len()
+    }
+
     /// A party's virtual time.
     #[must_use]
     pub fn clock_ns(&self, party: usize) -> u64 {
@@ -82,7 +93,7 @@ impl fmt::Debug for Moment<'_> {
     }
 }
 
-/// The strategies that a replay line can name.
+/// The strategies that a replay line can name, with their parameters: `random`, `pct:3`, `delay:2:400`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StrategyKind {
     /// Every runnable party is equally likely at every step.
@@ -95,12 +106,29 @@ pub enum StrategyKind {
     RoundRobin,
     /// Always the party whose clock is earliest: the order of events on a machine that has a core for each.
     Earliest,
+    /// Random priorities that change a few times; see [`Pct`]. Written `pct:DEPTH:STEPS`.
+    Pct {
+        /// The depth of bugs that it is for: one more than the priorities change.
+        depth: u32,
+        /// Micro-steps that the run is expected to take. [`STEPS_EXPECTED`] need not be written.
+        steps: u32,
+    },
+    /// Everybody goes until they must wait, but for a few delays; see [`DelayBounded`]. Written `delay:DELAYS:STEPS`.
+    Delay {
+        /// How many.
+        delays: u32,
+        /// Micro-steps that the run is expected to take. [`STEPS_EXPECTED`] need not be written.
+        steps: u32,
+    },
+    /// All choices, one run after the other, by a search. Alone it makes the first run of it:
+    /// everybody goes until they must wait, and the first answer is given to every question of chance.
+    Exhaustive,
 }
 
-impl StrategyKind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Random, Self::Sticky, Self::RoundRobin, Self::Earliest];
+/// Micro-steps that a run is expected to take, if nothing else is said: a few tasks on a few workers.
+pub const STEPS_EXPECTED: u32 = 1_000;
 
+impl StrategyKind {
     /// A strategy of this kind.
     #[must_use]
     pub fn build(self, seed: u64) -> Box<dyn Strategy> {
@@ -109,22 +137,35 @@ impl StrategyKind {
             Self::Sticky => Box::new(RandomWalk::new(seed, 7)),
             Self::RoundRobin => Box::new(RoundRobin::new(seed)),
             Self::Earliest => Box::new(Earliest::new(seed)),
+            Self::Pct { depth, steps } => Box::new(Pct::new(seed, depth, steps)),
+            Self::Delay { delays, steps } => Box::new(DelayBounded::new(seed, delays, steps)),
+            Self::Exhaustive => Box::new(Replay::new(Choices::default())),
         }
     }
 
-    fn name(self) -> &'static str {
-        match self {
-            Self::Random => "random",
-            Self::Sticky => "sticky",
-            Self::RoundRobin => "round-robin",
-            Self::Earliest => "earliest",
-        }
+    /// Whether runs of this strategy leave time and pauses out, so that there is only a bounded number of them; see
+    /// search.
+    pub(crate) fn is_timeless(self) -> bool {
+        self == Self::Exhaustive
     }
 }
 
 impl fmt::Display for StrategyKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        let (name, number, steps) = match *self {
+            Self::Random => return f.write_str("random"),
+            Self::Sticky => return f.write_str("sticky"),
+            Self::RoundRobin => return f.write_str("round-robin"),
+            Self::Earliest => return f.write_str("earliest"),
+            Self::Exhaustive => return f.write_str("exhaustive"),
+            Self::Pct { depth, steps } => ("pct", depth, steps),
+            Self::Delay { delays, steps } => ("delay", delays, steps),
+        };
+        write!(f, "{name}:{number}")?;
+        if steps != STEPS_EXPECTED {
+            write!(f, ":{steps}")?;
+        }
+        Ok(())
     }
 }
 
@@ -132,13 +173,36 @@ impl FromStr for StrategyKind {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.name() == text)
-            .ok_or_else(|| {
-                let known = Self::ALL.map(Self::name).join(", ");
-                format!("`{text}` is no strategy; there are {known}")
-            })
+        let parts: Vec<&str> = text.split(':').collect();
+        let parameters = |number: &str, steps: Option<&str>| {
+            let of = |text: &str, least: u32| text.parse().ok().filter(|&number: &u32| number >= least);
+            let steps = steps.map_or(Some(STEPS_EXPECTED), |steps| of(steps, 1));
+            match (of(number, 0), steps) {
+                (Some(number), Some(steps)) => Ok((number, steps)),
+                _ => Err(format!("`{text}`: behind the name come whole numbers of 32 bits")),
+            }
+        };
+        Ok(match parts[..] {
+            ["random"] => Self::Random,
+            ["sticky"] => Self::Sticky,
+            ["round-robin"] => Self::RoundRobin,
+            ["earliest"] => Self::Earliest,
+            ["exhaustive"] => Self::Exhaustive,
+            ["pct", depth, ref steps @ ..] if steps.len() < 2 => {
+                let (depth, steps) = parameters(depth, steps.first().copied())?;
+                Self::Pct { depth, steps }
+            }
+            ["delay", delays, ref steps @ ..] if steps.len() < 2 => {
+                let (delays, steps) = parameters(delays, steps.first().copied())?;
+                Self::Delay { delays, steps }
+            }
+            _ => {
+                return Err(format!(
+                    "`{text}` is no strategy; there are random, sticky, round-robin, earliest, exhaustive, \
+                     pct:DEPTH[:STEPS], delay:DELAYS[:STEPS]"
+                ));
+            }
+        })
     }
 }
 
@@ -176,7 +240,52 @@ impl Schedule {
         number
     }
 
+    pub(crate) fn happens(&mut self, rarity: usize) -> bool {
+        let happens = self.strategy.happens(rarity);
+        // As the smallest numbers that say so to `Strategy::below`.
+        self.choices.numbers.push(u64::from(!happens));
+        happens
+    }
+
     pub(crate) fn take_choices(&mut self) -> Choices {
         std::mem::take(&mut self.choices)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_strategy_survives_being_written_and_read() {
+        for text in [
+            "random",
+            "sticky",
+            "round-robin",
+            "earliest",
+            "exhaustive",
+            "pct:3",
+            "pct:1:64",
+            "delay:0",
+            "delay:2:400",
+        ] {
+            let kind: StrategyKind = text.parse().expect(text);
+            assert_eq!(kind.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_strategy_without_its_parameters_or_with_others_is_none() {
+        for text in [
+            "pct",
+            "pct:",
+            "pct:3:0",
+            "pct:-1",
+            "pct:1:2:3",
+            "random:1",
+            "delay:x",
+        ] {
+            assert!(text.parse::<StrategyKind>().is_err(), "{text}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use crate::mark::{Mark, Marks};
 use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
 use crate::scenario::{Jobs, Load, RunOptions, Scenario, Shape, Tasks};
-use crate::schedule::StrategyKind;
+use crate::schedule::{STEPS_EXPECTED, StrategyKind};
 use crate::scheduler::Dice;
 use crate::setup::{Ending, Setup};
 
@@ -186,9 +186,18 @@ impl fmt::Display for SwarmReport {
 }
 
 fn draw_strategy(dice: &mut Dice) -> StrategyKind {
+    let steps = |dice: &mut Dice| [100, 300, STEPS_EXPECTED, 3_000][dice.below(4)];
     match dice.below(16) {
-        0..8 => StrategyKind::Random,
-        8..14 => StrategyKind::Sticky,
+        0..6 => StrategyKind::Random,
+        6..10 => StrategyKind::Sticky,
+        10..12 => StrategyKind::Pct {
+            depth: 1 + dice.below(4) as u32,
+            steps: steps(dice),
+        },
+        12..14 => StrategyKind::Delay {
+            delays: dice.below(4) as u32,
+            steps: steps(dice),
+        },
         14 => StrategyKind::RoundRobin,
         _ => StrategyKind::Earliest,
     }

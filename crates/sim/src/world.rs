@@ -318,7 +318,7 @@ impl World {
 
     /// Whether a fault of this kind strikes now.
     pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let strikes = self.faults.left(fault) > 0 && self.schedule.below(self.faults.rarity(fault)) == 0;
+        let strikes = self.faults.left(fault) > 0 && self.schedule.happens(self.faults.rarity(fault));
         if strikes {
             self.faults.spend(fault);
         }

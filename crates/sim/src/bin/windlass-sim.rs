@@ -24,7 +24,7 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --seeds N           how many seeds (default 2000)
   --seed-base N       the first seed (default 0)
   --scenario CONFIG   always this one, as `scenario=tree,roots=1,size=4,workers=2`
-  --strategy NAME     always this one: random, sticky, round-robin, earliest
+  --strategy NAME     always this one: random, sticky, round-robin, earliest, pct:DEPTH[:STEPS], delay:DELAYS[:STEPS]
   --expect-failure    exit with 0 if some seed fails, and say within how many schedules
   --twice             with --expect-failure: every run a second time, as otherwise
   --silence ORACLE    nobody listens to this oracle: who else speaks?

@@ -10,7 +10,6 @@
 //!   what, answer    who            rounds        └──────► README, plots
 //! ```
 
-mod burn;
 mod contender;
 mod interleave;
 mod others;
@@ -24,6 +23,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use lexopt::{Arg, ValueExt as _};
+
+use benches::burn;
 
 use crate::report::Report;
 use crate::workload::Effort;

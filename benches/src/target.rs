@@ -1,5 +1,7 @@
 //! What is aimed at, and whether a run met it.
 
+pub(crate) use benches::number::short;
+
 use crate::contender::Role;
 use crate::report::Row;
 
@@ -130,32 +132,6 @@ pub(crate) struct Verdict {
     pub(crate) text: String,
     /// `None` for what is only told.
     pub(crate) met: Option<bool>,
-}
-
-/// A number with three digits that mean something.
-pub(crate) fn short(value: f64) -> String {
-    let digits = match value.abs() {
-        v if !v.is_finite() => return "–".to_owned(),
-        v if v == 0.0 || v >= 99.95 => 0,
-        v if v >= 9.995 => 1,
-        v if v >= 0.0995 => 2,
-        _ => 5,
-    };
-    let text = format!("{value:.digits$}");
-    match text.split_once('.') {
-        None if text.len() > 4 => grouped(&text),
-        _ => text,
-    }
-}
-
-fn grouped(digits: &str) -> String {
-    let first = digits.len() % 3;
-    let (head, tail) = digits.split_at(first);
-    let groups: Vec<&str> = std::iter::once(head)
-        .filter(|head| !head.is_empty())
-        .chain((0..tail.len()).step_by(3).map(|at| &tail[at..at + 3]))
-        .collect();
-    groups.join(",")
 }
 
 #[cfg(test)]

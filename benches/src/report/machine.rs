@@ -2,7 +2,7 @@
 
 use std::io;
 
-use chrono::Utc;
+use benches::machine;
 
 /// The lock file that this program was compiled with.
 const LOCK: &str = include_str!("../../../Cargo.lock");
@@ -16,7 +16,7 @@ const PEERS: [&str; 5] = ["rayon", "chili", "tokio", "async-executor", "crossbea
 ///
 /// When the number of cores is not to be had.
 pub(super) fn sentences(command: &str) -> io::Result<String> {
-    let date = Utc::now().format("%Y-%m-%d");
+    let date = machine::date();
     let cores = std::thread::available_parallelism()?;
     let threads = crate::THREADS;
     let peers: Vec<String> = PEERS
@@ -25,23 +25,9 @@ pub(super) fn sentences(command: &str) -> io::Result<String> {
         .collect();
     Ok(format!(
         "{date}, {}, {cores} cores, {threads} threads each unless the row says otherwise, `{command}`. Peers: {}.",
-        processor(),
+        machine::processor(),
         peers.join(", ")
     ))
-}
-
-/// The processor's name, where the system tells it.
-fn processor() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let value = |key: &str| {
-        let line = info.lines().find(|line| line.starts_with(key))?;
-        Some(line.split_once(':')?.1.trim().to_owned())
-    };
-    match (value("model name"), value("cpu family"), value("model\t")) {
-        (Some(name), Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
-        (Some(name), ..) => name,
-        _ => "a processor that the system does not name".to_owned(),
-    }
 }
 
 fn version<'a>(lock: &'a str, package: &str) -> Option<&'a str> {

@@ -72,11 +72,11 @@ impl<'y> Handle<'y> {
         f(&mut self.world.borrow_mut(), self.party)
     }
 
-    /// A micro-step in which nothing shared happens, `cost_ns` long.
-    pub(crate) fn pass(&self, op: Op, cost_ns: u64) {
+    /// A micro-step in which nothing shared happens and what runs here takes `cost_ns`.
+    pub(crate) fn work(&self, cost_ns: u64) {
         self.operate(|world, me| {
-            world.did(me, op, Object::None, cost_ns);
-            world.spend(me, cost_ns);
+            world.did(me, Op::Work, Object::None, cost_ns);
+            world.work(me, cost_ns);
         });
     }
 

@@ -91,6 +91,7 @@ pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
         Ending::Idle => {
             ports.handle.wait_for_producers();
             scheduler.wait_idle(ports);
+            ports.handle.with(|world| world.answered(ports.handle.party()));
             call(&|| scheduler.close(ports));
         }
         Ending::Close => {

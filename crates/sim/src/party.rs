@@ -103,18 +103,29 @@ impl fmt::Display for State {
 pub(crate) struct Party {
     pub(crate) side: Side,
     pub(crate) state: State,
-    /// Its own virtual time.
-    pub(crate) clock_ns: u64,
+    /// Its own virtual time, in picoseconds.
+    pub(crate) clock_ps: u64,
+    /// Until then it stays on its core when it parks.
+    pub(crate) dozes_until_ps: u64,
+    /// How long it took from being unparked to running, until it has asked.
+    pub(crate) wake_delay_ps: u64,
     /// It was unparked while it was not parked.
     pub(crate) token: bool,
 }
 
 impl Party {
+    /// Its own virtual time, in whole nanoseconds.
+    pub(crate) fn clock_ns(&self) -> u64 {
+        self.clock_ps / 1_000
+    }
+
     pub(crate) fn new(side: Side) -> Self {
         Self {
             side,
             state: State::Runnable,
-            clock_ns: 0,
+            clock_ps: 0,
+            dozes_until_ps: 0,
+            wake_delay_ps: 0,
             token: false,
         }
     }

@@ -21,6 +21,7 @@ use pipeline_exec::policy::{
 use crate::mark::Mark;
 use crate::oracle::{JobOracle, Origin};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
+use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 
@@ -46,6 +47,10 @@ pub(crate) struct Hub {
     words: Cell<u32>,
     ledgers: Cell<u32>,
     pub(crate) oracle: RefCell<JobOracle>,
+    /// What a slot of a stage takes, in nanoseconds of virtual time.
+    slot_ns: Box<dyn Fn(usize, usize) -> u64>,
+    /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
+    stages: RefCell<HashMap<usize, Vec<Reached>>>,
     /// Parties that wait for a ticket, and whether it has fired.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
@@ -62,7 +67,8 @@ impl Wake for Fired {
 }
 
 impl Hub {
-    pub(crate) fn new(config: PipelineConfig) -> Self {
+    /// An executor whose slots take `slot_ns`, by stage and slot.
+    pub(crate) fn new(config: PipelineConfig, slot_ns: Box<dyn Fn(usize, usize) -> u64>) -> Self {
         let mut words = 0;
         let mut word = |value| {
             words += 1;
@@ -77,6 +83,8 @@ impl Hub {
             words: Cell::new(words),
             ledgers: Cell::new(LEDGERS),
             oracle: RefCell::default(),
+            slot_ns,
+            stages: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -90,6 +98,27 @@ impl Hub {
             self.words.set(self.words.get() + 1);
             SimWord::new(WordName::Other(self.words.get()), value)
         })
+    }
+
+    /// How far along its path a slot of `stage` begins: where all slots of the stage before have ended.
+    fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
+        let stages = self.stages.borrow();
+        let ended = stages.get(&job.seq).zip(stage.checked_sub(1));
+        ended
+            .and_then(|(ended, before)| ended.get(before).copied())
+            .unwrap_or_default()
+    }
+
+    /// A slot of `stage` has come so far.
+    fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
+        let mut stages = self.stages.borrow_mut();
+        let ended = stages.entry(job.seq).or_default();
+        if ended.len() <= stage {
+            // A stage without slots is over where the one before it is.
+            let before = ended.last().copied().unwrap_or_default();
+            ended.resize(stage + 1, before);
+        }
+        ended[stage] = ended[stage].max(reached);
     }
 
     /// The body of `job`, unless it has ended, seen without anybody noticing.
@@ -199,6 +228,30 @@ impl PipeEnv<'_, '_> {
         }
     }
 
+    /// Lets a slot take its time, and follows how far jobs have come.
+    fn time(&self, event: PipelineEvent<'_>) {
+        let handle = &self.ports.handle;
+        match event {
+            PipelineEvent::SlotRan { job, stage, slot } => {
+                let began = self.hub.stage_began(job, stage);
+                handle.with(|world| world.slot_began(handle.party(), began));
+                let slot_ns = (self.hub.slot_ns)(stage, slot);
+                if slot_ns > 0 {
+                    handle.work(slot_ns);
+                }
+                let reached = handle.with(|world| world.slot_ended(handle.party()));
+                self.hub.slot_ended(job, stage, reached);
+            }
+            PipelineEvent::Ended { job, .. } => {
+                self.hub.stages.borrow_mut().remove(&job.seq);
+            }
+            PipelineEvent::Submitted { .. }
+            | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::Claimed { .. }
+            | PipelineEvent::StageOver { .. } => {}
+        }
+    }
+
     fn judge(&self, judge: impl FnOnce(&mut JobOracle, u64, usize) -> Result<(), crate::oracle::Violation>) {
         let me = self.ports.handle.party();
         self.ports.handle.with(|world| {
@@ -254,6 +307,7 @@ impl PipelinePorts for PipeEnv<'_, '_> {
     }
 
     fn observe(&self, event: PipelineEvent<'_>) {
+        self.time(event);
         self.judge(|oracle, step, me| oracle.observe(self.hub, event, step, me));
     }
 }

@@ -29,7 +29,9 @@ pub struct SimPorts<'y, T> {
 impl<T> SimPorts<'_, T> {
     /// A new task with its number, spawned by a task or to be handed over from outside.
     pub(crate) fn track(&self, task: T, origin: Origin) -> Tracked<T> {
-        let id = self.handle.with(|world| world.number(origin));
+        let id = self
+            .handle
+            .with(|world| world.number(self.handle.party(), origin));
         Tracked { id, task }
     }
 

@@ -13,6 +13,7 @@ use crate::fault::Faults;
 use crate::line::ReplayLine;
 use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
+use crate::profile::Profile;
 use crate::trace::{Event, Interleaving, TAIL};
 
 /// A run that no oracle found fault with.
@@ -32,6 +33,8 @@ pub struct Report<T, S> {
     pub panics: Vec<String>,
     /// Virtual time from the start until the last worker had left.
     pub makespan_ns: u64,
+    /// Work, span, and how long the tasks took in virtual time.
+    pub profile: Profile,
     /// Everything about how it went.
     pub course: Course,
 }

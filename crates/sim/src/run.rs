@@ -2,8 +2,11 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Duration;
 
-use executor_core::{TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker};
+use executor_core::{
+    IdleAction, IdleHooks, IdleRound, Nap, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
+};
 
 use crate::fault::FaultBudget;
 use crate::oracle::{Oracle, Totals, Violation};
@@ -23,6 +26,8 @@ pub(crate) struct Run<T: 'static, S: 'static> {
     queues: Rc<Queues<T>>,
     crew: Crew,
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
+    /// Workers sleep until there is something to do.
+    asleep: bool,
 }
 
 /// A run that is over.
@@ -57,11 +62,13 @@ impl<T: 'static, S: 'static> Run<T, S> {
         )));
         let queues = Rc::new(Queues::new(setup.config.clone()));
         world.borrow_mut().watch(Rc::clone(&queues.scheduler));
+        world.borrow_mut().set_time(setup.costs.clone(), setup.begin_ns);
         Self {
             crew: Crew::new(Rc::clone(&world)),
             world,
             queues,
             left: Rc::default(),
+            asleep: setup.begin_ns > 0,
         }
     }
 
@@ -72,6 +79,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
     {
         let workers = self.queues.scheduler.config().workers;
         let runner = Rc::new(runner);
+        let asleep = self.asleep;
         for (worker, scratch) in (0..workers).map(scratch_init).enumerate() {
             let (left, runner) = (Rc::clone(&self.left), Rc::clone(&runner));
             let hooks = Hooks {
@@ -79,7 +87,11 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 worker,
             };
             self.outside(Side::Worker(worker), move |ports| {
-                let gone = work(worker, ports, scratch, &*runner, hooks);
+                let idle = AsleepAtFirst {
+                    idle: TieredIdle::of(ports.queues.scheduler.config()),
+                    asleep,
+                };
+                let gone = work(worker, ports, scratch, &*runner, idle, hooks);
                 left.borrow_mut().push(gone);
             });
         }
@@ -99,6 +111,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
             queues,
             mut crew,
             left,
+            asleep: _,
         } = self;
         crew.run();
         drop(crew);
@@ -128,10 +141,9 @@ fn work<'y, T, S>(
     ports: SimPorts<'y, T>,
     scratch: S,
     runner: &impl Fn(T, &mut SimCtx<'y, T, S>),
+    mut idle: AsleepAtFirst,
     mut hooks: Hooks,
 ) -> Gone<T, S> {
-    let config = ports.queues.scheduler.config();
-    let mut idle = TieredIdle::of(config);
     let mut cx = SimCtx::new(worker, ports, scratch);
     let run_task = |task: Tracked<T>, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
     let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);
@@ -142,6 +154,28 @@ fn work<'y, T, S>(
         scratch,
         metrics,
         handed_back,
+    }
+}
+
+/// The default idle hooks, and before them, if work is to find its worker asleep, a park without any spinning. How the worker goes on when it
+/// has had work is the same.
+struct AsleepAtFirst {
+    idle: TieredIdle,
+    asleep: bool,
+}
+
+impl IdleHooks for AsleepAtFirst {
+    fn on_idle(&mut self, round: IdleRound) -> IdleAction {
+        if self.asleep {
+            IdleAction::Park(Nap::default())
+        } else {
+            self.idle.on_idle(round)
+        }
+    }
+
+    fn on_work(&mut self, idle: Duration) {
+        self.asleep = false;
+        self.idle.on_work(idle);
     }
 }
 

@@ -11,11 +11,13 @@ use std::str::FromStr;
 use executor_core::WorkerMetricsLocal;
 
 pub use jobs::Jobs;
+pub(crate) use jobs::Submitted;
 pub use tasks::{Shape, Tasks};
 
 use crate::choices::Choices;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
+use crate::profile::Profile;
 use crate::report::{Course, Failure};
 use crate::schedule::StrategyKind;
 use crate::setup::Setup;
@@ -46,6 +48,8 @@ pub struct Summary {
     pub metrics: WorkerMetricsLocal,
     /// Virtual time until the last worker had left.
     pub makespan_ns: u64,
+    /// Work, span, and how long tasks or slots took in virtual time.
+    pub profile: Profile,
     /// How it went.
     pub course: Course,
 }
@@ -146,7 +150,7 @@ impl Scenario {
         }
         match &self.load {
             Load::Tasks(tasks) => tasks.run(simulation),
-            Load::Jobs(jobs) => jobs.run(simulation, &self.setup, seed),
+            Load::Jobs(jobs) => jobs.run(simulation, seed),
         }
     }
 }

@@ -28,14 +28,21 @@ pub trait Strategy {
 /// What a strategy may know when it picks.
 pub struct Moment<'a> {
     runnable: &'a [usize],
+    arrived: &'a [usize],
     parties: &'a [Party],
     last: Option<usize>,
 }
 
 impl<'a> Moment<'a> {
-    pub(crate) fn new(runnable: &'a [usize], parties: &'a [Party], last: Option<usize>) -> Self {
+    pub(crate) fn new(
+        runnable: &'a [usize],
+        arrived: &'a [usize],
+        parties: &'a [Party],
+        last: Option<usize>,
+    ) -> Self {
         Self {
             runnable,
+            arrived,
             parties,
             last,
         }
@@ -45,6 +52,13 @@ impl<'a> Moment<'a> {
     #[must_use]
     pub fn runnable(&self) -> &[usize] {
         self.runnable
+    }
+
+    /// Those of them that might not go when the last pick was made, each once. What another party than the last does moves nobody's
+    /// clock but theirs.
+    #[must_use]
+    pub fn arrived(&self) -> &[usize] {
+        self.arrived
     }
 
     /// Whether this party may go.
@@ -70,7 +84,13 @@ impl<'a> Moment<'a> {
     /// A party's virtual time.
     #[must_use]
     pub fn clock_ns(&self, party: usize) -> u64 {
-        self.parties[party].clock_ns
+        self.parties[party].clock_ns()
+    }
+
+    /// A party's virtual time in picoseconds, the unit in which it passes.
+    #[must_use]
+    pub fn clock_ps(&self, party: usize) -> u64 {
+        self.parties[party].clock_ps
     }
 
     /// The first party that may go, counting upwards from `from` and round.
@@ -210,6 +230,8 @@ impl FromStr for StrategyKind {
 pub(crate) struct Schedule {
     strategy: Box<dyn Strategy>,
     choices: Choices,
+    /// Whether choices are recorded.
+    keeps: bool,
 }
 
 impl Schedule {
@@ -217,7 +239,13 @@ impl Schedule {
         Self {
             strategy,
             choices: Choices::default(),
+            keeps: true,
         }
+    }
+
+    /// Records no choices from now on.
+    pub(crate) fn forget(&mut self) {
+        self.keeps = false;
     }
 
     pub(crate) fn pick(&mut self, moment: &Moment<'_>) -> usize {
@@ -226,7 +254,9 @@ impl Schedule {
             moment.is_runnable(party),
             "the strategy picked party {party}, which may not go"
         );
-        self.choices.picks.push(party as u32);
+        if self.keeps {
+            self.choices.picks.push(party as u32);
+        }
         party
     }
 
@@ -236,7 +266,9 @@ impl Schedule {
             number < bound,
             "the strategy answered {number} to a question below {bound}"
         );
-        self.choices.numbers.push(number as u64);
+        if self.keeps {
+            self.choices.numbers.push(number as u64);
+        }
         number
     }
 

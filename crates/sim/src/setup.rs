@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use executor_core::{ExecutorConfig, OnPanic};
 
+use crate::clock::Costs;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError};
 
@@ -28,6 +29,10 @@ pub struct Setup {
     pub panics_allowed: bool,
     /// After so many micro-steps it is a failure that there is no end.
     pub step_limit: u64,
+    /// What operations cost in virtual time.
+    pub costs: Costs,
+    /// When the producers begin, in virtual time. If not at once, workers that find nothing sleep until then.
+    pub begin_ns: u64,
 }
 
 impl Default for Setup {
@@ -45,6 +50,8 @@ impl Default for Setup {
             faults: Faults::NONE,
             panics_allowed: false,
             step_limit: 20_000_000,
+            costs: Costs::default(),
+            begin_ns: 0,
         }
     }
 }
@@ -119,6 +126,8 @@ impl Setup {
             faults,
             panics_allowed,
             step_limit,
+            costs,
+            begin_ns,
         } = self;
         fields.push("workers", config.workers);
         let settings: [(&str, Setting); 9] = [
@@ -135,7 +144,7 @@ impl Setup {
             ("hoard", |config| config.hoard_threshold.into()),
         ];
         let settings = settings.map(|(name, of)| (name, of(config), of(&default.config)));
-        let others: [(&str, u128, u128); 7] = [
+        let others: [(&str, u128, u128); 8] = [
             ("producers", *producers as u128, default.producers as u128),
             ("batch", *batch as u128, default.batch as u128),
             ("waiters", *waiters as u128, default.waiters as u128),
@@ -143,6 +152,7 @@ impl Setup {
             ("retries", faults.retries.into(), 0),
             ("panics", faults.panics.into(), 0),
             ("steps", (*step_limit).into(), default.step_limit.into()),
+            ("begin_ns", (*begin_ns).into(), default.begin_ns.into()),
         ];
         for (name, value, default) in settings.into_iter().chain(others) {
             if value != default {
@@ -158,6 +168,7 @@ impl Setup {
         if config.on_panic == OnPanic::Isolate {
             fields.push("isolate", true);
         }
+        costs.write(fields);
     }
 
     /// Takes its fields out of `fields`.
@@ -196,6 +207,8 @@ impl Setup {
             },
             panics_allowed: fields.take("panics_allowed")?.unwrap_or(false),
             step_limit: fields.take("steps")?.unwrap_or(default.step_limit),
+            costs: Costs::read(fields)?,
+            begin_ns: fields.take("begin_ns")?.unwrap_or(default.begin_ns),
         })
     }
 }
@@ -232,6 +245,11 @@ mod tests {
             },
             panics_allowed: true,
             step_limit: 1_000,
+            costs: Costs {
+                line_read_ps: 1,
+                ..Costs::default()
+            },
+            begin_ns: 7,
         };
         let mut fields = Fields::default();
         setup.write(&mut fields);

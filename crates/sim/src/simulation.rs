@@ -8,8 +8,10 @@
 use std::time::Duration;
 
 use executor_core::{ExecutorConfig, WorkerMetricsLocal};
+use pipeline_exec::policy::{JobSpec, PipelineConfig};
 
 use crate::choices::Choices;
+use crate::clock::Costs;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
@@ -17,6 +19,7 @@ use crate::outside;
 use crate::party::Side;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
+use crate::scenario::{Submitted, Summary};
 use crate::schedule::StrategyKind;
 use crate::scheduler::Replay;
 use crate::setup::{Ending, Setup};
@@ -34,6 +37,7 @@ pub struct Simulation {
     choices: Option<Choices>,
     keep_events: bool,
     silenced: Option<Oracle>,
+    keep_choices: bool,
     /// What the tasks are, for the replay line.
     label: Fields,
 }
@@ -55,6 +59,7 @@ impl Simulation {
             choices: None,
             keep_events: false,
             silenced: None,
+            keep_choices: true,
             label,
         }
     }
@@ -190,6 +195,21 @@ impl Simulation {
         self
     }
 
+    /// What operations cost in virtual time.
+    #[must_use]
+    pub fn costs(mut self, costs: Costs) -> Self {
+        self.setup.costs = costs;
+        self
+    }
+
+    /// When the producers begin, in virtual time. If not at once, workers that find nothing sleep until then, and do not look for
+    /// work for as long as they usually would.
+    #[must_use]
+    pub fn begin_ns(mut self, begin_ns: u64) -> Self {
+        self.setup.begin_ns = begin_ns;
+        self
+    }
+
     /// Who makes the choices.
     #[must_use]
     pub fn strategy(mut self, strategy: StrategyKind) -> Self {
@@ -220,6 +240,14 @@ impl Simulation {
     /// Whether anybody listens to `oracle`.
     pub(crate) fn hears(&self, oracle: Oracle) -> bool {
         self.silenced != Some(oracle)
+    }
+
+    /// Whether the choices are recorded, as they are by default. A run of hundreds of millions of micro-steps, for the sake of its virtual
+    /// time, does without; its line still replays it.
+    #[must_use]
+    pub fn keep_choices(mut self, keep: bool) -> Self {
+        self.keep_choices = keep;
+        self
     }
 
     /// Runs `initial_tasks`, and what they spawn, to the end.
@@ -273,6 +301,7 @@ impl Simulation {
         } = run.finish();
         let mut world = world.borrow_mut();
         let makespan_ns = world.makespan_ns();
+        let profile = world.profiler.profile(self.setup.begin_ns);
         let panics = world.take_panics();
         let course = self.course(&mut world);
         if let Some(violation) = violation {
@@ -286,6 +315,7 @@ impl Simulation {
             metrics: WorkerMetricsLocal::default(),
             panics,
             makespan_ns,
+            profile,
             course,
         };
         for gone in left {
@@ -298,6 +328,57 @@ impl Simulation {
         Ok(report)
     }
 
+    /// Runs one job on the pipeline executor, on `config.main + config.reserve` workers: its slots, by stage and number, take `slot_ns` in
+    /// nanoseconds of virtual time, besides doing what the stages do.
+    ///
+    /// ```
+    /// use std::{sync::Arc, time::Duration};
+    /// use pipeline_exec::{Stage, StepCx, StepError};
+    /// use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
+    /// use sim::{Simulation, StrategyKind};
+    ///
+    /// struct Slots(usize);
+    ///
+    /// impl Stage for Slots {
+    ///     fn slots(&self) -> usize { self.0 }
+    ///     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> { Ok(()) }
+    /// }
+    ///
+    /// let job = JobSpec {
+    ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
+    ///     workers_max: usize::MAX, stages: vec![Arc::new(Slots(10)), Arc::new(Slots(1))],
+    /// };
+    /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
+    /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)
+    ///     .run_job(config, job, |stage, _slot| if stage == 0 { 50_000 } else { 20_000 })
+    ///     .expect("no race here");
+    /// assert_eq!((summary.profile.work_ns, summary.profile.span_ns), (520_000, 70_000));
+    /// assert!(summary.profile.elapsed_ns >= summary.profile.lower_bound_ns(4));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// What the first oracle that found fault said.
+    pub fn run_job(
+        mut self,
+        config: PipelineConfig,
+        job: JobSpec,
+        slot_ns: impl Fn(usize, usize) -> u64 + 'static,
+    ) -> Result<Summary, Failure> {
+        self.setup.config.workers = config.main + config.reserve;
+        let submitted = Submitted {
+            hands: vec![vec![job]],
+            cancels: 0,
+            slot_ns: Box::new(slot_ns),
+        };
+        submitted.run(&self, config, || None)
+    }
+
+    /// How it is set up.
+    pub(crate) fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
     /// The world of this run, without any party yet.
     pub(crate) fn start<T: 'static, S: 'static>(&self) -> Run<T, S> {
         let strategy = match self.choices.clone() {
@@ -306,6 +387,9 @@ impl Simulation {
         };
         let run = Run::new(&self.setup, strategy, self.keep_events);
         run.world.borrow_mut().silence(self.silenced);
+        if !self.keep_choices {
+            run.world.borrow_mut().schedule.forget();
+        }
         run
     }
 

@@ -15,6 +15,7 @@ use crate::fault::{Fault, InjectedPanic};
 use crate::mark::Mark;
 use crate::oracle::{Origin, TaskId};
 use crate::ports::SimPorts;
+use crate::profile::Reached;
 use crate::queues::Tracked;
 use crate::trace::{Object, Op};
 use crate::world::World;
@@ -38,7 +39,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
 
     /// Takes `cost_ns` of virtual time, in which others may go.
     pub fn work(&mut self, cost_ns: u64) {
-        self.spawner.ports().handle.pass(Op::Work, cost_ns);
+        self.spawner.ports().handle.work(cost_ns);
         self.with(World::task_acted);
     }
 
@@ -46,6 +47,38 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     #[must_use]
     pub fn now_ns(&self) -> u64 {
         self.with(|world, me| world.clock_ns(me))
+    }
+
+    /// How far along its path the running task is: what a task that has to wait for this one [comes after](SimCtx::comes_after). Only
+    /// the run's [`Profile`](crate::Profile) goes by it.
+    ///
+    /// ```
+    /// use std::cell::Cell;
+    /// use sim::{Reached, Simulation, TaskCtx};
+    ///
+    /// // Two halves of different length, and whoever ends last spawns what comes after both.
+    /// let (left, join) = (Cell::new(2), Cell::new(Reached::default()));
+    /// let report = Simulation::new(1).workers(2).run([30, 50], |_| (), move |ns: u64, cx| {
+    ///     cx.comes_after(if ns == 7 { join.get() } else { Reached::default() });
+    ///     cx.work(ns);
+    ///     if ns != 7 {
+    ///         join.set(join.get().max(cx.reached()));
+    ///         left.set(left.get() - 1);
+    ///         if left.get() == 0 {
+    ///             cx.spawn_local(7);
+    ///         }
+    ///     }
+    /// }).expect("no race here");
+    /// assert_eq!((report.profile.work_ns, report.profile.span_ns), (87, 57));
+    /// ```
+    #[must_use]
+    pub fn reached(&self) -> Reached {
+        self.with(|world, me| world.profiler.reached(me))
+    }
+
+    /// What the running task does from now on comes after `reached` as well, though no task that reached it has spawned this one.
+    pub fn comes_after(&mut self, reached: Reached) {
+        self.with(|world, me| world.profiler.comes_after(me, reached));
     }
 
     /// The worker's ports.

@@ -24,9 +24,11 @@ use executor_core::Scheduler;
 use crate::clock::Costs;
 use crate::exposure::Exposures;
 use crate::fault::{Fault, FaultBudget};
+use crate::lines::{Fetched, Lines};
 use crate::mark::{Mark, Marks};
 use crate::oracle::{Oracle, Oracles, Violation};
 use crate::party::{Party, Side, State};
+use crate::profile::{Profiler, Reached};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
 use crate::word::{Glass, SimWord, WordName};
@@ -39,6 +41,9 @@ pub(crate) enum Next {
     /// Nobody: everybody has finished, or an oracle has spoken.
     Stop,
 }
+
+/// Picoseconds of a nanosecond.
+const PS: u64 = 1_000;
 
 /// Everything that the parties of one run share.
 pub(crate) struct World {
@@ -60,7 +65,7 @@ pub(crate) struct World {
     awaiting: usize,
     producers_left: usize,
     words_made: u32,
-    /// When each task was put into a queue, by its pusher's clock.
+    /// When each task was put into a queue, by its pusher's clock, in picoseconds.
     pushed_at: Vec<u64>,
     panics_allowed: bool,
     panics: Vec<String>,
@@ -70,10 +75,16 @@ pub(crate) struct World {
     cut: bool,
     tearing_down: bool,
     scheduler: Option<Rc<Scheduler<SimWord>>>,
-    costs: Costs,
+    pub(crate) costs: Costs,
+    lines: Lines,
+    /// When the producers begin, in nanoseconds.
+    begin_ns: u64,
     exposures: Exposures,
     /// Size of a worker's buffer of private tasks.
     private_max: usize,
+    /// Parties that may go since the last pick, and might not before.
+    arrived: Vec<usize>,
+    pub(crate) profiler: Profiler,
     pub(crate) schedule: Schedule,
     pub(crate) trace: Trace,
     pub(crate) marks: Marks,
@@ -112,6 +123,10 @@ impl World {
             tearing_down: false,
             scheduler: None,
             costs: Costs::default(),
+            lines: Lines::default(),
+            begin_ns: 0,
+            profiler: Profiler::default(),
+            arrived: Vec::new(),
             exposures: Exposures::default(),
             private_max: 0,
             schedule,
@@ -128,8 +143,15 @@ impl World {
         if matches!(side, Side::Producer(_)) {
             self.producers_left += 1;
         }
-        self.parties.push(Party::new(side));
+        let mut joining = Party::new(side);
+        if matches!(side, Side::Producer(_)) {
+            joining.clock_ps = self.begin_ns.saturating_mul(PS);
+        }
+        self.parties.push(joining);
         self.oracles.count.add_party();
+        self.profiler.add_party();
+        self.lines.add_party();
+        self.arrived.push(party);
         self.place.push(self.runnable.len());
         self.runnable.push(party);
         party
@@ -166,22 +188,54 @@ impl World {
     /// The latest of all workers' clocks.
     pub(crate) fn makespan_ns(&self) -> u64 {
         let workers = self.parties.iter().filter(|party| party.side.is_worker());
-        workers.map(|party| party.clock_ns).max().unwrap_or(0)
+        workers.map(Party::clock_ns).max().unwrap_or(0)
     }
 
     pub(crate) fn clock_ns(&self, party: usize) -> u64 {
-        self.parties[party].clock_ns
+        self.parties[party].clock_ns()
+    }
+
+    /// What operations cost from now on, and when producers that join from now on begin.
+    pub(crate) fn set_time(&mut self, costs: Costs, begin_ns: u64) {
+        self.costs = costs;
+        self.begin_ns = begin_ns;
     }
 
     /// It takes `party` a while.
-    pub(crate) fn spend(&mut self, party: usize, cost_ns: u64) {
-        self.parties[party].clock_ns += cost_ns;
+    pub(crate) fn spend(&mut self, party: usize, cost_ps: u64) {
+        let clock = &mut self.parties[party].clock_ps;
+        *clock = clock.saturating_add(cost_ps);
     }
 
-    /// Something that happened at `at_ns` comes before what `party` does next.
-    pub(crate) fn not_before(&mut self, party: usize, at_ns: u64) {
-        let clock = &mut self.parties[party].clock_ns;
-        *clock = (*clock).max(at_ns);
+    /// The task that runs on `party` takes a while.
+    pub(crate) fn work(&mut self, party: usize, cost_ns: u64) {
+        let cost_ps = cost_ns.saturating_mul(PS);
+        self.profiler.works(party, cost_ps);
+        self.spend(party, cost_ps);
+    }
+
+    /// A slot of a job begins on `party`, which came after `began`.
+    pub(crate) fn slot_began(&mut self, party: usize, began: Reached) {
+        let began = began.burdened(self.costs.burden_ps());
+        self.profiler.begins_at(party, began);
+        self.spend(party, self.costs.slot_ps);
+    }
+
+    /// A slot of a job has ended on `party`. Gives how far it came.
+    pub(crate) fn slot_ended(&mut self, party: usize) -> Reached {
+        self.profiler.slot_ended(party, self.parties[party].clock_ps);
+        self.profiler.reached(party)
+    }
+
+    /// `party`, which is outside, knows that all is over.
+    pub(crate) fn answered(&mut self, party: usize) {
+        self.profiler.answered(self.parties[party].clock_ps);
+    }
+
+    /// Something that happened at `at_ps` comes before what `party` does next.
+    pub(crate) fn not_before(&mut self, party: usize, at_ps: u64) {
+        let clock = &mut self.parties[party].clock_ps;
+        *clock = (*clock).max(at_ps);
     }
 
     /// Whether the parties are only being unwound.
@@ -256,8 +310,9 @@ impl World {
             }
             return Next::Stop;
         }
-        let moment = Moment::new(&self.runnable, &self.parties, self.last);
+        let moment = Moment::new(&self.runnable, &self.arrived, &self.parties, self.last);
         let party = self.schedule.pick(&moment);
+        self.arrived.clear();
         self.last = Some(party);
         Next::Go(party)
     }
@@ -277,9 +332,29 @@ impl World {
 
     /// `party` did one operation.
     pub(crate) fn did(&mut self, party: usize, op: Op, object: Object, value: u64) {
-        self.parties[party].clock_ns += self.costs.of(op);
-        self.trace
-            .did(self.steps, party, op, object, value, self.parties[party].clock_ns);
+        let cost_ps = self.cost_ps(party, op, object, value);
+        self.did_for(party, op, object, value, cost_ps);
+    }
+
+    /// `party` did one operation, which took so long.
+    pub(crate) fn did_for(&mut self, party: usize, op: Op, object: Object, value: u64, cost_ps: u64) {
+        self.spend(party, cost_ps);
+        self.trace.did(
+            self.steps,
+            party,
+            op,
+            object,
+            value,
+            self.parties[party].clock_ns(),
+        );
+    }
+
+    /// What an operation of `party` takes that it does now.
+    pub(crate) fn cost_ps(&mut self, party: usize, op: Op, object: Object, value: u64) -> u64 {
+        let now_ps = self.parties[party].clock_ps;
+        let Fetched { comes, wait_ps } =
+            (self.lines).touch(party, op, object, now_ps, self.costs.line_write_ps);
+        wait_ps.saturating_add(self.costs.of(op, value, comes))
     }
 
     /// A word changed; the oracles look at it.
@@ -342,7 +417,7 @@ impl World {
             self.marks.hit(Mark::SpuriousWake);
             return false;
         }
-        let deadline_ns = timeout_ns.map(|timeout| self.parties[party].clock_ns.saturating_add(timeout));
+        let deadline_ns = timeout_ns.map(|timeout| self.clock_ns(party).saturating_add(timeout));
         if let Some(deadline_ns) = deadline_ns {
             self.timers.insert((deadline_ns, party));
         }
@@ -354,9 +429,23 @@ impl World {
 
     /// `by` unparks the worker `worker`, whose party has the same number.
     pub(crate) fn unpark(&mut self, by: usize, worker: usize) {
-        let at_ns = self.parties[by].clock_ns;
-        match self.parties[worker].state {
-            State::Parked { .. } => self.unpark_at(worker, at_ns),
+        let from_ps = self.parties[by].clock_ps;
+        let Party {
+            state,
+            dozes_until_ps,
+            ..
+        } = self.parties[worker];
+        let (cost_ps, until_ps) = match state {
+            State::Parked { .. } if from_ps >= dozes_until_ps => (self.costs.unpark_ps, self.costs.wake_ps),
+            _ => (self.costs.unpark_awake_ps, self.costs.doze_wake_ps),
+        };
+        self.spend(by, cost_ps);
+        match state {
+            State::Parked { .. } => {
+                self.unpark_at(worker, from_ps.saturating_add(until_ps));
+                let delay_ps = self.parties[worker].clock_ps.saturating_sub(from_ps);
+                self.parties[worker].wake_delay_ps = delay_ps;
+            }
             _ => {
                 if self.parties[worker].token {
                     self.marks.hit(Mark::UnparkedTwice);
@@ -364,6 +453,18 @@ impl World {
                 self.parties[worker].token = true;
             }
         }
+    }
+
+    /// If `party` parks next, it stays on its core for so many instants.
+    pub(crate) fn doze(&mut self, party: usize, instants: u32) {
+        let instants_ps = u64::from(instants).saturating_mul(self.costs.spin_ps);
+        let party = &mut self.parties[party];
+        party.dozes_until_ps = party.clock_ps.saturating_add(instants_ps);
+    }
+
+    /// How long `party` took to run after it was last unparked, in nanoseconds; each time is told once.
+    pub(crate) fn take_wake_delay(&mut self, party: usize) -> u64 {
+        std::mem::take(&mut self.parties[party].wake_delay_ps) / PS
     }
 
     /// `party` waits until there have been more than `ticket` signals. `false` if there have been.
@@ -383,12 +484,19 @@ impl World {
     /// Lets all waiting parties look again.
     pub(crate) fn signal(&mut self, by: usize) {
         self.signals += 1;
-        let at_ns = self.parties[by].clock_ns;
+        let from_ps = self.parties[by].clock_ps;
+        let sleeps = |party: &Party| matches!(party.state, State::Waiting { .. });
+        let (cost_ps, until_ps) = if self.parties.iter().any(sleeps) {
+            (self.costs.unpark_ps, self.costs.wake_ps)
+        } else {
+            (self.costs.lock_ps, 0)
+        };
+        self.spend(by, cost_ps);
         for party in 0..self.parties.len() {
             if let State::Waiting { ticket } = self.parties[party].state
                 && self.signals > ticket
             {
-                self.not_before(party, at_ns);
+                self.not_before(party, from_ps.saturating_add(until_ps));
                 self.unblock(party);
             }
         }
@@ -417,7 +525,9 @@ impl World {
 
     /// `by` has fired the ticket that `party` waits for.
     pub(crate) fn ticket_fired(&mut self, by: usize, party: usize) {
-        self.not_before(party, self.parties[by].clock_ns);
+        let from_ps = self.parties[by].clock_ps;
+        self.spend(by, self.costs.unpark_ps);
+        self.not_before(party, from_ps.saturating_add(self.costs.wake_ps));
         self.unblock(party);
     }
 
@@ -434,7 +544,7 @@ impl World {
         }
         for party in 0..self.parties.len() {
             if let State::Awaiting { .. } = self.parties[party].state {
-                self.not_before(party, self.parties[by].clock_ns);
+                self.not_before(party, self.parties[by].clock_ps);
                 self.unblock(party);
             }
         }
@@ -516,14 +626,14 @@ impl World {
         text
     }
 
-    fn unpark_at(&mut self, party: usize, at_ns: u64) {
+    fn unpark_at(&mut self, party: usize, at_ps: u64) {
         if let State::Parked {
             deadline_ns: Some(deadline),
         } = self.parties[party].state
         {
             self.timers.remove(&(deadline, party));
         }
-        self.not_before(party, at_ns);
+        self.not_before(party, at_ps);
         self.oracles.sleep.parked -= 1;
         self.unblock(party);
     }
@@ -538,12 +648,12 @@ impl World {
         }
         // A timeout is over for everybody as soon as the party that went last has passed it.
         if let Some(last) = self.last {
-            let now = self.parties[last].clock_ns;
+            let now = self.parties[last].clock_ns();
             while let Some(&(deadline, party)) = self.timers.first()
                 && deadline <= now
             {
                 self.marks.hit(Mark::TimedOut);
-                self.unpark_at(party, deadline);
+                self.unpark_at(party, deadline.saturating_mul(PS));
             }
         }
     }
@@ -555,7 +665,7 @@ impl World {
             true
         } else if let Some(&(deadline, party)) = self.timers.first() {
             self.marks.hit(Mark::TimedOut);
-            self.unpark_at(party, deadline);
+            self.unpark_at(party, deadline.saturating_mul(PS));
             true
         } else {
             false
@@ -575,6 +685,7 @@ impl World {
     fn unblock(&mut self, party: usize) {
         debug_assert_ne!(self.parties[party].state, State::Runnable);
         self.parties[party].state = State::Runnable;
+        self.arrived.push(party);
         self.place[party] = self.runnable.len();
         self.runnable.push(party);
     }

@@ -197,6 +197,7 @@ impl<T> Clock for SimPorts<'_, T> {
         let worker = self.handle.party();
         self.handle.with(|world| {
             world.read_clock(worker);
+            world.spend(worker, world.costs.clock_ps);
             world.clock_ns(worker)
         })
     }

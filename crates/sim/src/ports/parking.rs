@@ -41,12 +41,22 @@ impl Parking for Handle<'_> {
         self.with(|world| world.did(self.party(), Op::Awake, Object::None, 0));
     }
 
-    fn spin(&self, _times: u32) {
-        self.pass(Op::Spin, 0);
+    /// No operation that others could come before: whoever unparks in the meantime finds this party parked, or on its way there, as
+    /// without it. Only how long that takes is different.
+    fn doze(&self, instants: u32) {
+        self.with(|world| world.doze(self.party(), instants));
+    }
+
+    fn take_wake_delay(&self) -> Duration {
+        Duration::from_nanos(self.with(|world| world.take_wake_delay(self.party())))
+    }
+
+    fn spin(&self, times: u32) {
+        self.operate(|world, me| world.did(me, Op::Spin, Object::None, times.into()));
     }
 
     fn yield_now(&self) {
-        self.pass(Op::Yield, 0);
+        self.operate(|world, me| world.did(me, Op::Yield, Object::None, 0));
     }
 }
 
@@ -84,6 +94,14 @@ impl<T> Unpark for SimPorts<'_, T> {
 impl<T> Parking for SimPorts<'_, T> {
     fn park(&self, timeout: Option<Duration>) {
         self.handle.park(timeout);
+    }
+
+    fn doze(&self, instants: u32) {
+        self.handle.doze(instants);
+    }
+
+    fn take_wake_delay(&self) -> Duration {
+        self.handle.take_wake_delay()
     }
 
     fn spin(&self, times: u32) {

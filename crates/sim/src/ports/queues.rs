@@ -26,8 +26,14 @@ impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
 
     fn inject_batch(&self, batch: Vec<Tracked<T>>) {
         self.handle.operate(|world, me| {
-            for task in &batch {
-                world.queued(me, task.id, Op::Inject, None);
+            for (place, task) in batch.iter().enumerate() {
+                // One push, whatever its size; the tasks come in a row.
+                if place == 0 {
+                    world.queued(me, task.id, Op::Inject, None);
+                } else {
+                    let cost_ps = world.costs.inject_task_ps;
+                    world.queued_for(me, task.id, Op::Inject, None, cost_ps);
+                }
             }
             self.queues.injector.borrow_mut().extend(batch);
         });

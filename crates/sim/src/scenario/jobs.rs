@@ -132,22 +132,56 @@ impl Jobs {
         Err(LineError(problem))
     }
 
-    pub(super) fn run(&self, simulation: Simulation, setup: &Setup, seed: u64) -> Result<Summary, Failure> {
-        let workers = setup.config.workers;
-        let hub = Rc::new(Hub::new(PipelineConfig {
-            main: workers - self.reserve,
+    pub(super) fn run(&self, simulation: Simulation, seed: u64) -> Result<Summary, Failure> {
+        let Setup {
+            config, producers, ..
+        } = simulation.setup();
+        let config = PipelineConfig {
+            main: config.workers - self.reserve,
             reserve: self.reserve,
             quantum: Duration::from_nanos(self.quantum_ns),
             capacity: self.capacity,
-        }));
+        };
         let mut dice = Dice::new(seed ^ PLAN);
         let plan = Rc::new(Plan::default());
-        let mut hands: Vec<Vec<JobSpec>> = (0..setup.producers).map(|_| Vec::new()).collect();
+        let mut hands: Vec<Vec<JobSpec>> = (0..*producers).map(|_| Vec::new()).collect();
         for n in 0..self.jobs as usize {
             let spec = plan.job(&mut dice, n, self);
-            hands[n % setup.producers].push(spec);
+            hands[n % producers].push(spec);
         }
+        let submitted = Submitted {
+            hands,
+            cancels: self.cancels,
+            slot_ns: Box::new(|_stage, _slot| 0),
+        };
+        submitted.run(&simulation, config, || plan.complaint())
+    }
+}
 
+/// Jobs, and who hands them over.
+pub(crate) struct Submitted {
+    /// What each submitter submits.
+    pub(crate) hands: Vec<Vec<JobSpec>>,
+    /// How many jobs somebody tries to cancel, each at some moment.
+    pub(crate) cancels: usize,
+    /// What a slot of a stage takes, in nanoseconds of virtual time.
+    pub(crate) slot_ns: Box<dyn Fn(usize, usize) -> u64>,
+}
+
+impl Submitted {
+    /// Runs them on an executor of `config`. `complaint` is what the stages themselves found wrong, in the end.
+    pub(crate) fn run(
+        self,
+        simulation: &Simulation,
+        config: PipelineConfig,
+        complaint: impl FnOnce() -> Option<String>,
+    ) -> Result<Summary, Failure> {
+        let Self {
+            hands,
+            cancels,
+            slot_ns,
+        } = self;
+        let hub = Rc::new(Hub::new(config, slot_ns));
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
@@ -165,14 +199,14 @@ impl Jobs {
                 .submit_all(specs, &admitted);
             });
         }
-        for canceller in 0..self.cancels {
+        for canceller in 0..cancels {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
             run.outside(Side::Canceller(canceller), move |ports| {
                 cancel_one(&ports, &hub, &admitted);
             });
         }
         let closing = Rc::clone(&hub);
-        let ending = setup.ending;
+        let Setup { ending, begin_ns, .. } = *simulation.setup();
         let returned = Rc::clone(&came_back);
         run.outside(Side::Closer, move |ports| {
             end(&ports, &closing, ending, &returned)
@@ -192,9 +226,7 @@ impl Jobs {
         let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
         let judge_end = || {
             let oracle = hub.oracle.borrow();
-            let complaint = plan
-                .complaint()
-                .map(|message| Violation::new(Oracle::Claims, message));
+            let complaint = complaint().map(|message| Violation::new(Oracle::Claims, message));
             let verdicts = [
                 oracle.judge_tickets().err(),
                 oracle.judge_leftovers(&hub, stopped).err(),
@@ -216,6 +248,7 @@ impl Jobs {
         Ok(Summary {
             metrics,
             makespan_ns: world.makespan_ns(),
+            profile: world.profiler.profile(begin_ns),
             course,
         })
     }
@@ -255,6 +288,9 @@ impl Submitter<'_, '_> {
         }
         for (state, job) in mine {
             self.wait(&state, job);
+            self.ports
+                .handle
+                .with(|world| world.answered(self.ports.handle.party()));
         }
     }
 

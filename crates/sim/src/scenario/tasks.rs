@@ -194,6 +194,7 @@ impl Tasks {
         Ok(Summary {
             metrics: report.metrics,
             makespan_ns: report.makespan_ns,
+            profile: report.profile,
             course: report.course,
         })
     }

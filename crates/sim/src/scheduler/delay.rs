@@ -71,7 +71,7 @@ mod tests {
         let mut last = None;
         let mut walk = Vec::new();
         for _ in 0..length {
-            let party = strategy.pick(&Moment::new(&[0, 1, 2], &parties, last));
+            let party = strategy.pick(&Moment::new(&[0, 1, 2], &[], &parties, last));
             last = Some(party);
             walk.push(party);
         }
@@ -84,9 +84,9 @@ mod tests {
         let mut parties = [Side::Worker(0), Side::Worker(1)].map(Party::new);
         let mut strategy = DelayBounded::new(5, 0, 100);
         parties[0].state = State::Joining;
-        assert_eq!(strategy.pick(&Moment::new(&[1], &parties, None)), 1);
+        assert_eq!(strategy.pick(&Moment::new(&[1], &[], &parties, None)), 1);
         parties[0].state = State::Runnable;
-        let moment = Moment::new(&[1, 0], &parties, Some(1));
+        let moment = Moment::new(&[1, 0], &[], &parties, Some(1));
         assert_eq!(strategy.pick(&moment), 1, "it has its turn until it waits");
     }
 

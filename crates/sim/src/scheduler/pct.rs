@@ -86,7 +86,7 @@ mod tests {
         let mut last = None;
         let mut walk = Vec::new();
         for _ in 0..length {
-            let party = pct.pick(&Moment::new(&[0, 1], &parties, last));
+            let party = pct.pick(&Moment::new(&[0, 1], &[], &parties, last));
             last = Some(party);
             walk.push(party);
         }
@@ -125,10 +125,10 @@ mod tests {
     fn the_highest_of_those_that_may_go_goes() {
         let mut parties = [Side::Worker(0), Side::Worker(1)].map(Party::new);
         let mut pct = Pct::new(0, 1, 100);
-        let first = pct.pick(&Moment::new(&[0, 1], &parties, None));
+        let first = pct.pick(&Moment::new(&[0, 1], &[], &parties, None));
         parties[first].state = State::Finished;
         assert_eq!(
-            pct.pick(&Moment::new(&[1 - first], &parties, Some(first))),
+            pct.pick(&Moment::new(&[1 - first], &[], &parties, Some(first))),
             1 - first
         );
     }

@@ -12,9 +12,10 @@ use crate::trace::{Object, Op};
 use crate::word::Glass;
 
 impl World {
-    /// There is a new task. Gives its number.
-    pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
+    /// `party` makes a new task. Gives its number.
+    pub(crate) fn number(&mut self, party: usize, origin: Origin) -> TaskId {
         self.pushed_at.push(0);
+        self.profiler.spawned(party, self.costs.burden_ps());
         self.oracles.tasks.number(origin)
     }
 
@@ -26,7 +27,20 @@ impl World {
 
     /// `party` puts `task` into the injector (`None`) or into a worker's queue.
     pub(crate) fn queued(&mut self, party: usize, task: TaskId, op: Op, worker: Option<usize>) {
-        self.did(party, op, Object::Task(task), task);
+        let cost_ps = self.cost_ps(party, op, Object::Task(task), task);
+        self.queued_for(party, task, op, worker, cost_ps);
+    }
+
+    /// [`World::queued`], which takes so long.
+    pub(crate) fn queued_for(
+        &mut self,
+        party: usize,
+        task: TaskId,
+        op: Op,
+        worker: Option<usize>,
+        cost_ps: u64,
+    ) {
+        self.did_for(party, op, Object::Task(task), task, cost_ps);
         match self.oracles.tasks.queued(task, self.parties[party].side.worker()) {
             Ok(Came::New) => {
                 let verdict = self.oracles.count.began(party);
@@ -47,7 +61,7 @@ impl World {
             Err(violation) => self.judge(Err(violation)),
         }
         self.oracles.sleep.pushed(worker);
-        self.pushed_at[task as usize] = self.parties[party].clock_ns;
+        self.pushed_at[task as usize] = self.parties[party].clock_ps;
     }
 
     /// `worker` has spawned `task`. If no queue has seen it, the worker keeps it to itself.
@@ -104,6 +118,7 @@ impl World {
     /// `worker` starts `task`.
     pub(crate) fn started(&mut self, worker: usize, task: TaskId) {
         self.reached(worker, task);
+        self.profiler.started(worker, task);
         self.did(worker, Op::Start, Object::Task(task), task);
         let verdict = self.oracles.tasks.started(task, worker);
         self.judge(verdict);
@@ -112,6 +127,7 @@ impl World {
     /// `task` came to its end on `worker`.
     pub(crate) fn ran(&mut self, worker: usize, task: TaskId) {
         self.did(worker, Op::End, Object::Task(task), task);
+        self.profiler.ended(worker, self.parties[worker].clock_ps);
         let verdict = self.oracles.tasks.ran(task, worker);
         self.judge(verdict);
         self.task_acted(worker);
@@ -127,6 +143,7 @@ impl World {
             return;
         };
         self.did(worker, Op::Panic, Object::Task(task), task);
+        self.profiler.ended(worker, self.parties[worker].clock_ps);
         self.marks.hit(Mark::TaskPanicked);
         self.task_acted(worker);
         if self.oracles.sleep.kept_by(worker) > 0 {
@@ -256,7 +273,7 @@ mod tests {
 
     /// A task that worker 0 keeps to itself.
     fn kept(world: &mut World) -> TaskId {
-        let task = world.number(Origin::Task);
+        let task = world.number(0, Origin::Task);
         world.spawned(0, task);
         task
     }

@@ -1,0 +1,35 @@
+//! What empty tasks and empty slots take on one worker, and what of that the other costs do not explain.
+
+use sim::Costs;
+
+use super::{Calibration, in_ps};
+use crate::load::{EMPTY_JOB, EMPTY_TREE, Load};
+use crate::threads::{self, Burner};
+use crate::virtual_time::predict;
+
+const EMPTY: [(&str, Load); 2] = [("empty tree", EMPTY_TREE), ("empty job", EMPTY_JOB)];
+
+pub(super) fn measure(calibration: &mut Calibration) {
+    for (name, load) in EMPTY {
+        // The least disturbed of a few: a round has one value.
+        let runs = (0..5).map(|_| threads::measure(&load, 1, Burner::idle()).elapsed);
+        let least = runs.min().expect("there were some");
+        calibration.add(name, least.as_nanos() as f64);
+    }
+}
+
+/// `costs` with those that these runs are for.
+pub(super) fn complete(calibration: &Calibration, mut costs: Costs) -> Costs {
+    let unexplained_ps = |(name, load): (&str, Load), costs: &Costs| {
+        let profile = predict(&load, 1, costs, 1);
+        let explained_ns = profile.answered_ns.unwrap_or(profile.elapsed_ns);
+        in_ps((calibration.ns(name) - explained_ns as f64) / profile.tasks as f64)
+    };
+    let [tree, job] = EMPTY;
+    let task_ps = unexplained_ps(tree, &costs);
+    // A third of it is where a task is spawned.
+    costs.keep_ps = task_ps / 3;
+    costs.task_ps = task_ps - costs.keep_ps;
+    costs.slot_ps = unexplained_ps(job, &costs);
+    costs
+}

@@ -1,0 +1,55 @@
+//! Being woken, with the parkers that the threaded executor uses.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam::sync::Parker;
+
+use super::{Calibration, median};
+
+/// Until the other thread sleeps.
+const ASLEEP: Duration = Duration::from_micros(150);
+
+const WAKES: usize = 60;
+
+pub(super) fn measure(calibration: &mut Calibration) {
+    let parker = Parker::new();
+    let unparker = parker.unparker().clone();
+    let epoch = Instant::now();
+    let now_ns = || epoch.elapsed().as_nanos() as u64;
+    let woken_ns = AtomicU64::new(0);
+    let woken_ns = &woken_ns;
+    let (mut unparks, mut wakes) = (Vec::new(), Vec::new());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for _ in 0..WAKES {
+                parker.park();
+                // Ordering: Relaxed. The number is all there is to see.
+                woken_ns.store(now_ns(), Ordering::Relaxed);
+            }
+        });
+        for _ in 0..WAKES {
+            let until = Instant::now() + ASLEEP;
+            while Instant::now() < until {
+                std::hint::spin_loop();
+            }
+            // Ordering: Relaxed. The other one sleeps; its parker's token publishes it.
+            woken_ns.store(0, Ordering::Relaxed);
+            let from_ns = now_ns();
+            unparker.unpark();
+            let done_ns = now_ns();
+            let awake_ns = loop {
+                // Ordering: Relaxed. As above.
+                match woken_ns.load(Ordering::Relaxed) {
+                    0 => std::hint::spin_loop(),
+                    ns => break ns,
+                }
+            };
+            unparks.push((done_ns - from_ns) as f64);
+            wakes.push(awake_ns.saturating_sub(from_ns) as f64);
+        }
+    });
+    calibration.add("unpark", median(unparks.into_iter()));
+    calibration.add("wake", median(wakes.into_iter()));
+}

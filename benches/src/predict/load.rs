@@ -1,0 +1,271 @@
+//! What is run, on threads and in virtual time: the same tasks by the same runner.
+//!
+//! A task takes so many nanoseconds, then spawns its children. On threads the nanoseconds are [burnt](benches::burn), in the simulator
+//! they pass on the worker's clock; everything else is one text, generic over [`TaskCtx`].
+
+use executor_core::TaskCtx;
+
+/// A load: a graph of tasks, or a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Its name in tables.
+    pub(crate) name: &'static str,
+    pub(crate) what: What,
+}
+
+/// What a load is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// What this task grows into.
+    Tasks(Task),
+    /// A job of the pipeline executor.
+    Job(Slots),
+}
+
+/// A job of equal stages.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slots {
+    pub(crate) stages: usize,
+    pub(crate) slots: usize,
+    pub(crate) lengths: Lengths,
+}
+
+/// How long tasks take: each something from the least to the most, by its hash.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lengths {
+    least_ns: u32,
+    most_ns: u32,
+}
+
+/// A task.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task {
+    /// Of a complete binary tree, `depth` levels above the leaves.
+    Tree { depth: u32, ns: u32 },
+    /// The root of an unbalanced tree with so many children.
+    Root { children: u32, bushy: Bushy },
+    /// Any other node of it: four children or none, by its hash.
+    Node { hash: u64, bushy: Bushy },
+    /// Spawns so many leaves at once.
+    Fan { leaves: u32, lengths: Lengths },
+    /// Spawns nothing.
+    Leaf { ns: u32 },
+}
+
+/// What the nodes of an unbalanced tree have in common.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bushy {
+    /// Chance to have children, as a part of 2³².
+    chance: u32,
+    lengths: Lengths,
+}
+
+const CHILDREN: u32 = 4;
+
+impl Lengths {
+    const fn exactly(ns: u32) -> Self {
+        Self::between(ns, ns)
+    }
+
+    const fn between(least_ns: u32, most_ns: u32) -> Self {
+        Self { least_ns, most_ns }
+    }
+
+    /// Of the task or slot with this hash.
+    pub(crate) fn ns(self, hash: u64) -> u32 {
+        let Self { least_ns, most_ns } = self;
+        least_ns + (mix(hash) % u64::from(most_ns - least_ns + 1)) as u32
+    }
+}
+
+/// An unbalanced tree whose nodes have `mean` children on average.
+const fn bushy(children: u32, mean: f64, lengths: Lengths) -> What {
+    let chance = (mean / CHILDREN as f64 * 4_294_967_296.0) as u32;
+    What::Tasks(Task::Root {
+        children,
+        bushy: Bushy { chance, lengths },
+    })
+}
+
+const fn fan(leaves: u32, lengths: Lengths) -> What {
+    What::Tasks(Task::Fan { leaves, lengths })
+}
+
+const fn job(stages: usize, slots: usize, lengths: Lengths) -> What {
+    What::Job(Slots {
+        stages,
+        slots,
+        lengths,
+    })
+}
+
+/// Microseconds a task, as tasks of users take.
+pub(crate) const COARSE: [Load; 4] = [
+    Load {
+        name: "tree",
+        what: What::Tasks(Task::Tree { depth: 10, ns: 2_000 }),
+    },
+    Load {
+        name: "unbalanced tree",
+        what: bushy(25, 0.97, Lengths::between(1_000, 20_000)),
+    },
+    Load {
+        name: "fan-out",
+        what: fan(500, Lengths::between(1_000, 20_000)),
+    },
+    Load {
+        name: "job",
+        what: job(4, 128, Lengths::between(1_000, 20_000)),
+    },
+];
+
+/// A hundred nanoseconds and less, where the executor's own work counts.
+pub(crate) const FINE: [Load; 4] = [
+    Load {
+        name: "fine tree",
+        what: What::Tasks(Task::Tree { depth: 16, ns: 50 }),
+    },
+    Load {
+        name: "fine unbalanced tree",
+        what: bushy(1_000, 0.99, Lengths::between(20, 100)),
+    },
+    Load {
+        name: "fine fan-out",
+        what: fan(50_000, Lengths::exactly(100)),
+    },
+    Load {
+        name: "fine job",
+        what: job(4, 10_000, Lengths::exactly(100)),
+    },
+];
+
+/// Large enough for a thousand workers.
+pub(crate) const LARGE: [Load; 4] = [
+    Load {
+        name: "tree",
+        what: What::Tasks(Task::Tree { depth: 16, ns: 5_000 }),
+    },
+    Load {
+        name: "unbalanced tree",
+        what: bushy(1_000, 0.99, Lengths::between(1_000, 20_000)),
+    },
+    Load {
+        name: "fan-out",
+        what: fan(100_000, Lengths::between(1_000, 20_000)),
+    },
+    Load {
+        name: "job",
+        what: job(4, 25_000, Lengths::between(1_000, 20_000)),
+    },
+];
+
+/// Shows what a task takes that does nothing.
+pub(crate) const EMPTY_TREE: Load = Load {
+    name: "empty tree",
+    what: What::Tasks(Task::Tree { depth: 17, ns: 0 }),
+};
+
+/// Shows what a slot takes that does nothing.
+pub(crate) const EMPTY_JOB: Load = Load {
+    name: "empty job",
+    what: job(1, 50_000, Lengths::exactly(0)),
+};
+
+/// A worker on which time passes.
+pub(crate) trait Works {
+    /// Takes `ns`.
+    fn work(&mut self, ns: u32);
+}
+
+/// Runs a task: the runner for threads and simulator alike.
+#[inline]
+pub(crate) fn run<S, C: TaskCtx<Task, S> + Works>(task: Task, cx: &mut C) {
+    cx.work(task.ns());
+    task.children(|child| cx.spawn_local(child));
+}
+
+impl Task {
+    #[inline]
+    fn ns(self) -> u32 {
+        match self {
+            Self::Tree { ns, .. } | Self::Leaf { ns } => ns,
+            Self::Node { hash, bushy } => bushy.lengths.ns(hash),
+            Self::Root { .. } | Self::Fan { .. } => 0,
+        }
+    }
+
+    #[inline]
+    fn children(self, mut spawn: impl FnMut(Self)) {
+        match self {
+            Self::Tree { depth: 0, .. } | Self::Leaf { .. } => {}
+            Self::Tree { depth, ns } => {
+                let child = Self::Tree { depth: depth - 1, ns };
+                spawn(child);
+                spawn(child);
+            }
+            Self::Root { children, bushy } => bushy.children(SEED, children, spawn),
+            Self::Node { hash, bushy } => {
+                if ((hash >> 32) as u32) < bushy.chance {
+                    bushy.children(hash, CHILDREN, spawn);
+                }
+            }
+            Self::Fan { leaves, lengths } => (0..leaves).for_each(|leaf| {
+                spawn(Self::Leaf {
+                    ns: lengths.ns(leaf.into()),
+                });
+            }),
+        }
+    }
+}
+
+/// Whose hashes make trees of some size.
+const SEED: u64 = 155;
+
+impl Bushy {
+    #[inline]
+    fn children(self, hash: u64, children: u32, mut spawn: impl FnMut(Task)) {
+        for index in 0..children {
+            spawn(Task::Node {
+                hash: mix(hash ^ u64::from(index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)),
+                bushy: self,
+            });
+        }
+    }
+}
+
+/// Mixes all bits: the finaliser of MurmurHash3, which its author gave away.
+fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+    z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    z ^ (z >> 33)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tasks(what: What) -> (u64, u64) {
+        let What::Tasks(root) = what else {
+            panic!("it is a job");
+        };
+        let (mut tasks, mut ns, mut waiting) = (0, 0, vec![root]);
+        while let Some(task) = waiting.pop() {
+            tasks += 1;
+            ns += u64::from(task.ns());
+            task.children(|child| waiting.push(child));
+        }
+        (tasks, ns)
+    }
+
+    #[test]
+    fn loads_are_as_large_as_they_should_be() {
+        for load in COARSE.iter().chain(&FINE).chain(&LARGE) {
+            if let What::Tasks(_) = load.what {
+                let (count, ns) = tasks(load.what);
+                assert!((300..400_000).contains(&count), "{}: {count} tasks", load.name);
+                assert!(ns > 1_500_000, "{}: {ns} ns", load.name);
+            }
+        }
+        assert_eq!(tasks(COARSE[0].what), (2_047, 4_094_000));
+    }
+}

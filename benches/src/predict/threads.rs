@@ -1,0 +1,193 @@
+//! A load on threads, by the clock: from the call that hands it over until the caller knows that all has run.
+//!
+//! As in the simulator the executor is a new one, and its workers sleep when the load comes.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use benches::burn::burn;
+use executor_core::WorkerCtxLike;
+use executor_threaded::{Executor, ExecutorConfig, WorkerCtx};
+use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
+
+use crate::disturbance::waited_for_cores;
+use crate::load::{self, Load, Slots, Task, What, Works};
+
+/// Until threads that were started sleep.
+const QUIET: Duration = Duration::from_millis(4);
+
+/// Burns nanoseconds: what a step of [`burn`] takes, and what calling it takes beside.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Burner {
+    step_ns: f64,
+    call_ns: f64,
+}
+
+impl Burner {
+    /// Measures the core's speed.
+    pub(crate) fn measure() -> Self {
+        let ns_of = |steps, calls: u32| {
+            let start = Instant::now();
+            for seed in 0..calls {
+                black_box(burn(seed.into(), steps));
+            }
+            start.elapsed().as_nanos() as f64 / f64::from(calls)
+        };
+        let least = |steps, calls| (0..15).map(|_| ns_of(steps, calls)).fold(f64::INFINITY, f64::min);
+        let (short, long) = (least(50, 2_000), least(20_050, 5));
+        let step_ns = (long - short) / 20_000.0;
+        Self {
+            step_ns,
+            call_ns: (short - 50.0 * step_ns).max(0.0),
+        }
+    }
+
+    /// For loads in which there is nothing to burn.
+    pub(crate) fn idle() -> Self {
+        Self {
+            step_ns: 1.0,
+            call_ns: 0.0,
+        }
+    }
+
+    /// What a step takes.
+    pub(crate) fn step_ns(self) -> f64 {
+        self.step_ns
+    }
+
+    /// The median of several by their steps.
+    pub(crate) fn median(mut all: Vec<Self>) -> Self {
+        all.sort_by(|a, b| a.step_ns.total_cmp(&b.step_ns));
+        all[all.len() / 2]
+    }
+
+    fn burns(self) -> Burns {
+        Burns {
+            steps_a_ns: (FIXED / self.step_ns) as u64,
+            call_steps: (self.call_ns / self.step_ns * FIXED) as u64,
+            ash: 0,
+        }
+    }
+}
+
+/// Steps are reckoned in parts of them, so that a task needs no division.
+const FIXED: f64 = 1_048_576.0;
+const FIXED_BITS: u32 = 20;
+
+/// A worker's scratch.
+#[derive(Clone, Debug)]
+struct Burns {
+    steps_a_ns: u64,
+    call_steps: u64,
+    ash: u64,
+}
+
+impl Burns {
+    #[inline]
+    fn burn(&mut self, ns: u32) {
+        let steps = (u64::from(ns) * self.steps_a_ns).saturating_sub(self.call_steps) >> FIXED_BITS;
+        if ns > 0 {
+            self.ash ^= burn(self.ash, steps);
+        }
+    }
+}
+
+impl Works for WorkerCtx<Task, Burns> {
+    #[inline]
+    fn work(&mut self, ns: u32) {
+        WorkerCtxLike::scratch(self).burn(ns);
+    }
+}
+
+/// What a run took.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) elapsed: Duration,
+    /// How long its threads waited for cores that others had, all together, if it is known.
+    pub(crate) waited: Option<Duration>,
+}
+
+impl Run {
+    /// Runs `run` by the clock.
+    fn clocked(run: impl FnOnce()) -> Self {
+        let before = waited_for_cores();
+        let start = Instant::now();
+        run();
+        let elapsed = start.elapsed();
+        let waited = waited_for_cores().zip(before);
+        Self {
+            elapsed,
+            waited: waited.map(|(after, before)| after.saturating_sub(before)),
+        }
+    }
+
+    /// Whether others hardly wanted the cores.
+    pub(crate) fn is_undisturbed(&self) -> bool {
+        self.waited
+            .is_none_or(|waited| waited * UNDISTURBED < self.elapsed)
+    }
+}
+
+/// Waiting must be less than one in so many parts of the time.
+const UNDISTURBED: u32 = 50;
+
+/// What `load` takes on so many threads.
+pub(crate) fn measure(load: &Load, workers: usize, burner: Burner) -> Run {
+    match load.what {
+        What::Tasks(root) => tasks(root, workers, burner),
+        What::Job(slots) => job(slots, workers, burner),
+    }
+}
+
+fn tasks(root: Task, workers: usize, burner: Burner) -> Run {
+    let config = ExecutorConfig {
+        workers,
+        ..ExecutorConfig::default()
+    };
+    let executor = Executor::new(config, move |_| burner.burns(), load::run).expect("the executor starts");
+    thread::sleep(QUIET);
+    let run = Run::clocked(|| {
+        assert!(executor.spawn_external(root).is_ok(), "the gate is open");
+        executor.wait_idle();
+    });
+    executor.join();
+    run
+}
+
+fn job(slots: Slots, workers: usize, burner: Burner) -> Run {
+    let executor = PipelineExecutor::new(workers).expect("the executor starts");
+    let stage = Arc::new(BurningStage {
+        slots,
+        burns: burner.burns(),
+    });
+    let builder = (0..slots.stages).fold(Job::builder("burning"), |job, _| job.stage(stage.clone()));
+    let job = builder.build();
+    thread::sleep(QUIET);
+    let run = Run::clocked(|| {
+        let ticket = executor.submit(job).expect("there is room");
+        let report = ticket.wait().expect("no slot fails");
+        assert_eq!(report.slots, slots.stages * slots.slots, "every slot has run");
+    });
+    executor.drain();
+    run
+}
+
+struct BurningStage {
+    slots: Slots,
+    burns: Burns,
+}
+
+impl Stage for BurningStage {
+    fn slots(&self) -> usize {
+        self.slots.slots
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let mut burns = self.burns.clone();
+        burns.burn(self.slots.lengths.ns(slot as u64));
+        black_box(burns.ash);
+        Ok(())
+    }
+}

@@ -161,9 +161,10 @@ where
     let spawner = cx.spawner();
     if spawner.sleep_word().is_aborting() {
         let tag = trace.tag(&popped.task);
-        trace.event(ExecTraceEvent::HandedBack { tag });
         cx.metrics().handed_back += 1;
         cx.spawner().hand_back(popped.task);
+        // A hook that panics now does not take the task with it.
+        trace.event(ExecTraceEvent::HandedBack { tag });
         return Err(NothingToRun::Again);
     }
     let metrics = cx.metrics();

@@ -5,14 +5,15 @@ use std::rc::Rc;
 
 use executor_core::{TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker};
 
-use crate::fault::FaultBudget;
+use crate::fault::{Fault, FaultBudget};
+use crate::mark::Mark;
 use crate::oracle::{Oracle, Totals, Violation};
 use crate::party::{Crew, Side};
 use crate::ports::SimPorts;
 use crate::queues::{Queues, Tracked};
 use crate::schedule::{Schedule, Strategy};
 use crate::setup::Setup;
-use crate::task::{Hooks, SimCtx};
+use crate::task::{Hooks, SimCtx, Watched};
 use crate::trace::Trace;
 use crate::word::Glass;
 use crate::world::World;
@@ -23,6 +24,8 @@ pub(crate) struct Run<T: 'static, S: 'static> {
     queues: Rc<Queues<T>>,
     crew: Crew,
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
+    /// A worker's thread could not be started, so there is no executor for anybody to use.
+    pub(crate) start_failed: bool,
 }
 
 /// A run that is over.
@@ -62,6 +65,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
             world,
             queues,
             left: Rc::default(),
+            start_failed: false,
         }
     }
 
@@ -78,10 +82,16 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 world: Rc::clone(&self.world),
                 worker,
             };
+            // After the first one that fails no other is started.
+            self.start_failed |= self.world.borrow_mut().strikes(Fault::FailedStart);
+            let starts = !self.start_failed;
             self.outside(Side::Worker(worker), move |ports| {
-                let gone = work(worker, ports, scratch, &*runner, hooks);
-                left.borrow_mut().push(gone);
+                if starts {
+                    let gone = work(worker, ports, scratch, &*runner, hooks);
+                    left.borrow_mut().push(gone);
+                }
             });
+            self.world.borrow_mut().maybe_start_late(worker);
         }
     }
 
@@ -99,6 +109,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
             queues,
             mut crew,
             left,
+            start_failed: _,
         } = self;
         crew.run();
         drop(crew);
@@ -130,8 +141,15 @@ fn work<'y, T, S>(
     runner: &impl Fn(T, &mut SimCtx<'y, T, S>),
     mut hooks: Hooks,
 ) -> Gone<T, S> {
-    let config = ports.queues.scheduler.config();
-    let mut idle = TieredIdle::of(config);
+    let mut idle = Watched {
+        idle: TieredIdle::of(ports.queues.scheduler.config()),
+        hooks: hooks.clone(),
+    };
+    ports.handle.with(|world| {
+        if world.is_done() {
+            world.marks.hit(Mark::BeganAfterEnd);
+        }
+    });
     let mut cx = SimCtx::new(worker, ports, scratch);
     let run_task = |task: Tracked<T>, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
     let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);
@@ -160,9 +178,10 @@ fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Re
         ran,
         panicked,
         handed_back,
+        dropped,
     } = world.oracles.tasks.totals();
     let counters = [
-        ("executed", metrics.executed(), ran + panicked),
+        ("executed", metrics.executed(), ran + panicked + dropped),
         ("panicked", metrics.panicked, panicked),
         ("handed_back", metrics.handed_back, handed_back),
         ("spawned", metrics.spawned, spawned),

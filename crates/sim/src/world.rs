@@ -14,6 +14,7 @@
 //! So between two shared operations of one party any number of operations of others may happen, and nothing
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
+mod faults;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -30,6 +31,8 @@ use crate::party::{Party, Side, State};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
 use crate::word::{Glass, SimWord, WordName};
+
+use self::faults::{Storm, Weight};
 
 /// Who goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +72,8 @@ pub(crate) struct World {
     exposures: Exposures,
     /// Size of a worker's buffer of private tasks.
     private_max: usize,
+    storm: Storm,
+    weight: Weight,
     pub(crate) schedule: Schedule,
     pub(crate) trace: Trace,
     pub(crate) marks: Marks,
@@ -106,6 +111,8 @@ impl World {
             costs: Costs::default(),
             exposures: Exposures::default(),
             private_max: 0,
+            storm: Storm::default(),
+            weight: Weight::default(),
             schedule,
             trace,
             marks: Marks::default(),
@@ -122,6 +129,7 @@ impl World {
         }
         self.parties.push(Party::new(side));
         self.oracles.count.add_party();
+        self.oracles.economy.add_party();
         self.place.push(self.runnable.len());
         self.runnable.push(party);
         party
@@ -224,6 +232,9 @@ impl World {
             return Next::Stop;
         }
         self.ring();
+        if self.faults.left(Fault::Stall) > 0 {
+            self.maybe_stall();
+        }
         if self.runnable.is_empty() && !self.wake_a_late_one() {
             if self.parties.iter().any(|party| party.state != State::Finished) {
                 self.fail(Oracle::Deadlock, format!("nobody can go on\n{}", self.describe()));
@@ -267,8 +278,18 @@ impl World {
             WordName::Sleep => {
                 if let Some(scheduler) = &self.scheduler {
                     let verdict = self.oracles.sleep.word_changed(scheduler.sleep());
-                    self.judge(verdict);
+                    let word = scheduler.sleep().peek(&Glass);
+                    let aborts = word.is_aborting() && !self.oracles.economy.is_aborting();
+                    if aborts && scheduler.state().in_flight(&Glass) > 0 {
+                        self.marks.hit(Mark::AbortedOverWork);
+                    }
+                    let economy = self.oracles.economy.word_changed(party, word);
+                    self.judge(verdict.and(economy));
                 }
+            }
+            // A stamp, and not the nothing that a slot is set back to.
+            WordName::Slot(worker) if worker as usize == party && after != 0 => {
+                self.oracles.reach.registers(party);
             }
             _ => {}
         }
@@ -282,21 +303,12 @@ impl World {
     /// Whether anybody outside but `party` was let in and has not pushed yet.
     pub(crate) fn anybody_between_accept_and_push(&self, party: usize) -> bool {
         let workers = self.parties.iter().filter(|party| party.side.is_worker()).count();
-        self.oracles.count.anybody_between_accept_and_push(workers, party)
+        !self.weight.is_on() && self.oracles.count.anybody_between_accept_and_push(workers, party)
     }
 
     /// What each party is called.
     pub(crate) fn party_names(&self) -> Vec<String> {
         self.parties.iter().map(|party| party.side.to_string()).collect()
-    }
-
-    /// Whether a fault of this kind strikes now.
-    pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let strikes = self.faults.left(fault) > 0 && self.schedule.below(self.faults.rarity(fault)) == 0;
-        if strikes {
-            self.faults.spend(fault);
-        }
-        strikes
     }
 
     /// `party` parks. `false` if it goes on at once: somebody had unparked it before, or for no reason.
@@ -307,6 +319,8 @@ impl World {
             self.judge(verdict);
             let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
             self.judge(verdict);
+            let verdict = self.oracles.reach.parks(worker);
+            self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {
             self.marks.hit(Mark::UnparkedBeforeParking);
@@ -316,7 +330,10 @@ impl World {
             self.marks.hit(Mark::SpuriousWake);
             return false;
         }
-        let deadline_ns = timeout_ns.map(|timeout| self.parties[party].clock_ns.saturating_add(timeout));
+        let deadline_ns = timeout_ns.map(|timeout| {
+            let deadline_ns = self.parties[party].clock_ns.saturating_add(timeout);
+            self.late_timer(deadline_ns)
+        });
         if let Some(deadline_ns) = deadline_ns {
             self.timers.insert((deadline_ns, party));
         }
@@ -326,11 +343,29 @@ impl World {
         true
     }
 
+    /// The park of `party` is over; it may have been by its timeout.
+    pub(crate) fn awake(&mut self, party: usize, had_timeout: bool) {
+        if had_timeout && self.parties[party].side.is_worker() {
+            self.oracles.reach.timed_out(party);
+        }
+    }
+
     /// `by` unparks the worker `worker`, whose party has the same number.
     pub(crate) fn unpark(&mut self, by: usize, worker: usize) {
+        let verdict = self.oracles.economy.unparked(by);
+        self.judge(verdict);
         let at_ns = self.parties[by].clock_ns;
         match self.parties[worker].state {
-            State::Parked { .. } => self.unpark_at(worker, at_ns),
+            State::Parked { .. } => {
+                self.unpark_at(worker, at_ns);
+                if self.strikes(Fault::LateWake) {
+                    let until = self.steps + 1 + self.some_steps();
+                    self.delays.insert((until, worker));
+                    self.block(worker, State::Waking { until });
+                }
+            }
+            // It takes both at once.
+            State::Waking { .. } => self.marks.hit(Mark::UnparkedWhileWaking),
             _ => {
                 if self.parties[worker].token {
                     self.marks.hit(Mark::UnparkedTwice);

@@ -12,6 +12,7 @@ use executor_core::TaskCtx;
 
 use super::Summary;
 use crate::line::{Fields, LineError};
+use crate::mark::Mark;
 use crate::oracle::{Oracle, Violation};
 use crate::report::Failure;
 use crate::setup::{Ending, Setup};
@@ -133,8 +134,8 @@ impl Tasks {
             )
         } else if self.size == 0 {
             "`size=0`: there would be nothing to wait for".to_owned()
-        } else if setup.faults.panics > 0 {
-            "`panics`: what is waited for must run".to_owned()
+        } else if setup.faults.panic_something() {
+            "`panics`, `inside`, `hooks`: what is waited for must run".to_owned()
         } else if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
             format!("`end={}`: what is waited for must run", setup.ending)
         } else {
@@ -183,6 +184,7 @@ impl Tasks {
         let ran: u64 = report.scratches.iter().sum();
         let all_ran =
             report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
+        let all_ran = all_ran && report.course.marks.count(Mark::HookDroppedTask) == 0;
         if all_ran && ran != self.count() {
             let message = format!("{ran} tasks ran, but the scenario has {}", self.count());
             return Err(Failure::new(

@@ -155,10 +155,7 @@ where
         return Err(nothing_found(cx, idle, trace));
     };
     let spawner = cx.spawner();
-    if std::mem::take(&mut spawner.idle_rounds) > 0 {
-        idle.on_work(spawner.idle_time());
-    }
-    let spawner = cx.spawner();
+    let was_idle = std::mem::take(&mut spawner.idle_rounds) > 0;
     if spawner.sleep_word().is_aborting() {
         let tag = trace.tag(&popped.task);
         cx.metrics().handed_back += 1;
@@ -172,6 +169,10 @@ where
         PopSource::Local => metrics.executed_local += 1,
         PopSource::Injector => metrics.executed_injector += 1,
         PopSource::Steal => metrics.executed_stolen += 1,
+    }
+    if was_idle {
+        // Counted before: should the hook panic, then the task is over.
+        idle.on_work(cx.spawner().idle_time());
     }
     Ok(popped)
 }

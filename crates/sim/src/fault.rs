@@ -86,7 +86,8 @@ faults! {
     /// Two things that are ordered by a number have the same: a job the cost of the one before, or a task begins at the time
     /// at which somebody else's clock stands.
     Tie, ties, "ties", "ties", 1 in 3;
-    /// The count is brought up to its maximum, less a few, from outside, and kept there for a while.
+    /// The count is brought up to its maximum, less a few, from outside, and kept there for a while. Beyond it there is room for what
+    /// workers hold and for as many more tasks as they may keep private all together; a run that spawns more overflows.
     Overflow, overflows, "overflows", "counts near overflow", 1 in 1;
     /// A worker's thread begins late.
     LateStart, late_starts, "late_starts", "late starts", 1 in 2;

@@ -198,8 +198,12 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
             (roots as u32, 1 + dice.below(12) as u32)
         }
     };
+    let tasks = Tasks { shape, roots, size };
+    if !tasks.fits_beyond_max(&setup.config) {
+        setup.faults.overflows = 0;
+    }
     Scenario {
-        load: Load::Tasks(Tasks { shape, roots, size }),
+        load: Load::Tasks(tasks),
         setup,
     }
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
-use executor_core::TaskCtx;
+use executor_core::{ExecutorConfig, TaskCtx};
 
 use super::Summary;
 use crate::line::{Fields, LineError};
@@ -125,6 +125,8 @@ impl Tasks {
     pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
         let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
             format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
+        } else if setup.faults.overflows > 0 && !self.fits_beyond_max(&setup.config) {
+            "`overflows`: more tasks are spawned than there are counts kept back for".to_owned()
         } else if self.shape != Shape::Meeting {
             return Ok(());
         } else if self.roots as usize >= setup.config.workers {
@@ -142,6 +144,13 @@ impl Tasks {
             return Ok(());
         };
         Err(LineError(problem))
+    }
+
+    /// Whether all that is spawned fits into the counts that are kept back for workers. Of those a worker may need for its purse
+    /// all but as many as it may keep private.
+    pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
+        let spawned = self.count().saturating_sub(self.roots.into());
+        spawned <= (config.workers * config.private_tasks) as u64
     }
 
     /// How many tasks there are altogether.

@@ -5,6 +5,8 @@
 use crate::step::PopSource;
 
 /// Receives a worker's events.
+///
+/// A hook that panics stops the executor. If it was asked for a task's tag, or told of the task's start, that task is dropped.
 pub trait TraceHooks<T> {
     /// What names a task in an event.
     type Tag: Copy;

@@ -12,7 +12,7 @@ pub trait IdleHooks {
     /// A search found nothing.
     fn on_idle(&mut self, round: IdleRound) -> IdleAction;
 
-    /// The worker has work again, after an idle time of `idle`.
+    /// The worker has work again, after an idle time of `idle`. A panic stops the executor, and drops the task that was found.
     fn on_work(&mut self, _idle: Duration) {}
 }
 

@@ -178,10 +178,14 @@ impl<T> PrivateTasks<T> {
         self.tasks.pop()
     }
 
-    /// The oldest `n` tasks, oldest first.
+    /// The oldest `n` tasks, oldest first. While the buffer holds the rest of a run: after the reserve, the last ones of the
+    /// run, in the run's order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
         let reserved = n.min(self.reserve.len());
         let buffered = n - reserved;
+        if self.arriving {
+            self.tasks[..buffered].reverse();
+        }
         self.base = self.base.wrapping_sub(buffered);
         self.reserve.drain(..reserved).chain(self.tasks.drain(..buffered))
     }
@@ -293,6 +297,16 @@ mod tests {
         let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
         assert_eq!(rest, [11, 12, 21, 20, 2, 1, 0]);
         assert!(!tasks.are_arriving());
+    }
+
+    #[test]
+    fn the_rest_of_a_run_goes_back_in_its_order() {
+        let mut tasks = resting(8, 9, 8);
+        tasks.push(0);
+        tasks.arrive(&mut (10..15).collect());
+        assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 13, 14]);
+        let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
+        assert_eq!(rest, [10, 11, 12]);
     }
 
     #[test]

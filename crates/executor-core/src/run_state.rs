@@ -99,6 +99,11 @@ impl<W> RunState<W> {
         }
     }
 
+    /// The largest count that producers may bring it to; workers may borrow beyond that.
+    pub fn count_max(&self) -> usize {
+        self.count_max
+    }
+
     /// Lets a producer in: checks the gate and adds `n`, as one operation. With `n` = 0 it only checks.
     ///
     /// # Errors

@@ -156,15 +156,13 @@ where
         return Err(nothing_found(cx, idle, trace));
     };
     let spawner = cx.spawner();
-    if std::mem::take(&mut spawner.idle_rounds) > 0 {
-        idle.on_work(spawner.idle_time());
-    }
-    let spawner = cx.spawner();
+    let was_idle = std::mem::take(&mut spawner.idle_rounds) > 0;
     if spawner.sleep_word().is_aborting() {
         let tag = trace.tag(&popped.task);
-        trace.event(ExecTraceEvent::HandedBack { tag });
         cx.metrics().handed_back += 1;
         cx.spawner().hand_back(popped.task);
+        // A hook that panics now does not take the task with it.
+        trace.event(ExecTraceEvent::HandedBack { tag });
         return Err(NothingToRun::Again);
     }
     let metrics = cx.metrics();
@@ -172,6 +170,10 @@ where
         PopSource::Local => metrics.executed_local += 1,
         PopSource::Injector => metrics.executed_injector += 1,
         PopSource::Steal => metrics.executed_stolen += 1,
+    }
+    if was_idle {
+        // Counted before: should the hook panic, then the task is over.
+        idle.on_work(cx.spawner().idle_time());
     }
     Ok(popped)
 }

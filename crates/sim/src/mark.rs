@@ -107,6 +107,28 @@ marks! {
     PanickedOverPrivate = "private, left by a panic",
     /// A worker with private tasks read the clock because others had begun or ceased to search or sleep.
     ChangeExamined = "private, change of hunger examined",
+    /// A worker met a storm of contended looks that outlasts its spinning.
+    StormOutlastsSpinning = "storm outlasts spinning",
+    /// A worker was unparked again before its wake had come through.
+    UnparkedWhileWaking = "unparked while waking",
+    /// A worker began when the executor had ended.
+    BeganAfterEnd = "worker began after the end",
+    /// A task's panic was handled, and its worker went on.
+    PanicIsolated = "panic isolated",
+    /// A hook panicked.
+    HookPanicked = "hook panicked",
+    /// A hook panicked over a task that had not started.
+    HookDroppedTask = "hook dropped a task",
+    /// A task was refused by an open gate because the count had no room.
+    RefusedFull = "task refused, count full",
+    /// A worker borrowed counts beyond what producers may bring the count to.
+    BorrowedBeyondMax = "borrowed beyond the producers' max",
+    /// The gate was closed while tasks were in flight.
+    ClosedOverWork = "closed over work",
+    /// The executor was aborted while tasks were in flight.
+    AbortedOverWork = "aborted over work",
+    /// The gate was closed while a worker stood between registering as a sleeper and parking.
+    ClosedOverSleepy = "closed over a worker falling asleep",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

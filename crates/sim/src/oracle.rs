@@ -8,15 +8,21 @@
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
 //! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
 //! | [hunger](HungerOracle) | a worker that keeps tasks to itself feeds those who have nothing |
+//! | [order](OrderOracle) | owners take the newest, thieves and the injector's takers the oldest |
+//! | [reach](ReachOracle) | whoever concludes that there is no work has looked everywhere |
+//! | [economy](EconomyOracle) | nobody is woken without work, nor twice for one task |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
 
 mod count;
+mod economy;
 mod fairness;
 mod hunger;
 mod jobs;
+mod order;
+mod reach;
 mod sleep;
 mod tasks;
 
@@ -28,9 +34,12 @@ use executor_core::ExecutorConfig;
 use crate::line::LineError;
 
 pub(crate) use count::CountOracle;
+pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
+pub(crate) use order::OrderOracle;
+pub(crate) use reach::ReachOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 
@@ -51,6 +60,12 @@ pub enum Oracle {
     Searchers,
     /// A worker did not look at the injector for too long.
     InjectorBypass,
+    /// A task was taken from the wrong end of a queue.
+    Order,
+    /// A worker concluded that there is no work, and had not looked everywhere.
+    Reach,
+    /// A worker was woken for nothing, or more were than there are tasks.
+    Economy,
     /// A worker looked for work where there cannot be any.
     Victim,
     /// Nobody can go on, and not everybody has finished.
@@ -108,6 +123,9 @@ impl Oracle {
             Self::HiddenWork => "hidden-work",
             Self::Searchers => "searchers",
             Self::InjectorBypass => "injector-bypass",
+            Self::Order => "order",
+            Self::Reach => "reach",
+            Self::Economy => "economy",
             Self::Victim => "victim",
             Self::Deadlock => "deadlock",
             Self::Liveness => "liveness",
@@ -164,6 +182,9 @@ pub(crate) struct Oracles {
     pub(crate) sleep: SleepOracle,
     pub(crate) hunger: HungerOracle,
     pub(crate) fairness: FairnessOracle,
+    pub(crate) order: OrderOracle,
+    pub(crate) reach: ReachOracle,
+    pub(crate) economy: EconomyOracle,
 }
 
 impl Oracles {
@@ -173,5 +194,7 @@ impl Oracles {
         self.sleep.begin(config);
         self.hunger.begin(config);
         self.fairness.begin(config);
+        self.order.begin(config);
+        self.reach.begin(config);
     }
 }

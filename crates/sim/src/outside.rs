@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use executor_core::Rejected;
+use executor_core::run_state::Refused;
 
+use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{Oracle, Origin, Violation};
@@ -18,9 +20,10 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let mut tasks = tasks.into_iter();
     while tasks.len() > 0 {
         let offered = tasks.len().min(batch.max(1));
-        ports.handle.with(|world| {
+        let began = ports.handle.with(|world| {
             world.oracles.count.begin_hand_over(ports.handle.party());
             world.outside_call(true);
+            world.steps()
         });
         let refused = if batch == 0 {
             let task = ports.track(tasks.next().expect("there is one"), Origin::Outside);
@@ -33,15 +36,18 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
             refused.err().map(|Rejected(tasks)| tasks)
         };
         ports.handle.with(|world| {
-            let mark = if batch == 0 {
-                Mark::Refused
-            } else {
-                Mark::BatchRefused
+            let full = world.was_weighed_since(began);
+            let open = scheduler.state().is_accepting(&Glass);
+            let mark = match batch {
+                _ if full && open => Mark::RefusedFull,
+                0 => Mark::Refused,
+                _ => Mark::BatchRefused,
             };
             if refused.is_some() {
                 world.marks.hit(mark);
             }
-            let verdict = judge_hand_over(world, ports, offered, refused.as_ref().map(Vec::len));
+            let may_refuse = full || !open;
+            let verdict = judge_hand_over(world, ports, offered, refused.as_ref().map(Vec::len), may_refuse);
             world.judge(verdict);
             world.outside_call(false);
         });
@@ -49,12 +55,13 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     }
 }
 
-/// All or nothing, and refused only by a closed gate.
+/// All or nothing, and refused only by a closed gate or a count that has no room.
 fn judge_hand_over<T>(
     world: &World,
     ports: &SimPorts<'_, T>,
     offered: usize,
     refused: Option<usize>,
+    may_refuse: bool,
 ) -> Result<(), Violation> {
     let me = ports.handle.party();
     world.oracles.count.outside_is_even(me)?;
@@ -69,11 +76,49 @@ fn judge_hand_over<T>(
             ),
         ));
     }
-    if refused.is_some() && ports.queues.scheduler.state().is_accepting(&Glass) {
+    if refused.is_some() && !may_refuse {
         return Err(Violation::new(Oracle::Gate, "a task was refused by an open gate"));
     }
     Ok(())
 }
+
+/// Tasks of a producer that has nobody to hand them over to: there is no executor.
+pub(crate) fn keep_all<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>) {
+    let tasks = tasks.into_iter();
+    ports.take_back(tasks.map(|task| ports.track(task, Origin::Outside)).collect());
+}
+
+/// The one who makes the executor, when a worker's thread could not be started: it lets go of it again.
+pub(crate) fn give_up<T>(ports: &SimPorts<'_, T>) {
+    ports.queues.scheduler.abort(ports);
+}
+
+/// Brings the count near its maximum, keeps it there for a while, and takes it down again.
+pub(crate) fn weigh_down<T>(ports: &SimPorts<'_, T>) {
+    let scheduler = Rc::clone(&ports.queues.scheduler);
+    let state = scheduler.state();
+    while ports.handle.with(|world| world.faults.left(Fault::Overflow)) > 0 {
+        let room = ports.handle.with(|world| world.schedule.below(ROOM_MAX));
+        let weight = state.count_max() - room - state.in_flight(&Glass);
+        match state.accept(ports, weight) {
+            Ok(()) => {}
+            // Others have added to it in between.
+            Err(Refused::CountOverflow) => continue,
+            Err(Refused::GateClosed) => return,
+        }
+        ports.handle.with(|world| world.weighed(true));
+        pause(&ports.handle);
+        ports.handle.with(|world| world.outside_call(true));
+        scheduler.settle(ports, weight);
+        ports.handle.with(|world| {
+            world.weighed(false);
+            world.outside_call(false);
+        });
+    }
+}
+
+/// So many counts are left at most when it is near its maximum.
+const ROOM_MAX: usize = 8;
 
 /// The one who ends it.
 pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
@@ -113,10 +158,7 @@ pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
 
 /// Lets others go for some micro-steps: few or many, each order of magnitude equally likely.
 pub(crate) fn pause(handle: &Handle<'_>) {
-    handle.pause(|world| {
-        let magnitude = world.schedule.below(13);
-        world.schedule.below(1 << magnitude) as u64
-    });
+    handle.pause(World::some_steps);
 }
 
 /// Deals tasks out, one to each producer in turn.

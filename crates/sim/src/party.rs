@@ -31,6 +31,8 @@ pub(crate) enum Side {
     Closer,
     Waiter(usize),
     Canceller(usize),
+    /// Brings the count near its maximum.
+    Ballast,
 }
 
 impl Side {
@@ -54,6 +56,7 @@ impl fmt::Display for Side {
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
             Self::Canceller(n) => write!(f, "canceller {n}"),
+            Self::Ballast => f.write_str("ballast"),
         }
     }
 }
@@ -69,6 +72,9 @@ pub(crate) enum State {
         ticket: u64,
     },
     Delayed {
+        until: u64,
+    },
+    Waking {
         until: u64,
     },
     Joining,
@@ -89,6 +95,7 @@ impl fmt::Display for State {
                 deadline_ns: Some(ns),
             } => write!(f, "parked until {ns} ns"),
             Self::Waiting { ticket } => write!(f, "waits for signal {}", ticket + 1),
+            Self::Waking { until } => write!(f, "was unparked, and can go at micro-step {until}"),
             Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),
             Self::Joining => f.write_str("waits until all producers have finished"),
             Self::Ticket => f.write_str("waits for a job to end"),

@@ -8,14 +8,15 @@ use executor_core::{
     IdleAction, IdleHooks, IdleRound, Nap, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
 };
 
-use crate::fault::FaultBudget;
+use crate::fault::{Fault, FaultBudget};
+use crate::mark::Mark;
 use crate::oracle::{Oracle, Totals, Violation};
 use crate::party::{Crew, Side};
 use crate::ports::SimPorts;
 use crate::queues::{Queues, Tracked};
 use crate::schedule::{Schedule, Strategy};
 use crate::setup::Setup;
-use crate::task::{Hooks, SimCtx};
+use crate::task::{Hooks, SimCtx, Watched};
 use crate::trace::Trace;
 use crate::word::Glass;
 use crate::world::World;
@@ -28,6 +29,8 @@ pub(crate) struct Run<T: 'static, S: 'static> {
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
     /// Workers sleep until there is something to do.
     asleep: bool,
+    /// A worker's thread could not be started, so there is no executor for anybody to use.
+    pub(crate) start_failed: bool,
 }
 
 /// A run that is over.
@@ -69,6 +72,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
             queues,
             left: Rc::default(),
             asleep: setup.begin_ns > 0,
+            start_failed: false,
         }
     }
 
@@ -86,14 +90,23 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 world: Rc::clone(&self.world),
                 worker,
             };
+            // After the first one that fails no other is started.
+            self.start_failed |= self.world.borrow_mut().strikes(Fault::FailedStart);
+            let starts = !self.start_failed;
             self.outside(Side::Worker(worker), move |ports| {
-                let idle = AsleepAtFirst {
-                    idle: TieredIdle::of(ports.queues.scheduler.config()),
-                    asleep,
-                };
-                let gone = work(worker, ports, scratch, &*runner, idle, hooks);
-                left.borrow_mut().push(gone);
+                if starts {
+                    let idle = Watched {
+                        idle: AsleepAtFirst {
+                            idle: TieredIdle::of(ports.queues.scheduler.config()),
+                            asleep,
+                        },
+                        hooks: hooks.clone(),
+                    };
+                    let gone = work(worker, ports, scratch, &*runner, idle, hooks);
+                    left.borrow_mut().push(gone);
+                }
             });
+            self.world.borrow_mut().maybe_start_late(worker);
         }
     }
 
@@ -112,6 +125,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
             mut crew,
             left,
             asleep: _,
+            start_failed: _,
         } = self;
         crew.run();
         drop(crew);
@@ -141,9 +155,14 @@ fn work<'y, T, S>(
     ports: SimPorts<'y, T>,
     scratch: S,
     runner: &impl Fn(T, &mut SimCtx<'y, T, S>),
-    mut idle: AsleepAtFirst,
+    mut idle: Watched<AsleepAtFirst>,
     mut hooks: Hooks,
 ) -> Gone<T, S> {
+    ports.handle.with(|world| {
+        if world.is_done() {
+            world.marks.hit(Mark::BeganAfterEnd);
+        }
+    });
     let mut cx = SimCtx::new(worker, ports, scratch);
     let run_task = |task: Tracked<T>, cx: &mut SimCtx<'y, T, S>| cx.run_task(task, runner);
     let exit = run_worker(&mut cx, &run_task, &mut idle, &mut hooks);
@@ -209,9 +228,10 @@ fn judge_counters<T, S>(world: &World, left: &[Gone<T, S>]) -> Result<(), Violat
         ran,
         panicked,
         handed_back,
+        dropped,
     } = world.oracles.tasks.totals();
     let counters = [
-        ("executed", metrics.executed(), ran + panicked),
+        ("executed", metrics.executed(), ran + panicked + dropped),
         ("panicked", metrics.panicked, panicked),
         ("handed_back", metrics.handed_back, handed_back),
         ("spawned", metrics.spawned, spawned),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use executor_core::{ExecutorConfig, OnPanic};
 
 use crate::clock::Costs;
-use crate::fault::Faults;
+use crate::fault::{Fault, Faults};
 use crate::line::{Fields, LineError};
 
 /// How a run is set up, but for its tasks.
@@ -144,17 +144,16 @@ impl Setup {
             ("hoard", |config| config.hoard_threshold.into()),
         ];
         let settings = settings.map(|(name, of)| (name, of(config), of(&default.config)));
-        let others: [(&str, u128, u128); 8] = [
+        let others: [(&str, u128, u128); 3] = [
             ("producers", *producers as u128, default.producers as u128),
             ("batch", *batch as u128, default.batch as u128),
             ("waiters", *waiters as u128, default.waiters as u128),
-            ("spurious", faults.spurious_wakes.into(), 0),
-            ("retries", faults.retries.into(), 0),
-            ("panics", faults.panics.into(), 0),
-            ("steps", (*step_limit).into(), default.step_limit.into()),
-            ("begin_ns", (*begin_ns).into(), default.begin_ns.into()),
         ];
-        for (name, value, default) in settings.into_iter().chain(others) {
+        let faults = (Fault::ALL.iter()).map(|&fault| (fault.key(), faults.of(fault).into(), 0));
+        let steps = ("steps", (*step_limit).into(), default.step_limit.into());
+        let begin_ns = ("begin_ns", (*begin_ns).into(), default.begin_ns.into());
+        let rest = faults.chain([steps, begin_ns]);
+        for (name, value, default) in settings.into_iter().chain(others).chain(rest) {
             if value != default {
                 fields.push(name, value);
             }
@@ -194,17 +193,17 @@ impl Setup {
             ..default.config
         };
         config.validate().map_err(|error| LineError(error.to_string()))?;
+        let mut faults = Faults::NONE;
+        for &fault in Fault::ALL {
+            *faults.of_mut(fault) = fields.take(fault.key())?.unwrap_or(0);
+        }
         Ok(Self {
             config,
             producers: fields.take("producers")?.unwrap_or(default.producers),
             batch: fields.take("batch")?.unwrap_or(default.batch),
             ending: fields.take("end")?.unwrap_or(default.ending),
             waiters: fields.take("waiters")?.unwrap_or(default.waiters),
-            faults: Faults {
-                spurious_wakes: fields.take("spurious")?.unwrap_or(0),
-                retries: fields.take("retries")?.unwrap_or(0),
-                panics: fields.take("panics")?.unwrap_or(0),
-            },
+            faults,
             panics_allowed: fields.take("panics_allowed")?.unwrap_or(false),
             step_limit: fields.take("steps")?.unwrap_or(default.step_limit),
             costs: Costs::read(fields)?,
@@ -238,10 +237,12 @@ mod tests {
             batch: 5,
             ending: Ending::CloseThenAbort,
             waiters: 2,
-            faults: Faults {
-                spurious_wakes: 1,
-                retries: 2,
-                panics: 3,
+            faults: {
+                let mut faults = Faults::NONE;
+                for (n, &fault) in Fault::ALL.iter().enumerate() {
+                    *faults.of_mut(fault) = n as u32 + 1;
+                }
+                faults
             },
             panics_allowed: true,
             step_limit: 1_000,

@@ -282,8 +282,13 @@ impl Simulation {
         let mut run = self.start();
         run.workers(scratch_init, runner);
         for (producer, tasks) in outside::deal(initial_tasks, producers).into_iter().enumerate() {
+            let start_failed = run.start_failed;
             run.outside(Side::Producer(producer), move |ports| {
-                outside::produce(&ports, tasks, batch);
+                if start_failed {
+                    outside::keep_all(&ports, tasks);
+                } else {
+                    outside::produce(&ports, tasks, batch);
+                }
             });
         }
         for waiter in 0..waiters {
@@ -292,7 +297,14 @@ impl Simulation {
                 ports.queues.scheduler.wait_idle(&ports);
             });
         }
-        run.outside(Side::Closer, move |ports| outside::end(&ports, ending));
+        if run.start_failed {
+            run.outside(Side::Closer, |ports| outside::give_up(&ports));
+        } else {
+            run.outside(Side::Closer, move |ports| outside::end(&ports, ending));
+        }
+        if self.setup.faults.overflows > 0 {
+            run.outside(Side::Ballast, |ports| outside::weigh_down(&ports));
+        }
         let Finished {
             world,
             left,

@@ -6,9 +6,9 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use executor_core::ExecutorConfig;
+use executor_core::{ExecutorConfig, OnPanic};
 
-use crate::fault::Faults;
+use crate::fault::{Fault, Faults};
 use crate::mark::{Mark, Marks};
 use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
@@ -147,14 +147,7 @@ impl SwarmReport {
         self.schedules += 1;
         self.micro_steps += course.micro_steps;
         self.marks.merge(&course.marks);
-        let Faults {
-            spurious_wakes,
-            retries,
-            panics,
-        } = course.faults;
-        self.faults.spurious_wakes += spurious_wakes;
-        self.faults.retries += retries;
-        self.faults.panics += panics;
+        self.faults.merge(&course.faults);
         course
     }
 }
@@ -168,17 +161,10 @@ impl fmt::Display for SwarmReport {
         writeln!(f, "  {:<34} {:>12}", "schedules / s", rate(self.schedules))?;
         writeln!(f, "  {:<34} {:>12}", "micro-steps", self.micro_steps)?;
         writeln!(f, "  {:<34} {:>12}", "micro-steps / s", rate(self.micro_steps))?;
-        writeln!(
-            f,
-            "  {:<34} {:>12}",
-            "faults: spurious wakes", self.faults.spurious_wakes
-        )?;
-        writeln!(
-            f,
-            "  {:<34} {:>12}",
-            "faults: contended steals", self.faults.retries
-        )?;
-        writeln!(f, "  {:<34} {:>12}", "faults: panics", self.faults.panics)?;
+        for &fault in Fault::ALL {
+            let name = format!("faults: {}", fault.name());
+            writeln!(f, "  {name:<34} {:>12}", self.faults.of(fault))?;
+        }
         let marks = format!("{} / {}", self.marks.hit_count(), Mark::ALL.len());
         writeln!(f, "  {:<34} {marks:>12}", "coverage marks hit / total")?;
         writeln!(f, "  {:<34} {:>12}", "failures", self.failures.len())
@@ -222,7 +208,7 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         }
         Shape::Meeting => {
             setup.config.workers = setup.config.workers.max(2);
-            setup.faults.panics = 0;
+            forbid_panics(&mut setup.faults);
             if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
                 setup.ending = Ending::Close;
             }
@@ -230,14 +216,19 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
             (roots as u32, 1 + dice.below(12) as u32)
         }
     };
+    let tasks = Tasks { shape, roots, size };
+    if !tasks.fits_beyond_max(&setup.config) {
+        setup.faults.overflows = 0;
+    }
     Scenario {
-        load: Load::Tasks(Tasks { shape, roots, size }),
+        load: Load::Tasks(tasks),
         setup,
     }
 }
 
 fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
-    setup.faults.panics = 0;
+    forbid_panics(&mut setup.faults);
+    setup.faults.overflows = 0;
     setup.batch = 0;
     setup.waiters = 0;
     let workers = setup.config.workers;
@@ -266,13 +257,6 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         _ => 4 + dice.below(5),
     };
     let one_of = |dice: &mut Dice, choices: &[u32]| choices[dice.below(choices.len())];
-    let sometimes = |dice: &mut Dice, bound: usize| {
-        if dice.below(3) == 0 {
-            dice.below(bound) as u32
-        } else {
-            0
-        }
-    };
     let config = ExecutorConfig {
         workers,
         credit_block: one_of(dice, &[1, 2, 64]) as usize,
@@ -285,6 +269,7 @@ fn draw_setup(dice: &mut Dice) -> Setup {
         short_task: Duration::from_nanos(one_of(dice, &[0, 1_000, 1_000, 1_000_000_000]).into()),
         hoard_threshold: one_of(dice, &[1, 2, 5, 32]),
         cores: (dice.below(4) == 0).then(|| 1 + dice.below(workers)),
+        on_panic: [OnPanic::Stop, OnPanic::Stop, OnPanic::Isolate][dice.below(3)],
         ..ExecutorConfig::default()
     };
     Setup {
@@ -299,11 +284,36 @@ fn draw_setup(dice: &mut Dice) -> Setup {
             _ => Ending::CloseThenAbort,
         },
         waiters: dice.below(3) / 2 + dice.below(4) / 3,
-        faults: Faults {
-            spurious_wakes: sometimes(dice, 16),
-            retries: sometimes(dice, 32),
-            panics: sometimes(dice, 3),
-        },
+        faults: draw_faults(dice),
         ..Setup::default()
     }
+}
+
+/// Which faults are on, and how often each may strike.
+fn draw_faults(dice: &mut Dice) -> Faults {
+    let mut sometimes = |one_in: usize, most: usize| match dice.below(one_in) {
+        0 => 1 + dice.below(most) as u32,
+        _ => 0,
+    };
+    Faults {
+        spurious_wakes: sometimes(3, 16),
+        retries: sometimes(3, 32),
+        panics: sometimes(4, 3),
+        panics_inside: sometimes(5, 3),
+        hook_panics: sometimes(12, 2),
+        late_wakes: sometimes(4, 8),
+        late_timers: sometimes(4, 8),
+        stalls: sometimes(4, 8),
+        retry_storms: sometimes(8, 2),
+        clock_jumps: sometimes(4, 6),
+        ties: sometimes(4, 12),
+        overflows: sometimes(8, 3),
+        late_starts: sometimes(8, 4),
+        failed_starts: sometimes(24, 1),
+    }
+}
+
+/// What is waited for must run, and a look must not panic.
+fn forbid_panics(faults: &mut Faults) {
+    (faults.panics, faults.panics_inside, faults.hook_panics) = (0, 0, 0);
 }

@@ -7,11 +7,15 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::panic::resume_unwind;
 use std::rc::Rc;
+use std::time::Duration;
 
 use executor_core::ports::Faults;
-use executor_core::{ExecTraceEvent, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
+use executor_core::{
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Spawner, TaskCtx, TraceHooks, WorkerCtxLike,
+    WorkerMetricsLocal,
+};
 
-use crate::fault::{Fault, InjectedPanic};
+use crate::fault::{Fault, InjectedHookPanic, InjectedPanic};
 use crate::mark::Mark;
 use crate::oracle::{Origin, TaskId};
 use crate::ports::SimPorts;
@@ -39,6 +43,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
 
     /// Takes `cost_ns` of virtual time, in which others may go.
     pub fn work(&mut self, cost_ns: u64) {
+        self.maybe_panic(Fault::PanicInside);
         self.spawner.ports().handle.work(cost_ns);
         self.with(World::task_acted);
     }
@@ -89,9 +94,9 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     /// Runs one task, under the eyes of the oracles.
     pub(crate) fn run_task(&mut self, Tracked { id, task }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
         self.with(|world, worker| world.started(worker, id));
-        self.maybe_panic();
+        self.maybe_panic(Fault::Panic);
         runner(task, self);
-        self.maybe_panic();
+        self.maybe_panic(Fault::Panic);
         self.with(|world, worker| world.ran(worker, id));
     }
 
@@ -101,8 +106,9 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         (self.scratch, self.metrics, handed_back)
     }
 
-    fn maybe_panic(&self) {
-        if self.with(|world, _| world.strikes(Fault::Panic)) {
+    /// Between two operations of a task.
+    fn maybe_panic(&self, fault: Fault) {
+        if self.with(|world, _| world.strikes(fault)) {
             resume_unwind(Box::new(InjectedPanic));
         }
     }
@@ -123,6 +129,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     }
 
     fn spawn_local(&mut self, task: T) {
+        self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
         let id = task.id;
         self.spawner.spawn_local(task);
@@ -131,18 +138,21 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     }
 
     fn spawn_global(&mut self, task: T) {
+        self.maybe_panic(Fault::PanicInside);
         let task = self.ports().track(task, Origin::Task);
         self.spawner.spawn_global(task);
         self.with(World::task_acted);
     }
 
     fn publish(&mut self) {
+        self.maybe_panic(Fault::PanicInside);
         self.with(World::publishes);
         self.spawner.publish();
         self.with(World::published);
     }
 
     fn somebody_is_hungry(&mut self) -> bool {
+        self.maybe_panic(Fault::PanicInside);
         self.spawner.somebody_is_hungry()
     }
 
@@ -208,6 +218,10 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     /// Tells the oracles; the scratch value stays as the task has left it.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.ports().record_panic(payload);
+        self.with(|world, _| world.marks.hit(Mark::PanicIsolated));
+        if self.with(|world, _| world.strikes(Fault::HookPanic)) {
+            resume_unwind(Box::new(InjectedHookPanic));
+        }
         Ok(())
     }
 }
@@ -220,10 +234,27 @@ impl<T, S> std::fmt::Debug for SimCtx<'_, T, S> {
     }
 }
 
-/// Tells the oracles what core says through its trace.
+/// Tells the oracles what core says through its trace. Now and then it panics instead, as a user's may.
+#[derive(Clone)]
 pub(crate) struct Hooks {
     pub(crate) world: Rc<RefCell<World>>,
     pub(crate) worker: usize,
+}
+
+impl Hooks {
+    fn maybe_panic(&self, before: impl FnOnce(&mut World)) {
+        let strikes = {
+            let mut world = self.world.borrow_mut();
+            let strikes = world.strikes(Fault::HookPanic);
+            if strikes {
+                before(&mut world);
+            }
+            strikes
+        };
+        if strikes {
+            resume_unwind(Box::new(InjectedHookPanic));
+        }
+    }
 }
 
 impl<T> TraceHooks<Tracked<T>> for Hooks {
@@ -234,7 +265,9 @@ impl<T> TraceHooks<Tracked<T>> for Hooks {
     }
 
     fn event(&mut self, event: ExecTraceEvent<TaskId>) {
+        let mut told_of_start = None;
         match event {
+            ExecTraceEvent::TaskStart { tag, .. } => told_of_start = Some(tag),
             ExecTraceEvent::HandedBack { tag } => self.world.borrow_mut().handed_back(self.worker, tag),
             ExecTraceEvent::Awake { woken: false } => {
                 let mut world = self.world.borrow_mut();
@@ -244,5 +277,37 @@ impl<T> TraceHooks<Tracked<T>> for Hooks {
             }
             _ => {}
         }
+        self.maybe_panic(|world| {
+            if let Some(task) = told_of_start {
+                world.dropped(self.worker, task);
+            }
+        });
+    }
+}
+
+/// Idle hooks, and what the oracles hear of them.
+pub(crate) struct Watched<I> {
+    pub(crate) idle: I,
+    pub(crate) hooks: Hooks,
+}
+
+impl<I: IdleHooks> IdleHooks for Watched<I> {
+    fn on_idle(&mut self, round: IdleRound) -> IdleAction {
+        self.hooks
+            .world
+            .borrow_mut()
+            .searched_in_vain(self.hooks.worker, round.searching);
+        self.hooks.maybe_panic(|_| {});
+        self.idle.on_idle(round)
+    }
+
+    fn on_work(&mut self, idle: Duration) {
+        let worker = self.hooks.worker;
+        self.hooks.maybe_panic(|world| {
+            if let Some(task) = world.oracles.tasks.in_hand(worker) {
+                world.dropped(worker, task);
+            }
+        });
+        self.idle.on_work(idle);
     }
 }

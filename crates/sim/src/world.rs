@@ -14,6 +14,7 @@
 //! So between two shared operations of one party any number of operations of others may happen, and nothing
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
+mod faults;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -32,6 +33,8 @@ use crate::profile::{Profiler, Reached};
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
 use crate::word::{Glass, SimWord, WordName};
+
+use self::faults::{Storm, Weight};
 
 /// Who goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,6 +88,8 @@ pub(crate) struct World {
     /// Parties that may go since the last pick, and might not before.
     arrived: Vec<usize>,
     pub(crate) profiler: Profiler,
+    storm: Storm,
+    weight: Weight,
     pub(crate) schedule: Schedule,
     pub(crate) trace: Trace,
     pub(crate) marks: Marks,
@@ -129,6 +134,8 @@ impl World {
             arrived: Vec::new(),
             exposures: Exposures::default(),
             private_max: 0,
+            storm: Storm::default(),
+            weight: Weight::default(),
             schedule,
             trace,
             marks: Marks::default(),
@@ -149,6 +156,7 @@ impl World {
         }
         self.parties.push(joining);
         self.oracles.count.add_party();
+        self.oracles.economy.add_party();
         self.profiler.add_party();
         self.lines.add_party();
         self.arrived.push(party);
@@ -302,6 +310,9 @@ impl World {
             return Next::Stop;
         }
         self.ring();
+        if self.faults.left(Fault::Stall) > 0 {
+            self.maybe_stall();
+        }
         if self.runnable.is_empty() && !self.wake_a_late_one() {
             if self.parties.iter().any(|party| party.state != State::Finished) {
                 let message = format!("nobody can go on{}\n{}", self.who_awaits(), self.describe());
@@ -368,8 +379,18 @@ impl World {
             WordName::Sleep => {
                 if let Some(scheduler) = &self.scheduler {
                     let verdict = self.oracles.sleep.word_changed(scheduler.sleep());
-                    self.judge(verdict);
+                    let word = scheduler.sleep().peek(&Glass);
+                    let aborts = word.is_aborting() && !self.oracles.economy.is_aborting();
+                    if aborts && scheduler.state().in_flight(&Glass) > 0 {
+                        self.marks.hit(Mark::AbortedOverWork);
+                    }
+                    let economy = self.oracles.economy.word_changed(party, word);
+                    self.judge(verdict.and(economy));
                 }
+            }
+            // A stamp, and not the nothing that a slot is set back to.
+            WordName::Slot(worker) if worker as usize == party && after != 0 => {
+                self.oracles.reach.registers(party);
             }
             _ => {}
         }
@@ -383,21 +404,12 @@ impl World {
     /// Whether anybody outside but `party` was let in and has not pushed yet.
     pub(crate) fn anybody_between_accept_and_push(&self, party: usize) -> bool {
         let workers = self.parties.iter().filter(|party| party.side.is_worker()).count();
-        self.oracles.count.anybody_between_accept_and_push(workers, party)
+        !self.weight.is_on() && self.oracles.count.anybody_between_accept_and_push(workers, party)
     }
 
     /// What each party is called.
     pub(crate) fn party_names(&self) -> Vec<String> {
         self.parties.iter().map(|party| party.side.to_string()).collect()
-    }
-
-    /// Whether a fault of this kind strikes now.
-    pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let strikes = self.faults.left(fault) > 0 && self.schedule.happens(self.faults.rarity(fault));
-        if strikes {
-            self.faults.spend(fault);
-        }
-        strikes
     }
 
     /// `party` parks. `false` if it goes on at once: somebody had unparked it before, or for no reason.
@@ -408,6 +420,8 @@ impl World {
             self.judge(verdict);
             let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
             self.judge(verdict);
+            let verdict = self.oracles.reach.parks(worker);
+            self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {
             self.marks.hit(Mark::UnparkedBeforeParking);
@@ -417,7 +431,10 @@ impl World {
             self.marks.hit(Mark::SpuriousWake);
             return false;
         }
-        let deadline_ns = timeout_ns.map(|timeout| self.clock_ns(party).saturating_add(timeout));
+        let deadline_ns = timeout_ns.map(|timeout| {
+            let deadline_ns = self.clock_ns(party).saturating_add(timeout);
+            self.late_timer(deadline_ns)
+        });
         if let Some(deadline_ns) = deadline_ns {
             self.timers.insert((deadline_ns, party));
         }
@@ -427,8 +444,17 @@ impl World {
         true
     }
 
+    /// The park of `party` is over; it may have been by its timeout.
+    pub(crate) fn awake(&mut self, party: usize, had_timeout: bool) {
+        if had_timeout && self.parties[party].side.is_worker() {
+            self.oracles.reach.timed_out(party);
+        }
+    }
+
     /// `by` unparks the worker `worker`, whose party has the same number.
     pub(crate) fn unpark(&mut self, by: usize, worker: usize) {
+        let verdict = self.oracles.economy.unparked(by);
+        self.judge(verdict);
         let from_ps = self.parties[by].clock_ps;
         let Party {
             state,
@@ -445,7 +471,14 @@ impl World {
                 self.unpark_at(worker, from_ps.saturating_add(until_ps));
                 let delay_ps = self.parties[worker].clock_ps.saturating_sub(from_ps);
                 self.parties[worker].wake_delay_ps = delay_ps;
+                if self.strikes(Fault::LateWake) {
+                    let until = self.steps + 1 + self.some_steps();
+                    self.delays.insert((until, worker));
+                    self.block(worker, State::Waking { until });
+                }
             }
+            // It takes both at once.
+            State::Waking { .. } => self.marks.hit(Mark::UnparkedWhileWaking),
             _ => {
                 if self.parties[worker].token {
                     self.marks.hit(Mark::UnparkedTwice);

@@ -54,6 +54,8 @@ enum Stage {
     Ran,
     Panicked,
     HandedBack,
+    /// A hook panicked over it.
+    Dropped,
     /// The gate was closed, and its producer has it back.
     Refused,
 }
@@ -136,6 +138,11 @@ impl TaskOracle {
         self.step(task, Stage::Queued, Stage::InHand)
     }
 
+    /// What `worker` has in hand, or runs.
+    pub(crate) fn in_hand(&self, worker: usize) -> Option<TaskId> {
+        self.hands[worker]
+    }
+
     /// `worker` starts `task`.
     pub(crate) fn started(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "starts")?;
@@ -162,6 +169,13 @@ impl TaskOracle {
         Some(task)
     }
 
+    /// A hook of `worker` panics that was told that `task` is about to start.
+    pub(crate) fn dropped(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        self.has(worker, task, "drops")?;
+        self.hands[worker] = None;
+        self.step(task, Stage::InHand, Stage::Dropped)
+    }
+
     /// `worker` hands `task` back.
     pub(crate) fn handed_back(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "hands back")?;
@@ -173,7 +187,7 @@ impl TaskOracle {
     pub(crate) fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {
-                Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Refused => {}
+                Stage::Ran | Stage::Panicked | Stage::HandedBack | Stage::Dropped | Stage::Refused => {}
                 Stage::New
                 | Stage::Private(_)
                 | Stage::OfRun(_)
@@ -210,6 +224,7 @@ impl TaskOracle {
             ran: count(Stage::Ran),
             panicked: count(Stage::Panicked),
             handed_back: count(Stage::HandedBack),
+            dropped: count(Stage::Dropped),
         }
     }
 
@@ -252,6 +267,7 @@ pub(crate) struct Totals {
     pub(crate) ran: u64,
     pub(crate) panicked: u64,
     pub(crate) handed_back: u64,
+    pub(crate) dropped: u64,
 }
 
 fn violation(message: String) -> Violation {
@@ -366,6 +382,17 @@ mod tests {
         assert_eq!(oracle.handed_back(task, 1), Ok(()));
         assert!(oracle.end([].into_iter()).is_err());
         assert_eq!(oracle.end([task].into_iter()), Ok(()));
+    }
+
+    #[test]
+    fn a_task_that_a_hook_dropped_neither_runs_nor_comes_back() {
+        let mut oracle = oracle();
+        let task = queued(&mut oracle);
+        assert_eq!(oracle.taken(task, 0), Ok(()));
+        assert_eq!(oracle.dropped(task, 0), Ok(()));
+        assert_eq!(oracle.end([].into_iter()), Ok(()));
+        assert!(oracle.started(task, 0).is_err());
+        assert!(oracle.end([task].into_iter()).is_err());
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl<V> Exclusive<V> for Handle<'_> {
 impl Clock for Handle<'_> {
     fn now_ns(&self) -> u64 {
         self.operate(|world, me| {
-            let now = world.clock_ns(me);
+            let now = world.read_time(me);
             world.did(me, Op::Now, Object::None, now);
             now
         })
@@ -198,7 +198,7 @@ impl<T> Clock for SimPorts<'_, T> {
         self.handle.with(|world| {
             world.read_clock(worker);
             world.spend(worker, world.costs.clock_ps);
-            world.clock_ns(worker)
+            world.read_time(worker)
         })
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 
 use executor_core::ports::{Fetch, Memory};
-use executor_core::{ACCEPTING_BIT, is_accepting};
+use executor_core::{ACCEPTING_BIT, in_flight, is_accepting};
 
 use super::SimPorts;
 use crate::handle::Handle;
@@ -88,11 +88,16 @@ fn note_state_change(world: &mut World, me: usize, name: WordName, before: usize
     if name != WordName::State {
         return;
     }
-    if after > before && !is_accepting(before) {
-        world.marks.hit(Mark::BorrowedWhileClosed);
+    if after > before {
+        if !is_accepting(before) {
+            world.marks.hit(Mark::BorrowedWhileClosed);
+        }
+        if world.is_beyond_max(in_flight(after)) {
+            world.marks.hit(Mark::BorrowedBeyondMax);
+        }
     }
-    if before & !after & ACCEPTING_BIT != 0 && world.anybody_between_accept_and_push(me) {
-        world.marks.hit(Mark::ClosedOverAccepted);
+    if before & !after & ACCEPTING_BIT != 0 && in_flight(before) > 0 {
+        world.closed_over_work(me);
     }
 }
 

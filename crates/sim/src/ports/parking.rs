@@ -38,7 +38,10 @@ impl Parking for Handle<'_> {
         if blocked {
             self.wait();
         }
-        self.with(|world| world.did(self.party(), Op::Awake, Object::None, 0));
+        self.with(|world| {
+            world.did(self.party(), Op::Awake, Object::None, 0);
+            world.awake(self.party(), timeout.is_some());
+        });
     }
 
     /// No operation that others could come before: whoever unparks in the meantime finds this party parked, or on its way there, as

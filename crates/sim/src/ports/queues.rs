@@ -7,7 +7,6 @@
 use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
 
 use super::SimPorts;
-use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::oracle::{Oracle, Violation};
 use crate::queues::Tracked;
@@ -26,6 +25,7 @@ impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
 
     fn inject_batch(&self, batch: Vec<Tracked<T>>) {
         self.handle.operate(|world, me| {
+            world.queues_batch(me);
             for (place, task) in batch.iter().enumerate() {
                 // One push, whatever its size; the tasks come in a row.
                 if place == 0 {
@@ -55,17 +55,19 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
                 return None;
             };
             world.did(me, Op::Pop, Object::Task(task.id), task.id);
-            world.oracles.sleep.taken(Some(me));
-            world.in_hand(me, task.id);
-            let verdict = world.oracles.fairness.took_own(me);
-            world.judge(verdict);
+            world.popped(me, task.id);
             Some(task)
         })
     }
 
     fn is_empty(&self) -> bool {
         // What the owner itself knows; no operation that others could come before.
-        self.queues.locals[self.handle.party()].borrow().is_empty()
+        let worker = self.handle.party();
+        let empty = self.queues.locals[worker].borrow().is_empty();
+        if !empty {
+            self.handle.with(|world| world.oracles.economy.saw_work(worker));
+        }
+        empty
     }
 }
 
@@ -79,9 +81,10 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             let mut injector = self.queues.injector.borrow_mut();
             if injector.is_empty() {
                 world.did(me, Op::TakeEmpty, Object::Injector, 0);
+                world.oracles.reach.looked_at_injector(me);
                 return Steal::Empty;
             }
-            if world.strikes(Fault::Retry) {
+            if world.is_contended(me) {
                 world.marks.hit(Mark::Retry);
                 world.did(me, Op::Retry, Object::Injector, 0);
                 return Steal::Retry;
@@ -89,8 +92,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             let share = injector.len().min(most);
             let taken: Vec<_> = injector.drain(..share).collect();
             for task in &taken {
-                world.oracles.sleep.taken(None);
-                world.came_from(me, task.id);
+                world.left_injector(me, task.id);
             }
             world.did(me, Op::TakeInjected, Object::Injector, taken.len() as u64);
             if taken.len() > 1 {
@@ -113,6 +115,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         self.handle.operate(|world, me| {
             let empty = self.queues.injector.borrow().is_empty();
             world.did(me, Op::Peek, Object::Injector, u64::from(!empty));
+            world.peeked(me, empty);
             empty
         })
     }
@@ -121,6 +124,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
         self.handle.operate(|world, me| {
             let empty = self.queues.locals[victim].borrow().is_empty();
             world.did(me, Op::Peek, Object::Worker(victim as u32), u64::from(!empty));
+            world.peeked(me, empty);
             empty
         })
     }
@@ -145,20 +149,20 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
                 let object = Object::Worker(victim as u32);
                 if queue.is_empty() {
                     world.did(me, Op::TakeEmpty, object, 0);
+                    world.oracles.reach.looked_at(me, victim);
                     if taken.len() < share {
                         world.marks.hit(Mark::VictimDrained);
                     }
                     return Some(false);
                 }
-                if taken.is_empty() && world.strikes(Fault::Retry) {
+                if taken.is_empty() && world.is_contended(me) {
                     world.marks.hit(Mark::Retry);
                     world.did(me, Op::Retry, object, 0);
                     return None;
                 }
                 let task = queue.pop_front().expect("it is not empty");
                 world.did(me, Op::TakeFrom, object, task.id);
-                world.oracles.sleep.taken(Some(victim));
-                world.came_from(me, task.id);
+                world.stolen(me, victim, task.id);
                 taken.push(task);
                 Some(taken.len() < share)
             });
@@ -187,9 +191,10 @@ impl<T> SimPorts<'_, T> {
         if taken.len() > 0 {
             self.handle.operate(|world, me| {
                 world.did(me, Op::BringHome, Object::Worker(me as u32), taken.len() as u64);
-                for _ in 0..taken.len() {
-                    world.oracles.sleep.pushed(Some(me));
-                }
+                taken
+                    .as_slice()
+                    .iter()
+                    .for_each(|task| world.brought_home(me, task.id));
                 self.queues.locals[me].borrow_mut().extend(taken);
             });
         }

@@ -21,7 +21,7 @@ use super::Summary;
 use crate::line::{Fields, LineError};
 use crate::mark::Mark;
 use crate::oracle::{Oracle, Violation};
-use crate::outside::pause;
+use crate::outside::{give_up, pause};
 use crate::party::Side;
 use crate::pipeline::{Hub, Look, PipeEnv, SimState};
 use crate::ports::SimPorts;
@@ -124,8 +124,10 @@ impl Jobs {
             "`capacity=0`: no job would be let in".to_owned()
         } else if self.stages == 0 {
             "`stages=0`: a job has a stage at least".to_owned()
-        } else if setup.faults.panics > 0 {
-            "`panics`: looks do not panic; `troubles=true` makes slots that do".to_owned()
+        } else if setup.faults.panic_something() {
+            "`panics`, `inside`, `hooks`: looks do not panic; `troubles=true` makes slots that do".to_owned()
+        } else if setup.faults.overflows > 0 {
+            "`overflows`: looks are few; how many jobs there may be is `capacity`".to_owned()
         } else {
             return Ok(());
         };
@@ -185,12 +187,16 @@ impl Submitted {
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        let start_failed = run.start_failed;
         let admitted = Rc::new(RefCell::new(Vec::new()));
         let came_back = Rc::new(RefCell::new(Vec::new()));
         for (producer, specs) in hands.into_iter().enumerate() {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
             let came_back = Rc::clone(&came_back);
             run.outside(Side::Producer(producer), move |ports| {
+                if start_failed {
+                    return;
+                }
                 Submitter {
                     ports: &ports,
                     hub: &hub,
@@ -209,7 +215,11 @@ impl Submitted {
         let Setup { ending, begin_ns, .. } = *simulation.setup();
         let returned = Rc::clone(&came_back);
         run.outside(Side::Closer, move |ports| {
-            end(&ports, &closing, ending, &returned)
+            if start_failed {
+                give_up(&ports);
+            } else {
+                end(&ports, &closing, ending, &returned);
+            }
         });
 
         let Finished {

@@ -8,10 +8,11 @@ use std::cell::RefCell;
 use std::fmt;
 use std::str::FromStr;
 
-use executor_core::TaskCtx;
+use executor_core::{ExecutorConfig, TaskCtx};
 
 use super::Summary;
 use crate::line::{Fields, LineError};
+use crate::mark::Mark;
 use crate::oracle::{Oracle, Violation};
 use crate::report::Failure;
 use crate::setup::{Ending, Setup};
@@ -124,6 +125,8 @@ impl Tasks {
     pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
         let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
             format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
+        } else if setup.faults.overflows > 0 && !self.fits_beyond_max(&setup.config) {
+            "`overflows`: more tasks are spawned than there are counts kept back for".to_owned()
         } else if self.shape != Shape::Meeting {
             return Ok(());
         } else if self.roots as usize >= setup.config.workers {
@@ -133,14 +136,21 @@ impl Tasks {
             )
         } else if self.size == 0 {
             "`size=0`: there would be nothing to wait for".to_owned()
-        } else if setup.faults.panics > 0 {
-            "`panics`: what is waited for must run".to_owned()
+        } else if setup.faults.panic_something() {
+            "`panics`, `inside`, `hooks`: what is waited for must run".to_owned()
         } else if matches!(setup.ending, Ending::Abort | Ending::CloseThenAbort) {
             format!("`end={}`: what is waited for must run", setup.ending)
         } else {
             return Ok(());
         };
         Err(LineError(problem))
+    }
+
+    /// Whether all that is spawned fits into the counts that are kept back for workers. Of those a worker may need for its purse
+    /// all but as many as it may keep private.
+    pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
+        let spawned = self.count().saturating_sub(self.roots.into());
+        spawned <= (config.workers * config.private_tasks) as u64
     }
 
     /// How many tasks there are altogether.
@@ -184,6 +194,7 @@ impl Tasks {
         let ran: u64 = report.scratches.iter().sum();
         let all_ran =
             report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
+        let all_ran = all_ran && report.course.marks.count(Mark::HookDroppedTask) == 0;
         if all_ran && ran != self.count() && !report.course.cut && hears_of_tasks {
             let message = format!("{ran} tasks ran, but the scenario has {}", self.count());
             return Err(Failure::new(

@@ -4,7 +4,7 @@
 use std::any::Any;
 
 use super::World;
-use crate::fault::InjectedPanic;
+use crate::fault::{InjectedHookPanic, InjectedPanic};
 use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
@@ -23,6 +23,13 @@ impl World {
     pub(crate) fn refused(&mut self, task: TaskId) {
         let verdict = self.oracles.tasks.refused(task);
         self.judge(verdict);
+    }
+
+    /// `party` is about to put several tasks into the injector.
+    pub(crate) fn queues_batch(&mut self, party: usize) {
+        if let Some(worker) = self.parties[party].side.worker() {
+            self.oracles.order.exposes(worker);
+        }
     }
 
     /// `party` puts `task` into the injector (`None`) or into a worker's queue.
@@ -54,6 +61,11 @@ impl World {
                         Came::Private { .. } | Came::New => Mark::ExposedInjected,
                     });
                 }
+                let verdict = match came {
+                    Came::OfRun { .. } => self.oracles.order.returned(task, worker),
+                    Came::Private { .. } | Came::New => self.oracles.order.exposed(task, worker),
+                };
+                self.judge(verdict);
                 self.exposures.pushed(worker, self.oracles.sleep.kept_by(worker));
                 self.oracles.sleep.kept_no_longer(worker);
                 self.oracles.hunger.exposed(worker);
@@ -61,6 +73,8 @@ impl World {
             Err(violation) => self.judge(Err(violation)),
         }
         self.oracles.sleep.pushed(worker);
+        self.oracles.order.pushed(task, worker);
+        self.oracles.economy.pushed(party, 1);
         self.pushed_at[task as usize] = self.parties[party].clock_ps;
     }
 
@@ -70,6 +84,7 @@ impl World {
             self.did(worker, Op::Keep, Object::Task(task), task);
             self.marks.hit(Mark::TaskKept);
             self.oracles.sleep.kept(worker);
+            self.oracles.order.kept(task, worker);
             if self.oracles.sleep.kept_by(worker) > self.private_max {
                 self.marks.hit(Mark::InReserve);
             }
@@ -100,8 +115,49 @@ impl World {
                 let verdict = self.oracles.tasks.unpacked(task, worker);
                 self.judge(verdict);
                 self.oracles.sleep.kept(worker);
+                self.oracles.order.arrived(task, worker);
             }
         }
+    }
+
+    /// `thief` took `task` from the public queue of `victim`.
+    pub(crate) fn stolen(&mut self, thief: usize, victim: usize, task: TaskId) {
+        self.oracles.sleep.taken(Some(victim));
+        let verdict = self.oracles.order.stolen(task, victim);
+        self.judge(verdict);
+        self.oracles.reach.looked_at(thief, victim);
+        self.came_from(thief, task);
+    }
+
+    /// `thief` puts `task`, which it has stolen together with another one, into its own queue.
+    pub(crate) fn brought_home(&mut self, thief: usize, task: TaskId) {
+        self.oracles.sleep.pushed(Some(thief));
+        self.oracles.order.pushed(task, Some(thief));
+        self.oracles.economy.pushed(thief, 1);
+    }
+
+    /// `worker` took `task` from its own public queue.
+    pub(crate) fn popped(&mut self, worker: usize, task: TaskId) {
+        self.oracles.sleep.taken(Some(worker));
+        let verdict = self.oracles.order.popped(task, worker);
+        self.judge(verdict);
+        self.in_hand(worker, task);
+        let verdict = self.oracles.fairness.took_own(worker);
+        self.judge(verdict);
+    }
+
+    /// `worker` took `task` from the injector.
+    pub(crate) fn left_injector(&mut self, worker: usize, task: TaskId) {
+        self.oracles.sleep.taken(None);
+        let verdict = self.oracles.order.left_injector(task);
+        self.judge(verdict);
+        self.came_from(worker, task);
+    }
+
+    /// A look of `worker` at its nearest sources has found nothing, and if it searches, a look everywhere.
+    pub(crate) fn searched_in_vain(&mut self, worker: usize, searching: bool) {
+        let verdict = self.oracles.reach.in_vain(worker, searching);
+        self.judge(verdict);
     }
 
     /// `party` took `task` from where somebody else had put it: it was pushed before.
@@ -118,6 +174,8 @@ impl World {
     /// `worker` starts `task`.
     pub(crate) fn started(&mut self, worker: usize, task: TaskId) {
         self.reached(worker, task);
+        self.maybe_tie(worker);
+        self.oracles.reach.has_work(worker);
         self.profiler.started(worker, task);
         self.did(worker, Op::Start, Object::Task(task), task);
         let verdict = self.oracles.tasks.started(task, worker);
@@ -136,6 +194,10 @@ impl World {
 
     /// What `worker` runs has panicked, unless it runs nothing.
     pub(crate) fn panicked(&mut self, worker: usize, payload: &(dyn Any + Send)) {
+        if payload.is::<InjectedHookPanic>() {
+            self.marks.hit(Mark::HookPanicked);
+            return;
+        }
         let message = panic_message(payload);
         let Some(task) = self.oracles.tasks.panicked(worker) else {
             let message = format!("worker {worker} panicked outside of any task: {message}");
@@ -160,6 +222,16 @@ impl World {
         }
     }
 
+    /// A hook of `worker` panics that was told that `task` is about to start: the task goes with it.
+    pub(crate) fn dropped(&mut self, worker: usize, task: TaskId) {
+        self.reached(worker, task);
+        self.did(worker, Op::Panic, Object::Task(task), task);
+        self.marks.hit(Mark::HookDroppedTask);
+        let verdict = self.oracles.tasks.dropped(task, worker);
+        self.judge(verdict);
+        self.oracles.count.ended(worker);
+    }
+
     /// `worker` hands `task` back.
     pub(crate) fn handed_back(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.is_private_to(task, worker) {
@@ -176,6 +248,7 @@ impl World {
     /// `party` read the `value` of the sleep word.
     #[inline(never)] // Else a load of any word, the commonest operation of all, becomes a twentieth slower.
     pub(crate) fn read_sleep_word(&mut self, party: usize, value: usize) {
+        self.oracles.economy.read(party);
         if self.oracles.hunger.read(party, value)
             && let Some(scheduler) = &self.scheduler
         {
@@ -202,10 +275,19 @@ impl World {
         }
     }
 
+    /// `party` looked whether a queue is empty.
+    pub(crate) fn peeked(&mut self, party: usize, empty: bool) {
+        if !empty {
+            self.oracles.economy.saw_work(party);
+        }
+    }
+
     /// `worker` comes with `task`. If it had kept it to itself, this is the first that anybody sees of its being taken.
     fn reached(&mut self, worker: usize, task: TaskId) {
         if self.oracles.tasks.is_private_to(task, worker) {
             self.oracles.sleep.kept_no_longer(worker);
+            let verdict = self.oracles.order.reached(task, worker);
+            self.judge(verdict);
             // What came from the injector bypasses nobody there.
             let bypasses = !self.oracles.tasks.is_of_run(task, worker);
             self.in_hand(worker, task);

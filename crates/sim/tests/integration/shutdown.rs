@@ -83,6 +83,7 @@ fn after_the_faults_have_stopped_everything_finishes() {
                 spurious_wakes: 8,
                 retries: 8,
                 panics: 1,
+                ..Faults::NONE
             })
             .run(0..12_u32, |_| (), |_, _| {})
             .unwrap_or_else(|failure| panic!("{failure}"));

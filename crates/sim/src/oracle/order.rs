@@ -1,0 +1,195 @@
+//! The ends of every queue: who takes the newest, and who the oldest.
+//!
+//! The oracle keeps each queue a second time, as lists of numbers, and tells from a task's number where it stood:
+//!
+//! | queue | goes in | comes out |
+//! |---|---|---|
+//! | a worker's public queue | newest last | its owner takes the newest, thieves take the oldest |
+//! | the injector | newest last | the oldest, a run in its order |
+//! | what a worker keeps to itself | newest last | it runs the newest; the oldest become public, oldest first |
+//! | the rest of a run from the injector | in its order | in its order, and before what the worker keeps; what goes back to the injector goes from its end, in its order |
+
+use std::collections::VecDeque;
+
+use executor_core::ExecutorConfig;
+
+use super::{Oracle, TaskId, Violation};
+
+/// Keeps every queue.
+#[derive(Debug, Default)]
+pub(crate) struct OrderOracle {
+    injector: VecDeque<TaskId>,
+    workers: Vec<Queues>,
+}
+
+/// One worker's.
+#[derive(Clone, Debug, Default)]
+struct Queues {
+    public: VecDeque<TaskId>,
+    kept: VecDeque<TaskId>,
+    /// The rest of a run, the next one first.
+    run: VecDeque<TaskId>,
+    /// Where the last task stood that went back of it to the injector, if others may go back in the same batch.
+    returned_from: Option<usize>,
+}
+
+impl OrderOracle {
+    pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
+        self.workers = vec![Queues::default(); config.workers];
+    }
+
+    /// `task` went into the injector (`None`) or into a worker's public queue, and was in none before.
+    pub(crate) fn pushed(&mut self, task: TaskId, worker: Option<usize>) {
+        match worker {
+            None => self.injector.push_back(task),
+            Some(worker) => self.workers[worker].public.push_back(task),
+        }
+    }
+
+    /// `worker` took `task` out of its own public queue.
+    pub(crate) fn popped(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        let newest = self.workers[worker].public.pop_back();
+        expect(newest, task, || {
+            format!("worker {worker} took from its own queue")
+        })
+    }
+
+    /// Somebody else took `task` out of the public queue of `victim`.
+    pub(crate) fn stolen(&mut self, task: TaskId, victim: usize) -> Result<(), Violation> {
+        let oldest = self.workers[victim].public.pop_front();
+        expect(oldest, task, || format!("a thief took from worker {victim}"))
+    }
+
+    /// `task` was taken out of the injector.
+    pub(crate) fn left_injector(&mut self, task: TaskId) -> Result<(), Violation> {
+        let oldest = self.injector.pop_front();
+        expect(oldest, task, || "somebody took from the injector".to_owned())
+    }
+
+    /// `worker` keeps `task` to itself.
+    pub(crate) fn kept(&mut self, task: TaskId, worker: usize) {
+        self.workers[worker].kept.push_back(task);
+    }
+
+    /// `worker` took the tasks before `task` from the injector at once with it, and keeps it for later.
+    pub(crate) fn arrived(&mut self, task: TaskId, worker: usize) {
+        self.workers[worker].run.push_back(task);
+    }
+
+    /// `worker` comes with `task`, which it had to itself.
+    pub(crate) fn reached(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        let queues = &mut self.workers[worker];
+        let next = queues.run.pop_front().or_else(|| queues.kept.pop_back());
+        expect(next, task, || format!("worker {worker} took of what it keeps"))
+    }
+
+    /// `worker` begins to make tasks public.
+    pub(crate) fn exposes(&mut self, worker: usize) {
+        self.workers[worker].returned_from = None;
+    }
+
+    /// `worker` has made `task` public, which it had spawned and kept.
+    pub(crate) fn exposed(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        let oldest = self.workers[worker].kept.pop_front();
+        expect(oldest, task, || format!("worker {worker} made public"))
+    }
+
+    /// `worker` gives `task` back, the rest of a run.
+    pub(crate) fn returned(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
+        let queues = &mut self.workers[worker];
+        let place = match queues.returned_from {
+            Some(place) => place,
+            // The first of those that go back: all that come after it in the run go with it.
+            None => (queues.run.iter().position(|&other| other == task)).unwrap_or(0),
+        };
+        queues.returned_from = Some(place);
+        expect(queues.run.remove(place), task, || {
+            format!("worker {worker} gave back of a run")
+        })
+    }
+}
+
+fn expect(next: Option<TaskId>, task: TaskId, did: impl FnOnce() -> String) -> Result<(), Violation> {
+    if next == Some(task) {
+        return Ok(());
+    }
+    let due = next.map_or("none was there".to_owned(), |next| format!("task {next} was due"));
+    Err(Violation::new(
+        Oracle::Order,
+        format!("{} task {task}, but {due}", did()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oracle() -> OrderOracle {
+        let mut oracle = OrderOracle::default();
+        oracle.begin(&ExecutorConfig {
+            workers: 2,
+            ..ExecutorConfig::default()
+        });
+        oracle
+    }
+
+    #[test]
+    fn an_owner_that_takes_the_oldest_and_a_thief_that_takes_the_newest_are_noticed() {
+        let mut oracle = oracle();
+        (1..=4).for_each(|task| oracle.pushed(task, Some(0)));
+        assert_eq!(oracle.popped(4, 0), Ok(()));
+        assert_eq!(oracle.stolen(1, 0), Ok(()));
+        let mut other = OrderOracle {
+            workers: oracle.workers.clone(),
+            ..OrderOracle::default()
+        };
+        assert!(oracle.popped(2, 0).is_err());
+        assert!(other.stolen(3, 0).is_err());
+        assert_eq!(other.popped(3, 0).map_err(|said| said.oracle), Err(Oracle::Order));
+    }
+
+    #[test]
+    fn the_injector_gives_the_oldest() {
+        let mut oracle = oracle();
+        (1..=3).for_each(|task| oracle.pushed(task, None));
+        assert_eq!(oracle.left_injector(1), Ok(()));
+        assert!(oracle.left_injector(3).is_err());
+    }
+
+    #[test]
+    fn what_is_kept_runs_newest_first_and_becomes_public_oldest_first() {
+        let mut oracle = oracle();
+        (1..=4).for_each(|task| oracle.kept(task, 1));
+        assert_eq!(oracle.reached(4, 1), Ok(()));
+        oracle.exposes(1);
+        assert_eq!(oracle.exposed(1, 1), Ok(()));
+        assert!(oracle.exposed(3, 1).is_err());
+    }
+
+    #[test]
+    fn a_run_comes_in_its_order_and_before_what_is_kept() {
+        let mut oracle = oracle();
+        oracle.kept(9, 0);
+        (1..=3).for_each(|task| oracle.arrived(task, 0));
+        assert_eq!(oracle.reached(1, 0), Ok(()));
+        assert_eq!(oracle.reached(2, 0), Ok(()));
+        assert!(oracle.reached(9, 0).is_err());
+    }
+
+    #[test]
+    fn what_goes_back_of_a_run_goes_in_its_order() {
+        let mut right = oracle();
+        (1..=4).for_each(|task| right.arrived(task, 0));
+        let mut wrong = OrderOracle {
+            workers: right.workers.clone(),
+            ..OrderOracle::default()
+        };
+        right.exposes(0);
+        assert_eq!([right.returned(3, 0), right.returned(4, 0)], [Ok(()), Ok(())]);
+        right.exposes(0);
+        assert_eq!([right.returned(1, 0), right.returned(2, 0)], [Ok(()), Ok(())]);
+        wrong.exposes(0);
+        assert_eq!(wrong.returned(4, 0), Ok(()));
+        assert!(wrong.returned(3, 0).is_err());
+    }
+}

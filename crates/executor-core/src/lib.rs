@@ -36,6 +36,7 @@ mod metrics;
 mod mutant;
 pub mod ports;
 mod private;
+pub mod record;
 mod run_loop;
 pub mod run_state;
 mod scheduler;

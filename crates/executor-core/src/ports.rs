@@ -31,6 +31,14 @@ pub trait ProducerPorts<T>: Memory + Inject<T> + Unpark {
     fn scheduler(&self) -> &Scheduler<Self::Word>;
 }
 
+/// What is lent to a producer will do.
+impl<T, P: ProducerPorts<T>> ProducerPorts<T> for &P {
+    #[inline]
+    fn scheduler(&self) -> &Scheduler<Self::Word> {
+        (**self).scheduler()
+    }
+}
+
 /// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, a place to sleep
 /// and a clock.
 pub trait WorkerPorts<T>: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults {}

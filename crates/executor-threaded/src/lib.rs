@@ -66,6 +66,7 @@ mod host;
 mod metrics;
 mod panic_handler;
 mod ports;
+pub mod recording;
 mod scope;
 mod shutdown;
 mod stack;

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Stealer, Worker};
-use executor_core::ports::{Faults, Native, NativeWord, ProducerPorts};
+use executor_core::ports::{Faults, Memory, Native, NativeWord, ProducerPorts};
 use executor_core::{ExecutorConfig, Rejected, Scheduler, delegate_memory};
 use injector::Injector;
 
@@ -32,8 +32,11 @@ use events::EventCount;
 use crate::metrics::Histogram;
 
 /// What all workers and producers of an executor share.
-pub(crate) struct Shared<T> {
-    scheduler: Scheduler<NativeWord>,
+///
+/// Its words are the machine's own, or those with versions of a run that is [recorded](crate::recording).
+pub(crate) struct Shared<T, M: Memory = Native> {
+    scheduler: Scheduler<M::Word>,
+    memory: M,
     /// Tasks from outside, and what a worker gives away of its own at once.
     injector: Injector<Arrival<T>>,
     /// The thieves' end of each worker's queue.
@@ -57,11 +60,23 @@ pub(crate) struct Shared<T> {
 impl<T> Shared<T> {
     /// The shared part of an executor with a valid `config`, and the ports of each of its workers.
     pub(crate) fn new(config: ExecutorConfig) -> (Arc<Self>, Vec<ThreadPorts<T>>) {
+        Self::of_words(config, Native, NativeWord::new)
+    }
+}
+
+impl<T, M: Memory + Copy> Shared<T, M> {
+    /// The same, with words that `word` makes and `memory` has access to.
+    pub(crate) fn of_words(
+        config: ExecutorConfig,
+        memory: M,
+        word: impl FnMut(usize) -> M::Word,
+    ) -> (Arc<Self>, Vec<ThreadPorts<T, M>>) {
         let workers = config.workers;
         let queues: Vec<Worker<T>> = (0..workers).map(|_| Worker::new_lifo()).collect();
         let parkers: Vec<Parker> = (0..workers).map(|_| Parker::new()).collect();
         let shared = Arc::new(Self {
-            scheduler: Scheduler::new(config, NativeWord::new),
+            scheduler: Scheduler::new(config, word),
+            memory,
             injector: Injector::new(),
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
@@ -87,7 +102,9 @@ impl<T> Shared<T> {
         let ports = ports.collect();
         (shared, ports)
     }
+}
 
+impl<T> Shared<T> {
     pub(crate) fn spawn_external(&self, task: T) -> Result<(), Rejected<T>> {
         let woken = self.scheduler.spawn_external(self, task)?;
         self.count_wakes(woken);
@@ -100,7 +117,16 @@ impl<T> Shared<T> {
         Ok(())
     }
 
-    pub(crate) fn scheduler(&self) -> &Scheduler<NativeWord> {
+    fn count_wakes(&self, woken: usize) {
+        if woken > 0 {
+            // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
+            self.wakes_external.fetch_add(woken as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+impl<T, M: Memory> Shared<T, M> {
+    pub(crate) fn scheduler(&self) -> &Scheduler<M::Word> {
         &self.scheduler
     }
 
@@ -122,18 +148,11 @@ impl<T> Shared<T> {
     fn now_ns(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
-
-    fn count_wakes(&self, woken: usize) {
-        if woken > 0 {
-            // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
-            self.wakes_external.fetch_add(woken as u64, Ordering::Relaxed);
-        }
-    }
 }
 
 /// One worker's ports: what [`executor_core::WorkerCtxLike`] asks for. Tasks have no business with it.
-pub struct ThreadPorts<T> {
-    shared: Arc<Shared<T>>,
+pub struct ThreadPorts<T, M: Memory = Native> {
+    shared: Arc<Shared<T, M>>,
     worker: usize,
     queue: Worker<T>,
     parker: Parker,
@@ -152,8 +171,8 @@ struct Measured {
     wake_delay_ns: Cell<u64>,
 }
 
-impl<T> ThreadPorts<T> {
-    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+impl<T, M: Memory> ThreadPorts<T, M> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, M>> {
         &self.shared
     }
 
@@ -167,31 +186,31 @@ impl<T> ThreadPorts<T> {
     }
 }
 
-impl<T> std::fmt::Debug for ThreadPorts<T> {
+impl<T, M: Memory> std::fmt::Debug for ThreadPorts<T, M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ThreadPorts").finish_non_exhaustive()
     }
 }
 
-// Threads need no handle to memory, so everybody's access is `Native`.
-delegate_memory!(impl[T] Memory<NativeWord> for Shared<T>, |_shared| Native);
-delegate_memory!(impl[T] Memory<NativeWord> for ThreadPorts<T>, |_ports| Native);
+// Threads need no handle of their own to memory; `Native` is a unit type.
+delegate_memory!(impl[T, M: Memory] Memory<M::Word> for Shared<T, M>, |shared| shared.memory);
+delegate_memory!(impl[T, M: Memory] Memory<M::Word> for ThreadPorts<T, M>, |ports| ports.shared.memory);
 
-impl<T> ProducerPorts<T> for Shared<T> {
+impl<T, M: Memory> ProducerPorts<T> for Shared<T, M> {
     #[inline]
-    fn scheduler(&self) -> &Scheduler<NativeWord> {
+    fn scheduler(&self) -> &Scheduler<M::Word> {
         &self.scheduler
     }
 }
 
-impl<T> ProducerPorts<T> for ThreadPorts<T> {
+impl<T, M: Memory> ProducerPorts<T> for ThreadPorts<T, M> {
     #[inline]
-    fn scheduler(&self) -> &Scheduler<NativeWord> {
+    fn scheduler(&self) -> &Scheduler<M::Word> {
         &self.shared.scheduler
     }
 }
 
-impl<T> Faults for Shared<T> {
+impl<T, M: Memory> Faults for Shared<T, M> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
         let later = if first.is_none() {
@@ -208,7 +227,7 @@ impl<T> Faults for Shared<T> {
     }
 }
 
-impl<T> Faults for ThreadPorts<T> {
+impl<T, M: Memory> Faults for ThreadPorts<T, M> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         tracing::error!(
             message = crate::error::panic_message(&*payload),

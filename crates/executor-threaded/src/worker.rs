@@ -19,6 +19,7 @@ use executor_core::ports::Faults;
 use executor_core::{ExecutorConfig, IdleHooks, Pin, TraceHooks, WorkerMetricsLocal, run_worker};
 
 pub use context::{Spawner, WorkerCtx};
+pub(crate) use context::{below, worker_rng};
 
 use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};

@@ -12,6 +12,17 @@ pub trait Unpark {
     fn signal_waiters(&self);
 }
 
+/// Somebody's means of waking may be used through a reference.
+impl<P: Unpark> Unpark for &P {
+    fn unpark(&self, worker: usize) {
+        (**self).unpark(worker);
+    }
+
+    fn signal_waiters(&self) {
+        (**self).signal_waiters();
+    }
+}
+
 /// A worker's own pauses.
 pub trait Parking {
     /// Blocks until unparked or until the timeout. May return for no reason.
@@ -49,4 +60,15 @@ pub trait Waiting {
 
     /// Blocks until [`Unpark::signal_waiters`] has been called after `ticket` was taken.
     fn wait_past(&self, ticket: u64);
+}
+
+/// As above.
+impl<P: Waiting> Waiting for &P {
+    fn ticket(&self) -> u64 {
+        (**self).ticket()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        (**self).wait_past(ticket);
+    }
 }

@@ -15,6 +15,18 @@ pub trait Inject<T> {
     fn inject_batch(&self, batch: Vec<T>);
 }
 
+/// The injector may be reached through a reference.
+impl<T, P: Inject<T>> Inject<T> for &P {
+    #[inline]
+    fn inject(&self, task: T) {
+        (**self).inject(task);
+    }
+
+    fn inject_batch(&self, batch: Vec<T>) {
+        (**self).inject_batch(batch);
+    }
+}
+
 /// A worker's own public queue. Its owner works at one end, last in, first out; thieves take from the other.
 pub trait LocalQueue<T> {
     /// Adds a task at the owner's end.

@@ -29,6 +29,16 @@ impl EventCount {
     }
 }
 
+impl EventCount {
+    /// The same, for `timeout` at most. Whether there was such a signal.
+    pub(super) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
+        let waited =
+            (self.more).wait_timeout_while(locked(&self.signals), timeout, |signals| *signals <= ticket);
+        let (signals, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        *signals > ticket
+    }
+}
+
 /// How many worker threads have nothing left to do but end.
 #[derive(Debug, Default)]
 pub(crate) struct Departures {

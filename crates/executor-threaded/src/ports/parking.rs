@@ -7,14 +7,14 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Parking, Unpark, Waiting};
+use executor_core::ports::{Clock, Memory, Parking, Unpark, Waiting};
 
 use super::{Shared, ThreadPorts};
 
 /// No worker is unparked in the executor's first nanosecond.
 const NOT_UNPARKED: u64 = 0;
 
-impl<T> Unpark for Shared<T> {
+impl<T, M: Memory> Unpark for Shared<T, M> {
     fn unpark(&self, worker: usize) {
         // Ordering: Relaxed. A number for people, and the parker's token publishes it. The clock costs a hundredth of
         // what the unpark does.
@@ -27,7 +27,7 @@ impl<T> Unpark for Shared<T> {
     }
 }
 
-impl<T> Unpark for ThreadPorts<T> {
+impl<T, M: Memory> Unpark for ThreadPorts<T, M> {
     fn unpark(&self, worker: usize) {
         self.shared.unpark(worker);
     }
@@ -37,7 +37,7 @@ impl<T> Unpark for ThreadPorts<T> {
     }
 }
 
-impl<T> Parking for ThreadPorts<T> {
+impl<T, M: Memory> Parking for ThreadPorts<T, M> {
     fn park(&self, timeout: Option<Duration>) {
         let unparked_ns = &self.shared.unparked_ns[self.worker];
         // Ordering: Relaxed. Who was unparked while still awake has not been waited for. Should that be now, a sample is lost.
@@ -83,18 +83,25 @@ impl<T> Parking for ThreadPorts<T> {
     }
 }
 
-impl<T> Clock for ThreadPorts<T> {
+impl<T, M: Memory> Clock for ThreadPorts<T, M> {
     fn now_ns(&self) -> u64 {
         self.shared.now_ns()
     }
 }
 
-impl<T> Waiting for Shared<T> {
+impl<T, M: Memory> Waiting for Shared<T, M> {
     fn ticket(&self) -> u64 {
         self.signals.ticket()
     }
 
     fn wait_past(&self, ticket: u64) {
         self.signals.wait_past(ticket);
+    }
+}
+
+impl<T, M: Memory> Shared<T, M> {
+    /// [`Waiting::wait_past`], for `timeout` at most. Whether there was a signal.
+    pub(crate) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
+        self.signals.wait_past_for(ticket, timeout)
     }
 }

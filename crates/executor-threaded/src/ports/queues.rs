@@ -4,13 +4,13 @@
 //! "Correct and Efficient Work-Stealing for Weak Memory Models", PPoPP 2013. Of the injector: its own documentation.
 
 use crossbeam_deque::Steal as Stolen;
-use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
+use executor_core::ports::{Inject, LocalQueue, Memory, Run, Steal, Stealing};
 use injector::Next;
 
 use super::arrival::Arrival;
 use super::{Shared, ThreadPorts};
 
-impl<T> Inject<T> for Shared<T> {
+impl<T, M: Memory> Inject<T> for Shared<T, M> {
     #[inline]
     fn inject(&self, task: T) {
         self.injector.push(Arrival::one(task, || self.now_ns()));
@@ -21,7 +21,7 @@ impl<T> Inject<T> for Shared<T> {
     }
 }
 
-impl<T> Inject<T> for ThreadPorts<T> {
+impl<T, M: Memory> Inject<T> for ThreadPorts<T, M> {
     #[inline]
     fn inject(&self, task: T) {
         self.shared.inject(task);
@@ -32,7 +32,7 @@ impl<T> Inject<T> for ThreadPorts<T> {
     }
 }
 
-impl<T> LocalQueue<T> for ThreadPorts<T> {
+impl<T, M: Memory> LocalQueue<T> for ThreadPorts<T, M> {
     #[inline]
     fn push(&self, task: T) {
         self.queue.push(task);
@@ -49,7 +49,7 @@ impl<T> LocalQueue<T> for ThreadPorts<T> {
     }
 }
 
-impl<T> Stealing<T> for ThreadPorts<T> {
+impl<T, M: Memory> Stealing<T> for ThreadPorts<T, M> {
     /// Of single tasks, or of one batch.
     fn steal_injected(&self, most: usize, run: &mut Run<T>) -> Steal<()> {
         let Shared { injector, waits, .. } = &*self.shared;

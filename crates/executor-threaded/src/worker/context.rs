@@ -199,9 +199,7 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
 
     #[inline]
     fn below(&mut self, bound: usize) -> usize {
-        // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
-        // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
-        ((u64::from(self.rng.next_u32()) * bound as u64) >> 32) as usize
+        below(self.rng.next_u32(), bound)
     }
 
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
@@ -210,8 +208,16 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
     }
 }
 
+/// 32 random bits as a number below `bound`.
+#[inline]
+pub(crate) fn below(random: u32, bound: usize) -> usize {
+    // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
+    // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
+    ((u64::from(random) * bound as u64) >> 32) as usize
+}
+
 /// A generator of its own for each worker, the same for the same seed.
-fn worker_rng(seed: u64, worker: usize) -> XorShiftRng {
+pub(crate) fn worker_rng(seed: u64, worker: usize) -> XorShiftRng {
     let first = splitmix64(seed ^ splitmix64(worker as u64));
     let second = splitmix64(first);
     let mut bytes = [0; 16];

@@ -1,0 +1,107 @@
+#![doc = include_str!("record/README.md")]
+//!
+//! This file is the record as a whole.
+
+mod event;
+mod log;
+mod ports;
+mod word;
+
+pub use event::{Event, Events, PARTIES_MAX, TaskId};
+pub use log::Log;
+pub use ports::{LogHooks, Numbered, Recorded};
+pub use word::{Versioned, VersionedWord, WordName};
+
+use crate::config::ExecutorConfig;
+
+/// A run as it was written down: what each party did, in its own order.
+#[derive(Clone, Debug)]
+pub struct Record {
+    config: ExecutorConfig,
+    /// By party: first the workers by number, then who was outside.
+    lanes: Vec<Lane>,
+    handed_back: Vec<TaskId>,
+}
+
+/// What one party did.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    words: Vec<u64>,
+    tasks: u32,
+}
+
+impl Record {
+    /// The logs of all parties of an executor of `config`, and the tasks that whoever ended it has got back.
+    ///
+    /// # Panics
+    ///
+    /// If a party's log is missing, or there are two.
+    pub fn new(
+        config: ExecutorConfig,
+        logs: impl IntoIterator<Item = Log>,
+        handed_back: Vec<TaskId>,
+    ) -> Self {
+        let mut written: Vec<_> = logs.into_iter().map(Log::into_written).collect();
+        written.sort_by_key(|written| written.party);
+        for (party, written) in written.iter().enumerate() {
+            assert_eq!(
+                written.party, party,
+                "party {party} has handed over no log, or two"
+            );
+        }
+        let lane = |written: log::Written| Lane {
+            words: written.words,
+            tasks: written.tasks,
+        };
+        Self {
+            config,
+            lanes: written.into_iter().map(lane).collect(),
+            handed_back,
+        }
+    }
+
+    /// The settings of the executor.
+    #[must_use]
+    pub fn config(&self) -> &ExecutorConfig {
+        &self.config
+    }
+
+    /// How many parties there are. The first are the workers.
+    #[must_use]
+    pub fn parties(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// What `party` did, in its order.
+    #[must_use]
+    pub fn events(&self, party: usize) -> Events<'_> {
+        Events::of(&self.lanes[party].words)
+    }
+
+    /// How many tasks `party` brought into the world, or tried to.
+    #[must_use]
+    pub fn tasks(&self, party: usize) -> u32 {
+        self.lanes[party].tasks
+    }
+
+    /// The tasks that nobody ran and that came back.
+    #[must_use]
+    pub fn handed_back(&self) -> &[TaskId] {
+        &self.handed_back
+    }
+
+    /// What the logs take, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lanes.iter().map(|lane| size_of_val(&*lane.words)).sum()
+    }
+
+    /// The same record, but `party` did other things. For a test of whoever checks records.
+    #[must_use]
+    pub fn with_events(mut self, party: usize, events: impl IntoIterator<Item = Event>) -> Self {
+        let mut words = Vec::new();
+        events.into_iter().for_each(|event| event.write(&mut words));
+        self.lanes[party].words = words;
+        self
+    }
+}

@@ -1,0 +1,501 @@
+//! What is written down of a run: events, and the few bits that each takes.
+//!
+//! ```text
+//!   63      57                           13          5       0
+//!  ┌─────────┬────────────────────────────┬───────────┬───────┐
+//!  │    0    │ task: party 12, number 32  │ extra, 8  │ kind  │   one word; some kinds have a second one
+//!  └─────────┴────────────────────────────┴───────────┴───────┘
+//! ```
+//!
+//! The start of a task is the commonest event of all. Its eight bits of extra hold how many tasks its worker has spawned since the
+//! last event, and it says that the task before it is over; so a task that stays on its worker takes one word.
+
+use std::fmt;
+
+use super::word::WordName;
+
+/// Bits of a party's number in a [`TaskId`].
+const PARTY_BITS: u32 = 12;
+
+/// The most parties that a record can have.
+pub const PARTIES_MAX: usize = 1 << PARTY_BITS;
+
+const EXTRA_SHIFT: u32 = 5;
+const TASK_SHIFT: u32 = 13;
+const KIND_MASK: u64 = (1 << EXTRA_SHIFT) - 1;
+/// The most that the extra bits hold.
+pub(super) const EXTRA_MAX: u32 = 0xff;
+
+/// A task's number: who brought it into the world, and how many that party had brought before.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TaskId(u64);
+
+impl TaskId {
+    /// The `number`th task of `party`, from 0.
+    #[must_use]
+    #[inline]
+    pub fn new(party: u32, number: u32) -> Self {
+        Self(u64::from(party) << 32 | u64::from(number))
+    }
+
+    /// The party's next task.
+    #[must_use]
+    pub fn following(self) -> Self {
+        Self::new(self.party() as u32, self.number().wrapping_add(1))
+    }
+
+    /// Who brought it into the world.
+    #[must_use]
+    pub fn party(self) -> usize {
+        (self.0 >> 32) as usize
+    }
+
+    /// How many tasks the party had brought into the world before.
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.party(), self.number())
+    }
+}
+
+/// Something that a party did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// So many calls of `spawn` have returned: the next tasks of this worker by number. Those that no queue has seen by then it
+    /// keeps to itself.
+    Spawned {
+        /// How many.
+        tasks: u32,
+    },
+    /// The worker starts a task, wherever it had it from.
+    Started {
+        /// The task.
+        task: TaskId,
+    },
+    /// The task that runs has returned.
+    Ended,
+    /// The task that runs has panicked.
+    Panicked,
+    /// The worker has taken a task while aborting, and hands it back.
+    HandedBack {
+        /// The task.
+        task: TaskId,
+    },
+    /// A task goes into the worker's own queue.
+    Pushed {
+        /// The task.
+        task: TaskId,
+    },
+    /// A task goes into the injector.
+    Injected {
+        /// The task.
+        task: TaskId,
+    },
+    /// A worker takes from the injector; the first task is in its hand, the `more` come next, each as an [`Event::OfRun`].
+    TookInjected {
+        /// The first.
+        task: TaskId,
+        /// How many more.
+        more: u32,
+    },
+    /// One of those that were taken together with the first.
+    OfRun {
+        /// The task.
+        task: TaskId,
+    },
+    /// A worker looked at the injector, and found nothing.
+    InjectorEmpty,
+    /// A worker has stolen a task, and perhaps others that it found in its own queue afterwards.
+    Stole {
+        /// The one that is in its hand.
+        task: TaskId,
+        /// From whom.
+        victim: u32,
+    },
+    /// A worker parks.
+    Parked,
+    /// It is back.
+    Awoke,
+    /// Somebody unparks a worker.
+    Unparked {
+        /// Whom.
+        worker: u32,
+    },
+    /// A worker leaves.
+    Left,
+    /// A word was changed, and this was its change number `version`, from 0.
+    Changed {
+        /// Which word.
+        word: WordName,
+        /// How many changes came before.
+        version: u32,
+        /// Its value before.
+        before: u32,
+        /// Its value after.
+        after: u32,
+    },
+    /// A word was read, and it was another one than when this party last saw it.
+    Read {
+        /// Which word.
+        word: WordName,
+        /// How many changes the value has come from.
+        version: u32,
+        /// The value.
+        value: u32,
+    },
+    /// Somebody outside has handed over what it was let in with, and woken whom it had to.
+    HandedOver,
+    /// The gate refused somebody outside so many of its next tasks by number.
+    Refused {
+        /// How many.
+        tasks: u32,
+    },
+    /// Somebody outside waited until nothing was in flight, and that is over.
+    Idle,
+    /// Somebody outside has waited for too long, and has ended the run by force.
+    GaveUp,
+}
+
+/// How an event begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Kind {
+    Started,
+    Spawned,
+    Ended,
+    Panicked,
+    HandedBack,
+    Pushed,
+    Injected,
+    InjectedInRow,
+    InjectedAndOver,
+    TookInjected,
+    OfRun,
+    InjectorEmpty,
+    Stole,
+    Parked,
+    Awoke,
+    Unparked,
+    Left,
+    Changed,
+    Read,
+    HandedOver,
+    Refused,
+    Idle,
+    GaveUp,
+}
+
+impl Kind {
+    const ALL: [Self; 23] = [
+        Self::Started,
+        Self::Spawned,
+        Self::Ended,
+        Self::Panicked,
+        Self::HandedBack,
+        Self::Pushed,
+        Self::Injected,
+        Self::InjectedInRow,
+        Self::InjectedAndOver,
+        Self::TookInjected,
+        Self::OfRun,
+        Self::InjectorEmpty,
+        Self::Stole,
+        Self::Parked,
+        Self::Awoke,
+        Self::Unparked,
+        Self::Left,
+        Self::Changed,
+        Self::Read,
+        Self::HandedOver,
+        Self::Refused,
+        Self::Idle,
+        Self::GaveUp,
+    ];
+
+    /// A word that says only this.
+    #[inline]
+    pub(super) fn plain(self) -> u64 {
+        self as u64
+    }
+
+    /// A word with a number.
+    #[inline]
+    pub(super) fn of_number(self, number: u32) -> u64 {
+        self as u64 | u64::from(number) << TASK_SHIFT
+    }
+
+    /// A word with a task and something extra.
+    #[inline]
+    pub(super) fn of_task(self, task: TaskId, extra: u32) -> u64 {
+        debug_assert!(extra <= EXTRA_MAX, "it has eight bits");
+        self as u64 | u64::from(extra) << EXTRA_SHIFT | task.0 << TASK_SHIFT
+    }
+
+    /// The first word of what concerns a word. It takes the place of a task: the word as the party, the version as the number.
+    #[inline]
+    pub(super) fn of_word(self, word: WordName, version: u32) -> u64 {
+        // A slot's number may be larger than a party's; there is room for it above.
+        self as u64 | u64::from(word.code()) << (TASK_SHIFT + 32) | u64::from(version) << TASK_SHIFT
+    }
+}
+
+/// Events out of the words that a log has written.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    words: std::slice::Iter<'a, u64>,
+    /// Whether a task has started and not ended.
+    running: bool,
+    /// What one entry still stands for.
+    rest: Rest,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Rest {
+    Nothing,
+    End { then: TaskId },
+    Start(TaskId),
+    Injected { next: TaskId, left: u32 },
+    HandedOver,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn of(words: &'a [u64]) -> Self {
+        Self {
+            words: words.iter(),
+            running: false,
+            rest: Rest::Nothing,
+        }
+    }
+
+    /// A task starts; the one before it is over.
+    fn start(&mut self, task: TaskId) -> Event {
+        if self.running {
+            self.running = false;
+            self.rest = Rest::Start(task);
+            Event::Ended
+        } else {
+            self.running = true;
+            self.rest = Rest::Nothing;
+            Event::Started { task }
+        }
+    }
+
+    fn second(&mut self) -> Option<u64> {
+        self.words.next().copied()
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    /// The next event. A log that was cut off in the middle of one ends there.
+    #[inline]
+    fn next(&mut self) -> Option<Event> {
+        match self.rest {
+            Rest::Nothing => {}
+            Rest::End { then } | Rest::Start(then) => return Some(self.start(then)),
+            Rest::Injected { next, left } => {
+                self.rest = match left - 1 {
+                    0 => Rest::Nothing,
+                    left => Rest::Injected {
+                        next: next.following(),
+                        left,
+                    },
+                };
+                return Some(Event::Injected { task: next });
+            }
+            Rest::HandedOver => {
+                self.rest = Rest::Nothing;
+                return Some(Event::HandedOver);
+            }
+        }
+        let first = *self.words.next()?;
+        let kind = *Kind::ALL.get((first & KIND_MASK) as usize)?;
+        let extra = (first >> EXTRA_SHIFT) as u32 & EXTRA_MAX;
+        let task = TaskId(first >> TASK_SHIFT);
+        let number = task.number();
+        Some(match kind {
+            Kind::Started if extra > 0 => {
+                self.rest = Rest::End { then: task };
+                Event::Spawned { tasks: extra }
+            }
+            Kind::Started => self.start(task),
+            Kind::Spawned => Event::Spawned { tasks: number },
+            Kind::Ended => {
+                self.running = false;
+                Event::Ended
+            }
+            Kind::Panicked => {
+                self.running = false;
+                Event::Panicked
+            }
+            Kind::HandedBack => Event::HandedBack { task },
+            Kind::Pushed => Event::Pushed { task },
+            Kind::Injected => Event::Injected { task },
+            Kind::InjectedAndOver => {
+                self.rest = Rest::HandedOver;
+                Event::Injected { task }
+            }
+            Kind::InjectedInRow => {
+                let left = u32::try_from(self.second()?).ok()?;
+                self.rest = Rest::Injected { next: task, left };
+                return self.next();
+            }
+            Kind::TookInjected => Event::TookInjected { task, more: extra },
+            Kind::OfRun => Event::OfRun { task },
+            Kind::InjectorEmpty => Event::InjectorEmpty,
+            Kind::Stole => Event::Stole {
+                task,
+                victim: self.second()? as u32,
+            },
+            Kind::Parked => Event::Parked,
+            Kind::Awoke => Event::Awoke,
+            Kind::Unparked => Event::Unparked { worker: number },
+            Kind::Left => Event::Left,
+            Kind::Changed => {
+                let values = self.second()?;
+                Event::Changed {
+                    word: WordName::of_code(task.party() as u32),
+                    version: number,
+                    before: (values >> 32) as u32,
+                    after: values as u32,
+                }
+            }
+            Kind::Read => Event::Read {
+                word: WordName::of_code(task.party() as u32),
+                version: number,
+                value: self.second()? as u32,
+            },
+            Kind::HandedOver => Event::HandedOver,
+            Kind::Refused => Event::Refused { tasks: number },
+            Kind::Idle => Event::Idle,
+            Kind::GaveUp => Event::GaveUp,
+        })
+    }
+}
+
+impl Event {
+    /// Writes the event as it is, with nothing left to be understood.
+    pub(super) fn write(self, words: &mut Vec<u64>) {
+        match self {
+            Self::Spawned { tasks } => words.push(Kind::Spawned.of_number(tasks)),
+            Self::Started { task } => words.push(Kind::Started.of_task(task, 0)),
+            Self::Ended => words.push(Kind::Ended.plain()),
+            Self::Panicked => words.push(Kind::Panicked.plain()),
+            Self::HandedBack { task } => words.push(Kind::HandedBack.of_task(task, 0)),
+            Self::Pushed { task } => words.push(Kind::Pushed.of_task(task, 0)),
+            Self::Injected { task } => words.push(Kind::Injected.of_task(task, 0)),
+            Self::TookInjected { task, more } => words.push(Kind::TookInjected.of_task(task, more)),
+            Self::OfRun { task } => words.push(Kind::OfRun.of_task(task, 0)),
+            Self::InjectorEmpty => words.push(Kind::InjectorEmpty.plain()),
+            Self::Stole { task, victim } => {
+                words.extend([Kind::Stole.of_task(task, 0), u64::from(victim)]);
+            }
+            Self::Parked => words.push(Kind::Parked.plain()),
+            Self::Awoke => words.push(Kind::Awoke.plain()),
+            Self::Unparked { worker } => words.push(Kind::Unparked.of_number(worker)),
+            Self::Left => words.push(Kind::Left.plain()),
+            Self::Changed {
+                word,
+                version,
+                before,
+                after,
+            } => words.extend([
+                Kind::Changed.of_word(word, version),
+                u64::from(before) << 32 | u64::from(after),
+            ]),
+            Self::Read { word, version, value } => {
+                words.extend([Kind::Read.of_word(word, version), u64::from(value)])
+            }
+            Self::HandedOver => words.push(Kind::HandedOver.plain()),
+            Self::Refused { tasks } => words.push(Kind::Refused.of_number(tasks)),
+            Self::Idle => words.push(Kind::Idle.plain()),
+            Self::GaveUp => words.push(Kind::GaveUp.plain()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_at_its_place() {
+        for (place, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind.plain(), place as u64);
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let task = TaskId::new(4_095, u32::MAX);
+        let written = [
+            Event::Spawned { tasks: 70_000 },
+            Event::Started { task },
+            Event::Ended,
+            Event::Panicked,
+            Event::HandedBack { task },
+            Event::Pushed { task },
+            Event::Injected { task },
+            Event::TookInjected { task, more: 31 },
+            Event::OfRun { task },
+            Event::InjectorEmpty,
+            Event::Stole { task, victim: 32_767 },
+            Event::Parked,
+            Event::Awoke,
+            Event::Unparked { worker: 32_767 },
+            Event::Left,
+            Event::Changed {
+                word: WordName::Slot(32_767),
+                version: u32::MAX,
+                before: u32::MAX,
+                after: 7,
+            },
+            Event::Read {
+                word: WordName::State,
+                version: 9,
+                value: u32::MAX,
+            },
+            Event::HandedOver,
+            Event::Refused { tasks: 3 },
+            Event::Idle,
+            Event::GaveUp,
+        ];
+        let mut words = Vec::new();
+        written.iter().for_each(|event| event.write(&mut words));
+        assert_eq!(Events::of(&words).collect::<Vec<_>>(), written);
+    }
+
+    #[test]
+    fn a_start_stands_for_what_was_spawned_and_for_the_end_before_it() {
+        let [a, b] = [0, 1].map(|number| TaskId::new(3, number));
+        let words = [Kind::Started.of_task(a, 0), Kind::Started.of_task(b, 2)];
+        assert_eq!(
+            Events::of(&words).collect::<Vec<_>>(),
+            [
+                Event::Started { task: a },
+                Event::Spawned { tasks: 2 },
+                Event::Ended,
+                Event::Started { task: b },
+            ]
+        );
+    }
+
+    #[test]
+    fn a_batch_is_its_tasks_in_a_row() {
+        let first = TaskId::new(9, 5);
+        let words = [Kind::InjectedInRow.of_task(first, 0), 3, Kind::HandedOver.plain()];
+        let numbers: Vec<_> = Events::of(&words)
+            .map(|event| match event {
+                Event::Injected { task } => task.number(),
+                _ => 0,
+            })
+            .collect();
+        assert_eq!(numbers, [5, 6, 7, 0]);
+    }
+}

@@ -1,0 +1,370 @@
+//! One party's log: memory of its own, and what need not be written because the next event says it.
+
+use std::cell::{Cell, RefCell};
+
+use super::event::{EXTRA_MAX, Event, Kind, TaskId};
+use super::word::{Stamped, WordName};
+
+/// What one party does, as it does it. Nobody else touches it until the party hands it over.
+///
+/// Three things are held back until something else happens: how many tasks were spawned, that a task has ended, and that a task
+/// went into the injector. Mostly the next event is one that includes them.
+#[derive(Debug)]
+pub struct Log {
+    party: u32,
+    words: RefCell<Vec<u64>>,
+    /// Tasks that the party has brought into the world, and of how many the log knows.
+    numbered: Cell<u32>,
+    told: Cell<u32>,
+    running: Cell<bool>,
+    /// What runs no longer, and the log does not know it.
+    ended: Cell<bool>,
+    /// A task that is in the injector, and the log does not know it.
+    injected: Cell<Option<TaskId>>,
+    /// How far the log was at the last look at an empty injector.
+    empty_at: Cell<usize>,
+    state_seen: Cell<u32>,
+    sleep_seen: Cell<u32>,
+    slot_seen: Cell<u32>,
+}
+
+/// What a party hands over of its log.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    pub(super) party: usize,
+    pub(super) words: Vec<u64>,
+    pub(super) tasks: u32,
+}
+
+impl Log {
+    /// The log of party number `party`, with memory for so many entries, touched, so that what is recorded does not wait for the
+    /// operating system. It grows when that is used up.
+    ///
+    /// # Panics
+    ///
+    /// If the party's number is not below [`PARTIES_MAX`](super::PARTIES_MAX).
+    #[must_use]
+    pub fn new(party: usize, entries: usize) -> Self {
+        assert!(
+            party < super::PARTIES_MAX,
+            "party {party} has no room in a task's number"
+        );
+        let mut words = vec![u64::MAX; entries];
+        words.clear();
+        Self {
+            party: party as u32,
+            words: RefCell::new(words),
+            numbered: Cell::new(0),
+            told: Cell::new(0),
+            running: Cell::new(false),
+            ended: Cell::new(false),
+            injected: Cell::new(None),
+            empty_at: Cell::new(usize::MAX),
+            state_seen: Cell::new(0),
+            sleep_seen: Cell::new(0),
+            slot_seen: Cell::new(0),
+        }
+    }
+
+    /// The number of the task that the party is about to bring into the world.
+    #[inline]
+    #[must_use]
+    pub fn next_task(&self) -> TaskId {
+        TaskId::new(self.party, self.numbered.get())
+    }
+
+    /// That task is spawned: it is in a queue, and the log knows it, or the worker keeps it to itself.
+    #[inline]
+    pub fn spawned(&self) {
+        self.numbered.set(self.numbered.get() + 1);
+    }
+
+    /// A task starts.
+    #[inline]
+    pub fn started(&self, task: TaskId) {
+        let untold = self.numbered.get() - self.told.get();
+        if untold > EXTRA_MAX || self.running.get() && !self.ended.get() {
+            self.flush();
+            return self.started(task);
+        }
+        self.told.set(self.numbered.get());
+        self.ended.set(false);
+        self.running.set(true);
+        self.words.borrow_mut().push(Kind::Started.of_task(task, untold));
+    }
+
+    /// The task that runs has returned.
+    #[inline]
+    pub fn ended(&self) {
+        self.ended.set(true);
+    }
+
+    /// A panic came up from here: that of the task that runs, if one does.
+    pub fn panicked(&self) {
+        if self.running.get() && !self.ended.get() {
+            self.event(Event::Panicked);
+            self.running.set(false);
+        }
+    }
+
+    /// Anything else.
+    pub fn event(&self, event: Event) {
+        self.flush();
+        event.write(&mut self.words.borrow_mut());
+    }
+
+    /// Somebody outside begins to hand over so many tasks: the number of the first.
+    #[must_use]
+    pub fn begin_hand_over(&self, tasks: u32) -> TaskId {
+        let first = self.next_task();
+        self.numbered.set(self.numbered.get() + tasks);
+        self.told.set(self.numbered.get());
+        first
+    }
+
+    /// It has handed them over.
+    #[inline]
+    pub fn handed_over(&self) {
+        match self.injected.take() {
+            Some(task) => {
+                let entry = Kind::InjectedAndOver.of_task(task, 0);
+                self.words.borrow_mut().push(entry);
+            }
+            None => self.event(Event::HandedOver),
+        }
+    }
+
+    /// The look at the injector found nothing. It is written down once, however often the party looks, until something else
+    /// happens.
+    pub(super) fn injector_empty(&self) {
+        self.flush();
+        let at = self.words.borrow().len();
+        if self.empty_at.get() != at {
+            self.words.borrow_mut().push(Kind::InjectorEmpty.plain());
+            self.empty_at.set(at + 1);
+        }
+    }
+
+    #[inline]
+    pub(super) fn injected(&self, task: TaskId) {
+        self.flush();
+        self.injected.set(Some(task));
+    }
+
+    /// A batch goes into the injector, whatever its tasks are.
+    pub(super) fn injected_batch(&self, tasks: impl ExactSizeIterator<Item = TaskId> + Clone) {
+        self.flush();
+        let mut words = self.words.borrow_mut();
+        let Some(first) = tasks.clone().next() else {
+            return;
+        };
+        let in_row = |(n, task): (usize, TaskId)| {
+            task.party() == first.party() && task.number() as usize == first.number() as usize + n
+        };
+        if tasks.len() > 2 && tasks.clone().enumerate().all(in_row) {
+            words.extend([Kind::InjectedInRow.of_task(first, 0), tasks.len() as u64]);
+        } else {
+            words.extend(tasks.map(|task| Kind::Injected.of_task(task, 0)));
+        }
+    }
+
+    /// The party has read a word. What it knew already is not written down.
+    #[inline]
+    pub(super) fn read(&self, word: WordName, read: Stamped) {
+        let Some(seen) = self.seen(word) else {
+            return;
+        };
+        if seen.get() != read.version {
+            self.read_change(word, read);
+        }
+    }
+
+    /// The party has changed a word: from `before`.
+    pub(super) fn changed(&self, word: WordName, before: Stamped, after: usize) {
+        if let Some(seen) = self.seen(word) {
+            seen.set(before.version.wrapping_add(1));
+        }
+        if matches!(word, WordName::State | WordName::Sleep | WordName::Slot(_)) {
+            self.event(Event::Changed {
+                word,
+                version: before.version,
+                before: before.value as u32,
+                after: after as u32,
+            });
+        }
+    }
+
+    /// Everything that was written. Nothing is held back any more.
+    pub(super) fn into_written(self) -> Written {
+        self.flush();
+        Written {
+            party: self.party as usize,
+            words: self.words.take(),
+            tasks: self.numbered.get(),
+        }
+    }
+
+    /// The version in which the party last saw a word, of those in which it needs to be known: the two words, and its own slot.
+    #[inline]
+    fn seen(&self, word: WordName) -> Option<&Cell<u32>> {
+        match word {
+            WordName::Sleep => Some(&self.sleep_seen),
+            WordName::State => Some(&self.state_seen),
+            WordName::Slot(worker) if worker == self.party => Some(&self.slot_seen),
+            _ => None,
+        }
+    }
+
+    #[cold]
+    fn read_change(&self, word: WordName, read: Stamped) {
+        if let Some(seen) = self.seen(word) {
+            seen.set(read.version);
+        }
+        self.event(Event::Read {
+            word,
+            version: read.version,
+            value: read.value as u32,
+        });
+    }
+
+    /// Writes what was held back.
+    fn flush(&self) {
+        let untold = self.numbered.get() - self.told.get();
+        let mut words = self.words.borrow_mut();
+        if untold > 0 {
+            words.push(Kind::Spawned.of_number(untold));
+            self.told.set(self.numbered.get());
+        }
+        if self.ended.take() {
+            words.push(Kind::Ended.plain());
+            self.running.set(false);
+        }
+        if let Some(task) = self.injected.take() {
+            words.push(Kind::Injected.of_task(task, 0));
+        }
+    }
+}
+
+#[cfg(all(test, not(windlass_loom)))]
+mod tests {
+    use super::super::event::Events;
+    use super::*;
+
+    fn events(log: Log) -> Vec<Event> {
+        Events::of(&log.into_written().words).collect()
+    }
+
+    #[test]
+    fn tasks_that_stay_with_their_worker_take_a_word_each() {
+        let log = Log::new(2, 8);
+        let mut expected = Vec::new();
+        let mut task = TaskId::new(9, 0);
+        for _ in 0..3 {
+            log.started(task);
+            expected.push(Event::Started { task });
+            task = log.next_task();
+            log.spawned();
+            log.ended();
+            expected.extend([Event::Spawned { tasks: 1 }, Event::Ended]);
+        }
+        log.started(task);
+        expected.push(Event::Started { task });
+        assert_eq!(log.words.borrow().len(), 4);
+        assert_eq!(events(log), expected);
+    }
+
+    #[test]
+    fn what_was_held_back_comes_before_what_comes_next() {
+        let log = Log::new(0, 8);
+        let task = TaskId::new(1, 1);
+        log.started(task);
+        (0..300).for_each(|_| log.spawned());
+        log.ended();
+        log.event(Event::Parked);
+        log.started(task);
+        (0..300).for_each(|_| log.spawned());
+        log.ended();
+        log.started(task);
+        let spawned = Event::Spawned { tasks: 300 };
+        let started = Event::Started { task };
+        assert_eq!(
+            events(log),
+            [
+                started,
+                spawned,
+                Event::Ended,
+                Event::Parked,
+                started,
+                spawned,
+                Event::Ended,
+                started
+            ]
+        );
+    }
+
+    #[test]
+    fn a_hand_over_in_which_nothing_else_happens_is_one_word() {
+        let log = Log::new(7, 8);
+        let task = log.begin_hand_over(1);
+        log.injected(task);
+        log.handed_over();
+        assert_eq!(log.words.borrow().len(), 1);
+        let next = log.begin_hand_over(1);
+        log.injected(next);
+        log.read(WordName::Sleep, Stamped { version: 3, value: 4 });
+        log.handed_over();
+        assert_eq!(
+            events(log),
+            [
+                Event::Injected { task },
+                Event::HandedOver,
+                Event::Injected { task: next },
+                Event::Read {
+                    word: WordName::Sleep,
+                    version: 3,
+                    value: 4
+                },
+                Event::HandedOver,
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_party_has_seen_it_does_not_write_down_again() {
+        let log = Log::new(1, 8);
+        let at = |version| Stamped { version, value: 5 };
+        log.read(WordName::Sleep, at(0));
+        log.read(WordName::Sleep, at(2));
+        log.read(WordName::Sleep, at(2));
+        log.changed(WordName::Sleep, at(4), 6);
+        log.read(WordName::Sleep, at(5));
+        log.read(WordName::Slot(0), at(9));
+        log.read(WordName::Slot(1), at(9));
+        log.injector_empty();
+        log.injector_empty();
+        let kinds: Vec<bool> = events(log)
+            .iter()
+            .map(|event| matches!(event, Event::Read { .. }))
+            .collect();
+        assert_eq!(kinds, [true, false, true, false]);
+    }
+
+    #[test]
+    fn a_panic_is_that_of_the_task_that_runs_and_counts_once() {
+        let log = Log::new(1, 8);
+        log.panicked();
+        log.started(TaskId::new(0, 0));
+        log.panicked();
+        log.panicked();
+        log.started(TaskId::new(0, 1));
+        log.ended();
+        log.panicked();
+        assert_eq!(
+            events(log)
+                .iter()
+                .filter(|&&event| event == Event::Panicked)
+                .count(),
+            1
+        );
+    }
+}

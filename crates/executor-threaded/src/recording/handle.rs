@@ -1,0 +1,183 @@
+//! A party outside of a recorded run, and its log.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use executor_core::ports::{Native, NativeWord, Waiting};
+use executor_core::record::{Event, Log, Numbered, Recorded, Versioned, VersionedWord};
+use executor_core::{Rejected, delegate_memory};
+
+use super::{Run, SharedWords};
+
+/// Hands tasks to a recorded run. It is one party, so it is not shared between threads: each has a clone, which is another party.
+pub struct RecordedHandle<'r, T> {
+    run: &'r Run<T>,
+    /// Taken by the drop.
+    log: Option<Log>,
+}
+
+/// What unwinds out of a wait that has taken too long.
+struct OutOfPatience;
+
+type Ports<'a, T> = Recorded<&'a SharedWords<T>, Native, &'a Log>;
+
+impl<'r, T> RecordedHandle<'r, T> {
+    pub(super) fn new(run: &'r Run<T>) -> Self {
+        Self {
+            run,
+            log: Some(run.log()),
+        }
+    }
+
+    /// Hands over one task.
+    ///
+    /// # Errors
+    ///
+    /// The task, when none is accepted any more.
+    #[inline]
+    pub fn spawn(&self, task: T) -> Result<(), Rejected<T>> {
+        let log = self.log();
+        let id = log.begin_hand_over(1);
+        let spawned = self
+            .run
+            .shared
+            .scheduler()
+            .spawn_external(&self.ports(), Numbered { id, task });
+        match spawned {
+            Ok(_woken) => {
+                log.handed_over();
+                Ok(())
+            }
+            Err(Rejected(Numbered { task, .. })) => {
+                log.event(Event::Refused { tasks: 1 });
+                Err(Rejected(task))
+            }
+        }
+    }
+
+    /// Hands over many tasks, all or none.
+    ///
+    /// # Errors
+    ///
+    /// All the tasks, when none is accepted any more.
+    ///
+    /// # Panics
+    ///
+    /// If they are more than the record can number.
+    pub fn spawn_batch(&self, tasks: Vec<T>) -> Result<(), Rejected<Vec<T>>> {
+        let count = u32::try_from(tasks.len()).expect("a record numbers a party's tasks with 32 bits");
+        if count == 0 {
+            return Ok(());
+        }
+        let log = self.log();
+        let ids = std::iter::successors(Some(log.begin_hand_over(count)), |id| Some(id.following()));
+        let numbered = ids.zip(tasks).map(|(id, task)| Numbered { id, task }).collect();
+        let spawned = self
+            .run
+            .shared
+            .scheduler()
+            .spawn_external_batch(&self.ports(), numbered);
+        match spawned {
+            Ok(_woken) => {
+                log.handed_over();
+                Ok(())
+            }
+            Err(Rejected(tasks)) => {
+                log.event(Event::Refused { tasks: count });
+                Err(Rejected(
+                    tasks.into_iter().map(|numbered| numbered.task).collect(),
+                ))
+            }
+        }
+    }
+
+    /// Accepts nothing more; what was accepted runs.
+    pub fn close(&self) {
+        self.run.shared.scheduler().close(&self.ports());
+    }
+
+    /// Accepts nothing more, and what does not run yet is handed back.
+    pub fn shutdown(&self) {
+        self.run.shared.scheduler().abort(&self.ports());
+    }
+
+    /// Blocks until nothing is in flight. Whether it came to that; if it takes longer than the recording's patience, the run is ended
+    /// by force.
+    pub fn wait_idle(&self) -> bool {
+        let waiting = Waiter {
+            ports: self.ports(),
+            run: self.run,
+        };
+        // Unwind safety: it holds nothing but references.
+        match catch_unwind(AssertUnwindSafe(|| {
+            self.run.shared.scheduler().wait_idle(&waiting);
+        })) {
+            Ok(()) => {
+                self.log().event(Event::Idle);
+                true
+            }
+            Err(payload) if payload.is::<OutOfPatience>() => {
+                self.give_up();
+                false
+            }
+            Err(payload) => resume_unwind(payload),
+        }
+    }
+
+    /// Ends the run by force.
+    pub(super) fn give_up(&self) {
+        self.log().event(Event::GaveUp);
+        self.run.shared.scheduler().sleep().finish(&self.ports());
+    }
+
+    #[inline]
+    fn ports(&self) -> Ports<'_, T> {
+        Recorded::new(&*self.run.shared, Versioned(Native), self.log())
+    }
+
+    #[inline]
+    fn log(&self) -> &Log {
+        self.log.as_ref().expect("the drop alone takes it")
+    }
+}
+
+/// The ports of a party that waits, but not for ever.
+struct Waiter<'a, T> {
+    ports: Ports<'a, T>,
+    run: &'a Run<T>,
+}
+
+delegate_memory!(impl[T] Memory<VersionedWord<NativeWord>> for Waiter<'_, T>, |waiter| waiter.ports);
+
+impl<T> Waiting for Waiter<'_, T> {
+    fn ticket(&self) -> u64 {
+        self.ports.ticket()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        if !self.run.shared.wait_past_for(ticket, self.run.recording.patience) {
+            // No hook tells of it: it is caught where it was called from.
+            resume_unwind(Box::new(OutOfPatience));
+        }
+    }
+}
+
+impl<T> Clone for RecordedHandle<'_, T> {
+    fn clone(&self) -> Self {
+        Self::new(self.run)
+    }
+}
+
+impl<T> Drop for RecordedHandle<'_, T> {
+    fn drop(&mut self) {
+        if let Some(log) = self.log.take() {
+            self.run.hand_over(log);
+        }
+    }
+}
+
+impl<T> fmt::Debug for RecordedHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedHandle").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,173 @@
+//! A worker of a recorded run.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use executor_core::ports::{Faults, Native};
+use executor_core::record::{Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
+use executor_core::{Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, run_worker};
+use rand_core::Rng;
+use rand_xorshift::XorShiftRng;
+
+use super::Seat;
+use crate::worker::{below, worker_rng};
+
+type Ports<T> = Recorded<Seat<T>, Native, Rc<Log>>;
+
+/// The worker that runs a task of a recorded run, as the task sees it: a [`TaskCtx`].
+// On a cache line of its own, as the worker of an executor is.
+#[repr(align(128))]
+pub struct RecordedCtx<T, S> {
+    /// The worker's own value; only tasks on this worker see it.
+    pub scratch: S,
+    rng: XorShiftRng,
+    metrics: WorkerMetricsLocal,
+    spawner: Spawner<Numbered<T>, Ports<T>>,
+}
+
+/// What is left of a worker.
+pub(super) struct Remains<S> {
+    pub(super) scratch: S,
+    pub(super) metrics: WorkerMetricsLocal,
+    pub(super) handed_back: Vec<TaskId>,
+    pub(super) log: Log,
+}
+
+/// The body of a worker's thread.
+pub(super) fn work<T, S>(
+    worker: usize,
+    seat: Seat<T>,
+    entries: usize,
+    scratch_init: &impl Fn(usize) -> S,
+    runner: &impl Fn(T, &mut RecordedCtx<T, S>),
+) -> Remains<S> {
+    let shared = seat.shared().clone();
+    // Declared before all that belongs to the worker, so it is dropped after all of that.
+    let _departure = shared.departures.on_drop();
+    let config = shared.scheduler().config();
+    let log = Rc::new(Log::new(worker, entries));
+    let ports = Recorded::new(seat, Versioned(Native), Rc::clone(&log));
+    let mut cx = RecordedCtx {
+        scratch: scratch_init(worker),
+        rng: worker_rng(config.seed, worker),
+        metrics: WorkerMetricsLocal::default(),
+        spawner: Spawner::new(worker, ports),
+    };
+    let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| runner(task, cx);
+    let mut idle = TieredIdle::of(config);
+    let mut hooks = LogHooks(Rc::clone(&log));
+    // Unwind safety: what a policy that panicked has left is told as it is.
+    let ran = catch_unwind(AssertUnwindSafe(|| {
+        run_worker(&mut cx, &run, &mut idle, &mut hooks)
+    }));
+    if let Err(payload) = ran {
+        // An assertion of the policy's. The count can no longer be trusted to reach zero.
+        let ports = cx.spawner.ports();
+        ports.record_panic(payload);
+        shared.scheduler().abort(ports);
+        shared.scheduler().sleep().finish(ports);
+    }
+    let RecordedCtx {
+        scratch,
+        metrics,
+        mut spawner,
+        ..
+    } = cx;
+    let handed_back = spawner.take_handed_back();
+    drop((spawner, hooks));
+    Remains {
+        scratch,
+        metrics,
+        handed_back: handed_back.iter().map(|task| task.id).collect(),
+        log: Rc::into_inner(log).expect("ports and hooks are dropped"),
+    }
+}
+
+impl<T, S> RecordedCtx<T, S> {
+    #[inline]
+    fn number(&self, task: T) -> Numbered<T> {
+        let id = self.spawner.ports().log().next_task();
+        Numbered { id, task }
+    }
+}
+
+impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
+    #[inline]
+    fn worker_id(&self) -> usize {
+        self.spawner.worker_id()
+    }
+
+    #[inline]
+    fn scratch(&mut self) -> &mut S {
+        &mut self.scratch
+    }
+
+    #[inline]
+    fn spawn_local(&mut self, task: T) {
+        let task = self.number(task);
+        self.spawner.spawn_local(task);
+        self.spawner.ports().log().spawned();
+    }
+
+    #[inline]
+    fn spawn_global(&mut self, task: T) {
+        let task = self.number(task);
+        self.spawner.spawn_global(task);
+        self.spawner.ports().log().spawned();
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        self.spawner.publish();
+    }
+
+    #[inline]
+    fn somebody_is_hungry(&mut self) -> bool {
+        self.spawner.somebody_is_hungry()
+    }
+}
+
+impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
+    type Ports = Ports<T>;
+
+    #[inline]
+    fn spawner(&mut self) -> &mut Spawner<Numbered<T>, Ports<T>> {
+        &mut self.spawner
+    }
+
+    #[inline]
+    fn worker_id(&self) -> usize {
+        self.spawner.worker_id()
+    }
+
+    #[inline]
+    fn scratch(&mut self) -> &mut S {
+        &mut self.scratch
+    }
+
+    #[inline]
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.metrics
+    }
+
+    #[inline]
+    fn below(&mut self, bound: usize) -> usize {
+        below(self.rng.next_u32(), bound)
+    }
+
+    /// The panic is written down and its payload dropped; the scratch value stays as the task has left it.
+    fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
+        self.spawner.ports().log().panicked();
+        Ok(())
+    }
+}
+
+impl<T, S> fmt::Debug for RecordedCtx<T, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordedCtx")
+            .field("worker", &self.spawner.worker_id())
+            .finish_non_exhaustive()
+    }
+}

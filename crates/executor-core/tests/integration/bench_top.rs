@@ -43,6 +43,9 @@ pub(crate) enum Operation {
     Pause,
 }
 
+/// What others do while a worker parks.
+pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
+
 /// What all workers share.
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
@@ -53,6 +56,12 @@ pub(crate) struct Top {
     /// So many attempts to take are answered with `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
+    /// How long a worker's last park took to return after somebody had unparked it, as far as it knows.
+    pub(crate) wake_delay: Cell<Duration>,
+    /// What happens while workers park, one park after the other. Who parks after that falls asleep for good.
+    pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
+    /// For how many instants workers spun.
+    pub(crate) spun: RefCell<Vec<u32>>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
     /// Operations so far, and what they were since somebody last asked.
@@ -70,6 +79,9 @@ impl Top {
             unparked: RefCell::default(),
             contention: Cell::new(0),
             panics: Cell::new(0),
+            wake_delay: Cell::default(),
+            while_parked: RefCell::default(),
+            spun: RefCell::default(),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
             log: RefCell::default(),
@@ -99,6 +111,15 @@ impl Top {
             .increment_count(&Native)
             .expect("the gate is open");
         self.queues[worker].borrow_mut().push_back(task);
+    }
+
+    /// Puts a counted task into the injector, and wakes nobody: its producer has looked past those who are just falling asleep.
+    pub(crate) fn place_outside(&self, task: Task) {
+        self.scheduler
+            .state()
+            .increment_count(&Native)
+            .expect("the gate is open");
+        self.injector.borrow_mut().push_back(task);
     }
 
     /// Lets `worker`, a searcher or not, register and fall asleep. There is one thread, so falling asleep leaves the
@@ -374,11 +395,20 @@ impl Unpark for Ports {
 
 impl Parking for Ports {
     fn park(&self, _timeout: Option<Duration>) {
-        std::panic::resume_unwind(Box::new(FellAsleep));
+        let meanwhile = self.top.while_parked.borrow_mut().pop_front();
+        match meanwhile {
+            Some(meanwhile) => meanwhile(&self.top),
+            None => std::panic::resume_unwind(Box::new(FellAsleep)),
+        }
     }
 
-    fn spin(&self, _times: u32) {
+    fn take_wake_delay(&self) -> Duration {
+        self.top.wake_delay.take()
+    }
+
+    fn spin(&self, times: u32) {
         self.spend(Operation::Pause, "spins");
+        self.top.spun.borrow_mut().push(times);
     }
 
     fn yield_now(&self) {

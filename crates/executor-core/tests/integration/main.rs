@@ -5,4 +5,5 @@ mod bounding;
 mod ending;
 mod finding;
 mod keeping;
+mod parking;
 mod waking;

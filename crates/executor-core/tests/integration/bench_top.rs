@@ -50,9 +50,10 @@ pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
     pub(crate) injector: RefCell<VecDeque<Task>>,
-    /// Tasks that came together.
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
+    /// So many tasks are taken from a victim at once.
+    pub(crate) stolen_together: Cell<usize>,
     /// So many attempts to take are answered with `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
@@ -60,6 +61,8 @@ pub(crate) struct Top {
     pub(crate) wake_delay: Cell<Duration>,
     /// What happens while workers park, one park after the other. Who parks after that falls asleep for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
+    /// How long it takes to unpark somebody, in nanoseconds.
+    pub(crate) unpark_ns: Cell<u64>,
     /// For how many instants workers spun.
     pub(crate) spun: RefCell<Vec<u32>>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
@@ -77,10 +80,12 @@ impl Top {
             injector: RefCell::default(),
             queues,
             unparked: RefCell::default(),
+            stolen_together: Cell::new(1),
             contention: Cell::new(0),
             panics: Cell::new(0),
             wake_delay: Cell::default(),
             while_parked: RefCell::default(),
+            unpark_ns: Cell::new(0),
             spun: RefCell::default(),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
@@ -373,7 +378,8 @@ impl Stealing<Task> for Ports {
     fn steal_from(&self, victim: usize) -> Steal<Task> {
         assert_ne!(victim, self.worker, "a worker stole from itself");
         let mut taken = VecDeque::new();
-        match self.take(&self.top.queues[victim], 1, |task| taken.push_back(task)) {
+        let most = self.top.stolen_together.get();
+        match self.take(&self.top.queues[victim], most, |task| taken.push_back(task)) {
             Steal::Task(()) => {
                 let first = taken.pop_front().expect("at least one was taken");
                 taken.into_iter().for_each(|task| self.push(task));
@@ -388,6 +394,9 @@ impl Stealing<Task> for Ports {
 impl Unpark for Ports {
     fn unpark(&self, worker: usize) {
         self.top.unparked.borrow_mut().push(worker);
+        self.top
+            .now_ns
+            .set(self.top.now_ns.get() + self.top.unpark_ns.get());
     }
 
     fn signal_waiters(&self) {}

@@ -7,7 +7,7 @@ use executor_core::{
     ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Nap, TraceHooks, WorkerExit, run_worker,
 };
 
-use crate::bench_top::{Meanwhile, Task, Top, Worker};
+use crate::bench_top::{Meanwhile, Operation, Task, Top, Worker};
 
 /// Parks at once, and notes what it is told.
 struct Parking<'a> {
@@ -90,6 +90,56 @@ fn what_comes_between_the_last_search_and_the_sleep_is_found_in_the_last_look() 
         assert_eq!((metrics.executed_stolen, metrics.executed()), (won, 1));
         assert_eq!((metrics.parks, wakes), (0, vec![false]));
     }
+}
+
+#[test]
+fn what_was_found_in_the_last_look_runs_before_what_came_with_it() {
+    let top = Top::of(3);
+    top.stolen_together.set(3);
+    top.register(1, false);
+    let mut idle = Parking {
+        meanwhile: Some(Box::new(|| (1..=3).for_each(|task| top.place(2, task)))),
+        idle: Vec::new(),
+    };
+    while_parked(&top, [Box::new(|top| top.scheduler.close(&top.ports(1)))]);
+    let (worker, _) = run(&top, &mut idle);
+    assert_eq!(worker.scratch, [1, 3, 2], "nobody else can take what is in hand");
+    assert_eq!(
+        top.unparked.take(),
+        [1, 0],
+        "for what came with it; and at the end"
+    );
+    assert_eq!(worker.metrics.wakes, 1);
+}
+
+#[test]
+fn the_last_searcher_wakes_another_if_there_is_more_and_nobody_if_there_is_not() {
+    for (more, woken) in [(None, vec![]), (Some(1), vec![2]), (Some(3), vec![2])] {
+        let top = Top::of(4);
+        top.register(2, false);
+        let mut worker = top.worker(0);
+        worker.step();
+        top.place_outside(7);
+        if let Some(victim) = more {
+            top.place(victim, 8);
+        }
+        worker.step();
+        assert_eq!((worker.scratch.clone(), top.unparked.take()), (vec![7], woken));
+    }
+}
+
+#[test]
+fn who_has_nothing_to_give_back_leaves_the_words_alone() {
+    let top = Top::of(2);
+    let mut worker = top.worker(0);
+    worker.step();
+    top.take_log();
+    worker.step();
+    let changes = |operation: &Operation| matches!(operation, Operation::Change(_) | Operation::Store(_));
+    assert!(
+        !top.take_log().iter().any(changes),
+        "it searches, and has no count"
+    );
 }
 
 #[test]

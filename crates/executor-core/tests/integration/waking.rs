@@ -88,3 +88,16 @@ fn only_the_last_searcher_passes_a_fence_when_it_leaves_and_only_if_it_then_look
     assert_eq!(found(1, true), 1, "the publisher's");
     assert_eq!(found(2, true), 1, "the publisher's");
 }
+
+#[test]
+fn what_a_task_hands_to_the_injector_wakes_a_sleeper() {
+    let top = Top::of(2);
+    top.register(1, false);
+    top.place(0, 1);
+    let mut worker = top.worker(0);
+    worker.step_with(&|_, cx: &mut Worker| cx.spawn_global(2));
+    assert_eq!(top.unparked.take(), [1]);
+    assert_eq!(top.injector.take(), [2]);
+    worker.step();
+    assert_eq!((worker.metrics.wakes, worker.metrics.spawned), (1, 1));
+}

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use executor_core::ports::{
     Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
-    Stealing, Unpark,
+    Stealing, Unpark, Waiting,
 };
 use executor_core::{
     ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
@@ -61,6 +61,10 @@ pub(crate) struct Top {
     pub(crate) wake_delay: Cell<Duration>,
     /// What happens while workers park, one park after the other. Who parks after that falls asleep for good.
     pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
+    /// What happens while somebody waits who is no worker.
+    pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
+    /// How often those who wait were told to look again.
+    pub(crate) signals: Cell<u64>,
     /// How long it takes to unpark somebody, in nanoseconds.
     pub(crate) unpark_ns: Cell<u64>,
     /// For how many instants workers spun.
@@ -85,6 +89,8 @@ impl Top {
             panics: Cell::new(0),
             wake_delay: Cell::default(),
             while_parked: RefCell::default(),
+            while_waiting: RefCell::default(),
+            signals: Cell::new(0),
             unpark_ns: Cell::new(0),
             spun: RefCell::default(),
             now_ns: Cell::new(0),
@@ -399,7 +405,22 @@ impl Unpark for Ports {
             .set(self.top.now_ns.get() + self.top.unpark_ns.get());
     }
 
-    fn signal_waiters(&self) {}
+    fn signal_waiters(&self) {
+        self.top.signals.set(self.top.signals.get() + 1);
+    }
+}
+
+impl Waiting for Ports {
+    fn ticket(&self) -> u64 {
+        self.top.signals.get()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        while self.top.signals.get() <= ticket {
+            let meanwhile = self.top.while_waiting.borrow_mut().pop_front();
+            meanwhile.expect("it waits for ever")(&self.top);
+        }
+    }
 }
 
 impl Parking for Ports {

@@ -6,4 +6,5 @@ mod ending;
 mod finding;
 mod keeping;
 mod parking;
+mod waiting;
 mod waking;

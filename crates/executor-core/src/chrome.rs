@@ -152,10 +152,35 @@ mod tests {
 
     #[test]
     fn text_of_any_characters_is_quoted() {
-        assert_eq!(Quoted("plain").to_string(), "\"plain\"");
+        assert_eq!(Quoted("plain text").to_string(), "\"plain text\"");
         assert_eq!(
             Quoted("a\"b\\c\nd\u{1}é").to_string(),
             "\"a\\\"b\\\\c\\u000ad\\u0001é\""
+        );
+    }
+
+    #[test]
+    fn a_file_names_its_lanes_and_then_tells_what_happened_in_them() {
+        let row = |lane, phase| ChromeRow {
+            lane,
+            at_ns: 7,
+            phase,
+            name: "task",
+            args: Vec::new(),
+        };
+        let file = ChromeFile {
+            lanes: ["worker 0", "worker 1"],
+            rows: [row(1, ChromePhase::Begin), row(1, ChromePhase::End)],
+        };
+        assert_eq!(
+            file.to_string(),
+            r#"{"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","pid":1,"tid":0,"name":"thread_name","args":{"name":"worker 0"}},
+{"ph":"M","pid":1,"tid":1,"name":"thread_name","args":{"name":"worker 1"}},
+{"ph":"B","pid":1,"tid":1,"ts":0.007,"name":"task"},
+{"ph":"E","pid":1,"tid":1,"ts":0.007,"name":"task"}
+]}
+"#
         );
     }
 

@@ -218,6 +218,48 @@ mod tests {
     }
 
     #[test]
+    fn half_of_those_that_can_run_at_the_same_time_may_search_and_fewer_cores_than_workers_are_a_crowd() {
+        for (workers, cores, searchers, crowded) in [
+            (1, None, 1, false),
+            (9, None, 4, false),
+            (9, Some(9), 4, false),
+            (9, Some(64), 4, false),
+            (9, Some(6), 3, true),
+            (9, Some(1), 1, true),
+        ] {
+            let config = ExecutorConfig {
+                workers,
+                cores,
+                ..ExecutorConfig::default()
+            };
+            assert_eq!(
+                (config.searchers_max(), config.is_crowded()),
+                (searchers, crowded),
+                "{workers} workers on {cores:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_message_names_the_upper_bound_where_somebody_could_have_meant_to_pass_it() {
+        let message = |config: ExecutorConfig| config.validate().expect_err("it is invalid").to_string();
+        assert_eq!(
+            message(ExecutorConfig {
+                steal_tries: 2_000,
+                ..ExecutorConfig::default()
+            }),
+            "`steal_tries` is 2000, but must be at least 1 and at most 1024"
+        );
+        assert_eq!(
+            message(ExecutorConfig {
+                fairness_interval: 0,
+                ..ExecutorConfig::default()
+            }),
+            "`fairness_interval` is 0, but must be at least 1"
+        );
+    }
+
+    #[test]
     fn each_bad_field_is_named_with_its_value() {
         let base = ExecutorConfig::default();
         let bad = [

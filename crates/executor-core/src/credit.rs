@@ -123,15 +123,31 @@ mod tests {
 
     #[test]
     fn more_than_two_blocks_to_spare_flow_back_down_to_one() {
-        let mut credits = Credits::new(2);
-        for _ in 0..5 {
+        let mut credits = Credits::new(3);
+        for _ in 0..7 {
             credits.take_in();
             assert_eq!(credits.surplus(1), None);
         }
         credits.take_in();
-        assert_eq!(credits.surplus(1), Some(3));
-        assert_eq!(credits.take_spare(0), 3);
+        assert_eq!(credits.surplus(1), Some(4));
+        assert_eq!(credits.take_spare(0), 4);
         assert_eq!(credits.take_spare(0), 0);
+    }
+
+    #[test]
+    fn the_most_that_a_purse_is_said_to_hold_is_what_it_can_come_to() {
+        for (block, private) in [(1, 0), (4, 3), (64, 256)] {
+            let mut credits = Credits::new(block);
+            let needed = 1 + private;
+            let mut most = 0;
+            assert_eq!(credits.cover(needed), Some(needed.next_multiple_of(block)));
+            for _ in 0..3 * block {
+                credits.take_in();
+                most = most.max(credits.held());
+                let _back = credits.surplus(needed);
+            }
+            assert_eq!(most, Credits::held_max(block, private), "{block} {private}");
+        }
     }
 
     proptest! {

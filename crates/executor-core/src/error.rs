@@ -24,3 +24,21 @@ impl<T> fmt::Display for Rejected<T> {
 }
 
 impl<T> std::error::Error for Rejected<T> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// No `Debug` and no `Display` of its own.
+    struct Opaque;
+
+    #[test]
+    fn a_task_that_came_back_is_an_error_whatever_it_is() {
+        let error: Box<dyn std::error::Error> = Box::new(Rejected(Opaque));
+        assert_eq!(
+            error.to_string(),
+            "the executor no longer accepts tasks; the task is handed back"
+        );
+        assert_eq!(format!("{error:?}"), "Rejected { .. }");
+    }
+}

@@ -174,6 +174,29 @@ mod tests {
     }
 
     #[test]
+    fn nobody_dozes_where_there_are_fewer_cores_than_workers() {
+        for (cores, doze) in [(None, 2_000), (Some(2), 2_000), (Some(1), 0)] {
+            let mut idle = TieredIdle::of(&ExecutorConfig {
+                workers: 2,
+                cores,
+                spin_iters: 100,
+                ..ExecutorConfig::default()
+            });
+            idle.on_work(Duration::ZERO);
+            let round = IdleRound {
+                round: 0,
+                searching: false,
+            };
+            let timeout = None;
+            assert_eq!(
+                idle.on_idle(round),
+                IdleAction::Park(Nap { doze, timeout }),
+                "{cores:?}"
+            );
+        }
+    }
+
+    #[test]
     fn rounds_follow_the_idle_times_within_bounds() {
         let rounds = |spin: u32, idle_us: &[u64]| {
             let mut idle = TieredIdle::new(spin, None);
@@ -184,6 +207,8 @@ mod tests {
         };
         assert_eq!(rounds(200, &[10]), Some(400));
         assert_eq!(rounds(200, &[10; 9]), Some(1_600));
+        assert_eq!(rounds(200, &[49]), Some(400));
+        assert_eq!(rounds(200, &[50]), Some(100));
         assert_eq!(rounds(200, &[1_000]), Some(100));
         assert_eq!(rounds(200, &[1_000; 9]), Some(25));
         assert_eq!(rounds(200, &[10, 1_000]), Some(200));

@@ -74,5 +74,9 @@ mod tests {
         assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 4));
         (0..20).for_each(|_| lull.found(1, 100));
         assert_eq!(lull.before_look(0), None);
+        (0..3).for_each(|_| lull.found(1, SOON));
+        assert_eq!(lull.before_look(0), Some(4));
+        lull.forget();
+        assert_eq!(lull.before_look(0), None);
     }
 }

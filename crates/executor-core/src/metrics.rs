@@ -73,3 +73,32 @@ impl WorkerMetricsLocal {
         self.idle += *idle;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_of_two_workers_has_what_either_counted() {
+        let one = WorkerMetricsLocal {
+            executed_local: 1,
+            executed_injector: 2,
+            executed_stolen: 3,
+            spawned: 4,
+            exposed: 5,
+            steals_tried: 6,
+            steals_won: 7,
+            parks: 8,
+            wakes: 9,
+            wakes_for_nothing: 10,
+            handed_back: 11,
+            panicked: 12,
+            idle: Duration::from_secs(13),
+        };
+        let mut sum = WorkerMetricsLocal::default();
+        sum.merge(&one);
+        assert_eq!((&sum, sum.executed()), (&one, 6));
+        sum.merge(&one);
+        assert_eq!((sum.executed(), sum.panicked, sum.idle.as_secs()), (12, 24, 26));
+    }
+}

@@ -285,6 +285,27 @@ mod tests {
     }
 
     #[test]
+    fn nothing_goes_into_reserve_before_the_buffer_is_full_and_then_the_older_half_does() {
+        let mut tasks = resting(4, 9, 4);
+        (0..4).for_each(|task| tasks.keep(task));
+        assert_eq!((tasks.tasks.len(), tasks.reserve.len()), (4, 0));
+        tasks.keep(4);
+        assert_eq!(tasks.reserve, [0, 1]);
+        assert_eq!(tasks.tasks[..], [2, 3, 4]);
+    }
+
+    #[test]
+    fn an_empty_reserve_keeps_its_memory_unless_that_is_unusually_much() {
+        for (places, kept) in [(100, true), (RESERVE_KEPT, true), (RESERVE_KEPT + 1, false)] {
+            let mut tasks = resting(4, 9, 4);
+            tasks.reserve.reserve_exact(places);
+            (0..20).for_each(|task| tasks.keep(task));
+            while tasks.pop().is_some() {}
+            assert_eq!(tasks.reserve.capacity() >= places, kept, "{places}");
+        }
+    }
+
+    #[test]
     fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
         let mut tasks = resting(8, 9, 8);
         (0..3).for_each(|task| tasks.push(task));

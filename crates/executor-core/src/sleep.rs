@@ -13,7 +13,7 @@ use crate::ports::{Fetch, Memory, Parking, Unpark};
 /// The largest number of workers that the packed word can count.
 pub const WORKERS_MAX: usize = FIELD_MAX;
 
-const DONE: usize = 1 << 0;
+const DONE: usize = 1;
 const ABORT: usize = 1 << 1;
 const FIELD_BITS: u32 = 15;
 const FIELD_MAX: usize = (1 << FIELD_BITS) - 1;

@@ -160,8 +160,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// be otherwise.
     #[inline]
     pub fn somebody_is_hungry(&self) -> bool {
-        let word = self.sleep_word();
-        word.searchers() + word.sleepers() > 0
+        self.sleep_word().is_hungry()
     }
 
     /// Tasks that were taken while aborting.

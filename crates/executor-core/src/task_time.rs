@@ -213,6 +213,8 @@ mod tests {
         time.begin(5);
         time.sample(7, 1_000);
         assert_eq!(time.length(), Length::Unknown, "no task, no judgement");
+        time.sample(1_000_000_000, 1_000);
+        assert_eq!(time.length(), Length::Unknown, "however long it took");
         time.count(1);
         assert_eq!((time.is_due(), time.length()), (false, Length::Unknown));
     }
@@ -240,6 +242,17 @@ mod tests {
         assert_eq!(after(&[(16, 5)]).looks_every(), 61);
         assert_eq!(after(&[(16, 20_000)]).looks_every(), 10);
         assert_eq!(after(&[(1, 5_000_000)]).looks_every(), 1);
+    }
+
+    #[test]
+    fn while_somebody_searches_a_look_comes_about_every_two_microseconds() {
+        for (each_ns, looks_every) in [(1, 128), (15, 128), (16, 125), (100, 20), (250, 8), (900, 8)] {
+            assert_eq!(
+                after(&[(16, each_ns)]).searched_looks_every(),
+                looks_every,
+                "{each_ns} ns"
+            );
+        }
     }
 
     #[test]

@@ -159,3 +159,86 @@ macro_rules! delegate_memory {
         }
     };
 }
+
+#[cfg(all(test, not(windlass_loom)))]
+mod tests {
+    use std::cell::Cell;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::ports::{Native, NativeWord};
+
+    fn fetch() -> impl Strategy<Value = Fetch> {
+        let operand = prop_oneof![any::<usize>(), Just(0), Just(1), Just(usize::MAX)];
+        (operand, 0..4).prop_map(|(n, kind)| match kind {
+            0 => Fetch::Add(n),
+            1 => Fetch::Sub(n),
+            2 => Fetch::And(n),
+            _ => Fetch::Or(n),
+        })
+    }
+
+    proptest! {
+        /// The simulator's words are changed by `apply`, the threads' by the machine.
+        #[test]
+        fn the_machine_changes_a_word_as_it_is_written_down(start in any::<usize>(), fetches in prop::collection::vec(fetch(), 0..20)) {
+            let order = Ordering::Relaxed;
+            let word = NativeWord::new(0);
+            let through_a_reference = &Native;
+            Memory::store(&through_a_reference, &word, start, order);
+            let mut expected = start;
+            for fetch in fetches {
+                prop_assert_eq!(Memory::fetch(&through_a_reference, &word, fetch, order), expected);
+                expected = fetch.apply(expected);
+                prop_assert_eq!(Memory::load(&through_a_reference, &word, order), expected);
+            }
+            let other = expected.wrapping_add(1);
+            let exchange = |current, new| Memory::compare_exchange(&through_a_reference, &word, current, new, order);
+            prop_assert_eq!(exchange(other, 7), Err(expected));
+            prop_assert_eq!(exchange(expected, other), Ok(expected));
+            prop_assert_eq!(Native.load(&word, order), other);
+        }
+    }
+
+    #[test]
+    fn a_fence_through_a_reference_is_a_fence() {
+        struct Noting(Cell<Option<Ordering>>);
+        crate::delegate_memory!(impl[] Memory<NativeWord> for Noting, |noting| NotesFences(&noting.0));
+
+        struct NotesFences<'a>(&'a Cell<Option<Ordering>>);
+        impl Memory for NotesFences<'_> {
+            type Word = NativeWord;
+
+            fn load(&self, word: &NativeWord, order: Ordering) -> usize {
+                Native.load(word, order)
+            }
+
+            fn store(&self, word: &NativeWord, value: usize, order: Ordering) {
+                Native.store(word, value, order);
+            }
+
+            fn fetch(&self, word: &NativeWord, fetch: Fetch, order: Ordering) -> usize {
+                Native.fetch(word, fetch, order)
+            }
+
+            fn compare_exchange(
+                &self,
+                word: &NativeWord,
+                current: usize,
+                new: usize,
+                order: Ordering,
+            ) -> Result<usize, usize> {
+                Native.compare_exchange(word, current, new, order)
+            }
+
+            fn fence(&self, order: Ordering) {
+                self.0.set(Some(order));
+            }
+        }
+
+        let noting = Noting(Cell::new(None));
+        Memory::fence(&&noting, Ordering::SeqCst);
+        assert_eq!(noting.0.get(), Some(Ordering::SeqCst));
+    }
+}

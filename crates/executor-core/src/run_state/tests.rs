@@ -16,6 +16,17 @@ fn it_starts_open_and_idle() {
 }
 
 #[test]
+fn it_is_idle_while_nothing_is_in_flight_whether_the_gate_is_open_or_closed() {
+    let state = open(0);
+    state.increment_count(&Native).unwrap();
+    assert!(!state.is_idle(&Native));
+    state.close_gate(&Native);
+    assert!(!state.is_idle(&Native));
+    state.settle(&Native, 1);
+    assert!(state.is_idle(&Native) && !state.is_accepting(&Native));
+}
+
+#[test]
 fn a_closed_gate_refuses_and_leaves_the_count_alone() {
     let state = open(0);
     state.increment_count(&Native).unwrap();

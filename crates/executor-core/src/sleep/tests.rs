@@ -1,6 +1,8 @@
 //! Values of the sleep word, one operation at a time, on the machine's own atomics.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::*;
 use crate::ports::{Native, NativeWord};
@@ -20,6 +22,82 @@ impl Unpark for Ports {
 
     fn signal_waiters(&self) {}
 }
+
+/// One worker's ports: what happens while it parks is written down beforehand.
+struct Sleeper<'a> {
+    sleep: &'a Sleep<NativeWord>,
+    script: RefCell<VecDeque<Meanwhile>>,
+    /// What it did: dozed for so many instants, or parked for so long.
+    pauses: RefCell<Vec<Pause>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    /// It returns for no reason, or because of its timeout.
+    Nothing,
+    /// A publisher wakes the newest sleeper.
+    Publish,
+    /// The executor ends.
+    End,
+    /// The executor ends, and whoever ended it has not come to the slots yet.
+    DoneIsSet,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pause {
+    Doze(u32),
+    Park(Option<Duration>),
+}
+
+crate::delegate_memory!(impl['a] Memory<NativeWord> for Sleeper<'a>, |_ports| Native);
+
+impl Parking for Sleeper<'_> {
+    fn park(&self, timeout: Option<Duration>) {
+        self.pauses.borrow_mut().push(Pause::Park(timeout));
+        let meanwhile = self.script.borrow_mut().pop_front();
+        self.happen(meanwhile.expect("it sleeps for ever"));
+    }
+
+    fn doze(&self, instants: u32) {
+        self.pauses.borrow_mut().push(Pause::Doze(instants));
+    }
+
+    fn spin(&self, _times: u32) {}
+
+    fn yield_now(&self) {
+        panic!("nobody is about to choose it");
+    }
+}
+
+impl<'a> Sleeper<'a> {
+    fn of(sleep: &'a Sleep<NativeWord>, script: &[Meanwhile]) -> Self {
+        Self {
+            sleep,
+            script: RefCell::new(script.iter().copied().collect()),
+            pauses: RefCell::default(),
+        }
+    }
+
+    fn happen(&self, meanwhile: Meanwhile) {
+        let others = Ports::default();
+        match meanwhile {
+            Meanwhile::Nothing => {}
+            Meanwhile::Publish => assert_eq!(self.sleep.notify(&others, 1), 1),
+            Meanwhile::End => self.sleep.finish(&others),
+            Meanwhile::DoneIsSet => drop(Native.fetch(&self.sleep.word, Fetch::Or(DONE), Ordering::Relaxed)),
+        }
+    }
+
+    /// Sleeps as worker `me`, which is no searcher.
+    fn sleep<F>(&self, me: usize, nap: Nap, look: impl FnMut() -> Option<F>) -> Slept<F> {
+        self.sleep.sleep(self, me, false, nap, look)
+    }
+}
+
+const NO_NAP: Nap = Nap {
+    doze: 0,
+    timeout: None,
+};
 
 fn sleeping(workers: usize, asleep: impl IntoIterator<Item = usize>) -> (Sleep<NativeWord>, Ports) {
     let sleep = Sleep::new(workers, (workers / 2).max(1), NativeWord::new);
@@ -125,4 +203,145 @@ fn the_word_counts_the_largest_number_of_workers() {
 #[should_panic(expected = "do not fit")]
 fn one_worker_too_many_is_refused() {
     sleeping(WORKERS_MAX + 1, []);
+}
+
+/// Every port promises as much, and no more.
+#[test]
+fn the_word_needs_thirty_two_bits() {
+    let (sleep, _) = sleeping(WORKERS_MAX, 0..WORKERS_MAX);
+    while sleep.begin_search(&Native) {}
+    sleep.abort(&Native);
+    sleep.finish(&Ports::default());
+    let word = sleep.peek(&Native);
+    assert!(u32::try_from(word.0).is_ok(), "{:x}", word.0);
+    assert_eq!(
+        (word.searchers(), word.sleepers()),
+        (WORKERS_MAX / 2, WORKERS_MAX)
+    );
+    assert!(word.is_aborting() && word.is_done());
+}
+
+#[test]
+fn aborting_is_neither_the_end_nor_hunger() {
+    let (sleep, _) = sleeping(2, []);
+    sleep.abort(&Native);
+    let word = sleep.peek(&Native);
+    assert!(word.is_aborting() && !word.is_done() && !word.is_hungry());
+}
+
+#[test]
+fn a_sleeper_that_nobody_has_chosen_parks_again_and_one_that_was_chosen_is_a_searcher() {
+    use Meanwhile::{Nothing, Publish};
+    let (sleep, _) = sleeping(4, []);
+    let sleeper = Sleeper::of(&sleep, &[Nothing, Nothing, Publish]);
+    let looks = Cell::new(0);
+    let slept = sleeper.sleep(2, NO_NAP, || {
+        looks.set(looks.get() + 1);
+        None::<()>
+    });
+    assert_eq!(slept, Slept::Woken);
+    assert_eq!(looks.get(), 1, "without a timeout a return means nothing");
+    assert_eq!(counts(&sleep), (1, 0));
+}
+
+#[test]
+fn it_dozes_once_and_then_parks_for_as_long_as_it_was_told() {
+    let nap = Nap {
+        doze: 70,
+        timeout: Some(Duration::from_millis(3)),
+    };
+    let (sleep, _) = sleeping(4, []);
+    let sleeper = Sleeper::of(&sleep, &[Meanwhile::Nothing, Meanwhile::Publish]);
+    assert_eq!(sleeper.sleep(2, nap, || None::<()>), Slept::Woken);
+    let parked = Pause::Park(nap.timeout);
+    assert_eq!(sleeper.pauses.take(), [Pause::Doze(70), parked, parked]);
+}
+
+#[test]
+fn after_each_timeout_it_looks_again_and_what_it_finds_deregisters_it() {
+    let nap = Nap {
+        doze: 0,
+        timeout: Some(Duration::from_millis(3)),
+    };
+    let (sleep, _) = sleeping(4, []);
+    let sleeper = Sleeper::of(&sleep, &[Meanwhile::Nothing; 2]);
+    let mut sources = [None, None, Some('t')].into_iter();
+    assert_eq!(
+        sleeper.sleep(2, nap, || sources.next().flatten()),
+        Slept::Found('t')
+    );
+    assert_eq!((counts(&sleep), sources.next()), ((0, 0), None));
+}
+
+#[test]
+fn who_finds_something_after_it_was_chosen_is_a_searcher_and_leaves_the_others_their_tickets() {
+    // The newest sleeper is chosen: that is the one that is looking. Alone, and with others asleep.
+    for others in [vec![], vec![0, 3]] {
+        let asleep = others.len();
+        let (sleep, _) = sleeping(4, others);
+        let sleeper = Sleeper::of(&sleep, &[]);
+        let slept = sleeper.sleep(2, NO_NAP, || {
+            sleeper.happen(Meanwhile::Publish);
+            Some('t')
+        });
+        assert_eq!(slept, Slept::FoundAndWoken('t'));
+        assert_eq!(counts(&sleep), (1, asleep));
+    }
+}
+
+#[test]
+fn who_finds_something_before_anybody_chose_it_takes_its_own_ticket_back() {
+    let (sleep, ports) = sleeping(4, [0, 3]);
+    let sleeper = Sleeper::of(&sleep, &[]);
+    assert_eq!(sleeper.sleep(2, NO_NAP, || Some('t')), Slept::Found('t'));
+    assert_eq!(counts(&sleep), (0, 2));
+    assert_eq!(sleep.notify(&ports, 2), 2);
+    assert_eq!(ports.unparked.take(), [3, 0], "and will not be chosen");
+}
+
+#[test]
+fn the_end_is_noticed_before_parking_while_parked_and_after_a_timeout() {
+    use Meanwhile::{DoneIsSet, End};
+    let nap = Nap {
+        doze: 0,
+        timeout: Some(Duration::from_millis(3)),
+    };
+    for (before, script, looks_before) in [
+        (true, vec![], 0),
+        (false, vec![End], 1),
+        (false, vec![DoneIsSet], 1),
+    ] {
+        let (sleep, ports) = sleeping(4, []);
+        if before {
+            sleep.finish(&ports);
+        }
+        let sleeper = Sleeper::of(&sleep, &script);
+        let looks = Cell::new(0);
+        let slept = sleeper.sleep(2, nap, || {
+            looks.set(looks.get() + 1);
+            None::<()>
+        });
+        assert_eq!((slept, looks.get()), (Slept::Over, looks_before), "{script:?}");
+    }
+}
+
+#[test]
+fn a_waker_that_holds_a_ticket_at_the_end_finds_nobody_to_wake() {
+    let (sleep, ports) = sleeping(4, [1, 2]);
+    let word = sleep.peek(&Native).0;
+    sleep.take_tickets(&Native, word, 1).unwrap();
+    sleep.finish(&ports);
+    assert_eq!(ports.unparked.take(), [1, 2]);
+    sleep.choose(&ports, 1);
+    assert_eq!(ports.unparked.take(), [0; 0]);
+}
+
+#[test]
+fn its_debug_form_says_what_it_counts() {
+    let (sleep, _) = sleeping(8, [3, 4]);
+    assert!(sleep.begin_search(&Native));
+    assert_eq!(
+        format!("{:?}", sleep.peek(&Native)),
+        "SleepWord { searchers: 1, sleepers: 2, aborting: false, done: false }"
+    );
 }

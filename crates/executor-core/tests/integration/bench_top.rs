@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use executor_core::ports::{
     Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
-    Stealing, Unpark,
+    Stealing, Unpark, Waiting,
 };
 use executor_core::{
     ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
@@ -43,16 +43,32 @@ pub(crate) enum Operation {
     Pause,
 }
 
+/// What others do while a worker parks.
+pub(crate) type Meanwhile = Box<dyn FnOnce(&Rc<Top>)>;
+
 /// What all workers share.
 pub(crate) struct Top {
     pub(crate) scheduler: Scheduler<NativeWord>,
     pub(crate) injector: RefCell<VecDeque<Task>>,
-    /// Tasks that came together.
     pub(crate) queues: Vec<RefCell<VecDeque<Task>>>,
     pub(crate) unparked: RefCell<Vec<usize>>,
+    /// So many tasks are taken from a victim at once.
+    pub(crate) stolen_together: Cell<usize>,
     /// So many attempts to take are answered with `Retry` first.
     pub(crate) contention: Cell<u32>,
     pub(crate) panics: Cell<u32>,
+    /// How long a worker's last park took to return after somebody had unparked it, as far as it knows.
+    pub(crate) wake_delay: Cell<Duration>,
+    /// What happens while workers park, one park after the other. Who parks after that falls asleep for good.
+    pub(crate) while_parked: RefCell<VecDeque<Meanwhile>>,
+    /// What happens while somebody waits who is no worker.
+    pub(crate) while_waiting: RefCell<VecDeque<Meanwhile>>,
+    /// How often those who wait were told to look again.
+    pub(crate) signals: Cell<u64>,
+    /// How long it takes to unpark somebody, in nanoseconds.
+    pub(crate) unpark_ns: Cell<u64>,
+    /// For how many instants workers spun.
+    pub(crate) spun: RefCell<Vec<u32>>,
     /// What everybody's clock says, in nanoseconds. It moves only if a test moves it.
     pub(crate) now_ns: Cell<u64>,
     /// Operations so far, and what they were since somebody last asked.
@@ -68,8 +84,15 @@ impl Top {
             injector: RefCell::default(),
             queues,
             unparked: RefCell::default(),
+            stolen_together: Cell::new(1),
             contention: Cell::new(0),
             panics: Cell::new(0),
+            wake_delay: Cell::default(),
+            while_parked: RefCell::default(),
+            while_waiting: RefCell::default(),
+            signals: Cell::new(0),
+            unpark_ns: Cell::new(0),
+            spun: RefCell::default(),
             now_ns: Cell::new(0),
             operations: Cell::new(0),
             log: RefCell::default(),
@@ -99,6 +122,15 @@ impl Top {
             .increment_count(&Native)
             .expect("the gate is open");
         self.queues[worker].borrow_mut().push_back(task);
+    }
+
+    /// Puts a counted task into the injector, and wakes nobody: its producer has looked past those who are just falling asleep.
+    pub(crate) fn place_outside(&self, task: Task) {
+        self.scheduler
+            .state()
+            .increment_count(&Native)
+            .expect("the gate is open");
+        self.injector.borrow_mut().push_back(task);
     }
 
     /// Lets `worker`, a searcher or not, register and fall asleep. There is one thread, so falling asleep leaves the
@@ -352,7 +384,8 @@ impl Stealing<Task> for Ports {
     fn steal_from(&self, victim: usize) -> Steal<Task> {
         assert_ne!(victim, self.worker, "a worker stole from itself");
         let mut taken = VecDeque::new();
-        match self.take(&self.top.queues[victim], 1, |task| taken.push_back(task)) {
+        let most = self.top.stolen_together.get();
+        match self.take(&self.top.queues[victim], most, |task| taken.push_back(task)) {
             Steal::Task(()) => {
                 let first = taken.pop_front().expect("at least one was taken");
                 taken.into_iter().for_each(|task| self.push(task));
@@ -367,18 +400,45 @@ impl Stealing<Task> for Ports {
 impl Unpark for Ports {
     fn unpark(&self, worker: usize) {
         self.top.unparked.borrow_mut().push(worker);
+        self.top
+            .now_ns
+            .set(self.top.now_ns.get() + self.top.unpark_ns.get());
     }
 
-    fn signal_waiters(&self) {}
+    fn signal_waiters(&self) {
+        self.top.signals.set(self.top.signals.get() + 1);
+    }
+}
+
+impl Waiting for Ports {
+    fn ticket(&self) -> u64 {
+        self.top.signals.get()
+    }
+
+    fn wait_past(&self, ticket: u64) {
+        while self.top.signals.get() <= ticket {
+            let meanwhile = self.top.while_waiting.borrow_mut().pop_front();
+            meanwhile.expect("it waits for ever")(&self.top);
+        }
+    }
 }
 
 impl Parking for Ports {
     fn park(&self, _timeout: Option<Duration>) {
-        std::panic::resume_unwind(Box::new(FellAsleep));
+        let meanwhile = self.top.while_parked.borrow_mut().pop_front();
+        match meanwhile {
+            Some(meanwhile) => meanwhile(&self.top),
+            None => std::panic::resume_unwind(Box::new(FellAsleep)),
+        }
     }
 
-    fn spin(&self, _times: u32) {
+    fn take_wake_delay(&self) -> Duration {
+        self.top.wake_delay.take()
+    }
+
+    fn spin(&self, times: u32) {
         self.spend(Operation::Pause, "spins");
+        self.top.spun.borrow_mut().push(times);
     }
 
     fn yield_now(&self) {

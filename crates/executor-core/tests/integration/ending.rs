@@ -2,11 +2,11 @@
 
 use executor_core::ports::Native;
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, TaskCtx, TieredIdle, TraceHooks,
-    WorkerExit, WorkerStepResult, run_worker,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, Spawner, TaskCtx, TieredIdle, TraceHooks,
+    WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker,
 };
 
-use crate::bench_top::{PlannedPanic, Top, Worker};
+use crate::bench_top::{PlannedPanic, Ports, Top, Worker};
 
 #[test]
 fn after_the_close_what_is_there_and_what_it_spawns_still_runs() {
@@ -210,4 +210,56 @@ fn the_panic_of_a_hook_is_not_isolated() {
     );
     assert_eq!(exit, WorkerExit::Panicked);
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));
+}
+
+/// A worker whose owner says nothing about panics.
+struct Silent(Worker);
+
+impl WorkerCtxLike<u32, Vec<u32>> for Silent {
+    type Ports = Ports;
+
+    fn spawner(&mut self) -> &mut Spawner<u32, Ports> {
+        &mut self.0.spawner
+    }
+
+    fn worker_id(&self) -> usize {
+        WorkerCtxLike::worker_id(&self.0)
+    }
+
+    fn scratch(&mut self) -> &mut Vec<u32> {
+        &mut self.0.scratch
+    }
+
+    fn metrics(&mut self) -> &mut WorkerMetricsLocal {
+        &mut self.0.metrics
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0.below(bound)
+    }
+}
+
+#[test]
+fn who_says_nothing_about_panics_cannot_isolate_them() {
+    let top = isolating(1);
+    top.spawn(0);
+    top.spawn(1);
+    let mut worker = Silent(top.worker(0));
+    let exit = run_worker(
+        &mut worker,
+        &|_, _: &mut Silent| PlannedPanic::throw(),
+        &mut TieredIdle::new(0, None),
+        &mut NoopTrace,
+    );
+    assert_eq!(exit, WorkerExit::Panicked);
+    assert_eq!(worker.0.spawner.take_handed_back(), [1]);
+    assert_eq!(top.panics.get(), 1);
+}
+
+#[test]
+fn a_task_is_told_which_worker_it_runs_on() {
+    let top = Top::of(4);
+    top.place(3, 1);
+    top.worker(3)
+        .step_with(&|_, cx| assert_eq!(TaskCtx::worker_id(cx), 3));
 }

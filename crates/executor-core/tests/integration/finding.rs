@@ -2,7 +2,7 @@
 
 use executor_core::{ExecutorConfig, PopSource, TaskCtx, WorkerStepResult};
 
-use crate::bench_top::Top;
+use crate::bench_top::{Operation, Top};
 
 fn ran(source: PopSource, victim: Option<usize>) -> WorkerStepResult<()> {
     WorkerStepResult::RanTask {
@@ -83,6 +83,21 @@ fn a_contended_probe_is_repeated_and_is_never_no_work() {
 }
 
 #[test]
+fn who_waits_for_another_spins_a_hundred_times_and_then_lets_it_have_the_core() {
+    for (contended, spun) in [(99, 99), (100, 100), (150, 100)] {
+        let top = Top::of(2);
+        top.spawn(8);
+        top.contention.set(contended);
+        top.take_log();
+        assert_eq!(top.worker(0).step(), ran(PopSource::Injector, None));
+        let pauses = |operation: &&Operation| **operation == Operation::Pause;
+        let paused = top.take_log().iter().filter(pauses).count();
+        assert_eq!(top.spun.take(), vec![1; spun]);
+        assert_eq!(paused, contended as usize, "the others are yields");
+    }
+}
+
+#[test]
 fn a_lone_worker_has_no_victim() {
     let top = Top::of(1);
     let mut worker = top.worker(0);
@@ -107,4 +122,20 @@ fn every_count_is_back_after_the_first_failed_search() {
         assert_eq!(top.in_flight(), 0);
         assert_eq!(worker.metrics.spawned, 7);
     }
+}
+
+#[test]
+fn in_the_middle_of_work_two_blocks_may_be_spare_and_more_go_back_down_to_one() {
+    let top = Top::new(ExecutorConfig {
+        credit_block: 2,
+        ..ExecutorConfig::default()
+    });
+    (0..12).for_each(|task| top.place(0, task));
+    let mut worker = top.worker(0);
+    // Besides the running task's own. Each task that is over leaves its count behind.
+    let spare = [(); 12].map(|()| {
+        worker.step();
+        top.in_flight() - top.public(0).len() - 1
+    });
+    assert_eq!(spare, [0, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4, 2]);
 }

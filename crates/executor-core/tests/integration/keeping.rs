@@ -15,6 +15,7 @@ use executor_core::sleep::Search;
 use crate::bench_top::{Operation, PlannedPanic, Task, Top, Worker};
 
 mod counts;
+mod looks;
 
 /// The task that does what the test is about.
 const ROOT: Task = 1_000;

@@ -5,4 +5,6 @@ mod bounding;
 mod ending;
 mod finding;
 mod keeping;
+mod parking;
+mod waiting;
 mod waking;

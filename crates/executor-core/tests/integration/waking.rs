@@ -2,7 +2,11 @@
 
 use executor_core::{ExecutorConfig, NoopTrace, TaskCtx, TieredIdle, WorkerStepResult, worker_step};
 
-use crate::bench_top::{Top, Worker};
+use std::sync::atomic::Ordering;
+
+use executor_core::sleep::Search;
+
+use crate::bench_top::{Operation, Top, Worker};
 
 #[test]
 fn each_local_spawn_wakes_a_sleeper_until_somebody_searches() {
@@ -61,4 +65,39 @@ fn enough_searchers_send_the_next_idle_worker_to_sleep_at_once() {
     let step = worker_step(&mut worker, &|_, _: &mut Worker| {}, &mut idle, &mut NoopTrace);
     assert_eq!(step, WorkerStepResult::ShouldPark { timeout: None });
     assert_eq!(worker.metrics.steals_tried, 0);
+}
+
+#[test]
+fn only_the_last_searcher_passes_a_fence_when_it_leaves_and_only_if_it_then_looks_for_more() {
+    let found = |searchers, surplus| {
+        let top = Top::of(8);
+        let ports = top.ports(0);
+        let sleep = top.scheduler.sleep();
+        (0..searchers).for_each(|_| assert!(sleep.begin_search(&ports)));
+        top.take_log();
+        sleep.found_work(&ports, Search::Yes, surplus, || {
+            let before_the_look = top.take_log();
+            assert_eq!(before_the_look.last(), Some(&Operation::Fence(Ordering::SeqCst)));
+            false
+        });
+        let fences = |operation: &&Operation| matches!(operation, Operation::Fence(_));
+        top.take_log().iter().filter(fences).count()
+    };
+    assert_eq!(found(1, false), 0, "there was one, before the look");
+    assert_eq!(found(2, false), 0, "another one still searches");
+    assert_eq!(found(1, true), 1, "the publisher's");
+    assert_eq!(found(2, true), 1, "the publisher's");
+}
+
+#[test]
+fn what_a_task_hands_to_the_injector_wakes_a_sleeper() {
+    let top = Top::of(2);
+    top.register(1, false);
+    top.place(0, 1);
+    let mut worker = top.worker(0);
+    worker.step_with(&|_, cx: &mut Worker| cx.spawn_global(2));
+    assert_eq!(top.unparked.take(), [1]);
+    assert_eq!(top.injector.take(), [2]);
+    worker.step();
+    assert_eq!((worker.metrics.wakes, worker.metrics.spawned), (1, 1));
 }

@@ -75,6 +75,17 @@ fn jobs_of_equal_cost_leave_in_the_order_of_their_submission() {
 }
 
 #[test]
+fn the_other_order_is_that_of_submission_whatever_the_cost() {
+    let plain = Plain::new(1, 1);
+    for (name, cost) in [("first", 5), ("second", 9), ("third", 1)] {
+        plain.submit(name, cost, Class::Normal, slots(1));
+    }
+    assert_eq!(plain.oldest(), ["first", "second", "third"]);
+    assert!(plain.reserve_runs_one(1));
+    assert_eq!(plain.oldest(), ["first", "third"], "a job leaves both orders");
+}
+
+#[test]
 fn a_job_is_off_the_board_between_two_stages_and_on_it_again_with_the_same_key() {
     let plain = Plain::new(2, 0);
     let job = plain.submit(

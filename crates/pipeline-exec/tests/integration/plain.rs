@@ -90,6 +90,17 @@ impl Plain {
         names
     }
 
+    /// Names of the jobs on the board, in the order of their submission.
+    pub(crate) fn oldest(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut below = None;
+        while let Some(job) = self.shared.board().oldest(self, below) {
+            names.push(self.name(job));
+            below = Some(job);
+        }
+        names
+    }
+
     /// One visit of one slot in the main role.
     pub(crate) fn main_runs_one(&self, worker: usize) -> bool {
         pipeline_exec::run_main_worker(self, worker, 0)

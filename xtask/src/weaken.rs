@@ -8,9 +8,9 @@
 //! a fence that is Acquire or Release ─► none
 //! ```
 //!
-//! The models of the edge that the site names come first. At first they run at two preemptions, which finds nearly all in
-//! seconds; what survives that is run at the models' own bounds. A survivor is for a person to judge, and
-//! `docs/memory-model.md` says why each that is left stays. It takes half an hour; it is no part of CI.
+//! The models of the edges that the site names come first, at their own bounds; then all others at two preemptions, in case
+//! it is another edge's model that notices. A survivor is for a person to judge, and `docs/memory-model.md` says why
+//! each that is left stays. It takes half an hour; it is no part of CI.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -25,8 +25,8 @@ use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 use crate::{loom, table};
 
-/// Preemptions of the first look.
-const FIRST_BOUND: &str = "2";
+/// Preemptions of the models that are none of the site's edges'.
+const ELSEWHERE: &str = "2";
 
 /// Weakens the orderings whose place, as `path:line`, contains the filter, or all that crates with models have.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -196,34 +196,41 @@ impl Copy {
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.builds);
         let binary = process::built_test(&mut build, Limit::NONE)?;
-        let tests = self.in_order(workspace, change, &binary)?;
-        for bound in [Some(FIRST_BOUND), None] {
-            for test in &tests {
-                if let Some(said) = models::fails_within(&binary, test, bound, Limit::NONE)? {
-                    let name = models::short(test);
-                    eprintln!("model `{name}` fails: {said}");
-                    return Ok(Some(name.to_owned()));
-                }
+        let (near, elsewhere) = self.models(workspace, change, &binary)?;
+        let near = near.iter().map(|test| (test, None));
+        let elsewhere = elsewhere.iter().map(|test| (test, Some(ELSEWHERE)));
+        for (test, bound) in near.chain(elsewhere) {
+            if let Some(said) = models::fails_within(&binary, test, bound, Limit::NONE)? {
+                let name = models::short(test);
+                eprintln!("model `{name}` fails: {said}");
+                return Ok(Some(name.to_owned()));
             }
         }
         Ok(None)
     }
 
-    /// All models, those of the site's edges first.
-    fn in_order(&self, workspace: &Workspace, change: &Change, binary: &Path) -> anyhow::Result<Vec<String>> {
+    /// The models of the site's edges, and all others.
+    fn models(
+        &self,
+        workspace: &Workspace,
+        change: &Change,
+        binary: &Path,
+    ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         let output = process::silent_output(Command::new(binary).arg("--list"), Limit::NONE)?;
         let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        let mut tests: Vec<String> = list
-            .lines()
-            .filter_map(|line| Some(line.strip_suffix(": test")?.to_owned()))
-            .collect();
-        ensure!(!tests.is_empty(), "`{}` has no loom models", change.package);
+        let tests = list.lines().filter_map(|line| line.strip_suffix(": test"));
         let mut near = Vec::new();
         for edge in &change.site.edges {
             near.extend(tidy::models_of_edge(workspace, edge)?);
         }
-        tests.sort_by_key(|test| !near.iter().any(|model| model == models::short(test)));
-        Ok(tests)
+        let is_near = |test: &String| near.iter().any(|model| model == models::short(test));
+        let (near, elsewhere): (Vec<String>, _) = tests.map(str::to_owned).partition(is_near);
+        ensure!(
+            !near.is_empty() || !elsewhere.is_empty(),
+            "`{}` has no loom models",
+            change.package
+        );
+        Ok((near, elsewhere))
     }
 }
 

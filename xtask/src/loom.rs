@@ -21,7 +21,7 @@ use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
 /// The name of the test target that holds a crate's models.
-const TARGET: &str = "loom";
+pub(crate) const TARGET: &str = "loom";
 
 /// Runs the models whose name contains the filter.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {

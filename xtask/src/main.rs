@@ -15,6 +15,7 @@ mod sim;
 mod table;
 mod tidy;
 mod usage;
+mod weaken;
 mod workspace;
 
 use std::process::ExitCode;
@@ -29,7 +30,9 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
     let outcome = match name.as_str() {
         "" | "help" | "-h" | "--help" => usage::run(),
-        "ci" | "docs" | "loom" | "mutants" | "outside" | "tidy" if usage::asks_for_help(&arguments) => {
+        "ci" | "docs" | "loom" | "mutants" | "outside" | "tidy" | "weaken"
+            if usage::asks_for_help(&arguments) =>
+        {
             usage::run()
         }
         "bench" => bench::run(arguments),
@@ -40,6 +43,7 @@ fn main() -> ExitCode {
         "outside" => outside::run(arguments),
         "sim" => sim::run(arguments),
         "tidy" => tidy::run(arguments),
+        "weaken" => weaken::run(arguments),
         unknown => Err(usage::Misuse::new(format!("there is no subcommand `{unknown}`")).into()),
     };
     usage::exit_code(outcome)

@@ -11,7 +11,7 @@
 //!
 //! A bug that survives is a failure, and so is one that can no longer be built.
 
-mod models;
+pub(crate) mod models;
 
 use std::ffi::OsString;
 use std::path::PathBuf;

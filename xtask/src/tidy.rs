@@ -29,6 +29,7 @@ mod violation;
 use std::ffi::OsString;
 
 use self::given::Use;
+pub(crate) use self::orderings::OrderingUse;
 use self::tree::Tree;
 use self::violation::Violation;
 use crate::table;
@@ -98,6 +99,25 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
 /// When the tree cannot be read.
 pub(crate) fn models_of_edge(workspace: &Workspace, edge: &str) -> anyhow::Result<Vec<String>> {
     Ok(edges::models_of(&Tree::load(&workspace.root)?, edge))
+}
+
+/// Every atomic ordering in shipped code.
+///
+/// # Errors
+///
+/// When the tree cannot be read.
+pub(crate) fn orderings(workspace: &Workspace) -> anyhow::Result<Vec<OrderingUse>> {
+    Ok(orderings::in_tree(&Tree::load(&workspace.root)?))
+}
+
+/// The paths of all files of the repository.
+///
+/// # Errors
+///
+/// When the tree cannot be read.
+pub(crate) fn files(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
+    let tree = Tree::load(&workspace.root)?;
+    Ok(tree.files().map(|file| file.path.clone()).collect())
 }
 
 impl Report {

@@ -17,6 +17,7 @@ cargo xtask <subcommand>
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look)
+  weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices
   docs [--open]    rustdoc of the workspace, warnings denied
   outside          small crates outside the workspace, each on one library alone
 ";

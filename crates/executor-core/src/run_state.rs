@@ -196,7 +196,8 @@ impl<W> RunState<W> {
     /// Closes the gate.
     pub fn close_gate<M: Memory<Word = W>>(&self, mem: &M) -> Closed {
         // Ordering: AcqRel. Edge `state/settle`: when nothing is in flight the closer is the one that ends the
-        // executor, so it must see what the settled tasks wrote.
+        // executor, so it must see what the settled tasks wrote; the Release half lets whoever ends it otherwise see what
+        // was written before the close.
         match mem.fetch(&self.word, Fetch::And(!ACCEPTING_BIT), Ordering::AcqRel) {
             ACCEPTING_BIT => Closed::Ended,
             before if is_accepting(before) => Closed::Draining,

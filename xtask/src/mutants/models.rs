@@ -45,7 +45,22 @@ pub(crate) fn short(test: &str) -> &str {
 ///
 /// When the binary cannot be run, or was ended because the limit was over.
 pub(crate) fn fails(binary: &Path, test: &str, limit: Limit) -> anyhow::Result<Option<String>> {
+    fails_within(binary, test, None, limit)
+}
+
+/// The same, with this bound on preemptions instead of the model's own.
+///
+/// # Errors
+///
+/// As [`fails`].
+pub(crate) fn fails_within(
+    binary: &Path,
+    test: &str,
+    preemptions: Option<&str>,
+    limit: Limit,
+) -> anyhow::Result<Option<String>> {
     let mut command = Command::new(binary);
+    command.envs(preemptions.map(|bound| ("LOOM_MAX_PREEMPTIONS", bound)));
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let output = process::silent_output(&mut command, limit)?;
     if output.status.success() {

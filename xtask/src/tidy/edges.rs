@@ -162,7 +162,7 @@ fn clauses(comment: &Comment) -> Vec<(usize, String)> {
 }
 
 /// The labels behind the word "edge" or "edges": code spans, separated by commas or "and".
-fn labels(text: &str) -> Vec<String> {
+pub(super) fn labels(text: &str) -> Vec<String> {
     let mut labels = Vec::new();
     let lower = text.to_ascii_lowercase();
     for (at, word) in lower.match_indices("edge") {

@@ -3,7 +3,8 @@
 //! A use of an ordering needs a comment with `Ordering:` on its line or within a few lines above, and the comment must
 //! name that ordering; `edges` then pairs the labels. Counters of unit tests are left alone.
 
-use super::rust_source::{RustSource, Token};
+use super::edges;
+use super::rust_source::{Comment, RustSource, Token};
 use super::tree::Tree;
 use super::violation::Violation;
 
@@ -18,12 +19,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
         for token in uses(source) {
             let Token { text, line, .. } = token;
-            let nearest = source.comments.iter().rev().find(|comment| {
-                comment.text.contains("Ordering:")
-                    && comment.line <= *line
-                    && comment.end + LINES_ABOVE >= *line
-            });
-            let what = match nearest {
+            let what = match reason(source, *line) {
                 None => format!("`{text}` without a word why, add `// Ordering: {text}. ...` right above"),
                 Some(comment) if !comment.text.contains(text.as_str()) => {
                     format!(
@@ -37,6 +33,43 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// An ordering in shipped code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OrderingUse {
+    /// Its file, relative to the root.
+    pub(crate) path: String,
+    /// From 1.
+    pub(crate) line: usize,
+    /// Its first byte in the file, from 0.
+    pub(crate) at: usize,
+    /// Its name.
+    pub(crate) ordering: String,
+    /// The edges that its comment names.
+    pub(crate) edges: Vec<String>,
+}
+
+/// Every ordering in the sources of all crates.
+pub(crate) fn in_tree(tree: &Tree) -> Vec<OrderingUse> {
+    let mut found = Vec::new();
+    for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
+        found.extend(uses(source).into_iter().map(|token| OrderingUse {
+            path: file.path.clone(),
+            line: token.line,
+            at: token.at,
+            ordering: token.text.clone(),
+            edges: reason(source, token.line).map_or_else(Vec::new, |comment| edges::labels(&comment.text)),
+        }));
+    }
+    found
+}
+
+/// The comment that says why there is an ordering at `line`.
+fn reason(source: &RustSource, line: usize) -> Option<&Comment> {
+    source.comments.iter().rev().find(|comment| {
+        comment.text.contains("Ordering:") && comment.line <= line && comment.end + LINES_ABOVE >= line
+    })
 }
 
 /// The orderings that are passed to an operation, imports aside.
@@ -100,6 +133,17 @@ mod tests {
             &check_code("// Orders nothing.\na.load(Ordering::Relaxed);"),
             &["lib.rs:2"],
         );
+    }
+
+    #[test]
+    fn a_use_is_told_with_its_place_and_its_edges() {
+        let code =
+            "// Ordering: Release. Edge `a/b`: pairs with the load.\nword.store(1, Ordering::Release);";
+        let tree = Tree::planted(&[("crates/a/src/lib.rs", code)]);
+        let found = in_tree(&tree);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].edges, ["a/b"]);
+        assert!(code[found[0].at..].starts_with("Release);"));
     }
 
     #[test]

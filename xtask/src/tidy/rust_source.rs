@@ -29,6 +29,8 @@ pub(crate) struct Token {
     pub(crate) text: String,
     /// From 1.
     pub(crate) line: usize,
+    /// Its first byte, from 0.
+    pub(crate) at: usize,
     /// Whether it is an identifier or a keyword.
     pub(crate) ident: bool,
     /// Whether it belongs to `#[cfg(test)]` code, or to a file of tests.
@@ -80,6 +82,7 @@ impl RustSource {
                     source.tokens.push(Token {
                         text: piece.to_owned(),
                         line,
+                        at,
                         ident,
                         test: false,
                     });

@@ -105,6 +105,29 @@ fn last_completion_sees_the_other_tasks_writes() {
     });
 }
 
+/// A completion that ends the executor after the gate was closed sees what the closer wrote before: a worker's exit hook
+/// may rely on it.
+#[test]
+fn last_completion_sees_what_the_closer_wrote() {
+    model("last_completion_sees_what_the_closer_wrote", None, || {
+        let state = open(1);
+        let written = Arc::new(AtomicUsize::new(0));
+        let worker = thread::spawn({
+            let (state, written) = (state.clone(), written.clone());
+            move || {
+                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                if ended {
+                    assert_eq!(written.load(Ordering::Relaxed), 1, "the closer's writes are lost");
+                }
+                ended
+            }
+        });
+        written.store(1, Ordering::Relaxed);
+        let closed = state.close_gate(&LoomMemory) == Closed::Ended;
+        assert!(closed != worker.join().unwrap(), "ended exactly once");
+    });
+}
+
 /// Somebody who waits for zero sees what the tasks wrote.
 #[test]
 fn idle_reader_sees_the_tasks_writes() {

@@ -64,6 +64,31 @@ fn abort_against_an_accepted_spawn_that_has_not_pushed() {
     );
 }
 
+/// Dropping an executor aborts it. Here that meets a task which spawns another: whatever there was ran or is handed back,
+/// once, and the worker leaves.
+#[test]
+fn drop_against_spawn() {
+    model("drop_against_spawn", None, || {
+        let scene = Scene::new(1, 2, 1);
+        scene.scheduler.spawn_external(&scene.outside(), 0).unwrap();
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || {
+                scene.work(0, |task, cx| {
+                    if task == 0 {
+                        cx.spawn_local(1)
+                    }
+                })
+            }
+        });
+        scene.scheduler.abort(&scene.outside());
+        let (handed_back, exit) = worker.join().unwrap();
+        assert_eq!(exit, WorkerExit::Done);
+        let ends = |task| scene.runs(task) + handed_back.iter().filter(|&&back| back == task).count();
+        assert_eq!((ends(0), ends(1)), (1, scene.runs(0)));
+    });
+}
+
 /// A task panics while a producer spawns: what was accepted is handed back or ran, and the gate is shut.
 #[test]
 fn panic_against_spawn() {

@@ -1,0 +1,291 @@
+//! `cargo xtask weaken [FILTER]`: each atomic ordering of the shipped code made weaker, and the loom model that notices.
+//!
+//! An ordering that could be weaker without any model failing is either too strong, or the models are too few. So every
+//! site is weakened step by step in a copy of the tree, the models of its crate are built there, and run until one fails:
+//!
+//! ```text
+//! SeqCst ─► AcqRel          AcqRel ─► Acquire, Release          Acquire, Release ─► Relaxed
+//! a fence that is Acquire or Release ─► none
+//! ```
+//!
+//! The models of the edges that the site names come first, at their own bounds; then all others at two preemptions, in case
+//! it is another edge's model that notices. A survivor is for a person to judge, and `docs/memory-model.md` says why
+//! each that is left stays. It takes half an hour; it is no part of CI.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, bail, ensure};
+
+use crate::mutants::models;
+use crate::process::{self, Limit};
+use crate::tidy::{self, OrderingUse};
+use crate::usage::{Misuse, Outcome};
+use crate::workspace::Workspace;
+use crate::{loom, table};
+
+/// Preemptions of the models that are none of the site's edges'.
+const ELSEWHERE: &str = "2";
+
+/// Weakens the orderings whose place, as `path:line`, contains the filter, or all that crates with models have.
+pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    let filter = match arguments.as_slice() {
+        [] => String::new(),
+        [filter] if !filter.to_string_lossy().starts_with('-') => filter.to_string_lossy().into_owned(),
+        [first, ..] => {
+            let what = format!(
+                "weaken takes one filter and no options, not `{}`",
+                first.display()
+            );
+            return Err(Misuse::new(what).into());
+        }
+    };
+    let workspace = Workspace::load()?;
+    let changes = changes(&workspace, &filter)?;
+    if changes.is_empty() {
+        bail!("no ordering that could be weaker matches `{filter}`");
+    }
+    let copy = Copy::make(&workspace)?;
+    let mut rows = Vec::new();
+    let mut survivors = 0;
+    for (number, change) in changes.iter().enumerate() {
+        eprintln!("\n[{}/{}] {}", number + 1, changes.len(), change.title());
+        let killed = copy.try_change(&workspace, change)?;
+        survivors += usize::from(killed.is_none());
+        rows.push([
+            change.place(),
+            change.what(),
+            killed.unwrap_or_else(|| "SURVIVED".to_owned()),
+        ]);
+    }
+    println!();
+    table::print(["ordering", "weakened", "noticed by"], &rows);
+    println!("weaken: {survivors} of {} survived", changes.len());
+    Ok(if survivors == 0 {
+        Outcome::Passed
+    } else {
+        Outcome::Failed
+    })
+}
+
+/// One ordering, made weaker.
+#[derive(Debug)]
+struct Change {
+    site: OrderingUse,
+    package: String,
+    weaker: Weaker,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Weaker {
+    To(&'static str),
+    /// A fence cannot be relaxed.
+    NoFence,
+}
+
+impl Change {
+    fn place(&self) -> String {
+        format!("{}:{}", self.site.path, self.site.line)
+    }
+
+    fn what(&self) -> String {
+        let to = match self.weaker {
+            Weaker::To(ordering) => ordering,
+            Weaker::NoFence => "no fence",
+        };
+        format!("{} to {to}", self.site.ordering)
+    }
+
+    fn title(&self) -> String {
+        format!("{}: {}", self.place(), self.what())
+    }
+
+    /// The text of the file with the change.
+    fn apply(&self, text: &str) -> anyhow::Result<String> {
+        let OrderingUse { at, ordering, .. } = &self.site;
+        let after = at + ordering.len();
+        let (start, end, new) = match self.weaker {
+            Weaker::To(weaker) => (*at, after, weaker),
+            Weaker::NoFence => {
+                let statement = text[..*at].rfind('\n').map_or(0, |end| end + 1);
+                let length = text[after..].find(';').context("a fence is a statement")?;
+                (statement, after + length + 1, "")
+            }
+        };
+        Ok([&text[..start], new, &text[end..]].concat())
+    }
+}
+
+/// All changes to crates that have loom models.
+fn changes(workspace: &Workspace, filter: &str) -> anyhow::Result<Vec<Change>> {
+    let mut changes = Vec::new();
+    for site in tidy::orderings(workspace)? {
+        let with_models = workspace.with_target("test", loom::TARGET);
+        let package = with_models
+            .filter(|package| site.path.starts_with(&format!("{}/", package.folder)))
+            .map(|package| package.name.clone())
+            .next();
+        let Some(package) = package else { continue };
+        let text = std::fs::read_to_string(workspace.root.join(&site.path))?;
+        let line = text.lines().nth(site.line - 1).unwrap_or_default();
+        for &weaker in weaker(&site.ordering, line.contains("fence(")) {
+            let change = Change {
+                site: site.clone(),
+                package: package.clone(),
+                weaker,
+            };
+            if change.place().contains(filter) {
+                changes.push(change);
+            }
+        }
+    }
+    Ok(changes)
+}
+
+fn weaker(ordering: &str, fence: bool) -> &'static [Weaker] {
+    match (ordering, fence) {
+        ("SeqCst", _) => &[Weaker::To("AcqRel")],
+        ("AcqRel", _) => &[Weaker::To("Acquire"), Weaker::To("Release")],
+        ("Acquire" | "Release", true) => &[Weaker::NoFence],
+        ("Acquire" | "Release", false) => &[Weaker::To("Relaxed")],
+        _ => &[],
+    }
+}
+
+/// The tree that is changed: a copy, beside which its builds go.
+#[derive(Debug)]
+struct Copy {
+    root: PathBuf,
+    builds: PathBuf,
+}
+
+impl Copy {
+    fn make(workspace: &Workspace) -> anyhow::Result<Copy> {
+        let folder = workspace.target.join("weaken");
+        let root = folder.join("tree");
+        for path in tidy::files(workspace)? {
+            let (from, to) = (workspace.root.join(&path), root.join(&path));
+            let same = std::fs::read(&to).is_ok_and(|old| std::fs::read(&from).is_ok_and(|new| old == new));
+            // What is the same keeps its time, and so its builds.
+            if !same {
+                std::fs::create_dir_all(to.parent().context("a file has a folder")?)?;
+                std::fs::copy(&from, &to).with_context(|| format!("cannot copy {path}"))?;
+            }
+        }
+        Ok(Copy {
+            root,
+            builds: folder.join("builds"),
+        })
+    }
+
+    /// The model that fails with `change`, if any does.
+    fn try_change(&self, workspace: &Workspace, change: &Change) -> anyhow::Result<Option<String>> {
+        let path = self.root.join(&change.site.path);
+        let text = std::fs::read_to_string(&path)?;
+        std::fs::write(&path, change.apply(&text)?)?;
+        let killed = self.explore(workspace, change);
+        std::fs::write(&path, text)?;
+        killed
+    }
+
+    fn explore(&self, workspace: &Workspace, change: &Change) -> anyhow::Result<Option<String>> {
+        let mut build = loom::build(&change.package);
+        process::add_rustflags(&mut build, &["--cfg", "windlass_loom"]);
+        build
+            .current_dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.builds);
+        let binary = process::built_test(&mut build, Limit::NONE)?;
+        let (near, elsewhere) = self.models(workspace, change, &binary)?;
+        let near = near.iter().map(|test| (test, None));
+        let elsewhere = elsewhere.iter().map(|test| (test, Some(ELSEWHERE)));
+        for (test, bound) in near.chain(elsewhere) {
+            if let Some(said) = models::fails_within(&binary, test, bound, Limit::NONE)? {
+                let name = models::short(test);
+                eprintln!("model `{name}` fails: {said}");
+                return Ok(Some(name.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The models of the site's edges, and all others.
+    fn models(
+        &self,
+        workspace: &Workspace,
+        change: &Change,
+        binary: &Path,
+    ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+        let output = process::silent_output(Command::new(binary).arg("--list"), Limit::NONE)?;
+        let list = String::from_utf8_lossy(&output.stdout).into_owned();
+        let tests = list.lines().filter_map(|line| line.strip_suffix(": test"));
+        let mut near = Vec::new();
+        for edge in &change.site.edges {
+            near.extend(tidy::models_of_edge(workspace, edge)?);
+        }
+        let is_near = |test: &String| near.iter().any(|model| model == models::short(test));
+        let (near, elsewhere): (Vec<String>, _) = tests.map(str::to_owned).partition(is_near);
+        ensure!(
+            !near.is_empty() || !elsewhere.is_empty(),
+            "`{}` has no loom models",
+            change.package
+        );
+        Ok((near, elsewhere))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(text: &str, ordering: &str, weaker: Weaker) -> String {
+        let change = Change {
+            site: OrderingUse {
+                path: "crates/a/src/lib.rs".to_owned(),
+                line: 1,
+                at: text.find(ordering).unwrap(),
+                ordering: ordering.to_owned(),
+                edges: Vec::new(),
+            },
+            package: "a".to_owned(),
+            weaker,
+        };
+        change.apply(text).unwrap()
+    }
+
+    #[test]
+    fn an_ordering_is_replaced_and_a_fence_without_one_goes() {
+        assert_eq!(
+            change("a.load(Ordering::Acquire);", "Acquire", Weaker::To("Relaxed")),
+            "a.load(Ordering::Relaxed);"
+        );
+        assert_eq!(
+            change(
+                "a();\n    mem.fence(Ordering::Acquire);\n    b();",
+                "Acquire",
+                Weaker::NoFence
+            ),
+            "a();\n\n    b();"
+        );
+    }
+
+    #[test]
+    fn every_step_down_is_tried_and_relaxed_has_none() {
+        assert_eq!(weaker("AcqRel", false).len(), 2);
+        assert_eq!(weaker("Acquire", true), [Weaker::NoFence]);
+        assert!(weaker("Relaxed", false).is_empty());
+    }
+
+    #[test]
+    fn the_shipped_code_has_orderings_to_weaken_in_every_crate_with_models() {
+        let workspace = Workspace::load().unwrap();
+        let changes = changes(&workspace, "").unwrap();
+        for package in workspace.with_target("test", loom::TARGET) {
+            assert!(
+                changes.iter().any(|change| change.package == package.name),
+                "{} has none",
+                package.name
+            );
+        }
+    }
+}

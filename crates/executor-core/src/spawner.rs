@@ -156,6 +156,21 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.expose(self.private.len());
     }
 
+    /// Makes every task of this worker visible to thieves, and yields the core until `ready` says yes, which gives `true`, or
+    /// until the executor aborts.
+    pub fn wait_until(&mut self, mut ready: impl FnMut() -> bool) -> bool {
+        self.publish();
+        loop {
+            if ready() {
+                return true;
+            }
+            if self.sleep_word().is_aborting() {
+                return false;
+            }
+            self.ports.yield_now();
+        }
+    }
+
     /// Whether some worker looks for work or sleeps. A read of one word that everybody reads, and advice: a moment later it may
     /// be otherwise.
     #[inline]

@@ -7,7 +7,7 @@
 use std::any::Any;
 
 use crate::metrics::WorkerMetricsLocal;
-use crate::ports::{Parking, WorkerPorts};
+use crate::ports::WorkerPorts;
 use crate::spawner::Spawner;
 
 /// What a running task may touch.
@@ -69,12 +69,14 @@ pub trait TaskCtx<T, S> {
         operation()
     }
 
-    /// Makes every task of this worker visible to thieves, and holds the worker until `ready` says yes.
+    /// Makes every task of this worker visible to thieves, and holds the worker until `ready` says yes. Gives whether it did:
+    /// an executor that aborts lets nobody wait.
     ///
-    /// On threads the worker asks again and again and yields its core in between; so it is for what comes soon. It goes
-    /// on waiting while the executor aborts. If all workers wait for tasks that nobody is left to run, they wait for
-    /// ever: the simulator finds the schedules that lead there, and says for `what` each waits.
-    fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool)
+    /// On threads the worker asks again and again and yields its core in between; so it is for what comes soon. If all
+    /// workers wait for tasks that nobody is left to run, they wait until somebody aborts: the simulator finds the schedules
+    /// that lead there, and says for `what` each waits.
+    #[must_use = "an executor that aborts lets nobody wait"]
+    fn wait_until(&mut self, what: &'static str, ready: impl FnMut() -> bool) -> bool
     where
         Self: Sized;
 }
@@ -151,10 +153,8 @@ impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
         self.spawner().somebody_is_hungry()
     }
 
-    fn wait_until(&mut self, _what: &'static str, mut ready: impl FnMut() -> bool) {
-        self.spawner().publish();
-        while !ready() {
-            self.spawner().ports().yield_now();
-        }
+    #[inline]
+    fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
+        self.spawner().wait_until(ready)
     }
 }

@@ -47,7 +47,7 @@ fn visit<C: TaskCtx<Node, ()>>(node: Node, done: &[AtomicBool], cx: &mut C) {
         Node::Parent(n) => {
             cx.spawn_local(Node::Child(n));
             // Ordering: Acquire. What the child wrote comes before what its parent does next; pairs with the Release below.
-            cx.wait_until("its child has run", || done[n].load(Ordering::Acquire));
+            let _has_run = cx.wait_until("its child has run", || done[n].load(Ordering::Acquire));
         }
         // Ordering: Release. As above.
         Node::Child(n) => cx.access("say that it has run", || done[n].store(true, Ordering::Release)),

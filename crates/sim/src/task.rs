@@ -169,7 +169,7 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         result
     }
 
-    fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) {
+    fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) -> bool {
         self.publish();
         let handle = &self.spawner.ports().handle;
         let me = handle.party();
@@ -178,14 +178,16 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
         loop {
             handle.step();
             let is_ready = ready();
-            handle.with(|world| {
+            let is_aborting = handle.with(|world| {
                 world.did(me, Op::Await, Object::Label(what), is_ready.into());
-                if !is_ready {
+                let is_aborting = world.is_aborting();
+                if !is_ready && !is_aborting {
                     world.await_change(me, what);
                 }
+                is_aborting
             });
-            if is_ready {
-                return;
+            if is_ready || is_aborting {
+                return is_ready;
             }
             handle.wait();
         }

@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use executor_core::Scheduler;
+use executor_core::sleep::SleepWord;
 
 use crate::clock::Costs;
 use crate::exposure::Exposures;
@@ -181,11 +182,17 @@ impl World {
 
     /// Whether the executor has ended.
     pub(crate) fn is_done(&self) -> bool {
-        let sleep = self
-            .scheduler
-            .as_ref()
-            .map(|scheduler| scheduler.sleep().peek(&Glass));
-        sleep.is_some_and(|word| word.is_done())
+        self.sleep_word().is_some_and(SleepWord::is_done)
+    }
+
+    /// Whether the executor has been aborted.
+    pub(crate) fn is_aborting(&self) -> bool {
+        self.sleep_word().is_some_and(SleepWord::is_aborting)
+    }
+
+    fn sleep_word(&self) -> Option<SleepWord> {
+        let scheduler = self.scheduler.as_ref()?;
+        Some(scheduler.sleep().peek(&Glass))
     }
 
     /// Micro-steps so far.

@@ -127,6 +127,11 @@ impl<T, S> TaskCtx<T, S> for RecordedCtx<T, S> {
     fn somebody_is_hungry(&mut self) -> bool {
         self.spawner.somebody_is_hungry()
     }
+
+    #[inline]
+    fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
+        self.spawner.wait_until(ready)
+    }
 }
 
 impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use executor_threaded::{Executor, ExecutorHandle, Rejected};
+use executor_threaded::{Executor, ExecutorHandle, Rejected, TaskCtx};
 
 use crate::support::{
     Door, Tally, assert_no_thread_is_left, both_ways_of_parking, config, sized, wait_until,
@@ -479,4 +479,31 @@ both_ways_of_parking! {
         assert_eq!(Arc::strong_count(&alive), 1, "runner and scratches are gone");
         assert_eq!(handle.in_flight(), 0);
     }
+}
+
+/// All workers wait for tasks that nobody is left to run.
+#[test]
+fn a_task_that_waits_in_vain_is_let_go_by_an_abort() {
+    let door = Arc::new(Door::default());
+    let at_the_door = Arc::clone(&door);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let ran = Arc::clone(&runs);
+    let executor = Executor::<u32>::new(
+        config(1, None),
+        |_| (),
+        move |task, cx| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            cx.spawn_local(task + 1);
+            let has_run = cx.wait_until("the next one has run", || {
+                at_the_door.open();
+                false
+            });
+            assert!(!has_run);
+        },
+    )
+    .expect("the executor starts");
+    executor.spawn_external(0).expect("the gate is open");
+    door.pass();
+    assert_eq!(executor.shutdown(), [1]);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
 }

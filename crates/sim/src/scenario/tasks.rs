@@ -313,7 +313,8 @@ impl Runner {
             }
             Shape::Meeting => {
                 fan(cx, Work::Met(root), size);
-                cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
+                // An abort lets it go on, and hands the others back.
+                let _met = cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
             }
             _ => fan(cx, Work::Leaf, size),
         }

@@ -136,7 +136,7 @@ fn a_failure_is_marked_and_all_names_are_escaped() {
             |_| (),
             |_, cx| {
                 cx.access(LABEL, || ());
-                cx.wait_until("x < 1 && y > 2", || false);
+                let _never = cx.wait_until("x < 1 && y > 2", || false);
             },
         )
         .expect_err("it waits for ever");

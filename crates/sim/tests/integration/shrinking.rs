@@ -31,7 +31,7 @@ fn large() -> Simulation {
         .faults(Faults {
             spurious_wakes: 5,
             retries: 5,
-            panics: 0,
+            ..Faults::NONE
         })
 }
 

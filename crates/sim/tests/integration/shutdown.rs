@@ -1,5 +1,6 @@
 //! However it ends, every task is accounted for.
 
+use executor_core::TaskCtx;
 use sim::{Ending, Faults, Mark, RunOptions, Scenario, Simulation, StrategyKind};
 
 #[test]
@@ -99,4 +100,30 @@ fn after_the_faults_have_stopped_everything_finishes() {
         struck.spurious_wakes > 0 && struck.retries > 0 && struck.panics > 0,
         "{struck:?}"
     );
+}
+
+/// One worker, so that what it waits for can never run: under every schedule the abort lets the task go.
+#[test]
+fn an_abort_lets_a_task_go_that_waits_in_vain() {
+    let mut waited = 0;
+    for seed in 0..200 {
+        let report = Simulation::new(seed)
+            .ending(Ending::Abort)
+            .run(
+                [0_u32],
+                |_| 0_u64,
+                |task, cx| {
+                    cx.spawn_local(task + 1);
+                    if !cx.wait_until("the next one has run", || false) {
+                        *cx.scratch() += 1;
+                    }
+                },
+            )
+            .unwrap_or_else(|failure| panic!("{failure}"));
+        let ran = report.scratches[0];
+        assert_eq!(ran, report.metrics.executed());
+        assert_eq!(report.handed_back.len() + report.refused.len(), 1);
+        waited += ran;
+    }
+    assert!(waited > 0, "the abort never came after the task began");
 }

@@ -393,6 +393,10 @@ impl World {
                     }
                     let economy = self.oracles.economy.word_changed(party, word);
                     self.judge(verdict.and(economy));
+                    // An executor that aborts lets nobody wait.
+                    if aborts {
+                        self.task_acted(party);
+                    }
                 }
             }
             // A stamp, and not the nothing that a slot is set back to.
@@ -715,6 +719,8 @@ impl World {
     fn block(&mut self, party: usize, state: State) {
         debug_assert_eq!(self.parties[party].state, State::Runnable);
         self.parties[party].state = state;
+        // One that could go for a moment only, and was not asked.
+        self.arrived.retain(|&other| other != party);
         let place = self.place[party];
         self.runnable.swap_remove(place);
         if let Some(&moved) = self.runnable.get(place) {

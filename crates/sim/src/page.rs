@@ -129,6 +129,7 @@ impl Page<'_> {
 
     fn write_legend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = [
+            ("activity", "operations"),
             ("task", "a task runs"),
             ("await", "a task waits"),
             ("park", "parked"),

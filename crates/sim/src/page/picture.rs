@@ -48,6 +48,8 @@ pub(super) struct Curve {
 pub(super) struct Picture {
     pub(super) lanes: usize,
     pub(super) end_ns: u64,
+    /// When each lane did anything at all, in its order.
+    pub(super) activity: Vec<Vec<u64>>,
     pub(super) tasks: Vec<Bar>,
     pub(super) awaits: Vec<Bar>,
     pub(super) parks: Vec<Bar>,
@@ -64,6 +66,7 @@ impl Picture {
     pub(super) fn of(events: &[Event], lanes: usize, failure: Option<String>) -> Self {
         let mut picture = Self {
             lanes,
+            activity: vec![Vec::new(); lanes],
             end_ns: events.iter().map(|event| event.clock_ns).max().unwrap_or(0),
             ..Self::default()
         };
@@ -75,6 +78,7 @@ impl Picture {
                 lane: event.party as usize,
                 at_ns: event.clock_ns,
             };
+            picture.activity[spot.lane].push(spot.at_ns);
             picture.bars(event, spot, &mut open[spot.lane]);
             match (event.op, event.object) {
                 (Op::TakeFrom, Object::Worker(victim)) => picture.steals.push(Arrow {

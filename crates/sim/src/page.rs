@@ -108,7 +108,7 @@ impl Page<'_> {
     fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { course, picture, .. } = self;
         let (micro_steps, switches) = course.size();
-        let makespan = format!("{} ns", Thousands(picture.end_ns));
+        let makespan = format!("{} ns", Thousands(picture.last_ns));
         let figures: [(&str, &dyn fmt::Display); 9] = [
             ("micro-steps", &Thousands(micro_steps)),
             ("switches", &Thousands(switches as u64)),

@@ -114,7 +114,7 @@ mod tests {
         let flat = &candidates(&fields, "scenario")[0];
         assert_eq!(
             flat.to_string(),
-            "scenario=flat,roots=2,size=4,workers=3,end=idle"
+            "scenario=flat,roots=3,size=3,workers=3,end=idle"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The picture as SVG: where everything goes.
+//! Writes the picture as SVG, and says where in it everything goes.
 
 use std::fmt;
 

@@ -143,7 +143,7 @@ mod tests {
     /// As one would keep it once it is mended: the line that was printed then, and a run that goes well now.
     #[test]
     fn an_atomic_addition_loses_nothing_under_the_schedule_that_lost_one() {
-        let line = "windlass-sim 1 scenario=own,workers=2,tries=1,spin=0 random 0 0*12.2*10.0*3.1*20";
+        let line = "windlass-sim 1 scenario=own,workers=2,tries=1,spin=0 sticky 2 2*9.3*3.0*8.1*27.0*17.1*10";
         let total = Arc::new(AtomicU64::new(0));
         let shared = Arc::clone(&total);
         let simulation = Simulation::replay(line).expect("it is a line");

@@ -8,12 +8,15 @@
 //! begins with, and later with smaller ones, so it sets nothing itself and makes what its tasks share anew in each
 //! call.
 
+use std::env::VarError;
+use std::ops::Range;
+
 use crate::line::{Fields, ReplayLine};
 use crate::oracle::{Oracle, Violation};
 use crate::report::{Failure, Report};
 use crate::schedule::StrategyKind;
 use crate::setup::Setup;
-use crate::shrink::{Shrink, Subject};
+use crate::shrink::{Shrink, Subject, quietly};
 use crate::simulation::Simulation;
 
 impl Simulation {
@@ -26,35 +29,44 @@ impl Simulation {
     ///
     /// ```
     /// use std::cell::Cell;
-    /// use std::rc::Rc;
-    /// use sim::{Failure, Simulation, TaskCtx};
+    /// use sim::{Failure, Oracle, Simulation, TaskCtx};
     ///
-    /// /// Reads, and writes back one more. Somebody else may have done so in between.
-    /// fn add_one<C: TaskCtx<(), ()>>(total: &Cell<u32>, cx: &mut C) {
-    ///     let seen = cx.access("read the total", || total.get());
-    ///     cx.access("write one more", || total.set(seen + 1));
+    /// #[derive(Clone, Copy)]
+    /// enum Step {
+    ///     Sender,
+    ///     Receiver,
     /// }
     ///
-    /// fn two_add_one(simulation: Simulation) -> Result<(), Failure> {
-    ///     let total = Rc::new(Cell::new(0));
-    ///     let shared = Rc::clone(&total);
-    ///     let report = simulation.run([(), ()], |_| (), move |(), cx| add_one(&shared, cx))?;
-    ///     report.ensure(total.get() == 2, || format!("the total is {}", total.get()))?;
+    /// /// A receiver waits for what the sender brings. If all workers do, nobody is left to run the sender.
+    /// fn step<C: TaskCtx<Step, ()>>(step: Step, sent: &Cell<bool>, cx: &mut C) {
+    ///     match step {
+    ///         Step::Sender => cx.access("send", || sent.set(true)),
+    ///         Step::Receiver => cx.wait_until("something was sent", || sent.get()),
+    ///     }
+    /// }
+    ///
+    /// fn two_receivers(simulation: Simulation) -> Result<(), Failure> {
+    ///     let sent = Cell::new(false);
+    ///     let tasks = [Step::Receiver, Step::Receiver, Step::Sender];
+    ///     simulation.run(tasks, |_| (), move |task, cx| step(task, &sent, cx))?;
     ///     Ok(())
     /// }
     ///
-    /// let failure = Simulation::new(0).workers(2).explore(0..1_000, two_add_one).expect_err("one is lost");
-    /// assert_eq!(failure.message, "the total is 1");
+    /// let failure = Simulation::new(0).workers(2).explore(0..1_000, two_receivers).expect_err("all wait");
+    /// assert_eq!(failure.oracle, Oracle::Deadlock);
+    /// assert!(failure.sentence().contains("waits until something was sent"));
     /// // One line is the whole run.
     /// let line = failure.course.line.to_string();
-    /// let again = two_add_one(Simulation::replay(&line)?).expect_err("the same again");
+    /// let again = two_receivers(Simulation::replay(&line)?).expect_err("the same again");
     /// assert_eq!(again.course.trace_hash, failure.course.trace_hash);
     /// # Ok::<(), sim::LineError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// The smallest failure that was found from the first.
+    /// The smallest failure that was found from the first. If the first does not come again from its own line, that is what
+    /// is reported: the scene then depends on more than its schedule, on the clock, on a hash map's order, on what
+    /// another run has left behind.
     pub fn explore<R>(
         &self,
         seeds: impl IntoIterator<Item = u64>,
@@ -77,11 +89,35 @@ impl Simulation {
                 choices: None,
             };
             if let Err(failure) = own.run(&line, false) {
-                return Err(Shrink::default().shrink(&own, &failure));
+                let again = quietly(|| own.run(&line, false));
+                return Err(match differs(&failure, again.err().as_ref()) {
+                    None => Shrink::default().shrink(&own, &failure),
+                    Some(message) => {
+                        Failure::new(Violation::new(Oracle::Determinism, message), *failure.course)
+                    }
+                });
             }
             schedules += 1;
         }
         Ok(schedules)
+    }
+
+    /// Runs `scene` for each replay line in `corpus`, one a line: the failures of earlier days, which must not come back.
+    /// Empty lines and those that begin with `#` are for people. Gives how many were run.
+    ///
+    /// # Panics
+    ///
+    /// When a run fails, or a line is none.
+    pub fn check_corpus<R>(corpus: &str, scene: impl Fn(Self) -> Result<R, Failure>) -> usize {
+        let lines = corpus.lines().map(str::trim);
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let run = lines.map(|line| {
+            let simulation = Self::replay(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+            if let Err(failure) = scene(simulation) {
+                panic!("{failure}");
+            }
+        });
+        run.count()
     }
 
     /// As [`explore`](Simulation::explore), for a test: panics with the failure, which prints how to have it again.
@@ -108,6 +144,41 @@ impl<T, S> Report<T, S> {
         }
         let violation = Violation::new(Oracle::Expectation, message());
         Err(Failure::new(violation, self.course))
+    }
+}
+
+/// How many schedules a test should run, and from which seed on: `default` from 0, unless the environment variables
+/// `WINDLASS_SIM_SEEDS` and `WINDLASS_SIM_SEED_BASE` say otherwise, as they do every night in a CI.
+///
+/// ```
+/// assert_eq!(sim::seeds(200), 0..200);
+/// ```
+///
+/// # Panics
+///
+/// When one of them is no whole number: a test that quietly ran something else would say nothing.
+#[must_use]
+pub fn seeds(default: u64) -> Range<u64> {
+    let number = |name: &str, default: u64| match std::env::var(name) {
+        Ok(text) => text
+            .parse()
+            .unwrap_or_else(|_| panic!("{name}=`{text}`: not a whole number of 64 bits")),
+        Err(VarError::NotPresent) => default,
+        Err(error) => panic!("{name}: {error}"),
+    };
+    let base = number("WINDLASS_SIM_SEED_BASE", 0);
+    base..base.saturating_add(number("WINDLASS_SIM_SEEDS", default))
+}
+
+/// What is different about the second run of a line that failed first.
+fn differs(first: &Failure, second: Option<&Failure>) -> Option<String> {
+    let was = format!("a run failed with `{}`, and the same run again", first.sentence());
+    match second {
+        None => Some(format!("{was} went well")),
+        Some(second) if second.course.trace_hash != first.course.trace_hash => {
+            Some(format!("{was} took another way"))
+        }
+        Some(_) => None,
     }
 }
 

@@ -1,37 +1,4 @@
-//! A deterministic simulator for the work-stealing executor and what is built on it.
-//!
-//! Races between workers hide in the instants between two shared operations, and a test on threads meets them once
-//! in a million runs or never. Here the scheduling code of [`executor_core`] runs unchanged in one thread, over ports
-//! made of plain data, and a seeded schedule decides *before every shared operation* who goes next. The same seed is
-//! the same run, to the last step:
-//!
-//! ```
-//! use sim::{Simulation, TaskCtx};
-//!
-//! /// Counts the leaves of a binary tree.
-//! fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
-//!     if depth == 0 {
-//!         *cx.scratch() += 1;
-//!     } else {
-//!         cx.spawn_local(depth - 1);
-//!         cx.spawn_local(depth - 1);
-//!     }
-//! }
-//!
-//! for seed in 0..20 {
-//!     let report = Simulation::new(seed)
-//!         .workers(3)
-//!         .run([4], |_worker| 0, |task, cx| run(task, cx))
-//!         .unwrap_or_else(|failure| panic!("{failure}"));
-//!     assert_eq!(report.scratches.iter().sum::<u64>(), 16);
-//! }
-//! ```
-//!
-//! [Oracles](Oracle) watch every step. When one speaks, the run ends with a [`Failure`]: what went wrong, one line that
-//! replays it, the choices that led there, and the last operations as a table.
-//!
-//! What the simulator does not see: memory is sequentially consistent here, so a fence that is missing or an ordering
-//! that is too weak changes nothing. That is what the loom models are for.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod choices;
@@ -70,6 +37,7 @@ pub use choices::Choices;
 pub use clock::Costs;
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
+pub use explore::seeds;
 pub use failing::FailingRun;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;

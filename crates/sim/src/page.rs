@@ -108,7 +108,7 @@ impl Page<'_> {
     fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { course, picture, .. } = self;
         let (micro_steps, switches) = course.size();
-        let makespan = format!("{} ns", Thousands(picture.end_ns));
+        let makespan = format!("{} ns", Thousands(picture.last_ns));
         let figures: [(&str, &dyn fmt::Display); 9] = [
             ("micro-steps", &Thousands(micro_steps)),
             ("switches", &Thousands(switches as u64)),
@@ -129,6 +129,7 @@ impl Page<'_> {
 
     fn write_legend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let entries = [
+            ("activity", "operations"),
             ("task", "a task runs"),
             ("await", "a task waits"),
             ("park", "parked"),
@@ -227,7 +228,7 @@ impl fmt::Display for Thousands {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
         for (place, digit) in digits.chars().enumerate() {
-            if place > 0 && (digits.len() - place) % 3 == 0 {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
                 f.write_str(",")?;
             }
             write!(f, "{digit}")?;

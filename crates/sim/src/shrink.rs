@@ -117,6 +117,9 @@ const STARTS_KEPT: usize = 3;
 /// Times that the scenario is shrunk and then the schedule.
 const ROUNDS: u64 = 3;
 
+/// More micro-steps than somebody who hands over a few tasks takes.
+const UNDISTURBED: usize = 1_024;
+
 /// While a run without an end is shrunk, so many micro-steps are taken for none.
 const ENDLESS: u64 = 16_384;
 
@@ -202,7 +205,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
     fn smallest(&mut self, failure: &Failure) -> Option<Failing> {
         let mut line = failure.course.line.clone();
         line.fields = self.subject.settle(self.limited(line.fields))?;
-        let mut best = (self.attempt_without(&line))
+        let mut best = (self.attempt_undisturbed(&line))
             .or_else(|| self.attempt_with(&line, failure.course.choices.clone()))
             .or_else(|| self.walk(&line))?;
         for round in 0..ROUNDS {
@@ -247,7 +250,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
                 fields,
                 ..best.line.clone()
             };
-            let found = (self.attempt_without(&line))
+            let found = (self.attempt_undisturbed(&line))
                 .or_else(|| self.attempt_with(&line, carried))
                 .or_else(|| (0..WALKS).find_map(|walk| self.walk_both(&line, round * WALKS + walk)));
             if found.is_some() {
@@ -285,9 +288,12 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         }
     }
 
-    /// No choices at all: everybody goes on until it cannot.
-    fn attempt_without(&mut self, line: &ReplayLine) -> Option<Failing> {
-        self.attempt_with(line, Choices::default())
+    /// Everybody goes on until it cannot: the workers first, or whoever hands over, so that there is something to do when
+    /// they come.
+    fn attempt_undisturbed(&mut self, line: &ReplayLine) -> Option<Failing> {
+        let producer = Crew::of(&line.fields).first_producer();
+        let producer_first = Choices::of_segments(&[(producer, UNDISTURBED)], Vec::new());
+        (self.attempt_with(line, Choices::default())).or_else(|| self.attempt_with(line, producer_first))
     }
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {

@@ -47,7 +47,12 @@ pub(super) struct Curve {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
     pub(super) lanes: usize,
+    /// The latest clock.
+    pub(super) last_ns: u64,
+    /// Where the picture ends: a little later, if somebody sleeps or waits for ever.
     pub(super) end_ns: u64,
+    /// When each lane did anything at all, in its order.
+    pub(super) activity: Vec<Vec<u64>>,
     pub(super) tasks: Vec<Bar>,
     pub(super) awaits: Vec<Bar>,
     pub(super) parks: Vec<Bar>,
@@ -59,12 +64,18 @@ pub(super) struct Picture {
     pub(super) curves: Vec<Curve>,
 }
 
+/// What is for ever is shown as one part in so many of the picture.
+const FOR_EVER: u64 = 16;
+
 impl Picture {
     /// Of these operations of so many parties, and of what went wrong.
     pub(super) fn of(events: &[Event], lanes: usize, failure: Option<String>) -> Self {
+        let last_ns = events.iter().map(|event| event.clock_ns).max().unwrap_or(0);
         let mut picture = Self {
             lanes,
-            end_ns: events.iter().map(|event| event.clock_ns).max().unwrap_or(0),
+            activity: vec![Vec::new(); lanes],
+            last_ns,
+            end_ns: last_ns,
             ..Self::default()
         };
         let mut open = vec![Open::default(); lanes];
@@ -75,6 +86,7 @@ impl Picture {
                 lane: event.party as usize,
                 at_ns: event.clock_ns,
             };
+            picture.activity[spot.lane].push(spot.at_ns);
             picture.bars(event, spot, &mut open[spot.lane]);
             match (event.op, event.object) {
                 (Op::TakeFrom, Object::Worker(victim)) => picture.steals.push(Arrow {
@@ -105,6 +117,9 @@ impl Picture {
                 (Op::Retry | Op::Panic, _) => picture.faults.push(mark(event, spot)),
                 _ => {}
             }
+        }
+        if (open.iter()).any(|open| open.park.is_some() || open.awaits.is_some()) {
+            picture.end_ns += last_ns / FOR_EVER;
         }
         for (lane, open) in open.into_iter().enumerate() {
             let last = events.iter().rev().find(|event| event.party as usize == lane);
@@ -266,6 +281,7 @@ mod tests {
         };
         let events = [at(0, Op::Park, 10), at(1, Op::Fence, 90)];
         let picture = Picture::of(&events, 2, None);
-        assert_eq!((picture.parks[0].from_ns, picture.parks[0].to_ns), (10, 90));
+        assert_eq!((picture.last_ns, picture.end_ns), (90, 95));
+        assert_eq!((picture.parks[0].from_ns, picture.parks[0].to_ns), (10, 95));
     }
 }

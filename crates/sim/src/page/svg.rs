@@ -1,4 +1,4 @@
-//! The picture as SVG: where everything goes.
+//! Writes the picture as SVG, and says where in it everything goes.
 
 use std::fmt;
 
@@ -66,14 +66,7 @@ impl Svg<'_> {
         let name = self.parties.get(lane).map_or("?", String::as_str);
         let y = Self::y(lane);
         f.write_str("<g class=\"lane\">\n")?;
-        if lane % 2 == 0 {
-            writeln!(
-                f,
-                "<rect class=\"band\" x=\"0\" y=\"{:.1}\" width=\"{:.1}\" height=\"{LANE}\"/>",
-                y - LANE / 2.0,
-                LEFT + self.axis_width() + RIGHT
-            )?;
-        }
+        self.write_activity(f, lane)?;
         writeln!(f, "<text x=\"8\" y=\"{:.1}\">{}</text>", y + 4.0, Escaped(name))?;
         let of_lane =
             |bars: &'_ [Bar]| -> Vec<Bar> { bars.iter().filter(|bar| bar.lane == lane).cloned().collect() };
@@ -110,6 +103,34 @@ impl Svg<'_> {
         f.write_str("</g>\n")
     }
 
+    /// Every other lane has another ground.
+    fn write_bands(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for lane in (0..self.picture.lanes).step_by(2) {
+            writeln!(
+                f,
+                "<rect class=\"band\" x=\"0\" y=\"{:.1}\" width=\"{:.1}\" height=\"{LANE}\"/>",
+                Self::y(lane) - LANE / 2.0,
+                LEFT + self.axis_width() + RIGHT
+            )?;
+        }
+        Ok(())
+    }
+
+    /// A tick for each operation: most parties do a lot besides running tasks. Ticks that would fall on each other are one.
+    fn write_activity(&self, f: &mut fmt::Formatter<'_>, lane: usize) -> fmt::Result {
+        let mut ticks: Vec<u64> = (self.picture.activity[lane].iter())
+            .map(|&at_ns| self.x(at_ns).round() as u64)
+            .collect();
+        ticks.dedup();
+        if ticks.is_empty() {
+            return Ok(());
+        }
+        f.write_str("<path class=\"activity\" d=\"")?;
+        let top = Self::y(lane) - 3.0;
+        ticks.iter().try_for_each(|x| write!(f, "M{x} {top:.0}v6"))?;
+        f.write_str("\"/>\n")
+    }
+
     fn write_bar(&self, f: &mut fmt::Formatter<'_>, class: &str, bar: &Bar, height: f64) -> fmt::Result {
         let Bar {
             lane,
@@ -141,7 +162,7 @@ impl Svg<'_> {
         let bend = (y2 - y1) * 0.4;
         writeln!(
             f,
-            "<path class=\"{class}\" marker-end=\"url(#{class}-arrow)\" \
+            "<path class=\"{class}\" marker-start=\"url(#{class}-tail)\" marker-end=\"url(#{class}-arrow)\" \
              d=\"M{x1:.1} {y1:.1}C{x1:.1} {:.1} {x2:.1} {:.1} {x2:.1} {y2:.1}\">\
              <title>{}, by {}, {} ns</title></path>",
             y1 + bend,
@@ -234,8 +255,9 @@ impl fmt::Display for Svg<'_> {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
              viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\">\n{DEFS}"
         )?;
-        (0..self.picture.lanes).try_for_each(|lane| self.write_lane(f, lane))?;
+        self.write_bands(f)?;
         self.write_axis(f, height - 8.0)?;
+        (0..self.picture.lanes).try_for_each(|lane| self.write_lane(f, lane))?;
         for (place, curve) in self.picture.curves.iter().enumerate() {
             self.write_curve(f, curve, lanes_end + place as f64 * STRIP)?;
         }
@@ -250,13 +272,15 @@ impl fmt::Display for Svg<'_> {
     }
 }
 
-/// Hatchings and arrow heads.
+/// Hatchings, and heads and tails of arrows.
 const DEFS: &str = "\
 <defs>
 <pattern id=\"parked\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 5L5 0\"/></pattern>
 <pattern id=\"awaits\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 5L5 0\"/></pattern>
 <marker id=\"steal-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path id=\"steal-head\" d=\"M0 0L8 4L0 8z\"/></marker>
 <marker id=\"wake-arrow\" viewBox=\"0 0 8 8\" refX=\"7\" refY=\"4\" markerWidth=\"5\" markerHeight=\"5\" orient=\"auto\"><path id=\"wake-head\" d=\"M0 0L8 4L0 8z\"/></marker>
+<marker id=\"steal-tail\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"4\" markerHeight=\"4\"><circle class=\"steal-tail\" cx=\"4\" cy=\"4\" r=\"3\"/></marker>
+<marker id=\"wake-tail\" viewBox=\"0 0 8 8\" refX=\"4\" refY=\"4\" markerWidth=\"4\" markerHeight=\"4\"><circle class=\"wake-tail\" cx=\"4\" cy=\"4\" r=\"3\"/></marker>
 </defs>
 ";
 

@@ -22,6 +22,11 @@ impl Crew {
         ])
     }
 
+    /// The number of the first party that hands tasks over.
+    pub(super) fn first_producer(&self) -> u32 {
+        self.0[0]
+    }
+
     /// The choices, as far as their parties are in the `smaller` crew, by their numbers there.
     pub(super) fn carry(&self, smaller: &Self, choices: &Choices) -> Choices {
         let picks = choices.picks.iter().filter_map(|&party| {
@@ -73,6 +78,7 @@ mod tests {
                 of_kind.count() as u32
             });
             assert_eq!(Crew::of(&fields), Crew(kinds), "{parties:?}");
+            assert_eq!(parties[Crew(kinds).first_producer() as usize], "producer 0");
             let order: Vec<_> = (0..parties.len() as u32)
                 .map(|party| Crew(kinds).kind_of(party))
                 .collect();

@@ -36,15 +36,11 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
         return Vec::new();
     };
     if name == "scenario" {
-        let shapes = Shape::ALL.iter().map(Shape::to_string);
-        return match value {
-            "own" => Vec::new(),
-            "jobs" => shapes.map(|shape| without_jobs(fields, &shape)).collect(),
-            _ => shapes
-                .take_while(|shape| shape != value)
-                .map(|shape| with(&shape))
-                .collect(),
-        };
+        let simpler = Shape::ALL.iter().map(Shape::to_string);
+        let simpler = simpler.take_while(|shape| shape != value);
+        return simpler
+            .flat_map(|shape| of_shape(fields, value, &shape))
+            .collect();
     }
     let mut candidates = vec![fields.with(name, None)];
     if value == "true" {
@@ -60,20 +56,28 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
     candidates
 }
 
-/// A few tasks on the executor alone, instead of the jobs above it: what goes wrong may go wrong there.
-fn without_jobs(fields: &Fields, shape: &str) -> Fields {
-    let mut of_jobs = Fields::default();
-    Jobs::default().write(&mut of_jobs);
-    let mut own = fields.clone();
-    for (name, _) in of_jobs.iter() {
-        own = own.with(name, None);
+/// Tasks of this shape: as many as there are, and a few. What goes wrong with jobs may go wrong on the executor alone; what
+/// tasks of one's own are is not ours to change.
+fn of_shape(fields: &Fields, before: &str, shape: &str) -> Vec<Fields> {
+    if before == "own" {
+        return Vec::new();
     }
-    let mut tasks: Fields = Fields::default();
-    tasks.push("scenario", shape);
-    tasks.push("roots", 2);
-    tasks.push("size", 4);
-    own.iter().for_each(|(name, value)| tasks.push(name, value));
-    tasks
+    let mut of_load = Fields::default();
+    Jobs::default().write(&mut of_load);
+    for name in ["roots", "size"] {
+        of_load.push(name, 0);
+    }
+    let mut few = Fields::default();
+    few.push("scenario", shape);
+    few.push("roots", 3);
+    few.push("size", 3);
+    for (name, value) in fields.iter().filter(|(name, _)| of_load.get(name).is_none()) {
+        few.push(name, value);
+    }
+    match before {
+        "jobs" => vec![few],
+        _ => vec![fields.with("scenario", Some(shape)), few],
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +99,10 @@ mod tests {
         assert_eq!(of("workers=1", "workers"), ["-", "0"]);
         assert_eq!(of("troubles=true", "troubles"), ["-", "false"]);
         assert_eq!(of("end=abort", "end"), ["-"]);
-        assert_eq!(of("scenario=chain", "scenario"), ["flat", "tree"]);
+        assert_eq!(
+            of("scenario=chain,roots=1,size=9", "scenario"),
+            ["flat", "flat", "tree", "tree"]
+        );
         assert_eq!(of("scenario=own", "scenario"), [""; 0]);
     }
 
@@ -107,7 +114,7 @@ mod tests {
         let flat = &candidates(&fields, "scenario")[0];
         assert_eq!(
             flat.to_string(),
-            "scenario=flat,roots=2,size=4,workers=3,end=idle"
+            "scenario=flat,roots=3,size=3,workers=3,end=idle"
         );
     }
 

@@ -37,7 +37,7 @@ fn what_was_wrong_once_is_right_now() {
             .parse()
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let scenario = Scenario::from_line(&line).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for choices in [None, Some(entry.choices)] {
+        for choices in [line.choices.clone(), Some(entry.choices)] {
             let options = RunOptions {
                 silenced: None,
                 choices,

@@ -65,6 +65,53 @@ fn a_trace_is_json() {
 }
 
 #[test]
+fn a_page_has_the_line_and_the_picture() {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page.html");
+    let path_text = path.to_str().expect("a plain path");
+    let line = "windlass-sim 1 scenario=tree,roots=1,size=2,workers=2 random 5";
+    let (code, stdout, stderr) = windlass_sim(&["--replay", line, "--html", path_text]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let page = std::fs::read_to_string(&path).expect("it was written");
+    assert!(page.contains(line) && page.contains("<svg "), "{page}");
+}
+
+#[test]
+fn a_line_may_have_its_choices_in_it() {
+    let line = "windlass-sim 1 scenario=flat,roots=1,size=0,workers=2 random 0 2*6.1*4/0";
+    let (code, stdout, stderr) = windlass_sim(&["--replay", line]);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let line = "windlass-sim 1 scenario=flat,roots=1,size=0,workers=2 random 0 2*6.x";
+    let (code, _, stderr) = windlass_sim(&["--replay", line]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("`x`"), "{stderr}");
+}
+
+/// A limit that cuts a good run short is the one failure that the unbroken code has.
+#[test]
+fn shrinking_tells_what_it_came_to() {
+    let scenario = "scenario=tree,roots=2,size=5,workers=3,steps=300";
+    let arguments = [
+        "--scenario",
+        scenario,
+        "--seeds",
+        "3",
+        "--failures",
+        "2",
+        "--shrink",
+    ];
+    let (code, stdout, stderr) = windlass_sim(&arguments);
+    assert_eq!(code, Some(1), "{stdout}{stderr}");
+    let told = stdout
+        .lines()
+        .filter(|row| row.starts_with("shrunk `liveness`: micro-steps 301 -> "));
+    assert_eq!(told.count(), 2, "{stdout}");
+    assert!(
+        stdout.contains("shrunk 2 failures, in the median: micro-steps 301 -> "),
+        "{stdout}"
+    );
+}
+
+#[test]
 fn a_failure_that_is_expected_and_does_not_come_is_a_failure() {
     let (code, stdout, _) = windlass_sim(&["--expect-failure", "--seeds", "20"]);
     assert_eq!(code, Some(1), "{stdout}");

@@ -164,3 +164,34 @@ fn somebodys_own_tasks_cannot_be_shrunk_from_a_line_alone() {
     let error = Shrink::default().scenario(&failure).expect_err("whose tasks?");
     assert!(error.to_string().contains("somebody's own tasks"), "{error}");
 }
+
+/// Fails by a count of its own that outlives the run, so that no line leads to it again.
+#[test]
+fn a_scene_that_depends_on_more_than_its_schedule_is_told() {
+    let runs = Cell::new(0);
+    let scene = |simulation: Simulation| {
+        runs.set(runs.get() + 1);
+        let report = simulation.run([1_u32], |_| (), |_, _| {})?;
+        report.ensure(runs.get() != 3, || "the third".to_owned())
+    };
+    let failure = Simulation::new(0)
+        .explore(0..10, scene)
+        .expect_err("the third fails");
+    assert_eq!(failure.oracle, Oracle::Determinism);
+    assert!(failure.message.contains("again went well"), "{failure}");
+    assert_eq!((runs.get(), failure.course.line.seed), (4, 2));
+}
+
+#[test]
+fn a_corpus_is_lines_and_words_for_people() {
+    let corpus = "# They met.\n\nwindlass-sim 1 scenario=own,workers=2 sticky 3 0*4.1\n";
+    let scene = |simulation: Simulation| simulation.run([1_u32], |_| (), |_, _| {});
+    assert_eq!(Simulation::check_corpus(corpus, scene), 1);
+    let caught = std::panic::catch_unwind(|| Simulation::check_corpus("what?", scene));
+    let message = caught.expect_err("this is no line");
+    assert!(
+        message
+            .downcast_ref::<String>()
+            .is_some_and(|text| text.starts_with("what?: "))
+    );
+}

@@ -51,6 +51,11 @@ macro_rules! costs {
                 [$((stringify!($name), self.$name),)+].into_iter()
             }
 
+            /// Sets every cost.
+            pub fn set_all(&mut self, ps: u64) {
+                $(self.$name = ps;)+
+            }
+
             fn field_mut(&mut self, name: &str) -> Option<&mut u64> {
                 match name {
                     $(stringify!($name) => Some(&mut self.$name),)+
@@ -167,6 +172,17 @@ impl Costs {
         self.wake_ps + self.steal_ps + self.steal_task_ps
     }
 
+    /// Sets the cost that is called `name`, as its field is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such cost.
+    pub fn set(&mut self, name: &str, ps: u64) -> Result<(), LineError> {
+        let field = self.field_mut(name);
+        *field.ok_or_else(|| LineError(format!("`{name}` is no cost")))? = ps;
+        Ok(())
+    }
+
     /// Writes what differs from the default into `fields`.
     pub(crate) fn write(&self, fields: &mut Fields) {
         let default = Self::default();
@@ -181,8 +197,8 @@ impl Costs {
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let mut costs = Self::default();
         for (name, _) in Self::default().fields() {
-            if let (Some(ps), Some(field)) = (fields.take(name)?, costs.field_mut(name)) {
-                *field = ps;
+            if let Some(ps) = fields.take(name)? {
+                costs.set(name, ps)?;
             }
         }
         Ok(costs)

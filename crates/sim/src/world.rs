@@ -216,7 +216,18 @@ impl World {
     /// A slot of a job has ended on `party`. Gives how far it came.
     pub(crate) fn slot_ended(&mut self, party: usize) -> Reached {
         self.profiler.slot_ended(party, self.parties[party].clock_ps);
-        self.profiler.reached(party)
+        self.reached(party)
+    }
+
+    /// How far along its path `party` is, and when.
+    pub(crate) fn reached(&self, party: usize) -> Reached {
+        self.profiler.reached(party, self.parties[party].clock_ps)
+    }
+
+    /// What `party` does from now on also comes after `reached`.
+    pub(crate) fn comes_after(&mut self, party: usize, reached: Reached) {
+        let at_ps = self.profiler.comes_after(party, reached);
+        self.not_before(party, at_ps);
     }
 
     /// `party`, which is outside, knows that all is over.

@@ -8,3 +8,4 @@ mod program;
 mod races;
 mod scenes;
 mod shutdown;
+mod virtual_time;

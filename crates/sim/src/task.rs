@@ -71,7 +71,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     /// ```
     #[must_use]
     pub fn reached(&self) -> Reached {
-        self.with(|world, me| world.reached(me))
+        self.with(|world, me| world.path(me))
     }
 
     /// What the running task does from now on comes after `reached` as well, though no task that reached it has spawned this one.

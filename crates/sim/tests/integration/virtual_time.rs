@@ -117,7 +117,7 @@ fn profile(graph: &Graph, workers: usize, costs: &Costs, strategy: StrategyKind,
         .workers(workers)
         .strategy(strategy)
         .costs(costs.clone())
-        .run([root], |_| (), |job, cx| run(job, cx));
+        .run([root], |_| (), run);
     report.unwrap_or_else(|failure| panic!("{failure}")).profile
 }
 

@@ -19,6 +19,9 @@ const SEEDS: u64 = 5;
 /// Fewer undisturbed runs say nothing.
 const RUNS_MIN: usize = 3;
 
+/// With so many nobody asks for more.
+const RUNS_ENOUGH: usize = 5;
+
 /// One load on one number of threads.
 pub(crate) struct Row {
     load: Load,
@@ -57,6 +60,11 @@ impl Row {
                 break;
             }
         }
+    }
+
+    /// Whether there are enough undisturbed runs.
+    pub(crate) fn is_enough(&self) -> bool {
+        self.runs.len() >= RUNS_ENOUGH
     }
 
     /// Beside what the simulator says.

@@ -3,5 +3,6 @@
 
 pub mod burn;
 pub mod chart;
+pub mod generated;
 pub mod machine;
 pub mod number;

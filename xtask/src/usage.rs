@@ -14,7 +14,8 @@ cargo xtask <subcommand>
   tidy             layers, synchronisation edges, links, file stories, manifests, leftovers
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
   mutants [NAME]   planted bugs, each on the layer that has to notice it
-  sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...)
+  sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
+                   --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look)
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices

@@ -99,6 +99,13 @@ const fn job(stages: usize, slots: usize, lengths: Lengths) -> What {
     })
 }
 
+impl Load {
+    /// Whether its tasks take a hundred nanoseconds or less.
+    pub(crate) fn is_fine(&self) -> bool {
+        self.name.starts_with("fine")
+    }
+}
+
 /// Microseconds a task, as tasks of users take.
 pub(crate) const COARSE: [Load; 4] = [
     Load {
@@ -143,7 +150,7 @@ pub(crate) const FINE: [Load; 4] = [
 pub(crate) const LARGE: [Load; 4] = [
     Load {
         name: "tree",
-        what: What::Tasks(Task::Tree { depth: 16, ns: 5_000 }),
+        what: What::Tasks(Task::Tree { depth: 17, ns: 5_000 }),
     },
     Load {
         name: "unbalanced tree",

@@ -51,6 +51,11 @@ macro_rules! costs {
                 [$((stringify!($name), self.$name),)+].into_iter()
             }
 
+            /// Sets every cost.
+            pub fn set_all(&mut self, ps: u64) {
+                $(self.$name = ps;)+
+            }
+
             fn field_mut(&mut self, name: &str) -> Option<&mut u64> {
                 match name {
                     $(stringify!($name) => Some(&mut self.$name),)+
@@ -67,59 +72,59 @@ costs! {
     /// A write of a word that lies in the own cache.
     store_ps = 300,
     /// A read-modify-write of a word that lies in the own cache.
-    exchange_ps = 5_000,
+    exchange_ps = 4_700,
     /// A sequentially consistent fence.
-    fence_ps = 5_000,
+    fence_ps = 4_700,
     /// A line that another core has written comes, to be read.
-    line_read_ps = 60_000,
+    line_read_ps = 121_000,
     /// A line that another core has touched comes, to be written. Others wait for it meanwhile.
-    line_write_ps = 60_000,
+    line_write_ps = 114_000,
     /// A push to the own queue.
-    push_ps = 1_500,
+    push_ps = 2_200,
     /// A pop from the own queue, whether it holds something or not.
-    pop_ps = 6_000,
+    pop_ps = 6_100,
     /// A look into somebody else's queue or the injector, which have not changed since the last look.
-    look_ps = 6_000,
+    look_ps = 10_600,
     /// The first task of a queue is stolen: with the queue's lines and the task's.
-    steal_ps = 150_000,
+    steal_ps = 89_000,
     /// Each task that is stolen.
-    steal_task_ps = 10_000,
+    steal_task_ps = 12_500,
     /// A push to the injector.
-    inject_ps = 8_000,
+    inject_ps = 5_600,
     /// Each task of a batch that is pushed to the injector.
-    inject_task_ps = 1_000,
+    inject_task_ps = 1_400,
     /// A run of tasks is taken from the injector.
-    take_ps = 20_000,
+    take_ps = 49_400,
     /// Each task of such a run.
-    take_task_ps = 2_000,
+    take_task_ps = 5_000,
     /// A task is spawned and stays with its worker.
-    keep_ps = 500,
+    keep_ps = 1_400,
     /// A task is taken from what the worker has, starts, does nothing and ends.
-    task_ps = 800,
+    task_ps = 2_800,
     /// The clock is read.
-    clock_ps = 25_000,
+    clock_ps = 23_200,
     /// An instant of waiting on the core.
-    spin_ps = 10_000,
+    spin_ps = 23_500,
     /// The core is offered to others, and nobody wants it.
-    yield_ps = 300_000,
+    yield_ps = 452_000,
     /// A thread goes to sleep.
-    park_ps = 1_500_000,
+    park_ps = 452_000,
     /// A sleeping thread is woken, for who wakes it.
-    unpark_ps = 4_000_000,
+    unpark_ps = 4_166_000,
     /// From the beginning of that until the woken thread runs.
-    wake_ps = 10_000_000,
+    wake_ps = 2_583_000,
     /// A thread is unparked that is still on its core, for who unparks it.
-    unpark_awake_ps = 60_000,
+    unpark_awake_ps = 255_800,
     /// From the beginning of that until the other notices.
-    doze_wake_ps = 200_000,
+    doze_wake_ps = 428_000,
     /// An uncontended lock is taken and given back.
-    lock_ps = 12_000,
+    lock_ps = 9_700,
     /// The board of jobs is asked for a job.
-    board_look_ps = 30_000,
+    board_look_ps = 17_300,
     /// A job is put on the board or taken off.
-    board_change_ps = 150_000,
+    board_change_ps = 71_200,
     /// A slot of a job is run that does nothing, without the operations on shared words that are counted by themselves.
-    slot_ps = 30_000,
+    slot_ps = 6_600,
 }
 
 impl Costs {
@@ -167,6 +172,17 @@ impl Costs {
         self.wake_ps + self.steal_ps + self.steal_task_ps
     }
 
+    /// Sets the cost that is called `name`, as its field is.
+    ///
+    /// # Errors
+    ///
+    /// There is no such cost.
+    pub fn set(&mut self, name: &str, ps: u64) -> Result<(), LineError> {
+        let field = self.field_mut(name);
+        *field.ok_or_else(|| LineError(format!("`{name}` is no cost")))? = ps;
+        Ok(())
+    }
+
     /// Writes what differs from the default into `fields`.
     pub(crate) fn write(&self, fields: &mut Fields) {
         let default = Self::default();
@@ -181,8 +197,8 @@ impl Costs {
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let mut costs = Self::default();
         for (name, _) in Self::default().fields() {
-            if let (Some(ps), Some(field)) = (fields.take(name)?, costs.field_mut(name)) {
-                *field = ps;
+            if let Some(ps) = fields.take(name)? {
+                costs.set(name, ps)?;
             }
         }
         Ok(costs)

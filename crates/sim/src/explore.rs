@@ -41,7 +41,7 @@ impl Simulation {
     /// fn step<C: TaskCtx<Step, ()>>(step: Step, sent: &Cell<bool>, cx: &mut C) {
     ///     match step {
     ///         Step::Sender => cx.access("send", || sent.set(true)),
-    ///         Step::Receiver => cx.wait_until("something was sent", || sent.get()),
+    ///         Step::Receiver => assert!(cx.wait_until("something was sent", || sent.get())),
     ///     }
     /// }
     ///

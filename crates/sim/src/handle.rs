@@ -78,6 +78,8 @@ impl<'y> Handle<'y> {
             world.did(me, Op::Work, Object::None, cost_ns);
             world.work(me, cost_ns);
         });
+        // What comes after it is done when it is over, by virtual time as well.
+        self.step();
     }
 
     /// Lets others go for as many micro-steps as `steps` says.

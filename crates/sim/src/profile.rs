@@ -21,6 +21,8 @@ use crate::oracle::TaskId;
 pub struct Reached {
     span_ps: u64,
     burdened_ps: u64,
+    /// When that was.
+    at_ps: u64,
 }
 
 impl Reached {
@@ -38,6 +40,7 @@ impl Reached {
         Self {
             span_ps: self.span_ps.max(other.span_ps),
             burdened_ps: self.burdened_ps.max(other.burdened_ps),
+            at_ps: self.at_ps.max(other.at_ps),
         }
     }
 }
@@ -131,14 +134,18 @@ impl Profiler {
         self.work_ps += ps;
     }
 
-    /// Where `party` is.
-    pub(crate) fn reached(&self, party: usize) -> Reached {
-        self.parties[party]
+    /// Where `party` is at its time `at_ps`.
+    pub(crate) fn reached(&self, party: usize, at_ps: u64) -> Reached {
+        Reached {
+            at_ps,
+            ..self.parties[party]
+        }
     }
 
-    /// What `party` does from now on also comes after `reached`.
-    pub(crate) fn comes_after(&mut self, party: usize, reached: Reached) {
+    /// What `party` does from now on also comes after `reached`. Gives when that was.
+    pub(crate) fn comes_after(&mut self, party: usize, reached: Reached) -> u64 {
         self.parties[party] = self.parties[party].max(reached);
+        reached.at_ps
     }
 
     /// What `party` does next comes after `reached` and nothing else.

@@ -54,8 +54,8 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.clock_ns(me))
     }
 
-    /// How far along its path the running task is: what a task that has to wait for this one [comes after](SimCtx::comes_after). Only
-    /// the run's [`Profile`](crate::Profile) goes by it.
+    /// How far along its path the running task is: what a task that has to wait for this one [comes after](SimCtx::comes_after). The run's
+    /// [`Profile`](crate::Profile) and its virtual time go by it, and nothing else.
     ///
     /// ```
     /// use std::cell::Cell;
@@ -78,12 +78,12 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     /// ```
     #[must_use]
     pub fn reached(&self) -> Reached {
-        self.with(|world, me| world.profiler.reached(me))
+        self.with(|world, me| world.path(me))
     }
 
     /// What the running task does from now on comes after `reached` as well, though no task that reached it has spawned this one.
     pub fn comes_after(&mut self, reached: Reached) {
-        self.with(|world, me| world.profiler.comes_after(me, reached));
+        self.with(|world, me| world.comes_after(me, reached));
     }
 
     /// The worker's ports.

@@ -16,6 +16,7 @@
 
 mod faults;
 mod tasks;
+mod time;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -26,11 +27,11 @@ use executor_core::sleep::SleepWord;
 use crate::clock::Costs;
 use crate::exposure::Exposures;
 use crate::fault::{Fault, FaultBudget};
-use crate::lines::{Fetched, Lines};
+use crate::lines::Lines;
 use crate::mark::{Mark, Marks};
 use crate::oracle::{Oracle, Oracles, Violation};
 use crate::party::{Party, Side, State};
-use crate::profile::{Profiler, Reached};
+use crate::profile::Profiler;
 use crate::schedule::{Moment, Schedule};
 use crate::trace::{Object, Op, Trace};
 use crate::word::{Glass, SimWord, WordName};
@@ -200,59 +201,6 @@ impl World {
         self.steps
     }
 
-    /// The latest of all workers' clocks.
-    pub(crate) fn makespan_ns(&self) -> u64 {
-        let workers = self.parties.iter().filter(|party| party.side.is_worker());
-        workers.map(Party::clock_ns).max().unwrap_or(0)
-    }
-
-    pub(crate) fn clock_ns(&self, party: usize) -> u64 {
-        self.parties[party].clock_ns()
-    }
-
-    /// What operations cost from now on, and when producers that join from now on begin.
-    pub(crate) fn set_time(&mut self, costs: Costs, begin_ns: u64) {
-        self.costs = costs;
-        self.begin_ns = begin_ns;
-    }
-
-    /// It takes `party` a while.
-    pub(crate) fn spend(&mut self, party: usize, cost_ps: u64) {
-        let clock = &mut self.parties[party].clock_ps;
-        *clock = clock.saturating_add(cost_ps);
-    }
-
-    /// The task that runs on `party` takes a while.
-    pub(crate) fn work(&mut self, party: usize, cost_ns: u64) {
-        let cost_ps = cost_ns.saturating_mul(PS);
-        self.profiler.works(party, cost_ps);
-        self.spend(party, cost_ps);
-    }
-
-    /// A slot of a job begins on `party`, which came after `began`.
-    pub(crate) fn slot_began(&mut self, party: usize, began: Reached) {
-        let began = began.burdened(self.costs.burden_ps());
-        self.profiler.begins_at(party, began);
-        self.spend(party, self.costs.slot_ps);
-    }
-
-    /// A slot of a job has ended on `party`. Gives how far it came.
-    pub(crate) fn slot_ended(&mut self, party: usize) -> Reached {
-        self.profiler.slot_ended(party, self.parties[party].clock_ps);
-        self.profiler.reached(party)
-    }
-
-    /// `party`, which is outside, knows that all is over.
-    pub(crate) fn answered(&mut self, party: usize) {
-        self.profiler.answered(self.parties[party].clock_ps);
-    }
-
-    /// Something that happened at `at_ps` comes before what `party` does next.
-    pub(crate) fn not_before(&mut self, party: usize, at_ps: u64) {
-        let clock = &mut self.parties[party].clock_ps;
-        *clock = (*clock).max(at_ps);
-    }
-
     /// Whether the parties are only being unwound.
     pub(crate) fn is_tearing_down(&self) -> bool {
         self.tearing_down
@@ -365,14 +313,6 @@ impl World {
             value,
             self.parties[party].clock_ns(),
         );
-    }
-
-    /// What an operation of `party` takes that it does now.
-    pub(crate) fn cost_ps(&mut self, party: usize, op: Op, object: Object, value: u64) -> u64 {
-        let now_ps = self.parties[party].clock_ps;
-        let Fetched { comes, wait_ps } =
-            (self.lines).touch(party, op, object, now_ps, self.costs.line_write_ps);
-        wait_ps.saturating_add(self.costs.of(op, value, comes))
     }
 
     /// A word changed; the oracles look at it.
@@ -497,18 +437,6 @@ impl World {
                 self.parties[worker].token = true;
             }
         }
-    }
-
-    /// If `party` parks next, it stays on its core for so many instants.
-    pub(crate) fn doze(&mut self, party: usize, instants: u32) {
-        let instants_ps = u64::from(instants).saturating_mul(self.costs.spin_ps);
-        let party = &mut self.parties[party];
-        party.dozes_until_ps = party.clock_ps.saturating_add(instants_ps);
-    }
-
-    /// How long `party` took to run after it was last unparked, in nanoseconds; each time is told once.
-    pub(crate) fn take_wake_delay(&mut self, party: usize) -> u64 {
-        std::mem::take(&mut self.parties[party].wake_delay_ps) / PS
     }
 
     /// `party` waits until there have been more than `ticket` signals. `false` if there have been.

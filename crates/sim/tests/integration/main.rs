@@ -10,3 +10,4 @@ mod races;
 mod scenes;
 mod shrinking;
 mod shutdown;
+mod virtual_time;

@@ -169,10 +169,12 @@ planted_bugs! {
     m40_process_wide_victims,
     /// To make public what is private takes for granted that something is.
     m42_publish_takes_for_granted,
-    /// A worker that feeds the hungry between two tasks takes that for a mistake.
-    m43_wrong_assertion_between_tasks,
+    /// Handing over a batch takes for granted that it has more than one task.
+    m43_batch_takes_for_granted,
     /// In the middle of work a purse gives nothing back, however much is in it.
     m44_purse_without_a_bound,
+    /// Whoever ends the executor wakes its workers, and does not tell those who wait.
+    m48_end_tells_no_waiters,
 }
 
 #[cfg(all(test, windlass_mutants))]

@@ -107,22 +107,6 @@ fn models(workspace: &Workspace) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Builds the models of one package, without the flag that makes them more than an empty binary: a caller adds it
-/// with others.
-pub(crate) fn build(package: &str) -> Command {
-    let mut command = cargo();
-    command.args([
-        "test",
-        "--release",
-        "--no-run",
-        "--package",
-        package,
-        "--test",
-        TARGET,
-    ]);
-    command
-}
-
 fn last_segment(path: &str) -> &str {
     path.rsplit("::").next().unwrap_or(path)
 }

@@ -186,7 +186,7 @@ impl<W> Scheduler<W> {
     /// The word is closed and zero, and this caller is the one that brought it there.
     fn end<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         self.sleep.finish(ports);
-        if !mutant::m48_end_tells_no_waiters() {
+        if !mutant::m38_end_tells_no_waiters() {
             ports.signal_waiters();
         }
     }

@@ -304,9 +304,6 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
-        if mutant::m38_handed_back_and_dropped() && self.private.len() > 0 {
-            return;
-        }
         self.handed_back.push(task);
     }
 

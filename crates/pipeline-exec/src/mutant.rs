@@ -23,6 +23,4 @@ executor_core::planted_bugs! {
     m45_never_off_the_board,
     /// A slot that was claimed before its job was closed is accounted for and not run.
     m46_closed_claims_not_run,
-    /// The heaviest order gives the second heaviest job, if there is one.
-    m47_second_heaviest_first,
 }

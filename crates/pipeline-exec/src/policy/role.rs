@@ -50,17 +50,13 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let mut below = None;
-    let mut passed_over = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            if !mutant::m47_second_heaviest_first() || passed_over.is_some() {
-                return Some((job, body));
-            }
-            passed_over = Some((job, body));
+            return Some((job, body));
         }
         below = Some(job);
     }
-    passed_over
+    None
 }
 
 /// The job with the least service among the oldest [`LEAST_SERVED_AMONG`] that a worker could go into; the search ends early at a

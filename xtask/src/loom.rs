@@ -5,6 +5,7 @@
 //! artifacts alone. When a model closes it prints one line, which [`ModelRun`] reads; a model that failed, or ended
 //! without its line, is named.
 
+pub(crate) mod model;
 mod model_run;
 
 use std::collections::BTreeSet;
@@ -105,22 +106,6 @@ fn models(workspace: &Workspace) -> anyhow::Result<Command> {
     command.args(["--test", TARGET, "--"]);
     process::add_rustflags(&mut command, &["--cfg", "windlass_loom"]);
     Ok(command)
-}
-
-/// Builds the models of one package, without the flag that makes them more than an empty binary: a caller adds it
-/// with others.
-pub(crate) fn build(package: &str) -> Command {
-    let mut command = cargo();
-    command.args([
-        "test",
-        "--release",
-        "--no-run",
-        "--package",
-        package,
-        "--test",
-        TARGET,
-    ]);
-    command
 }
 
 fn last_segment(path: &str) -> &str {

@@ -1,250 +1,247 @@
-//! `cargo xtask mutants [NAME]`: bugs that are planted on purpose, each with the layer that has to notice it.
+//! `cargo xtask mutants [NAME]`: bugs that are planted on purpose, and who notices them.
 //!
-//! Simulator and models are trusted because they are seen to fail. A planted bug is a line of the shipped code that a
-//! `--cfg windlass_mutant="<name>"` leaves out; no normal build has it. Each is built into a folder of its own and
-//! run on one layer:
+//! Tests, simulator and models are trusted because they are seen to fail. One build for each layer has all bugs in it,
+//! behind a switch that no normal build has (`--cfg windlass_mutants`, docs/decisions/0010); the environment says which.
 //!
 //! ```text
-//! simulator   windlass-sim --expect-failure --seeds 1000      some schedule must fail, by the right oracle
-//! loom        the models of the edge that loses its end       some model must fail; each that does is named
+//!   unit    lib and integration tests, debug       up to the first test that fails
+//!   sim     windlass-sim, release                  from 11 seed bases: which oracle, after how many schedules
+//!   loom    the models, release                    up to the first model that fails
 //! ```
 //!
-//! A bug that survives is a failure, and so is one that can no longer be built.
+//! ```text
+//!   (no option)     every bug on every layer, then each oracle of the simulator without the others' help
+//!   --layer LAYER   on this layer only                --write      the tables into docs/testing.md
+//!   --quick         on the cheapest layer that kills it: what CI does
+//!   --replays       1,000 failing runs again from their lines, in debug and in release
+//! ```
+//!
+//! It fails if a bug survives all layers, or can no longer be planted, or if the canary lives; and if the build without a bug fails.
 
-pub(crate) mod models;
+mod bug;
+mod build;
+mod models;
+mod oracles;
+mod replays;
+mod report;
+mod swarm;
+mod unit;
+mod verdict;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::process::Command;
 
 use anyhow::ensure;
 
-use crate::process::{self, Limit};
-use crate::table;
+use self::bug::{BUGS, Bug, CANARY, Hint, Layer, NONE};
+use self::build::Builds;
+use self::report::{Matrix, Row};
+use self::verdict::Verdict;
+use crate::process::Limit;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
-use crate::{loom, sim};
 
-/// How many schedules the simulator has.
-const SCHEDULES: &str = "1000";
-
-/// A planted bug and who must notice it.
-#[derive(Debug)]
-pub(crate) struct Mutant {
-    /// The value of `windlass_mutant`.
-    name: &'static str,
-    /// Its row in the table of `cargo xtask ci`.
-    pub(crate) step: &'static str,
-    /// What is left out.
-    leaves_out: &'static str,
-    layer: Layer,
-    /// Whether every run of CI shows that it is found. Each is a build of its own, so not all can be.
-    in_ci: bool,
-}
-
-#[derive(Debug)]
-enum Layer {
-    /// Sequentially consistent interleavings. One of these oracles has to speak first: another would have found something
-    /// else.
-    Simulator { oracles: &'static [&'static str] },
-    /// The C11 memory model: the models that `docs/memory-model.md` names for this edge.
-    Loom {
-        package: &'static str,
-        edge: &'static str,
-    },
-}
-
-/// The planted bugs, each on the cheapest layer that can find it.
-const MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "m04_no_second_look",
-        step: "planted m04",
-        leaves_out: "the look after registering as a sleeper",
-        layer: Layer::Simulator {
-            oracles: &["lost-wake-up", "deadlock"],
-        },
-        in_ci: true,
-    },
-    Mutant {
-        name: "m25_no_publish_fence",
-        step: "planted m25",
-        leaves_out: "the fence before reading the sleepers",
-        layer: Layer::Loom {
-            package: "executor-core",
-            edge: "sleep/publish",
-        },
-        in_ci: true,
-    },
-    Mutant {
-        name: "m28_private_work_hidden",
-        step: "planted m28",
-        leaves_out: "private tasks for those who are hungry",
-        layer: Layer::Simulator {
-            oracles: &["hidden-work"],
-        },
-        in_ci: false,
-    },
-    Mutant {
-        name: "m33_private_not_covered",
-        step: "planted m33",
-        leaves_out: "the count that covers a private task",
-        layer: Layer::Simulator { oracles: &["count"] },
-        in_ci: false,
-    },
-    Mutant {
-        name: "m34_parks_on_private",
-        step: "planted m34",
-        leaves_out: "the private tasks before parking",
-        layer: Layer::Simulator {
-            oracles: &["hidden-work"],
-        },
-        in_ci: false,
-    },
-    Mutant {
-        name: "m35_exposed_without_wake",
-        step: "planted m35",
-        leaves_out: "the wake for private tasks that become public",
-        layer: Layer::Simulator {
-            oracles: &["deadlock"],
-        },
-        in_ci: false,
-    },
-];
-
-/// Those that every run of CI shows to be found.
-pub(crate) fn in_ci() -> impl Iterator<Item = &'static Mutant> {
-    MUTANTS.iter().filter(|mutant| mutant.in_ci)
+/// What the command line asks for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Arguments {
+    name: String,
+    layer: Option<Layer>,
+    quick: bool,
+    write: bool,
+    replays: bool,
 }
 
 /// Plants the bugs whose name contains the argument, or all.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
-    let filter = match arguments.as_slice() {
-        [] => String::new(),
-        [name] if !name.to_string_lossy().starts_with('-') => name.to_string_lossy().into_owned(),
-        [first, ..] => {
-            let what = format!("mutants takes one name and no options, not `{}`", first.display());
-            return Err(Misuse::new(what).into());
-        }
-    };
-    let chosen: Vec<&Mutant> = MUTANTS
-        .iter()
-        .filter(|mutant| mutant.name.contains(&filter))
-        .collect();
-    ensure!(!chosen.is_empty(), "no planted bug is called `{filter}`");
+    let arguments = Arguments::parse(arguments)?;
     let workspace = Workspace::load()?;
-    let mut survivors = false;
-    let mut rows = Vec::new();
-    for mutant in chosen {
-        let verdict = mutant.check(&workspace, Limit::NONE)?;
-        survivors |= !verdict.killed;
-        let result = if verdict.killed { "killed" } else { "SURVIVED" };
-        rows.push([mutant.name.to_owned(), result.to_owned(), verdict.how]);
-    }
-    println!();
-    table::print(["planted bug", "result", "how"], &rows);
-    Ok(if survivors {
-        Outcome::Failed
+    let passed = if arguments.replays {
+        replays::run(&workspace)?
+    } else if arguments.quick {
+        let report = quick(&workspace, &arguments.name, Limit::NONE)?;
+        report.matrix.print();
+        println!("{}", report.summary());
+        report.passed()
     } else {
-        Outcome::Passed
-    })
+        full(&workspace, &arguments)?
+    };
+    Ok(if passed { Outcome::Passed } else { Outcome::Failed })
 }
 
-/// What became of a planted bug.
-#[derive(Debug)]
-pub(crate) struct Verdict {
-    /// Whether its layer noticed.
-    pub(crate) killed: bool,
-    how: String,
-}
-
-impl Mutant {
-    /// Builds with the bug and runs the layer that must notice.
-    ///
-    /// # Errors
-    ///
-    /// When it does not build, when the layer cannot be run, or when it was ended because the limit was over.
-    pub(crate) fn check(&self, workspace: &Workspace, limit: Limit) -> anyhow::Result<Verdict> {
-        match self.layer {
-            Layer::Simulator { oracles } => self.simulate(workspace, oracles, limit),
-            Layer::Loom { package, edge } => self.explore(workspace, package, edge, limit),
+/// The whole matrix, or the part that was asked for.
+fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
+    bug::check_lists(workspace)?;
+    let chosen = chosen(&arguments.name)?;
+    let layers = arguments.layer.map_or(Layer::ALL.to_vec(), |layer| vec![layer]);
+    let builds = Builds::make(workspace, &layers, false, Limit::NONE)?;
+    let mut matrix = Matrix::default();
+    let without = arguments.name.is_empty().then_some(None);
+    for bug in without.into_iter().chain(chosen.into_iter().map(Some)) {
+        let mut row = Row::of(bug.map_or(NONE, |bug| bug.name));
+        for &layer in &layers {
+            let verdict = ask(workspace, &builds, bug, layer, false)?;
+            println!("{} {}: {}", row.name(), layer.name(), verdict.cell());
+            row.set(layer, &verdict);
         }
+        matrix.push(row);
+    }
+    let mut problems = matrix.problems(&layers);
+    let mut only = None;
+    if layers.contains(&Layer::Sim) && arguments.name.is_empty() {
+        let table = oracles::table(workspace, builds.sim.as_deref())?;
+        problems.extend(table.problems());
+        only = Some(table);
+    }
+    matrix.print();
+    if let Some(table) = &only {
+        table.print();
+    }
+    if arguments.write {
+        report::write(workspace, &matrix, only.as_ref())?;
+    }
+    problems.iter().for_each(|problem| println!("mutants: {problem}"));
+    Ok(problems.is_empty())
+}
+
+/// What a quick run found.
+#[derive(Debug)]
+pub(crate) struct Quick {
+    matrix: Matrix,
+    survivors: Vec<String>,
+}
+
+/// Plants every bug whose name contains `name` on the cheapest layer that kills it.
+///
+/// # Errors
+///
+/// When something does not build or cannot be run, or a bug can no longer be planted.
+pub(crate) fn quick(workspace: &Workspace, name: &str, limit: Limit) -> anyhow::Result<Quick> {
+    bug::check_lists(workspace)?;
+    let chosen = chosen(name)?;
+    let mut layers: Vec<Layer> = chosen.iter().map(|bug| bug.cheapest).collect();
+    layers.sort_unstable();
+    layers.dedup();
+    let builds = Builds::make(workspace, &layers, true, limit)?;
+    let mut matrix = Matrix::default();
+    let mut survivors = Vec::new();
+    for bug in chosen {
+        let verdict = ask(workspace, &builds, Some(bug), bug.cheapest, true)?;
+        let mut row = Row::of(bug.name);
+        row.set(bug.cheapest, &verdict);
+        matrix.push(row);
+        if !verdict.killed {
+            survivors.push(bug.name.to_owned());
+        }
+    }
+    Ok(Quick { matrix, survivors })
+}
+
+impl Quick {
+    /// Whether every bug was killed, the canary among them.
+    pub(crate) fn passed(&self) -> bool {
+        self.survivors.is_empty()
     }
 
     /// One line for the table of `cargo xtask ci`.
-    pub(crate) fn summary(&self, verdict: &Verdict) -> String {
-        let Mutant { leaves_out, .. } = self;
-        format!("without {leaves_out}: {}", verdict.how)
+    pub(crate) fn summary(&self) -> String {
+        let all = self.matrix.len();
+        match self.survivors.as_slice() {
+            [] => format!("{all} planted bugs, all killed, the canary included"),
+            survivors => format!("of {all} planted bugs SURVIVED: {}", survivors.join(", ")),
+        }
     }
+}
 
-    fn simulate(&self, workspace: &Workspace, oracles: &[&str], limit: Limit) -> anyhow::Result<Verdict> {
-        let mut build = sim::build(workspace)?;
-        self.plant(&mut build, workspace, &[]);
-        ensure!(
-            process::run(&mut build, limit)?.success(),
-            "`{}` does not build",
-            self.name
-        );
-        let mut run = sim::command(workspace)?;
-        self.plant(&mut run, workspace, &[]);
-        run.args(["--", "--expect-failure", "--seeds", SCHEDULES, "--out"])
-            .arg(self.folder(workspace).join("choices"));
-        let mut last = String::new();
-        let status = process::run_reading(&mut run, limit, |line| {
-            if !line.trim().is_empty() {
-                last = line.trim().to_owned();
-            }
-        })?;
-        Ok(Verdict {
-            killed: status.success() && oracles.iter().any(|oracle| last.contains(&format!("`{oracle}`"))),
-            how: last,
-        })
+/// Asks `layer` about `bug`, or about the build without one.
+fn ask(
+    workspace: &Workspace,
+    builds: &Builds,
+    bug: Option<Bug>,
+    layer: Layer,
+    quick: bool,
+) -> anyhow::Result<Verdict> {
+    match layer {
+        Layer::Unit => unit::run(&builds.unit, bug, quick && bug.is_some()),
+        Layer::Sim => {
+            let simulator = builds.sim.as_deref().expect("the layer was built");
+            swarm::run(simulator, bug, quick)
+        }
+        Layer::Loom => {
+            let hinted = bug.is_some_and(|bug| bug.hint != Hint::None);
+            models::run(workspace, &builds.loom, bug, quick && hinted)
+        }
     }
+}
 
-    fn explore(
-        &self,
-        workspace: &Workspace,
-        package: &str,
-        edge: &str,
-        limit: Limit,
-    ) -> anyhow::Result<Verdict> {
-        let mut build = loom::build(package);
-        self.plant(&mut build, workspace, &["--cfg", "windlass_loom"]);
-        let binary = process::built_test(&mut build, limit)?;
-        let tests = models::of_edge(workspace, edge, &binary, limit)?;
-        let (mut killers, mut closed) = (Vec::new(), Vec::new());
-        for test in &tests {
-            let name = models::short(test);
-            match models::fails(&binary, test, limit)? {
-                Some(said) => {
-                    println!("model `{name}` fails: {said}");
-                    killers.push(name);
+fn chosen(name: &str) -> anyhow::Result<Vec<Bug>> {
+    let chosen: Vec<Bug> = BUGS
+        .iter()
+        .filter(|bug| bug.name.contains(name))
+        .copied()
+        .collect();
+    ensure!(!chosen.is_empty(), "no planted bug is called `{name}`");
+    Ok(chosen)
+}
+
+impl Matrix {
+    /// What is wrong with it, if `layers` were asked.
+    fn problems(&self, layers: &[Layer]) -> Vec<String> {
+        let mut problems = Vec::new();
+        for row in self.rows() {
+            let killed_by = layers.iter().filter(|&&layer| row.is_killed(layer));
+            let killed_by: Vec<&str> = killed_by.map(|layer| layer.name()).collect();
+            let asked_all = layers.len() == Layer::ALL.len();
+            match row.name() {
+                NONE if !killed_by.is_empty() => {
+                    problems.push(format!("the build without a bug fails: {}", killed_by.join(", ")));
                 }
-                None => {
-                    println!("model `{name}` closes");
-                    closed.push(name);
+                NONE => {}
+                CANARY if killed_by.len() < layers.len() => {
+                    problems.push("the canary lives: somebody has stopped noticing anything".to_owned());
+                }
+                name => {
+                    let Some(bug) = Bug::of_name(name) else { continue };
+                    if killed_by.is_empty() && (asked_all || layers.contains(&bug.cheapest)) {
+                        problems.push(format!("{name} SURVIVED"));
+                    }
+                    if bug.is_invisible_to_the_simulator() && row.is_killed(Layer::Sim) {
+                        problems.push(format!("{name} is visible to the simulator, and should not be"));
+                    }
                 }
             }
         }
-        let how = if killers.is_empty() {
-            format!("survived {}", closed.join(", "))
-        } else {
-            format!("killed by {}", killers.join(", "))
-        };
-        Ok(Verdict {
-            killed: !killers.is_empty(),
-            how,
-        })
+        problems
     }
+}
 
-    /// The build gets the bug, and a folder of its own to go to.
-    fn plant(&self, command: &mut Command, workspace: &Workspace, flags: &[&str]) {
-        let bug = format!("windlass_mutant=\"{}\"", self.name);
-        process::add_rustflags(command, &[flags, &["--cfg", &bug]].concat());
-        command.env("CARGO_TARGET_DIR", self.folder(workspace));
-    }
-
-    fn folder(&self, workspace: &Workspace) -> PathBuf {
-        workspace.target.join("mutants").join(self.name)
+impl Arguments {
+    fn parse(arguments: Vec<OsString>) -> anyhow::Result<Self> {
+        let mut parsed = Self::default();
+        let mut parser = lexopt::Parser::from_args(arguments);
+        let misuse = |error: lexopt::Error| Misuse::new(error.to_string());
+        while let Some(argument) = parser.next().map_err(misuse)? {
+            match argument {
+                lexopt::Arg::Long("layer") => {
+                    let name = parser.value().map_err(misuse)?.to_string_lossy().into_owned();
+                    let layer = Layer::of_name(&name);
+                    parsed.layer =
+                        Some(layer.ok_or_else(|| Misuse::new(format!("there is no layer `{name}`")))?);
+                }
+                lexopt::Arg::Long("quick") => parsed.quick = true,
+                lexopt::Arg::Long("write") => parsed.write = true,
+                lexopt::Arg::Long("replays") => parsed.replays = true,
+                lexopt::Arg::Value(name) if parsed.name.is_empty() => {
+                    parsed.name = name.to_string_lossy().into_owned();
+                }
+                other => return Err(misuse(other.unexpected()).into()),
+            }
+        }
+        let alone = parsed.quick && (parsed.write || parsed.layer.is_some())
+            || parsed.replays
+                && (parsed.quick || parsed.write || parsed.layer.is_some() || !parsed.name.is_empty());
+        if alone {
+            return Err(Misuse::new("`--quick` and `--replays` go alone".to_owned()).into());
+        }
+        Ok(parsed)
     }
 }
 
@@ -252,40 +249,56 @@ impl Mutant {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_planted_bug_has_its_place_in_the_code_and_its_name_in_the_lints() {
-        let workspace = Workspace::load().unwrap();
-        let manifest = std::fs::read_to_string(workspace.root.join("Cargo.toml")).unwrap();
-        let sites =
-            std::fs::read_to_string(workspace.root.join("crates/executor-core/src/mutant.rs")).unwrap();
-        for Mutant { name, .. } in MUTANTS {
-            let quoted = format!("\"{name}\"");
-            assert!(
-                manifest.contains(&quoted),
-                "{name} is not in the manifest's check-cfg"
-            );
-            assert!(sites.contains(&quoted), "{name} is planted nowhere");
-        }
+    fn parse(words: &[&str]) -> anyhow::Result<Arguments> {
+        Arguments::parse(words.iter().map(Into::into).collect())
     }
 
     #[test]
-    fn a_command_with_a_bug_keeps_to_its_own_folder() {
-        let workspace = Workspace::load().unwrap();
-        let mut command = process::cargo();
-        MUTANTS[0].plant(&mut command, &workspace, &["--cfg", "windlass_loom"]);
-        let variable = |name: &str| {
-            let found = command.get_envs().find(|(key, _)| *key == name);
-            found
-                .and_then(|(_, value)| value)
-                .unwrap()
-                .to_string_lossy()
-                .into_owned()
-        };
-        assert!(variable("CARGO_TARGET_DIR").ends_with("mutants/m04_no_second_look"));
-        let flags = variable("CARGO_ENCODED_RUSTFLAGS");
-        assert!(
-            flags.ends_with("--cfg\x1fwindlass_loom\x1f--cfg\x1fwindlass_mutant=\"m04_no_second_look\""),
-            "{flags:?}"
+    fn a_name_a_layer_and_where_it_goes() {
+        let parsed = parse(&["m04", "--layer", "sim", "--write"]).unwrap();
+        assert_eq!(
+            (parsed.name.as_str(), parsed.layer, parsed.write),
+            ("m04", Some(Layer::Sim), true)
         );
+        for wrong in [
+            &["--layer", "kani"][..],
+            &["a", "b"],
+            &["--quick", "--write"],
+            &["--replays", "m04"],
+        ] {
+            assert!(parse(wrong).unwrap_err().is::<Misuse>(), "{wrong:?}");
+        }
+    }
+
+    fn matrix(rows: &[(&str, [bool; 3])]) -> Matrix {
+        let mut matrix = Matrix::default();
+        for (name, killed) in rows {
+            let mut row = Row::of(name);
+            for (layer, killed) in Layer::ALL.into_iter().zip(*killed) {
+                let how = "how".to_owned();
+                row.set(layer, &Verdict { killed, how });
+            }
+            matrix.push(row);
+        }
+        matrix
+    }
+
+    #[test]
+    fn what_survives_everywhere_is_a_problem_and_so_is_a_canary_that_lives() {
+        let fine = [
+            (NONE, [false; 3]),
+            (CANARY, [true; 3]),
+            ("m03_no_wake", [false, true, false]),
+        ];
+        assert_eq!(matrix(&fine).problems(&Layer::ALL), [""; 0]);
+        for (row, about) in [
+            ((NONE, [false, true, false]), "without a bug"),
+            ((CANARY, [true, false, true]), "canary"),
+            (("m03_no_wake", [false; 3]), "m03_no_wake SURVIVED"),
+            (("m24_completion_relaxed", [false, true, true]), "visible"),
+        ] {
+            let problems = matrix(&[row]).problems(&Layer::ALL);
+            assert!(problems.len() == 1 && problems[0].contains(about), "{problems:?}");
+        }
     }
 }

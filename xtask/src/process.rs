@@ -96,28 +96,73 @@ fn output_to(command: &mut Command, limit: Limit, stderr: Stdio) -> anyhow::Resu
     limit.keep(command, piped, |child| Ok(child.wait_with_output()?))
 }
 
-/// Runs a `cargo test --no-run` and returns the path of the one test binary that it built.
+/// A program that cargo has built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Built {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// The manifest of its package.
+    pub(crate) manifest: PathBuf,
+}
+
+/// Runs a cargo command that builds, and gives the programs that it built, tests among them.
 ///
 /// # Errors
 ///
-/// As [`run`], when it does not build, or when it builds no test.
-pub(crate) fn built_test(command: &mut Command, limit: Limit) -> anyhow::Result<PathBuf> {
+/// As [`run`], when it does not build, or when it builds no program.
+pub(crate) fn built(command: &mut Command, limit: Limit) -> anyhow::Result<Vec<Built>> {
     announce(command);
     command.args(["--message-format", "json-render-diagnostics"]);
     let output = output(command, limit)?;
     ensure!(output.status.success(), "{} failed", shown(command));
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    executable(&text).with_context(|| format!("{} built no test", shown(command)))
+    let built = executables(&String::from_utf8_lossy(&output.stdout));
+    ensure!(!built.is_empty(), "{} built no program", shown(command));
+    Ok(built)
 }
 
-/// The last executable that cargo's messages name.
-fn executable(messages: &str) -> Option<PathBuf> {
+/// The executables that cargo's messages name.
+fn executables(messages: &str) -> Vec<Built> {
     let messages = messages
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    messages
-        .filter_map(|message| message["executable"].as_str().map(PathBuf::from))
-        .next_back()
+    let built = messages.filter_map(|message| {
+        Some(Built {
+            path: message["executable"].as_str()?.into(),
+            manifest: message["manifest_path"].as_str()?.into(),
+        })
+    });
+    built.collect()
+}
+
+/// Runs `command`, shows each line of its standard output to `is_last`, and ends it at the first of which that says so: then
+/// there is no exit status. What it says on standard error is dropped.
+///
+/// # Errors
+///
+/// As [`run`], and when its output cannot be read.
+pub(crate) fn read_until(
+    command: &mut Command,
+    limit: Limit,
+    mut is_last: impl FnMut(&str) -> bool,
+) -> anyhow::Result<Option<ExitStatus>> {
+    let piped = |command: &mut Command| {
+        command.stdout(Stdio::piped()).stderr(Stdio::null());
+    };
+    // The limit ends whatever still runs when this returns.
+    let (mut child, status) = limit.keep(command, piped, |mut child| {
+        let output = child.stdout.take().context("the child has no standard output")?;
+        for line in BufReader::new(output).lines() {
+            if is_last(&line?) {
+                return Ok((child, None));
+            }
+        }
+        let status = child.wait()?;
+        Ok((child, Some(status)))
+    })?;
+    if status.is_none() {
+        child.wait()?;
+    }
+    Ok(status)
 }
 
 /// Adds flags for rustc to whatever the caller's environment already sets.
@@ -169,12 +214,34 @@ mod tests {
     }
 
     #[test]
-    fn the_path_of_a_test_is_in_cargos_messages() {
-        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null}
-{\"reason\":\"compiler-artifact\",\"executable\":\"target/loom-1\"}
+    fn programs_and_their_manifests_are_in_cargos_messages() {
+        let messages = "{\"reason\":\"compiler-artifact\",\"executable\":null,\"manifest_path\":\"a\"}
+{\"reason\":\"compiler-artifact\",\"executable\":\"target/loom-1\",\"manifest_path\":\"crates/a/Cargo.toml\"}
 {\"reason\":\"build-finished\",\"success\":true}";
-        assert_eq!(executable(messages), Some(PathBuf::from("target/loom-1")));
-        assert_eq!(executable("no JSON"), None);
+        let expected = Built {
+            path: "target/loom-1".into(),
+            manifest: "crates/a/Cargo.toml".into(),
+        };
+        assert_eq!(executables(messages), [expected]);
+        assert_eq!(executables("no JSON"), []);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_is_ended_at_the_line_that_is_waited_for() {
+        let script = "echo one; echo two; sleep 30; echo three";
+        let mut lines = Vec::new();
+        let limit = Limit::of(std::time::Duration::from_secs(600));
+        let status = read_until(Command::new("sh").args(["-c", script]), limit, |line| {
+            lines.push(line.to_owned());
+            line == "two"
+        });
+        assert_eq!(status.unwrap(), None);
+        assert_eq!(lines, ["one", "two"]);
+        let status = read_until(Command::new("sh").args(["-c", "echo one; exit 3"]), limit, |_| {
+            false
+        });
+        assert_eq!(status.unwrap().and_then(|status| status.code()), Some(3));
     }
 
     #[test]

@@ -61,38 +61,17 @@ fn prediction(arguments: &[OsString], docs: &Path) -> Option<Vec<OsString>> {
     Some(passed_on.collect())
 }
 
-/// Builds the runner.
-///
-/// # Errors
-///
-/// When the workspace has no such program.
-pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<Command> {
-    cargo_with("build", workspace)
-}
-
 /// Runs the runner; its arguments go behind a `--`.
 ///
 /// # Errors
 ///
 /// When the workspace has no such program.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
-    cargo_with("run", workspace)
-}
-
-fn cargo_with(subcommand: &str, workspace: &Workspace) -> anyhow::Result<Command> {
     if workspace.with_target("bin", RUNNER).next().is_none() {
         bail!("crate `sim` has no program `{RUNNER}`");
     }
     let mut command = cargo();
-    command.args([
-        subcommand,
-        "--release",
-        "--quiet",
-        "--package",
-        "sim",
-        "--bin",
-        RUNNER,
-    ]);
+    command.args(["run", "--release", "--quiet", "--package", "sim", "--bin", RUNNER]);
     Ok(command)
 }
 

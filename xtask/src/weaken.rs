@@ -18,7 +18,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
-use crate::mutants::models;
+use crate::loom::model;
 use crate::process::{self, Limit};
 use crate::tidy::{self, OrderingUse};
 use crate::usage::{Misuse, Outcome};
@@ -190,18 +190,23 @@ impl Copy {
     }
 
     fn explore(&self, workspace: &Workspace, change: &Change) -> anyhow::Result<Option<String>> {
-        let mut build = loom::build(&change.package);
+        let mut build = process::cargo();
+        build.args(["test", "--release", "--no-run", "--package", &change.package]);
+        build.args(["--test", loom::TARGET]);
         process::add_rustflags(&mut build, &["--cfg", "windlass_loom"]);
         build
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.builds);
-        let binary = process::built_test(&mut build, Limit::NONE)?;
-        let (near, elsewhere) = self.models(workspace, change, &binary)?;
+        let built = process::built(&mut build, Limit::NONE)?;
+        let binary = &built.last().context("nothing was built")?.path;
+        let (near, elsewhere) = self.models(workspace, change, binary)?;
         let near = near.iter().map(|test| (test, None));
         let elsewhere = elsewhere.iter().map(|test| (test, Some(ELSEWHERE)));
         for (test, bound) in near.chain(elsewhere) {
-            if let Some(said) = models::fails_within(&binary, test, bound, Limit::NONE)? {
-                let name = models::short(test);
+            let mut command = Command::new(binary);
+            command.envs(bound.map(|bound| ("LOOM_MAX_PREEMPTIONS", bound)));
+            if let Some(said) = model::fails(&mut command, test, Limit::NONE)? {
+                let name = model::short(test);
                 eprintln!("model `{name}` fails: {said}");
                 return Ok(Some(name.to_owned()));
             }
@@ -216,15 +221,13 @@ impl Copy {
         change: &Change,
         binary: &Path,
     ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-        let output = process::silent_output(Command::new(binary).arg("--list"), Limit::NONE)?;
-        let list = String::from_utf8_lossy(&output.stdout).into_owned();
-        let tests = list.lines().filter_map(|line| line.strip_suffix(": test"));
+        let tests = model::list(binary, Limit::NONE)?;
         let mut near = Vec::new();
         for edge in &change.site.edges {
             near.extend(tidy::models_of_edge(workspace, edge)?);
         }
-        let is_near = |test: &String| near.iter().any(|model| model == models::short(test));
-        let (near, elsewhere): (Vec<String>, _) = tests.map(str::to_owned).partition(is_near);
+        let is_near = |test: &String| near.iter().any(|name| name == model::short(test));
+        let (near, elsewhere): (Vec<String>, _) = tests.into_iter().partition(is_near);
         ensure!(
             !near.is_empty() || !elsewhere.is_empty(),
             "`{}` has no loom models",

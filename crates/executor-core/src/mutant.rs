@@ -161,16 +161,16 @@ planted_bugs! {
     m36_lost_race_is_refusal,
     /// One more worker may search than the bound says.
     m37_one_searcher_too_many,
-    /// A task that is handed back while its worker keeps private ones is dropped.
-    m38_handed_back_and_dropped,
+    /// Whoever ends the executor wakes its workers, and does not tell those who wait.
+    m38_end_tells_no_waiters,
     /// Where sleepers have a timeout a producer wakes nobody, since they will look by themselves.
     m39_timeout_instead_of_wake,
     /// Where the sweep over the victims begins is decided by a counter that all executors of the process share.
     m40_process_wide_victims,
     /// To make public what is private takes for granted that something is.
     m42_publish_takes_for_granted,
-    /// A worker that feeds the hungry between two tasks takes that for a mistake.
-    m43_wrong_assertion_between_tasks,
+    /// Handing over a batch takes for granted that it has more than one task.
+    m43_batch_takes_for_granted,
     /// In the middle of work a purse gives nothing back, however much is in it.
     m44_purse_without_a_bound,
 }

@@ -106,7 +106,12 @@ impl<W> Scheduler<W> {
             return Ok(0);
         }
         ports.inject_batch(tasks);
-        Ok(self.sleep.notify_of_injected(ports, count))
+        let woken = self.sleep.notify_of_injected(ports, count);
+        assert!(
+            !mutant::m43_batch_takes_for_granted() || count > 1,
+            "a batch of one"
+        );
+        Ok(woken)
     }
 
     /// What [`mutant::m10_half_a_batch`] makes of a batch: gives back only what the gate kept out.
@@ -181,6 +186,8 @@ impl<W> Scheduler<W> {
     /// The word is closed and zero, and this caller is the one that brought it there.
     fn end<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         self.sleep.finish(ports);
-        ports.signal_waiters();
+        if !mutant::m38_end_tells_no_waiters() {
+            ports.signal_waiters();
+        }
     }
 }

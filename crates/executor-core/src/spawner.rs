@@ -318,9 +318,6 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     pub(crate) fn hand_back(&mut self, task: T) {
-        if mutant::m38_handed_back_and_dropped() && self.private.len() > 0 {
-            return;
-        }
         self.handed_back.push(task);
     }
 
@@ -353,7 +350,6 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// it takes, and the countdowns to the next look are set.
     pub(crate) fn look(&mut self, popping: bool) {
         self.account();
-        let exposed = self.tally.exposed;
         let word = self.sleep_word();
         let changed = word != self.seen;
         if !self.seen.is_hungry() {
@@ -378,10 +374,6 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             }
         };
         self.rest(operations, popping);
-        assert!(
-            !mutant::m43_wrong_assertion_between_tasks() || !popping || self.tally.exposed == exposed,
-            "a look between two tasks made some public"
-        );
     }
 
     /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.

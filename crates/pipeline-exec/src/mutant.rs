@@ -21,6 +21,6 @@ executor_core::planted_bugs! {
     m41_cancelled_is_told_as_completed,
     /// A job stays on the board when the last slot of its last stage is claimed.
     m45_never_off_the_board,
-    /// A worker runs the slot before the one that it has claimed.
-    m46_wrong_slot_runs,
+    /// A slot that was claimed before its job was closed is accounted for and not run.
+    m46_closed_claims_not_run,
 }

@@ -32,6 +32,8 @@ pub struct Swarm {
     pub twice: bool,
     /// End at the first failure.
     pub stop_at_failure: bool,
+    /// No run may take more micro-steps.
+    pub step_limit: Option<u64>,
     /// Nobody listens to this oracle.
     pub silenced: Option<Oracle>,
 }
@@ -66,6 +68,7 @@ impl Swarm {
             strategy: None,
             twice: true,
             stop_at_failure: false,
+            step_limit: None,
             silenced: None,
         }
     }
@@ -76,10 +79,11 @@ impl Swarm {
         let mut dice = Dice::new(seed ^ DRAW);
         let scenario = draw_scenario(&mut dice);
         let strategy = draw_strategy(&mut dice);
-        (
-            self.scenario.clone().unwrap_or(scenario),
-            self.strategy.unwrap_or(strategy),
-        )
+        let mut scenario = self.scenario.clone().unwrap_or(scenario);
+        if let Some(limit) = self.step_limit {
+            scenario.setup.step_limit = scenario.setup.step_limit.min(limit);
+        }
+        (scenario, self.strategy.unwrap_or(strategy))
     }
 
     /// Runs all seeds.

@@ -26,6 +26,7 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --scenario CONFIG   always this one, as `scenario=tree,roots=1,size=4,workers=2`
   --strategy NAME     always this one: random, sticky, round-robin, earliest, pct:DEPTH[:STEPS], delay:DELAYS[:STEPS]
   --expect-failure    exit with 0 if some seed fails, and say within how many schedules
+  --steps N           no run may take more micro-steps; that one does is a failure
   --twice             with --expect-failure: every run a second time, as otherwise
   --silence ORACLE    nobody listens to this oracle: who else speaks?
   --failures FILE     write each failing run there, by its oracle, its trace's hash and its line
@@ -132,6 +133,10 @@ impl Command {
                 "--expect-failure" => {
                     expect_failure = true;
                     of_swarm = Some("--expect-failure");
+                }
+                "--steps" => {
+                    swarm.step_limit = Some(number("--steps", &value()?)?);
+                    of_swarm = Some("--steps");
                 }
                 "--twice" => {
                     twice = true;

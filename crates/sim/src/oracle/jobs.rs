@@ -81,10 +81,11 @@ impl JobOracle {
                 worker,
                 role: _,
             } => {
-                self.compare_pick(hub, job, worker, party)?;
+                // Both, whatever the first says: what was claimed has to be in the books.
+                let picked = self.compare_pick(hub, job, worker, party);
                 self.claimed(job, stage, first, slots)?;
                 self.look_at(hub, job, step);
-                Ok(())
+                picked
             }
             PipelineEvent::SlotRan { job, stage, slot } => self.slot_ran(job, stage, slot),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),

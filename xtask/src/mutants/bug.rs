@@ -1,0 +1,310 @@
+//! The planted bugs: which there are, where each is planted, and who has to notice.
+
+use anyhow::{Context as _, ensure};
+
+use crate::workspace::Workspace;
+
+/// A planted bug.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bug {
+    /// The function that says whether it is planted.
+    pub(crate) name: &'static str,
+    /// The crate whose list has it.
+    pub(crate) krate: &'static str,
+    /// The cheapest layer that notices, for `--quick`.
+    pub(crate) cheapest: Layer,
+    /// What to know to find it there.
+    pub(crate) hint: Hint,
+}
+
+/// A kind of test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Layer {
+    /// Unit and integration tests.
+    Unit,
+    /// The simulator's swarm.
+    Sim,
+    /// The loom models.
+    Loom,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hint {
+    None,
+    /// Only a second run of the same seed shows it.
+    Twice,
+    /// The edge of `docs/memory-model.md` that loses an end. No simulator with sequentially consistent memory may see it.
+    Edge(&'static str),
+    /// This one integration or unit test tells.
+    Test(&'static str),
+}
+
+impl Layer {
+    pub(crate) const ALL: [Layer; 3] = [Layer::Unit, Layer::Sim, Layer::Loom];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Layer::Unit => "unit",
+            Layer::Sim => "sim",
+            Layer::Loom => "loom",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Layer> {
+        Layer::ALL.into_iter().find(|layer| layer.name() == name)
+    }
+}
+
+const CORE: &str = "executor-core";
+const PIPELINE: &str = "pipeline-exec";
+
+/// The crates that have a list.
+pub(crate) const CRATES: [&str; 2] = [CORE, PIPELINE];
+
+/// The name of the row without any bug, and that of the bug that everything notices.
+pub(crate) const NONE: &str = "none";
+pub(crate) const CANARY: &str = "m00_canary";
+
+const fn bug(krate: &'static str, name: &'static str, cheapest: Layer, hint: Hint) -> Bug {
+    Bug {
+        name,
+        krate,
+        cheapest,
+        hint,
+    }
+}
+
+const fn sim(krate: &'static str, name: &'static str) -> Bug {
+    bug(krate, name, Layer::Sim, Hint::None)
+}
+
+/// All of them.
+pub(crate) const BUGS: &[Bug] = &[
+    sim(CORE, CANARY),
+    sim(CORE, "m01_accept_after_close"),
+    sim(CORE, "m02_gate_and_count_split"),
+    sim(CORE, "m03_no_wake"),
+    sim(CORE, "m04_no_second_look"),
+    bug(
+        CORE,
+        "m05_last_searcher_wakes_nobody",
+        Layer::Unit,
+        Hint::Test("sleep::tests"),
+    ),
+    sim(CORE, "m06_registered_twice"),
+    sim(CORE, "m07_completion_counted_twice"),
+    sim(CORE, "m08_count_dropped_before_run"),
+    sim(CORE, "m09_panic_not_counted"),
+    sim(CORE, "m10_half_a_batch"),
+    sim(CORE, "m11_batch_counted_as_one"),
+    sim(CORE, "m12_steal_from_self"),
+    sim(CORE, "m13_retry_is_empty"),
+    sim(PIPELINE, "m14_claim_by_load_and_store"),
+    sim(PIPELINE, "m15_off_the_board_too_early"),
+    sim(PIPELINE, "m16_tie_break_inverted"),
+    sim(PIPELINE, "m17_sequence_not_in_the_key"),
+    sim(PIPELINE, "m18_rekeyed_by_remove_and_insert"),
+    sim(PIPELINE, "m19_accounted_at_claim"),
+    bug(
+        PIPELINE,
+        "m20_reserve_takes_the_least_served",
+        Layer::Unit,
+        Hint::Test("roles"),
+    ),
+    sim(CORE, "m21_last_completion_ends_nothing"),
+    sim(CORE, "m22_injector_never_first"),
+    bug(
+        CORE,
+        "m23_own_tasks_oldest_first",
+        Layer::Unit,
+        Hint::Test("private::tests"),
+    ),
+    bug(
+        CORE,
+        "m24_completion_relaxed",
+        Layer::Loom,
+        Hint::Edge("state/settle"),
+    ),
+    bug(
+        CORE,
+        "m25_no_publish_fence",
+        Layer::Loom,
+        Hint::Edge("sleep/publish"),
+    ),
+    sim(CORE, "m26_count_overflows"),
+    sim(CORE, "m27_credits_kept_asleep"),
+    sim(CORE, "m28_private_work_hidden"),
+    sim(PIPELINE, "m29_cancelled_claims_not_accounted"),
+    sim(CORE, "m30_look_before_leaving_search"),
+    bug(
+        CORE,
+        "m31_second_look_not_handed_on",
+        Layer::Unit,
+        Hint::Test("sleep::tests"),
+    ),
+    sim(CORE, "m32_abort_leaves_late_pushes"),
+    sim(CORE, "m33_private_not_covered"),
+    sim(CORE, "m34_parks_on_private"),
+    sim(CORE, "m35_exposed_without_wake"),
+    sim(CORE, "m36_lost_race_is_refusal"),
+    sim(CORE, "m37_one_searcher_too_many"),
+    sim(CORE, "m38_end_tells_no_waiters"),
+    sim(CORE, "m39_timeout_instead_of_wake"),
+    bug(CORE, "m40_process_wide_victims", Layer::Sim, Hint::Twice),
+    sim(PIPELINE, "m41_cancelled_is_told_as_completed"),
+    sim(CORE, "m42_publish_takes_for_granted"),
+    sim(CORE, "m43_batch_takes_for_granted"),
+    sim(CORE, "m44_purse_without_a_bound"),
+    sim(PIPELINE, "m45_never_off_the_board"),
+    sim(PIPELINE, "m46_closed_claims_not_run"),
+];
+
+/// For each oracle of the simulator a bug that it alone notices.
+pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
+    ("exactly-once", "m10_half_a_batch"),
+    ("count", "m44_purse_without_a_bound"),
+    ("gate", "m36_lost_race_is_refusal"),
+    ("lost-wake-up", "m39_timeout_instead_of_wake"),
+    ("hidden-work", "m28_private_work_hidden"),
+    ("searchers", "m37_one_searcher_too_many"),
+    ("injector-bypass", "m22_injector_never_first"),
+    ("victim", "m12_steal_from_self"),
+    ("deadlock", "m38_end_tells_no_waiters"),
+    ("liveness", "m35_exposed_without_wake"),
+    ("task-panic", "m42_publish_takes_for_granted"),
+    ("policy-panic", "m43_batch_takes_for_granted"),
+    ("claims", "m46_closed_claims_not_run"),
+    ("board", "m45_never_off_the_board"),
+    ("pick-order", "m16_tie_break_inverted"),
+    ("ticket", "m41_cancelled_is_told_as_completed"),
+    ("determinism", "m40_process_wide_victims"),
+];
+
+impl Bug {
+    /// The bug of this name.
+    pub(crate) fn of_name(name: &str) -> Option<Bug> {
+        BUGS.iter().find(|bug| bug.name == name).copied()
+    }
+
+    /// What the environment variable has to say.
+    pub(crate) fn value(self) -> String {
+        format!("{}/{}", self.krate, self.name)
+    }
+
+    /// Whether only a model of weak memory may see it.
+    pub(crate) fn is_invisible_to_the_simulator(self) -> bool {
+        matches!(self.hint, Hint::Edge(_))
+    }
+}
+
+/// The table above and the crates' lists must have the same bugs, and each must be asked for somewhere.
+///
+/// # Errors
+///
+/// The first bug that can no longer be planted, or that no layer is asked about.
+pub(crate) fn check_lists(workspace: &Workspace) -> anyhow::Result<()> {
+    for krate in CRATES {
+        let folder = workspace.root.join("crates").join(krate).join("src");
+        let list = folder.join("mutant.rs");
+        let text =
+            std::fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let listed: Vec<&str> = text.lines().filter_map(listed_name).collect();
+        let code = code_of(&folder)?;
+        for bug in BUGS.iter().filter(|bug| bug.krate == krate) {
+            ensure!(
+                listed.contains(&bug.name),
+                "`{}` cannot be planted: {krate} has no such bug",
+                bug.name
+            );
+            ensure!(
+                code.contains(&format!("mutant::{}()", bug.name)),
+                "`{}` cannot be planted: nothing in {krate} asks for it",
+                bug.name
+            );
+        }
+        for name in listed {
+            ensure!(
+                BUGS.iter().any(|bug| bug.krate == krate && bug.name == name),
+                "`{name}` of {krate} has no row in xtask/src/mutants/bug.rs"
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The name in a line of a list.
+fn listed_name(line: &str) -> Option<&str> {
+    let name = line.strip_prefix("    ")?.strip_suffix(',')?;
+    let number = name.strip_prefix('m')?.split('_').next()?;
+    number.parse::<u32>().ok().map(|_| name)
+}
+
+fn code_of(folder: &std::path::Path) -> anyhow::Result<String> {
+    let mut code = String::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            code.push_str(&code_of(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            code.push_str(&std::fs::read_to_string(&path)?);
+        }
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_planted_bug_has_its_place_and_its_row() {
+        check_lists(&Workspace::load().unwrap()).unwrap();
+    }
+
+    #[test]
+    fn every_oracle_has_a_bug_that_it_alone_notices() {
+        let workspace = Workspace::load().unwrap();
+        let code = std::fs::read_to_string(workspace.root.join("crates/sim/src/oracle.rs")).unwrap();
+        let names = code.lines().filter_map(|line| {
+            let (variant, name) = line.trim().split_once(" => \"")?;
+            variant
+                .starts_with("Self::")
+                .then(|| name.trim_end_matches("\","))
+        });
+        let names: Vec<&str> = names.collect();
+        assert!(names.len() >= ONLY_ORACLES.len(), "{names:?}");
+        for name in &names {
+            assert!(
+                ONLY_ORACLES.iter().any(|(oracle, _)| oracle == name),
+                "nobody needs `{name}`"
+            );
+        }
+        for (oracle, bug) in ONLY_ORACLES {
+            assert!(names.contains(oracle), "there is no oracle `{oracle}`");
+            assert!(Bug::of_name(bug).is_some(), "there is no bug `{bug}`");
+        }
+    }
+
+    #[test]
+    fn no_file_but_these_makes_a_build_with_bugs() {
+        let workspace = Workspace::load().unwrap();
+        for file in [
+            "xtask/src/ci.rs",
+            "Cargo.toml",
+            "crates/executor-core/Cargo.toml",
+            "crates/sim/Cargo.toml",
+        ] {
+            let text = std::fs::read_to_string(workspace.root.join(file)).unwrap();
+            let setting = text
+                .lines()
+                .any(|line| line.contains("--cfg") && line.contains("windlass_mutants"));
+            assert!(!setting, "{file} builds with bugs");
+        }
+        assert!(
+            !workspace.root.join(".cargo/config.toml").exists() || {
+                let text = std::fs::read_to_string(workspace.root.join(".cargo/config.toml")).unwrap();
+                !text.contains("windlass_mutants")
+            }
+        );
+    }
+}

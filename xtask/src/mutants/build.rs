@@ -1,0 +1,183 @@
+//! The builds in which bugs can be planted: one a layer, each in a folder of its own beside the normal ones.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::ensure;
+
+use super::bug::{Bug, CRATES, Layer};
+use crate::process::{self, Limit, cargo};
+use crate::workspace::Workspace;
+
+/// The environment variable that names the bug.
+const VARIABLE: &str = "WINDLASS_MUTANT";
+
+/// The crates whose unit and integration tests are a layer. Those above them are not where such a bug should be found.
+const TESTED: [&str; 4] = ["executor-core", "injector", "executor-threaded", "pipeline-exec"];
+
+/// A program with tests.
+#[derive(Debug, Clone)]
+pub(super) struct TestBinary {
+    pub(super) package: String,
+    pub(super) path: PathBuf,
+    folder: PathBuf,
+}
+
+impl TestBinary {
+    /// The command that runs it, with a bug or without.
+    pub(super) fn command(&self, bug: Option<Bug>) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(&self.folder);
+        plant(&mut command, bug);
+        command
+    }
+}
+
+/// Says in the command's environment which bug is planted.
+pub(super) fn plant(command: &mut Command, bug: Option<Bug>) {
+    match bug {
+        Some(bug) => command.env(VARIABLE, bug.value()),
+        None => command.env_remove(VARIABLE),
+    };
+}
+
+/// What was built.
+#[derive(Debug)]
+pub(super) struct Builds {
+    pub(super) unit: Vec<TestBinary>,
+    pub(super) sim: Option<PathBuf>,
+    pub(super) loom: Vec<TestBinary>,
+}
+
+impl Builds {
+    /// Builds what `layers` need; of the tests those of `tested`.
+    ///
+    /// # Errors
+    ///
+    /// When something does not build.
+    pub(super) fn make(
+        workspace: &Workspace,
+        layers: &[Layer],
+        quick: bool,
+        limit: Limit,
+    ) -> anyhow::Result<Self> {
+        let mut builds = Self {
+            unit: Vec::new(),
+            sim: None,
+            loom: Vec::new(),
+        };
+        // A quick run asks those crates that have the bugs, and not those that stand on them.
+        let tested: &[&str] = if quick { &CRATES } else { &TESTED };
+        if layers.contains(&Layer::Unit) {
+            let mut command = cargo();
+            command.args(["test", "--no-run", "--lib", "--test", "integration"]);
+            command.args(tested.iter().flat_map(|name| ["--package", name]));
+            builds.unit = test_binaries(workspace, &mut command, &[], limit)?;
+        }
+        if layers.contains(&Layer::Sim) {
+            builds.sim = Some(simulator(workspace, true, limit)?);
+        }
+        if layers.contains(&Layer::Loom) {
+            let mut command = cargo();
+            command.args(["test", "--release", "--no-run", "--test", "loom"]);
+            let modelled = if quick { &CRATES[..1] } else { &CRATES };
+            command.args(modelled.iter().flat_map(|name| ["--package", name]));
+            builds.loom = test_binaries(workspace, &mut command, &["--cfg", "windlass_loom"], limit)?;
+        }
+        Ok(builds)
+    }
+}
+
+/// The simulator, in release mode or not.
+///
+/// # Errors
+///
+/// When it does not build.
+pub(super) fn simulator(workspace: &Workspace, release: bool, limit: Limit) -> anyhow::Result<PathBuf> {
+    let mut command = cargo();
+    command.args(["build", "--package", "sim", "--bin", "windlass-sim"]);
+    if release {
+        command.arg("--release");
+    }
+    prepare(workspace, &mut command, &[]);
+    let built = process::built(&mut command, limit)?;
+    ensure!(
+        built.len() == 1,
+        "the simulator is one program, not {}",
+        built.len()
+    );
+    Ok(built[0].path.clone())
+}
+
+fn test_binaries(
+    workspace: &Workspace,
+    command: &mut Command,
+    flags: &[&str],
+    limit: Limit,
+) -> anyhow::Result<Vec<TestBinary>> {
+    prepare(workspace, command, flags);
+    let packages: BTreeMap<PathBuf, &str> = (workspace.packages.iter())
+        .map(|package| (workspace.root.join(&package.folder), package.name.as_str()))
+        .collect();
+    let built = process::built(command, limit)?.into_iter();
+    let binaries = built.filter_map(|built| {
+        let folder = built.manifest.parent()?.to_owned();
+        let package = (*packages.get(&folder)?).to_owned();
+        let path = built.path;
+        Some(TestBinary {
+            package,
+            path,
+            folder,
+        })
+    });
+    let mut binaries: Vec<TestBinary> = binaries.collect();
+    // Lowest crates first, and in each the unit tests, which are quicker; cargo names them in any order.
+    let rank = |binary: &TestBinary| {
+        let place = TESTED.iter().position(|name| *name == binary.package);
+        let name = binary
+            .path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        (place, name.is_some_and(|name| name.starts_with("integration")))
+    };
+    binaries.sort_by_key(rank);
+    Ok(binaries)
+}
+
+/// The build gets the switch, and a folder of its own to go to.
+fn prepare(workspace: &Workspace, command: &mut Command, flags: &[&str]) {
+    process::add_rustflags(command, &[flags, &["--cfg", "windlass_mutants"]].concat());
+    let folder = if flags.is_empty() {
+        "mutants"
+    } else {
+        "mutants-loom"
+    };
+    command.env("CARGO_TARGET_DIR", workspace.target.join(folder));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_with_bugs_keeps_to_its_own_folder() {
+        let workspace = Workspace::load().unwrap();
+        let mut command = cargo();
+        prepare(&workspace, &mut command, &["--cfg", "windlass_loom"]);
+        let variable = |name: &str| {
+            let found = command.get_envs().find(|(key, _)| *key == name);
+            found
+                .and_then(|(_, value)| value)
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        };
+        assert!(variable("CARGO_TARGET_DIR").ends_with("mutants-loom"));
+        let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+        assert!(
+            flags.ends_with("--cfg\x1fwindlass_loom\x1f--cfg\x1fwindlass_mutants"),
+            "{flags:?}"
+        );
+    }
+}

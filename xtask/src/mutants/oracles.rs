@@ -1,0 +1,126 @@
+//! Each oracle of the simulator is needed: there is a bug whose failing runs it alone tells, and which survives when
+//! nobody listens to it.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::bug::{Bug, ONLY_ORACLES};
+use super::swarm::failing_runs;
+use crate::table;
+use crate::workspace::Workspace;
+
+/// Seeds for each half of the question.
+const SEEDS: u64 = 2_000;
+
+/// The oracles, each with its bug.
+#[derive(Debug)]
+pub(super) struct OnlyTable(Vec<Only>);
+
+#[derive(Debug)]
+struct Only {
+    oracle: &'static str,
+    bug: &'static str,
+    /// Failing runs that it told, and that others told.
+    told: usize,
+    others: usize,
+    /// Failing runs when nobody listens to it.
+    silenced: usize,
+}
+
+impl Only {
+    fn is_needed(&self) -> bool {
+        self.told > 0 && self.others == 0 && self.silenced == 0
+    }
+}
+
+/// Asks the simulator about each.
+///
+/// # Errors
+///
+/// When it cannot be run.
+pub(super) fn table(workspace: &Workspace, simulator: Option<&Path>) -> anyhow::Result<OnlyTable> {
+    let simulator = simulator.context("the simulator was not built")?;
+    let file = workspace.target.join("mutants").join("failures");
+    let mut rows = Vec::new();
+    for &(oracle, bug) in ONLY_ORACLES {
+        let planted = Bug::of_name(bug).with_context(|| format!("there is no bug `{bug}`"))?;
+        let runs = failing_runs(simulator, planted, (0, SEEDS), None, &file)?;
+        let told = runs
+            .iter()
+            .filter(|run| run.split(' ').next() == Some(oracle))
+            .count();
+        let silenced = failing_runs(simulator, planted, (0, SEEDS), Some(oracle), &file)?;
+        rows.push(Only {
+            oracle,
+            bug,
+            told,
+            others: runs.len() - told,
+            silenced: silenced.len(),
+        });
+    }
+    Ok(OnlyTable(rows))
+}
+
+impl OnlyTable {
+    pub(super) fn problems(&self) -> impl Iterator<Item = String> {
+        let unneeded = self.0.iter().filter(|only| !only.is_needed());
+        unneeded.map(|only| format!("`{}` is not the only one that tells {}", only.oracle, only.bug))
+    }
+
+    pub(super) fn print(&self) {
+        let row = |only: &Only| {
+            [
+                only.oracle.to_owned(),
+                only.bug.to_owned(),
+                only.told.to_string(),
+                only.others.to_string(),
+                only.silenced.to_string(),
+            ]
+        };
+        let rows: Vec<_> = self.0.iter().map(row).collect();
+        println!();
+        table::print(
+            ["oracle", "planted bug", "told", "told by others", "silenced"],
+            &rows,
+        );
+    }
+
+    pub(super) fn markdown(&self) -> String {
+        let mut text = format!(
+            "| oracle | planted bug | failing runs of {SEEDS} that it tells | that others tell | with it silenced |\n|---|---|---|---|---|\n"
+        );
+        for Only {
+            oracle,
+            bug,
+            told,
+            others,
+            silenced,
+        } in &self.0
+        {
+            let _ = writeln!(text, "| {oracle} | `{bug}` | {told} | {others} | {silenced} |");
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_oracle_is_needed_if_it_tells_all_and_nobody_else_would() {
+        let only = |told, others, silenced| Only {
+            oracle: "gate",
+            bug: "m36_lost_race_is_refusal",
+            told,
+            others,
+            silenced,
+        };
+        assert!(only(3, 0, 0).is_needed());
+        assert!(!only(0, 0, 0).is_needed(), "the bug survives anyway");
+        assert!(!only(3, 1, 0).is_needed());
+        assert!(!only(3, 0, 1).is_needed());
+    }
+}

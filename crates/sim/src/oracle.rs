@@ -13,9 +13,13 @@
 //! | [economy](EconomyOracle) | nobody is woken without work, nor twice for one task |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
+//! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
+//! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
 
+mod admission;
 mod count;
 mod economy;
 mod fairness;
@@ -23,13 +27,16 @@ mod hunger;
 mod jobs;
 mod order;
 mod reach;
+mod service;
 mod sleep;
 mod tasks;
+mod turns;
 
 use std::fmt;
 
 use executor_core::ExecutorConfig;
 
+pub(crate) use admission::{AdmissionOracle, Answer};
 pub(crate) use count::CountOracle;
 pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
@@ -37,8 +44,10 @@ pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use reach::ReachOracle;
+pub(crate) use service::ServiceOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
+pub(crate) use turns::{Came as CameToJob, TurnOracle};
 
 /// Which oracle has spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,6 +88,14 @@ pub enum Oracle {
     Board,
     /// A worker went into a job although one that comes before it could be had.
     PickOrder,
+    /// A worker claimed in a role that is not its own, or not by that role's order.
+    Role,
+    /// A worker stayed after its quantum was over.
+    Quantum,
+    /// A worker went into a job although another had received less.
+    Service,
+    /// A job was let in beyond the capacity or after the close, or turned away without a reason.
+    Admission,
     /// A ticket fired twice, or never.
     Ticket,
     /// Two runs of one seed took different ways.
@@ -108,6 +125,10 @@ impl Oracle {
             Self::Claims => "claims",
             Self::Board => "board",
             Self::PickOrder => "pick-order",
+            Self::Role => "role",
+            Self::Quantum => "quantum",
+            Self::Service => "service",
+            Self::Admission => "admission",
             Self::Ticket => "ticket",
             Self::Determinism => "determinism",
         }

@@ -109,8 +109,6 @@ marks! {
     ChangeExamined = "private, change of hunger examined",
     /// A worker met a storm of contended looks that outlasts its spinning.
     StormOutlastsSpinning = "storm outlasts spinning",
-    /// A worker was unparked again before its wake had come through.
-    UnparkedWhileWaking = "unparked while waking",
     /// A worker began when the executor had ended.
     BeganAfterEnd = "worker began after the end",
     /// A task's panic was handled, and its worker went on.

@@ -111,7 +111,10 @@ impl Hub {
 
     /// `spec`, with the cost of the job that was submitted before if a tie strikes.
     pub(crate) fn tied(&self, handle: &Handle<'_>, spec: &JobSpec) -> JobSpec {
-        let tied = self.last_cost.get().filter(|_| handle.with(|world| world.strikes(Fault::Tie)));
+        let tied = self
+            .last_cost
+            .get()
+            .filter(|_| handle.with(|world| world.strikes(Fault::Tie)));
         let cost = tied.unwrap_or(spec.cost);
         self.last_cost.set(Some(cost));
         JobSpec { cost, ..spec.clone() }
@@ -287,7 +290,9 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
         let last = self.ports.handle.last(set, below);
         let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
         if below.is_none() {
-            self.ports.handle.with(|world| self.hub.scan_began(world, me, heaviest));
+            self.ports
+                .handle
+                .with(|world| self.hub.scan_began(world, me, heaviest));
         }
         if last.is_none() {
             self.hub.scan_ended(me, heaviest);

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use executor_core::ports::Faults;
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Spawner, TaskCtx, TraceHooks, WorkerCtxLike,
+    WorkerMetricsLocal,
 };
 
 use crate::fault::{Fault, InjectedHookPanic, InjectedPanic};
@@ -221,7 +222,10 @@ pub(crate) struct Watched<I> {
 
 impl<I: IdleHooks> IdleHooks for Watched<I> {
     fn on_idle(&mut self, round: IdleRound) -> IdleAction {
-        self.hooks.world.borrow_mut().searched_in_vain(self.hooks.worker, round.searching);
+        self.hooks
+            .world
+            .borrow_mut()
+            .searched_in_vain(self.hooks.worker, round.searching);
         self.hooks.maybe_panic(|_| {});
         self.idle.on_idle(round)
     }

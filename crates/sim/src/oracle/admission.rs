@@ -103,7 +103,9 @@ impl AdmissionOracle {
     /// The submission of `party` is over.
     pub(crate) fn call_ended(&mut self, party: usize, answer: Answer) -> Result<(), Violation> {
         let Some(place) = self.calls.iter().position(|call| call.party == party) else {
-            return Err(violation(format!("party {party} was told {answer:?} without a question")));
+            return Err(violation(format!(
+                "party {party} was told {answer:?} without a question"
+            )));
         };
         let call = self.calls.swap_remove(place);
         let wrong = match answer {
@@ -160,12 +162,20 @@ mod tests {
         assert_eq!(says(oracle.call_ended(0, Answer::Full)), Oracle::Admission);
         oracle.call_began(0);
         oracle.call_began(1);
-        assert_eq!(oracle.call_ended(0, Answer::Full), Ok(()), "the other was before it");
+        assert_eq!(
+            oracle.call_ended(0, Answer::Full),
+            Ok(()),
+            "the other was before it"
+        );
         assert_eq!(oracle.submitted(1, 1), Ok(()));
         assert_eq!(oracle.call_ended(1, Answer::Admitted), Ok(()));
         oracle.call_began(0);
         oracle.ended();
-        assert_eq!(oracle.call_ended(0, Answer::Full), Ok(()), "it was in flight before");
+        assert_eq!(
+            oracle.call_ended(0, Answer::Full),
+            Ok(()),
+            "it was in flight before"
+        );
         oracle.call_began(0);
         assert_eq!(says(oracle.call_ended(0, Answer::Full)), Oracle::Admission);
     }

@@ -130,12 +130,18 @@ impl JobOracle {
     /// Whether all slots of `stage` have run, and of several nobody has accounted for yet: they race for being the last.
     pub(crate) fn is_anybody_else_finishing(&self, hub: &Hub, job: JobHandle, stage: usize) -> bool {
         let Some(body) = hub.peek(job) else { return false };
-        let (Ok(record), (done, _)) = (self.find(job), body.state().claims().progress(&crate::word::Glass)) else {
+        let (Ok(record), (done, _)) = (
+            self.find(job),
+            body.state().claims().progress(&crate::word::Glass),
+        ) else {
             return false;
         };
         let over = |slot: &Slot| *slot == Slot::Ran;
         let ran = record.stages.iter().flat_map(|stage| &stage.slots);
-        let all_ran = record.stages.get(stage).is_some_and(|row| row.slots.iter().all(over));
+        let all_ran = record
+            .stages
+            .get(stage)
+            .is_some_and(|row| row.slots.iter().all(over));
         all_ran && ran.filter(|slot| over(slot)).count() >= done + 2
     }
 

@@ -49,7 +49,9 @@ impl OrderOracle {
     /// `worker` took `task` out of its own public queue.
     pub(crate) fn popped(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let newest = self.workers[worker].public.pop_back();
-        expect(newest, task, || format!("worker {worker} took from its own queue"))
+        expect(newest, task, || {
+            format!("worker {worker} took from its own queue")
+        })
     }
 
     /// Somebody else took `task` out of the public queue of `victim`.
@@ -141,9 +143,9 @@ mod tests {
             workers: oracle.workers.clone(),
             ..OrderOracle::default()
         };
-        assert!(oracle.popped(2, 0).is_err());
-        assert!(other.stolen(3, 0).is_err());
-        assert_eq!(other.popped(3, 0).map_err(|said| said.oracle), Err(Oracle::Order));
+        let violation = oracle.popped(2, 0).expect_err("task 3 is newer");
+        assert_eq!(violation.oracle, Oracle::Order);
+        assert!(other.stolen(3, 0).is_err(), "task 2 is older");
     }
 
     #[test]

@@ -82,7 +82,11 @@ impl ReachOracle {
         looks.parked = true;
         let missing = looks.missing();
         if looks.registered && (missing > 0 || !looks.injector) {
-            let injector = if looks.injector { "" } else { " and not at the injector" };
+            let injector = if looks.injector {
+                ""
+            } else {
+                " and not at the injector"
+            };
             return Err(Violation::new(
                 Oracle::Reach,
                 format!(
@@ -101,7 +105,9 @@ impl ReachOracle {
         if searching && missing > 0 {
             return Err(Violation::new(
                 Oracle::Reach,
-                format!("worker {worker} has searched in vain, and has not looked at {missing} of the others"),
+                format!(
+                    "worker {worker} has searched in vain, and has not looked at {missing} of the others"
+                ),
             ));
         }
         Ok(())

@@ -60,7 +60,9 @@ impl ServiceOracle {
         job: JobHandle,
         now: impl Fn(JobHandle, u64) -> Option<usize>,
     ) -> Result<(), Violation> {
-        let Some(scan) = self.scans.get(party) else { return Ok(()) };
+        let Some(scan) = self.scans.get(party) else {
+            return Ok(());
+        };
         let Some(&(_, had)) = scan.open.iter().find(|(other, _)| other.seq == job.seq) else {
             return Ok(());
         };
@@ -104,14 +106,26 @@ mod tests {
         oracle.floor_is(3);
         oracle.scan_began(0, 7, [(ONE, 9), (OTHER, 5)].into_iter());
         assert_eq!(oracle.claimed(0, OTHER, |_, _| Some(9)), Ok(()));
-        assert_eq!(oracle.claimed(0, ONE, |_, _| None), Ok(()), "the other was not open");
-        assert_eq!(oracle.claimed(0, ONE, |_, _| Some(9)), Ok(()), "the other was served too");
+        assert_eq!(
+            oracle.claimed(0, ONE, |_, _| None),
+            Ok(()),
+            "the other was not open"
+        );
+        assert_eq!(
+            oracle.claimed(0, ONE, |_, _| Some(9)),
+            Ok(()),
+            "the other was served too"
+        );
         let violation = oracle.claimed(0, ONE, |job, since| {
             assert_eq!((job, since), (OTHER, 7));
             Some(5)
         });
         assert_eq!(violation.expect_err("it had less").oracle, Oracle::Service);
         oracle.floor_is(9);
-        assert_eq!(oracle.claimed(0, ONE, |_, _| Some(5)), Ok(()), "new jobs start there");
+        assert_eq!(
+            oracle.claimed(0, ONE, |_, _| Some(5)),
+            Ok(()),
+            "new jobs start there"
+        );
     }
 }

@@ -126,7 +126,9 @@ impl TurnOracle {
         if single {
             turn.count(worker, role)?;
         } else if (worker >= main) != (role == Role::Reserve) {
-            return Err(said(format!("worker {worker} of {main} main ones claims as {role:?}")));
+            return Err(said(format!(
+                "worker {worker} of {main} main ones claims as {role:?}"
+            )));
         }
         let own = role == Role::Reserve;
         match before {

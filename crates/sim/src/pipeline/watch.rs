@@ -18,7 +18,9 @@ impl Hub {
         match event {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
-            PipelineEvent::Claimed { job, worker, role, .. } => self.claimed(world, job, worker, role),
+            PipelineEvent::Claimed {
+                job, worker, role, ..
+            } => self.claimed(world, job, worker, role),
             PipelineEvent::SlotRan { job, stage, .. } => {
                 if self.oracle.borrow().is_anybody_else_finishing(self, job, stage) {
                     world.marks.hit(Mark::TwoFinishers);
@@ -55,7 +57,9 @@ impl Hub {
         if !heaviest {
             let mut service = self.service.borrow_mut();
             service.floor_is(self.shared.service_floor(&Glass));
-            let open = jobs.open_to_all().filter_map(|job| Some((job, self.service_of(job)?)));
+            let open = jobs
+                .open_to_all()
+                .filter_map(|job| Some((job, self.service_of(job)?)));
             service.scan_began(party, step, open);
         }
     }

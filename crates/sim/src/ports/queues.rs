@@ -185,7 +185,10 @@ impl<T> SimPorts<'_, T> {
         if taken.len() > 0 {
             self.handle.operate(|world, me| {
                 world.did(me, Op::BringHome, Object::Worker(me as u32), taken.len() as u64);
-                taken.as_slice().iter().for_each(|task| world.brought_home(me, task.id));
+                taken
+                    .as_slice()
+                    .iter()
+                    .for_each(|task| world.brought_home(me, task.id));
                 self.queues.locals[me].borrow_mut().extend(taken);
             });
         }

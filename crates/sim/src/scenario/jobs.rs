@@ -341,7 +341,9 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
     if let Some((state, job)) = chosen {
         policy::cancel(&PipeEnv { ports, hub }, &state, job);
         if hub.oracle.borrow().end_of(job).is_none() {
-            ports.handle.with(|world| world.marks.hit(Mark::CancelledOverClaimed));
+            ports
+                .handle
+                .with(|world| world.marks.hit(Mark::CancelledOverClaimed));
         }
     }
 }

@@ -66,7 +66,9 @@ impl World {
 
     /// The one who went last is held up before its next operation, if it has one.
     pub(super) fn maybe_stall(&mut self) {
-        let last = self.last.filter(|&last| self.parties[last].state == State::Runnable);
+        let last = self
+            .last
+            .filter(|&last| self.parties[last].state == State::Runnable);
         if let Some(last) = last
             && self.strikes(Fault::Stall)
         {
@@ -141,7 +143,10 @@ impl World {
         if on {
             self.faults.spend(Fault::Overflow);
         }
-        self.weight = Weight { on, until: self.steps };
+        self.weight = Weight {
+            on,
+            until: self.steps,
+        };
     }
 
     /// Whether producers could not have brought the count to `count`.

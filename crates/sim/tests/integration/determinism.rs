@@ -65,7 +65,7 @@ fn a_users_own_run_is_replayed_from_its_line() {
         .faults(Faults {
             spurious_wakes: 3,
             retries: 3,
-            panics: 0,
+            ..Faults::NONE
         })
         .strategy(StrategyKind::Sticky);
     let run = |simulation: Simulation| {

@@ -109,8 +109,6 @@ marks! {
     ChangeExamined = "private, change of hunger examined",
     /// A worker met a storm of contended looks that outlasts its spinning.
     StormOutlastsSpinning = "storm outlasts spinning",
-    /// A worker was unparked again before its wake had come through.
-    UnparkedWhileWaking = "unparked while waking",
     /// A worker began when the executor had ended.
     BeganAfterEnd = "worker began after the end",
     /// A task's panic was handled, and its worker went on.
@@ -129,6 +127,28 @@ marks! {
     AbortedOverWork = "aborted over work",
     /// The gate was closed while a worker stood between registering as a sleeper and parking.
     ClosedOverSleepy = "closed over a worker falling asleep",
+    /// A job was let in as the last one that there is room for.
+    AdmittedAtLimit = "job admitted at the limit",
+    /// A single worker took a turn in the reserve role.
+    ReserveTurn = "reserve turn of a single worker",
+    /// A main worker found nothing in its own order and went by the other one.
+    MainFellThrough = "main role fell through",
+    /// A reserve worker did.
+    ReserveFellThrough = "reserve role fell through",
+    /// A worker's quantum was over, and there was more to do.
+    QuantumOver = "quantum over",
+    /// Of two jobs equally heavy one was picked.
+    PickTied = "pick among equally heavy jobs",
+    /// A worker that looked for the least served job was compared with all that it could have had.
+    ServiceCompared = "pick of the least served compared",
+    /// A stage without slots started.
+    StageWithoutSlots = "stage without slots",
+    /// Two had run the last slots of a stage and not accounted for them yet.
+    TwoFinishers = "two finishers race",
+    /// A job was cancelled of which slots were running.
+    CancelledOverClaimed = "cancelled over claimed slots",
+    /// The last finisher of a job was one who cancelled it.
+    EndedByCanceller = "last finisher is a canceller",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

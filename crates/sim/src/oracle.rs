@@ -13,9 +13,13 @@
 //! | [economy](EconomyOracle) | nobody is woken without work, nor twice for one task |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
+//! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
+//! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
 
+mod admission;
 mod count;
 mod economy;
 mod fairness;
@@ -23,8 +27,10 @@ mod hunger;
 mod jobs;
 mod order;
 mod reach;
+mod service;
 mod sleep;
 mod tasks;
+mod turns;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,6 +39,7 @@ use executor_core::ExecutorConfig;
 
 use crate::line::LineError;
 
+pub(crate) use admission::{AdmissionOracle, Answer};
 pub(crate) use count::CountOracle;
 pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
@@ -40,105 +47,83 @@ pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use reach::ReachOracle;
+pub(crate) use service::ServiceOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
+pub(crate) use turns::{Came as CameToJob, TurnOracle};
 
-/// Which oracle has spoken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Oracle {
-    /// A task was lost, or ran more than once.
-    ExactlyOnce,
-    /// The count does not cover what is in flight, or is kept up by nothing.
-    Count,
-    /// A task was let in after the gate had closed, or refused before.
-    Gate,
-    /// Everybody sleeps and work lies in a queue: a wake-up was lost.
-    LostWakeUp,
-    /// A worker sleeps or has left, or others have nothing to do, and it keeps tasks that nobody else can find.
-    HiddenWork,
-    /// More searchers than there may be.
-    Searchers,
-    /// A worker did not look at the injector for too long.
-    InjectorBypass,
-    /// A task was taken from the wrong end of a queue.
-    Order,
-    /// A worker concluded that there is no work, and had not looked everywhere.
-    Reach,
-    /// A worker was woken for nothing, or more were than there are tasks.
-    Economy,
-    /// A worker looked for work where there cannot be any.
-    Victim,
-    /// Nobody can go on, and not everybody has finished.
-    Deadlock,
-    /// The run did not come to an end.
-    Liveness,
-    /// A task panicked, and no fault had made it.
-    TaskPanic,
-    /// The scheduling code itself panicked.
-    PolicyPanic,
-    /// A slot of a job was claimed or run twice, or never.
-    Claims,
-    /// A job was missing from the board, or stayed on it.
-    Board,
-    /// A worker went into a job although one that comes before it could be had.
-    PickOrder,
-    /// A ticket fired twice, or never.
-    Ticket,
-    /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).
-    Expectation,
-    /// Two runs of one seed took different ways.
-    Determinism,
+macro_rules! oracles {
+    ($($(#[doc = $doc:literal])+ $oracle:ident = $name:literal,)+) => {
+        /// Which oracle has spoken.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Oracle {
+            $($(#[doc = $doc])+ $oracle,)+
+        }
+
+        impl Oracle {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$oracle,)+];
+
+            /// Its name in reports and in the corpus.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$oracle => $name,)+ }
+            }
+        }
+    };
 }
 
-impl Oracle {
-    /// All of them.
-    pub const ALL: [Self; 17] = [
-        Self::ExactlyOnce,
-        Self::Count,
-        Self::Gate,
-        Self::LostWakeUp,
-        Self::HiddenWork,
-        Self::Searchers,
-        Self::InjectorBypass,
-        Self::Victim,
-        Self::Deadlock,
-        Self::Liveness,
-        Self::TaskPanic,
-        Self::PolicyPanic,
-        Self::Claims,
-        Self::Board,
-        Self::PickOrder,
-        Self::Ticket,
-        Self::Determinism,
-    ];
-
-    /// Its name in reports and in the corpus.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ExactlyOnce => "exactly-once",
-            Self::Count => "count",
-            Self::Gate => "gate",
-            Self::LostWakeUp => "lost-wake-up",
-            Self::HiddenWork => "hidden-work",
-            Self::Searchers => "searchers",
-            Self::InjectorBypass => "injector-bypass",
-            Self::Order => "order",
-            Self::Reach => "reach",
-            Self::Economy => "economy",
-            Self::Victim => "victim",
-            Self::Deadlock => "deadlock",
-            Self::Liveness => "liveness",
-            Self::TaskPanic => "task-panic",
-            Self::PolicyPanic => "policy-panic",
-            Self::Claims => "claims",
-            Self::Board => "board",
-            Self::PickOrder => "pick-order",
-            Self::Ticket => "ticket",
-            Self::Expectation => "expectation",
-            Self::Determinism => "determinism",
-        }
-    }
+oracles! {
+    /// A task was lost, or ran more than once.
+    ExactlyOnce = "exactly-once",
+    /// The count does not cover what is in flight, or is kept up by nothing.
+    Count = "count",
+    /// A task was let in after the gate had closed, or refused before.
+    Gate = "gate",
+    /// Everybody sleeps and work lies in a queue: a wake-up was lost.
+    LostWakeUp = "lost-wake-up",
+    /// A worker sleeps or has left, or others have nothing to do, and it keeps tasks that nobody else can find.
+    HiddenWork = "hidden-work",
+    /// More searchers than there may be.
+    Searchers = "searchers",
+    /// A worker did not look at the injector for too long.
+    InjectorBypass = "injector-bypass",
+    /// A task was taken from the wrong end of a queue.
+    Order = "order",
+    /// A worker concluded that there is no work, and had not looked everywhere.
+    Reach = "reach",
+    /// A worker was woken for nothing, or more were than there are tasks.
+    Economy = "economy",
+    /// A worker looked for work where there cannot be any.
+    Victim = "victim",
+    /// Nobody can go on, and not everybody has finished.
+    Deadlock = "deadlock",
+    /// The run did not come to an end.
+    Liveness = "liveness",
+    /// A task panicked, and no fault had made it.
+    TaskPanic = "task-panic",
+    /// The scheduling code itself panicked.
+    PolicyPanic = "policy-panic",
+    /// A slot of a job was claimed or run twice, or never.
+    Claims = "claims",
+    /// A job was missing from the board, or stayed on it.
+    Board = "board",
+    /// A worker went into a job although one that comes before it could be had.
+    PickOrder = "pick-order",
+    /// A worker claimed in a role that is not its own, or not by that role's order.
+    Role = "role",
+    /// A worker stayed after its quantum was over.
+    Quantum = "quantum",
+    /// A worker went into a job although another had received less.
+    Service = "service",
+    /// A job was let in beyond the capacity or after the close, or turned away without a reason.
+    Admission = "admission",
+    /// A ticket fired twice, or never.
+    Ticket = "ticket",
+    /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).
+    Expectation = "expectation",
+    /// Two runs of one seed took different ways.
+    Determinism = "determinism",
 }
 
 impl FromStr for Oracle {
@@ -146,7 +131,8 @@ impl FromStr for Oracle {
 
     fn from_str(text: &str) -> Result<Self, LineError> {
         Self::ALL
-            .into_iter()
+            .iter()
+            .copied()
             .find(|oracle| oracle.name() == text)
             .ok_or_else(|| LineError(format!("`{text}` is no oracle")))
     }

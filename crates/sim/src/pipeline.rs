@@ -4,6 +4,8 @@
 //! [job oracle](JobOracle) is told about them. The looks that the policy hands over are tasks of a simulated
 //! executor, as they are tasks of a threaded one elsewhere.
 
+mod watch;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +20,10 @@ use pipeline_exec::policy::{
     PipelineShared,
 };
 
+use crate::fault::Fault;
+use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{JobOracle, Origin};
+use crate::oracle::{AdmissionOracle, JobOracle, Origin, ServiceOracle, TurnOracle};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
@@ -39,6 +43,9 @@ const OLDEST: u32 = 1;
 const JOBS: u32 = 2;
 const LEDGERS: u32 = 3;
 
+/// Places of the table that nobody should take.
+const SPARE_PLACES: usize = 4;
+
 /// What all parties of a simulated pipeline executor share.
 pub(crate) struct Hub {
     shared: Shared,
@@ -46,11 +53,16 @@ pub(crate) struct Hub {
     ended: SimWord,
     words: Cell<u32>,
     ledgers: Cell<u32>,
+    /// What the job that was submitted last is said to cost.
+    last_cost: Cell<Option<u64>>,
     pub(crate) oracle: RefCell<JobOracle>,
     /// What a slot of a stage takes, in nanoseconds of virtual time.
     slot_ns: Box<dyn Fn(usize, usize) -> u64>,
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
     stages: RefCell<HashMap<usize, Vec<Reached>>>,
+    pub(crate) service: RefCell<ServiceOracle>,
+    turns: RefCell<TurnOracle>,
+    admission: RefCell<AdmissionOracle>,
     /// Parties that wait for a ticket, and whether it has fired.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
@@ -76,15 +88,20 @@ impl Hub {
         };
         let ended = word(0);
         let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(OLDEST));
-        let jobs = SimTable::new(JOBS, config.capacity);
+        // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
+        let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
             shared: PipelineShared::new(config, board, jobs, &mut word),
             ended,
             words: Cell::new(words),
             ledgers: Cell::new(LEDGERS),
+            last_cost: Cell::new(None),
             oracle: RefCell::default(),
             slot_ns,
             stages: RefCell::default(),
+            service: RefCell::default(),
+            turns: RefCell::new(TurnOracle::new(config)),
+            admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             awaiting: RefCell::default(),
         }
     }
@@ -119,6 +136,17 @@ impl Hub {
             ended.resize(stage + 1, before);
         }
         ended[stage] = ended[stage].max(reached);
+    }
+
+    /// `spec`, with the cost of the job that was submitted before if a tie strikes.
+    pub(crate) fn tied(&self, handle: &Handle<'_>, spec: &JobSpec) -> JobSpec {
+        let tied = self
+            .last_cost
+            .get()
+            .filter(|_| handle.with(|world| world.strikes(Fault::Tie)));
+        let cost = tied.unwrap_or(spec.cost);
+        self.last_cost.set(Some(cost));
+        JobSpec { cost, ..spec.clone() }
     }
 
     /// The body of `job`, unless it has ended, seen without anybody noticing.
@@ -162,22 +190,6 @@ impl Hub {
             ("count", self.shared.admission().in_flight(&Glass)),
             ("looks", self.shared.looks().out(&Glass)),
         ])
-    }
-}
-
-impl OrderedSet<JobHandle> for Glass {
-    type Set = SimSet<JobHandle>;
-
-    fn insert(&self, _set: &Self::Set, key: JobHandle) -> bool {
-        unreachable!("an oracle does not put {key:?} on the board");
-    }
-
-    fn remove(&self, _set: &Self::Set, key: &JobHandle) -> bool {
-        unreachable!("an oracle does not take {key:?} off the board");
-    }
-
-    fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
-        set.peek_last(below)
     }
 }
 
@@ -308,7 +320,8 @@ impl PipelinePorts for PipeEnv<'_, '_> {
 
     fn observe(&self, event: PipelineEvent<'_>) {
         self.time(event);
-        self.judge(|oracle, step, me| oracle.observe(self.hub, event, step, me));
+        let me = self.ports.handle.party();
+        self.ports.handle.with(|world| self.hub.heard(world, me, event));
     }
 }
 
@@ -329,12 +342,14 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
+        let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
         if below.is_none() {
-            let heaviest = set.number() == HEAVIEST;
-            self.judge(|oracle, step, me| {
-                oracle.scan_began(me, heaviest, step);
-                Ok(())
-            });
+            self.ports
+                .handle
+                .with(|world| self.hub.scan_began(world, me, heaviest));
+        }
+        if last.is_none() {
+            self.hub.scan_ended(me, heaviest);
         }
         last
     }
@@ -366,7 +381,9 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
 
 impl Clock for PipeEnv<'_, '_> {
     fn now_ns(&self) -> u64 {
-        self.ports.handle.now_ns()
+        let now_ns = self.ports.handle.now_ns();
+        self.hub.read_clock(self.ports.handle.party(), now_ns);
+        now_ns
     }
 }
 

@@ -156,6 +156,36 @@ impl SwarmReport {
     }
 }
 
+/// So many seeds reach what a swarm is there to reach.
+const SEEDS_ENOUGH: u64 = 1_000;
+
+/// Of a hundred marks, so many must be hit by as many seeds.
+const MARKS_PERCENT: usize = 95;
+
+impl Swarm {
+    /// Whether its scenarios and strategies are drawn, and from enough seeds for [`SwarmReport::unreached`] to mean something.
+    #[must_use]
+    pub fn reaches_all(&self) -> bool {
+        self.seeds >= SEEDS_ENOUGH && self.scenario.is_none() && self.strategy.is_none()
+    }
+}
+
+impl SwarmReport {
+    /// What a swarm of a thousand drawn seeds should have reached and has not: kinds of faults that never struck, and marks that were not
+    /// hit, if those are more than one in twenty.
+    #[must_use]
+    pub fn unreached(&self) -> Vec<String> {
+        let never = Fault::ALL.iter().filter(|&&fault| self.faults.of(fault) == 0);
+        let mut unreached: Vec<String> = never.map(|fault| format!("fault: {}", fault.name())).collect();
+        let all = Mark::ALL.len();
+        if self.marks.hit_count() * 100 < all * MARKS_PERCENT {
+            let missed = Mark::ALL.iter().filter(|&&mark| self.marks.count(mark) == 0);
+            unreached.extend(missed.map(|mark| format!("mark: {}", mark.name())));
+        }
+        unreached
+    }
+}
+
 impl fmt::Display for SwarmReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
@@ -320,4 +350,50 @@ fn draw_faults(dice: &mut Dice) -> Faults {
 /// What is waited for must run, and a look must not panic.
 fn forbid_panics(faults: &mut Faults) {
     (faults.panics, faults.panics_inside, faults.hook_panics) = (0, 0, 0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_fault_that_never_struck_is_named() {
+        let mut report = SwarmReport::default();
+        for &fault in Fault::ALL {
+            *report.faults.of_mut(fault) = 1;
+        }
+        Mark::ALL.iter().for_each(|&mark| report.marks.hit(mark));
+        assert_eq!(report.unreached(), [""; 0]);
+        report.faults.clock_jumps = 0;
+        assert_eq!(report.unreached(), ["fault: clock jumps"]);
+    }
+
+    #[test]
+    fn marks_that_were_not_hit_are_named_if_they_are_more_than_one_in_twenty() {
+        let hit = |but: usize| {
+            let mut report = SwarmReport::default();
+            for &fault in Fault::ALL {
+                *report.faults.of_mut(fault) = 1;
+            }
+            Mark::ALL
+                .iter()
+                .skip(but)
+                .for_each(|&mark| report.marks.hit(mark));
+            report.unreached()
+        };
+        assert_eq!(hit(Mark::ALL.len() / 20), [""; 0]);
+        let missed = hit(Mark::ALL.len() / 20 + 1);
+        assert!(missed[0].starts_with("mark: "), "{missed:?}");
+    }
+
+    #[test]
+    fn a_swarm_of_one_scenario_need_not_reach_all() {
+        assert!(Swarm::new(0, SEEDS_ENOUGH).reaches_all());
+        assert!(!Swarm::new(0, SEEDS_ENOUGH - 1).reaches_all());
+        let swarm = Swarm {
+            strategy: Some(StrategyKind::Earliest),
+            ..Swarm::new(0, SEEDS_ENOUGH)
+        };
+        assert!(!swarm.reaches_all());
+    }
 }

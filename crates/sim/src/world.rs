@@ -404,7 +404,7 @@ impl World {
 
     /// `by` unparks the worker `worker`, whose party has the same number.
     pub(crate) fn unpark(&mut self, by: usize, worker: usize) {
-        let verdict = self.oracles.economy.unparked(by);
+        let verdict = self.oracles.economy.unparked(by, self.is_done());
         self.judge(verdict);
         let from_ps = self.parties[by].clock_ps;
         let Party {
@@ -429,7 +429,7 @@ impl World {
                 }
             }
             // It takes both at once.
-            State::Waking { .. } => self.marks.hit(Mark::UnparkedWhileWaking),
+            State::Waking { .. } => {}
             _ => {
                 if self.parties[worker].token {
                     self.marks.hit(Mark::UnparkedTwice);

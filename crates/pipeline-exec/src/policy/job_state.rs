@@ -186,6 +186,12 @@ impl<W, P> JobState<W, P> {
         self.seq
     }
 
+    /// Service received so far, in units that all jobs of an executor share. Other parties may change it at once.
+    pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people and oracles, and a hint for the choice of a job.
+        mem.load(&self.service, Ordering::Relaxed)
+    }
+
     /// The most workers that its current stage can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)

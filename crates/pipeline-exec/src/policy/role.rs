@@ -5,7 +5,6 @@
 //! worker sleeps while a slot is unclaimed.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::board::JobHandle;
 use super::ports::{BodyOf, PipelinePorts};
@@ -72,8 +71,7 @@ pub fn select_least_served<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<
         };
         below = Some(job);
         let Some(body) = open(env, job) else { continue };
-        // Ordering: Relaxed. A hint for the choice of a job.
-        let service = env.load(&body.state.service, Ordering::Relaxed);
+        let service = body.state.service(env);
         if least.as_ref().is_none_or(|(lowest, ..)| service < *lowest) {
             least = Some((service, body, job.index));
         }

@@ -126,7 +126,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     }
 
     /// Where a new job's service starts.
-    pub(crate) fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+    pub fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A hint for the choice of a job.
         mem.load(&self.service_floor, Ordering::Relaxed)
     }

@@ -289,7 +289,16 @@ impl SwarmRun {
         if self.marks {
             print!("{}", report.marks);
         }
+        let unreached = if self.swarm.reaches_all() {
+            report.unreached()
+        } else {
+            Vec::new()
+        };
         Ok(match (report.failures.first(), self.expect_failure) {
+            (None, false) if !unreached.is_empty() => {
+                println!("swarm FAILED: never reached: {}", unreached.join(", "));
+                false
+            }
             (None, false) => {
                 println!("swarm ok: {} seeds, no failure", report.seeds);
                 true

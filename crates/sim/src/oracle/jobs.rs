@@ -23,6 +23,8 @@ pub(crate) struct JobOracle {
     scans: Vec<Option<Scan>>,
     /// First claims that were compared with what was on the board.
     pub(crate) picks_compared: u64,
+    /// Those for which another job was equally heavy.
+    pub(crate) picks_tied: u64,
 }
 
 #[derive(Debug)]
@@ -112,6 +114,36 @@ impl JobOracle {
             heaviest,
             began: step,
         });
+    }
+
+    /// Jobs that any worker that looks finds and can claim something of.
+    pub(crate) fn open_to_all(&self) -> impl Iterator<Item = JobHandle> {
+        let open = (self.jobs.iter()).filter(|record| record.open_since.is_some() && !record.limited);
+        open.map(|record| record.job)
+    }
+
+    /// Whether `job` has been one of those all the time since before micro-step `since`.
+    pub(crate) fn is_open_to_all_since(&self, job: JobHandle, since: u64) -> bool {
+        let open = |record: &Record| record.open_since.is_some_and(|open| open < since) && !record.limited;
+        self.find(job).is_ok_and(open)
+    }
+
+    /// Whether all slots of `stage` have run, and of several nobody has accounted for yet: they race for being the last.
+    pub(crate) fn is_anybody_else_finishing(&self, hub: &Hub, job: JobHandle, stage: usize) -> bool {
+        let Some(body) = hub.peek(job) else { return false };
+        let (Ok(record), (done, _)) = (
+            self.find(job),
+            body.state().claims().progress(&crate::word::Glass),
+        ) else {
+            return false;
+        };
+        let over = |slot: &Slot| *slot == Slot::Ran;
+        let ran = record.stages.iter().flat_map(|stage| &stage.slots);
+        let all_ran = record
+            .stages
+            .get(stage)
+            .is_some_and(|row| row.slots.iter().all(over));
+        all_ran && ran.filter(|slot| over(slot)).count() >= done + 2
     }
 
     /// `job` was let in, and its submitter has returned.
@@ -317,6 +349,8 @@ impl JobOracle {
             return Ok(());
         };
         self.picks_compared += 1;
+        let equal = |other: &Record| other.job.cost == job.cost && other.open_since.is_some();
+        self.picks_tied += u64::from(self.jobs.iter().filter(|other| equal(other)).count() > 1);
         let better = self.jobs.iter().find(|other| {
             let heavier =
                 other.job.cost > job.cost || (other.job.cost == job.cost && other.job.seq < job.seq);

@@ -143,9 +143,9 @@ mod tests {
             workers: oracle.workers.clone(),
             ..OrderOracle::default()
         };
-        assert!(oracle.popped(2, 0).is_err());
-        assert!(other.stolen(3, 0).is_err());
-        assert_eq!(other.popped(3, 0).map_err(|said| said.oracle), Err(Oracle::Order));
+        let violation = oracle.popped(2, 0).expect_err("task 3 is newer");
+        assert_eq!(violation.oracle, Oracle::Order);
+        assert!(other.stolen(3, 0).is_err(), "task 2 is older");
     }
 
     #[test]

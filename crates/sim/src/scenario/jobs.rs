@@ -20,7 +20,7 @@ use pipeline_exec::{JobErrorKind, JobHandle};
 use super::Summary;
 use crate::line::{Fields, LineError};
 use crate::mark::Mark;
-use crate::oracle::{Oracle, Violation};
+use crate::oracle::{Answer, Oracle, Violation};
 use crate::outside::{give_up, pause};
 use crate::party::Side;
 use crate::pipeline::{Hub, Look, PipeEnv, SimState};
@@ -232,6 +232,12 @@ impl Submitted {
         if hub.oracle.borrow().picks_compared > 0 {
             world.marks.hit(Mark::PickCompared);
         }
+        if hub.oracle.borrow().picks_tied > 0 {
+            world.marks.hit(Mark::PickTied);
+        }
+        if hub.service.borrow().compared > 0 {
+            world.marks.hit(Mark::ServiceCompared);
+        }
         let course = simulation.course(&mut world);
         let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
         let judge_end = || {
@@ -266,6 +272,7 @@ impl Submitted {
 
 /// The runner of the executor below: what the threaded one does, too.
 fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
+    hub.look_began(cx.worker_id());
     let end = policy::look(
         &PipeEnv {
             ports: cx.ports(),
@@ -273,6 +280,7 @@ fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
         },
         cx.worker_id(),
     );
+    cx.ports().handle.with(|world| hub.look_ended(world, end));
     if end == LookEnd::Again {
         cx.spawn_global(Look);
     }
@@ -305,17 +313,20 @@ impl Submitter<'_, '_> {
     }
 
     fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
+        let me = self.ports.handle.party();
         for _ in 0..TRIES {
-            let body = self.hub.body(spec.clone());
+            let body = self.hub.body(self.hub.tied(&self.ports.handle, spec));
             self.ports.handle.with(|world| world.outside_call(true));
+            self.hub.call_began(me);
             let submitted = submit(&self.env(), body);
-            let mark = match &submitted {
-                Ok(_) => None,
-                Err(Refused::Full(_)) => Some(Mark::JobRefusedFull),
-                Err(Refused::Closed(_)) => Some(Mark::JobRefusedClosed),
-                Err(Refused::Stopped(_)) => Some(Mark::JobStoppedAtTheDoor),
+            let (answer, mark) = match &submitted {
+                Ok(_) => (Answer::Admitted, None),
+                Err(Refused::Full(_)) => (Answer::Full, Some(Mark::JobRefusedFull)),
+                Err(Refused::Closed(_)) => (Answer::Closed, Some(Mark::JobRefusedClosed)),
+                Err(Refused::Stopped(_)) => (Answer::Stopped, Some(Mark::JobStoppedAtTheDoor)),
             };
             self.ports.handle.with(|world| {
+                self.hub.call_ended(world, me, answer);
                 if let Ok(Admitted { job, .. }) = &submitted {
                     let verdict = self.hub.oracle.borrow().admitted(self.hub, *job);
                     world.judge(verdict);
@@ -376,6 +387,11 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
     };
     if let Some((state, job)) = chosen {
         policy::cancel(&PipeEnv { ports, hub }, &state, job);
+        if hub.oracle.borrow().end_of(job).is_none() {
+            ports
+                .handle
+                .with(|world| world.marks.hit(Mark::CancelledOverClaimed));
+        }
     }
 }
 
@@ -383,8 +399,13 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
 fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCell<Vec<usize>>) {
     let env = PipeEnv { ports, hub };
     let scheduler = Rc::clone(&ports.queues.scheduler);
-    let drain = || {
+    let close = || {
+        hub.closes(false);
         close_gate(&env);
+        hub.closed();
+    };
+    let drain = || {
+        close();
         env.wait_ended();
         ports.handle.with(|world| world.outside_call(true));
         scheduler.close(ports);
@@ -392,6 +413,7 @@ fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCel
     };
     let shut_down = || {
         ports.handle.with(|world| world.outside_call(true));
+        hub.closes(true);
         for body in stop(&env) {
             came_back.borrow_mut().push(body.state().seq());
         }
@@ -416,7 +438,7 @@ fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCel
         }
         Ending::CloseThenAbort => {
             pause(&ports.handle);
-            close_gate(&env);
+            close();
             pause(&ports.handle);
             shut_down();
         }

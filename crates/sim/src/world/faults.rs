@@ -3,7 +3,7 @@
 use super::{PS, World};
 use crate::fault::Fault;
 use crate::mark::Mark;
-use crate::party::State;
+use crate::party::{Side, State};
 
 /// Magnitudes of how long somebody is held up, in micro-steps: below two to the power of this.
 const STEP_MAGNITUDES: usize = 13;
@@ -152,6 +152,11 @@ impl World {
     /// Whether producers could not have brought the count to `count`.
     pub(crate) fn is_beyond_max(&self, count: usize) -> bool {
         (self.scheduler.as_ref()).is_some_and(|scheduler| count > scheduler.state().count_max())
+    }
+
+    /// Whether `party` is one that cancels jobs.
+    pub(crate) fn is_canceller(&self, party: usize) -> bool {
+        matches!(self.parties[party].side, Side::Canceller(_))
     }
 
     /// The gate is closed by `party` over tasks in flight.

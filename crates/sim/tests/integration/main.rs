@@ -3,6 +3,7 @@
 mod corpus;
 mod determinism;
 mod failures;
+mod faults;
 mod jobs;
 mod page;
 mod program;

@@ -127,6 +127,13 @@ fn free() -> Costs {
     costs
 }
 
+const STRATEGIES: &[StrategyKind] = &[
+    StrategyKind::Random,
+    StrategyKind::Sticky,
+    StrategyKind::RoundRobin,
+    StrategyKind::Earliest,
+];
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
@@ -134,7 +141,7 @@ proptest! {
     fn no_run_beats_work_and_span(
         graph in graphs(),
         workers in 1_usize..9,
-        strategy in prop::sample::select(StrategyKind::ALL.to_vec()),
+        strategy in prop::sample::select(STRATEGIES),
         seed in any::<u64>(),
     ) {
         let profile = profile(&graph, workers, &Costs::default(), strategy, seed);

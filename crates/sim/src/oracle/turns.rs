@@ -1,0 +1,248 @@
+//! A worker's turns at the board: in the role that is its own, in that role's order, and no longer than its quantum.
+//!
+//! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots of a job. Of what a worker reads
+//! (the orders and the clock) and claims, the oracle holds against it:
+//!
+//! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
+//!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
+//! - order: a claim comes after a scan of the role's own order, or of the other one when the own was scanned just before;
+//! - quantum: no second claim in a visit once the clock was read behind the quantum's end, and no further visit in that look
+//!   unless the board had nothing open. The clock is the worker's, so that this is virtual time.
+
+use pipeline_exec::Role;
+use pipeline_exec::policy::PipelineConfig;
+
+use super::{Oracle, Violation};
+
+/// Between two reserve turns of a single worker are so many main ones at most: of 20 turns, 3.
+const MAIN_TURNS_MAX: u32 = 6;
+
+/// Follows every worker's turns.
+#[derive(Debug)]
+pub(crate) struct TurnOracle {
+    config: PipelineConfig,
+    workers: Vec<Turn>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    /// When the look's quantum is over; `None` before the look has read the clock.
+    until_ns: Option<u64>,
+    /// The clock as it was read last.
+    now_ns: u64,
+    /// Orders scanned since the last claim: the last one and the one before, whether it is the heaviest.
+    scanned: Option<bool>,
+    scanned_before: Option<bool>,
+    /// At the first of these scans the quantum was over.
+    over: bool,
+    /// Since the last claim the whole board was seen to have nothing open.
+    nothing_open: bool,
+    visited: bool,
+    /// Turns of a single worker in the same role, but for those that found nothing in between.
+    main_turns: u32,
+    reserve_turns: u32,
+}
+
+/// What a claim shows of how the worker came to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// It is in the job already.
+    Stays,
+    /// By its role's own order.
+    Own,
+    /// By the other order, since its own had nothing for it.
+    FellThrough,
+}
+
+impl TurnOracle {
+    pub(crate) fn new(config: PipelineConfig) -> Self {
+        Self {
+            config,
+            workers: vec![Turn::default(); config.main + config.reserve],
+        }
+    }
+
+    /// `worker` begins a look.
+    pub(crate) fn look_began(&mut self, worker: usize) {
+        let Turn {
+            main_turns,
+            reserve_turns,
+            ..
+        } = self.workers[worker];
+        self.workers[worker] = Turn {
+            main_turns,
+            reserve_turns,
+            ..Turn::default()
+        };
+    }
+
+    /// `party` has read its clock.
+    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
+        let quantum_ns = u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(turn) = self.workers.get_mut(party) {
+            turn.now_ns = now_ns;
+            turn.until_ns.get_or_insert(now_ns.saturating_add(quantum_ns));
+        }
+    }
+
+    /// `party` begins to go down one of the board's orders.
+    pub(crate) fn scan_began(&mut self, party: usize, heaviest: bool) {
+        if let Some(turn) = self.workers.get_mut(party) {
+            if turn.scanned.is_none() {
+                turn.over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
+            }
+            turn.scanned_before = turn.scanned.replace(heaviest);
+        }
+    }
+
+    /// `party` has come to the end of one of the board's orders.
+    pub(crate) fn scan_ended(&mut self, party: usize, heaviest: bool) {
+        if let Some(turn) = self.workers.get_mut(party)
+            && heaviest
+        {
+            turn.nothing_open = true;
+            (turn.main_turns, turn.reserve_turns) = (0, 0);
+        }
+    }
+
+    /// `worker` has claimed in `role`.
+    pub(crate) fn claimed(&mut self, worker: usize, role: Role) -> Result<Came, Violation> {
+        let PipelineConfig { main, reserve, .. } = self.config;
+        let turn = &mut self.workers[worker];
+        let over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
+        let Some(last) = turn.scanned.take() else {
+            return if over {
+                Err(quantum(worker, "claims once more in a job"))
+            } else {
+                Ok(Came::Stays)
+            };
+        };
+        let before = turn.scanned_before.take();
+        let (was_over, nothing_open) = (turn.over, std::mem::take(&mut turn.nothing_open));
+        if std::mem::replace(&mut turn.visited, true) && was_over && !nothing_open {
+            return Err(quantum(worker, "goes into another job"));
+        }
+        let single = main == 1 && reserve == 0;
+        if single {
+            turn.count(worker, role)?;
+        } else if (worker >= main) != (role == Role::Reserve) {
+            return Err(said(format!(
+                "worker {worker} of {main} main ones claims as {role:?}"
+            )));
+        }
+        let own = role == Role::Reserve;
+        match before {
+            _ if last == own => Ok(Came::Own),
+            Some(before) if before == own => Ok(Came::FellThrough),
+            _ => Err(said(format!(
+                "worker {worker} claims as {role:?}, and has not gone down that role's order"
+            ))),
+        }
+    }
+}
+
+impl Turn {
+    /// Of a single worker.
+    fn count(&mut self, worker: usize, role: Role) -> Result<(), Violation> {
+        match role {
+            Role::Main => (self.main_turns, self.reserve_turns) = (self.main_turns + 1, 0),
+            Role::Reserve => (self.main_turns, self.reserve_turns) = (0, self.reserve_turns + 1),
+        }
+        if self.main_turns > MAIN_TURNS_MAX || self.reserve_turns > 1 {
+            return Err(said(format!(
+                "worker {worker}, the only one, took {} main and {} reserve turns in a row",
+                self.main_turns, self.reserve_turns
+            )));
+        }
+        Ok(())
+    }
+}
+
+fn said(message: String) -> Violation {
+    Violation::new(Oracle::Role, message)
+}
+
+fn quantum(worker: usize, does: &str) -> Violation {
+    Violation::new(
+        Oracle::Quantum,
+        format!("worker {worker} {does} though its quantum is over and there is more on the board"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const HEAVIEST: bool = true;
+    const OLDEST: bool = false;
+
+    fn oracle(main: usize, reserve: usize) -> TurnOracle {
+        let mut oracle = TurnOracle::new(PipelineConfig {
+            main,
+            reserve,
+            quantum: Duration::from_nanos(100),
+            capacity: 4,
+        });
+        oracle.look_began(0);
+        oracle.read_clock(0, 1_000);
+        oracle
+    }
+
+    /// Worker 0 scans and claims.
+    fn turn(oracle: &mut TurnOracle, heaviest: bool, role: Role) -> Result<Came, Oracle> {
+        oracle.scan_began(0, heaviest);
+        oracle.claimed(0, role).map_err(|violation| violation.oracle)
+    }
+
+    #[test]
+    fn a_claim_in_anothers_role_is_noticed() {
+        assert_eq!(
+            turn(&mut oracle(1, 1), HEAVIEST, Role::Reserve),
+            Err(Oracle::Role)
+        );
+        assert_eq!(turn(&mut oracle(1, 1), OLDEST, Role::Main), Ok(Came::Own));
+    }
+
+    #[test]
+    fn the_other_order_is_for_those_whose_own_had_nothing() {
+        let mut oracle = oracle(2, 0);
+        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Main), Err(Oracle::Role));
+        oracle.scan_began(0, OLDEST);
+        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Main), Ok(Came::FellThrough));
+    }
+
+    #[test]
+    fn a_single_worker_that_forgets_a_role_is_noticed() {
+        let mut oracle = oracle(1, 0);
+        for _ in 0..MAIN_TURNS_MAX {
+            assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        }
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Err(Oracle::Role));
+        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Err(Oracle::Role));
+    }
+
+    #[test]
+    fn a_claim_after_the_quantum_is_noticed_but_for_the_first_of_a_visit() {
+        let mut oracle = oracle(2, 0);
+        oracle.read_clock(0, 1_099);
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(oracle.claimed(0, Role::Main), Ok(Came::Stays));
+        oracle.read_clock(0, 1_100);
+        let violation = oracle.claimed(0, Role::Main).expect_err("it is over");
+        assert_eq!(violation.oracle, Oracle::Quantum);
+    }
+
+    #[test]
+    fn another_visit_after_the_quantum_is_noticed_unless_the_board_was_empty() {
+        let mut oracle = oracle(2, 0);
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        oracle.read_clock(0, 2_000);
+        oracle.scan_began(0, HEAVIEST);
+        oracle.scan_ended(0, HEAVIEST);
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Err(Oracle::Quantum));
+    }
+}

@@ -64,6 +64,8 @@ impl Costs {
             Op::Spin => self.spin,
             Op::Yield => self.yield_now,
             Op::Start | Op::End | Op::Panic | Op::HandBack | Op::Awake | Op::Work | Op::Delay => 0,
+            // Only in records of runs on threads.
+            Op::Leave | Op::HandOver | Op::Refused | Op::GiveUp => 0,
         }
     }
 }

@@ -7,27 +7,32 @@
 //! | [tasks](TaskOracle) | every accepted task runs exactly once or is handed back |
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
 //! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
+//! | [protocol](ProtocolOracle) | every change of a word is a step that its party may take now; it ends at zero and closed |
 //! | [hunger](HungerOracle) | a worker that keeps tasks to itself feeds those who have nothing |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //!
-//! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
+//! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
+//! threads is judged by the same, but for hunger and jobs: it does not say when a private task was spawned or taken beside what others do.
 
 mod count;
 mod fairness;
 mod hunger;
 mod jobs;
+mod protocol;
 mod sleep;
 mod tasks;
 
 use std::fmt;
 
 use executor_core::ExecutorConfig;
+use executor_core::sleep::SleepWord;
 
 pub(crate) use count::CountOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
+pub(crate) use protocol::ProtocolOracle;
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 
@@ -46,6 +51,8 @@ pub enum Oracle {
     HiddenWork,
     /// More searchers than there may be.
     Searchers,
+    /// A word was changed in a way in which no step changes it, or by somebody who may not take that step.
+    Protocol,
     /// A worker did not look at the injector for too long.
     InjectorBypass,
     /// A worker looked for work where there cannot be any.
@@ -68,6 +75,8 @@ pub enum Oracle {
     Ticket,
     /// Two runs of one seed took different ways.
     Determinism,
+    /// A record of a run on threads does not fit together.
+    Record,
 }
 
 impl Oracle {
@@ -81,6 +90,7 @@ impl Oracle {
             Self::LostWakeUp => "lost-wake-up",
             Self::HiddenWork => "hidden-work",
             Self::Searchers => "searchers",
+            Self::Protocol => "protocol",
             Self::InjectorBypass => "injector-bypass",
             Self::Victim => "victim",
             Self::Deadlock => "deadlock",
@@ -92,6 +102,7 @@ impl Oracle {
             Self::PickOrder => "pick-order",
             Self::Ticket => "ticket",
             Self::Determinism => "determinism",
+            Self::Record => "record",
         }
     }
 }
@@ -124,6 +135,7 @@ pub(crate) struct Oracles {
     pub(crate) tasks: TaskOracle,
     pub(crate) count: CountOracle,
     pub(crate) sleep: SleepOracle,
+    pub(crate) protocol: ProtocolOracle,
     pub(crate) hunger: HungerOracle,
     pub(crate) fairness: FairnessOracle,
 }
@@ -133,7 +145,30 @@ impl Oracles {
         self.tasks.begin(config.workers);
         self.count.begin(config);
         self.sleep.begin(config);
+        self.protocol.begin(config);
         self.hunger.begin(config);
         self.fairness.begin(config);
+    }
+    /// `party` changed the state word.
+    pub(crate) fn state_changed(
+        &mut self,
+        party: usize,
+        outside: bool,
+        before: usize,
+        after: usize,
+    ) -> Result<(), Violation> {
+        self.protocol.state_changed(outside, before, after)?;
+        self.count.state_changed(party, outside, before, after)
+    }
+
+    /// `party` changed the sleep word.
+    pub(crate) fn sleep_changed(
+        &mut self,
+        party: usize,
+        before: SleepWord,
+        after: SleepWord,
+    ) -> Result<(), Violation> {
+        self.sleep.word_changed(after)?;
+        self.protocol.sleep_changed(party, before, after)
     }
 }

@@ -73,6 +73,10 @@ ops! {
     Change = 37 "change",
     Keep = 38 "keep private",
     Peek = 39 "peek",
+    Leave = 40 "leave",
+    HandOver = 41 "handed over",
+    Refused = 42 "refused",
+    GiveUp = 43 "give up",
 }
 
 /// On what it was done.

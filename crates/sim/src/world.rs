@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use executor_core::Scheduler;
+use executor_core::sleep::SleepWord;
 
 use crate::clock::Costs;
 use crate::exposure::Exposures;
@@ -261,16 +262,19 @@ impl World {
         match name {
             WordName::State => {
                 let outside = !self.parties[party].side.is_worker();
-                let verdict = self.oracles.count.state_changed(party, outside, before, after);
+                let verdict = self.oracles.state_changed(party, outside, before, after);
                 self.judge(verdict);
             }
             WordName::Sleep => {
-                if let Some(scheduler) = &self.scheduler {
-                    let verdict = self.oracles.sleep.word_changed(scheduler.sleep());
-                    self.judge(verdict);
-                }
+                let [before, after] = [before, after].map(SleepWord::of_value);
+                let verdict = self.oracles.sleep_changed(party, before, after);
+                self.judge(verdict);
             }
-            _ => {}
+            WordName::Slot(worker) => {
+                let verdict = (self.oracles.protocol).slot_changed(party, worker as usize, before, after);
+                self.judge(verdict);
+            }
+            WordName::Stamps | WordName::Waiters | WordName::Other(_) => {}
         }
     }
 
@@ -306,6 +310,8 @@ impl World {
             let verdict = self.oracles.count.parked(party, worker);
             self.judge(verdict);
             let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
+            self.judge(verdict);
+            let verdict = self.oracles.protocol.parks(worker);
             self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {

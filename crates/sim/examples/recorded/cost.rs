@@ -1,7 +1,11 @@
 //! What recording costs: the same tasks on an executor and on a recorded run, in turns.
+//!
+//! Measured is the processor time of the whole process while the tasks run, not the time on the wall: so it does not matter who
+//! else uses the machine, and what spins is counted.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use cpu_time::ProcessTime;
 use executor_threaded::recording::{Recording, record};
 use executor_threaded::{Executor, ExecutorConfig, Pin};
 
@@ -40,7 +44,7 @@ pub(crate) fn measure() {
     );
     println!(
         "{:<14} {:>7} {:>9} {:>8} {:>24} {:>24} {:>9}",
-        "load", "workers", "task ns", "tasks", "plain, ns a task", "recorded, ns a task", "cost"
+        "load", "workers", "task ns", "tasks", "plain, CPU ns a task", "recorded, CPU ns a task", "cost"
     );
     for (name, tasks_of) in SHAPES {
         for workers in [1, 2] {
@@ -84,7 +88,7 @@ fn config(workers: usize) -> ExecutorConfig {
 fn run_plain(workers: usize, tasks: &[Task]) -> Duration {
     let executor = Executor::new(config(workers), |_worker| 0_u64, |task: Task, cx| run(task, cx))
         .expect("threads can be started");
-    let started = Instant::now();
+    let started = ProcessTime::now();
     for &task in tasks {
         executor.spawn_external(task).expect("nobody has closed it");
     }
@@ -105,7 +109,7 @@ fn run_recorded(workers: usize, count: u32, tasks: &[Task]) -> Duration {
         |_worker| 0_u64,
         |task, cx| run(task, cx),
         |handle| {
-            let started = Instant::now();
+            let started = ProcessTime::now();
             for &task in tasks {
                 handle.spawn(task).expect("nobody has closed it");
             }
@@ -120,7 +124,7 @@ fn run_recorded(workers: usize, count: u32, tasks: &[Task]) -> Duration {
 fn turn_ns() -> f64 {
     let turns = 1 << 20;
     let measured = (0..20).map(|_| {
-        let started = Instant::now();
+        let started = ProcessTime::now();
         burn(turns);
         started.elapsed()
     });

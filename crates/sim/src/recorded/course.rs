@@ -9,6 +9,9 @@ use super::{Checked, Rejection};
 use crate::oracle::{Came, Oracle, Oracles, Violation};
 use crate::trace::{Object, Op, Trace};
 
+/// A record counts the moves of a task up to here, and then begins again.
+const MOVES: u8 = 128;
+
 /// The run so far, in the order that was found.
 pub(super) struct Course {
     oracles: Oracles,
@@ -17,7 +20,9 @@ pub(super) struct Course {
     /// Where the numbers of each party's tasks begin, and, last, how many tasks there are.
     first_task: Vec<u64>,
     handed_back: Vec<u64>,
-    /// Tasks in the hand of whoever parks and is not chosen: this is what each worker counts as.
+    /// By task: how many times it has been put into a queue, modulo 128.
+    moves: Vec<u8>,
+    /// Whether each worker is parked, and no waker has chosen it.
     asleep: Vec<bool>,
     /// Tasks that came to their end.
     ended: u64,
@@ -72,6 +77,7 @@ impl Course {
             oracles,
             workers,
             parties: (0..record.parties()).map(party).collect(),
+            moves: vec![0; first_task[record.parties()] as usize],
             first_task,
             handed_back: Vec::new(),
             asleep: vec![false; workers],
@@ -92,11 +98,13 @@ impl Course {
 
     /// What `party` has to wait for before it can come with `task`.
     pub(super) fn to_take(&self, party: usize, task: TaskId) -> Result<Option<Wait>, Violation> {
-        let task = self.dense(task)?;
-        let is_there = self.oracles.tasks.is_reachable(task, party);
+        let (moves, task) = (task.moves(), self.dense(task)?);
+        let moved = self.moves[task as usize];
+        let is_there = moves == moved && self.oracles.tasks.is_reachable(task, party);
         Ok((!is_there).then(|| Wait::Task {
             task,
-            is: self.oracles.tasks.describe(task),
+            moves,
+            is: format!("{} after {moved}", self.oracles.tasks.describe(task)),
         }))
     }
 
@@ -329,7 +337,14 @@ impl Course {
 
     fn queued(&mut self, party: usize, task: TaskId) -> Result<(), Violation> {
         let worker = (party < self.workers).then_some(party);
-        let task = self.dense(task)?;
+        let (moves, task) = (task.moves(), self.dense(task)?);
+        let moved = &mut self.moves[task as usize];
+        *moved = (*moved + 1) % MOVES;
+        if *moved != moves {
+            return Err(record_violation(format!(
+                "task {task} was put into a queue for the {moves}th time, but that was the {moved}th"
+            )));
+        }
         match self.oracles.tasks.queued(task, worker)? {
             Came::New => {
                 if worker.is_none() {

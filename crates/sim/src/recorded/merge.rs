@@ -36,8 +36,8 @@ enum Turn {
 pub(super) enum Wait {
     /// That many changes of the word, of which there have been fewer.
     Word { name: WordName, version: u32, now: u32 },
-    /// That the task is where this party could take it.
-    Task { task: u64, is: String },
+    /// That the task is where this party could take it, after so many moves.
+    Task { task: u64, moves: u8, is: String },
 }
 
 impl<'a> Merge<'a> {
@@ -137,7 +137,9 @@ impl<'a> Merge<'a> {
                 Ok(Turn::Waits(Wait::Word { name, version, now })) => {
                     format!("expects {version} changes of the {name} before it, and there are {now}")
                 }
-                Ok(Turn::Waits(Wait::Task { task, is })) => format!("expects task {task}, which is {is}"),
+                Ok(Turn::Waits(Wait::Task { task, moves, is })) => {
+                    format!("expects task {task} after {moves} moves, and it is {is}")
+                }
                 Ok(Turn::Now) | Err(_) => "could go on".to_owned(),
             };
             let name = self.course.name(party);

@@ -6,5 +6,6 @@ mod failures;
 mod jobs;
 mod program;
 mod races;
+mod recorded;
 mod scenes;
 mod shutdown;

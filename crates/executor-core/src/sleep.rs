@@ -394,6 +394,12 @@ impl SleepWord {
     /// No word that there can ever be.
     pub(crate) const NEVER: Self = Self(usize::MAX);
 
+    /// What `value` of the word says: for whoever has it from a record of a run, or from a simulated word.
+    #[must_use]
+    pub fn of_value(value: usize) -> Self {
+        Self(value)
+    }
+
     /// Workers that search.
     #[must_use]
     #[inline]

@@ -35,7 +35,7 @@ mod worker;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -149,10 +149,12 @@ where
     };
     let (scratch_init, runner) = (&scratch_init, &runner);
     thread::scope(|threads| {
+        let (ready, told) = mpsc::channel();
         let mut started = Vec::with_capacity(workers);
         let mut failure = None;
         for (worker, seat) in seats.into_iter().enumerate() {
-            let work = move || worker::work(worker, seat, entries, scratch_init, runner);
+            let ready = ready.clone();
+            let work = move || worker::work(worker, seat, entries, ready, scratch_init, runner);
             let thread = thread::Builder::new().name(format!("recorded-{worker}"));
             match thread.spawn_scoped(threads, work) {
                 Ok(thread) => started.push(thread),
@@ -162,6 +164,9 @@ where
                 }
             }
         }
+        drop(ready);
+        // Until everybody is ready, or has ended before it was.
+        told.iter().take(started.len()).for_each(drop);
         let handle = RecordedHandle::new(&run);
         // Unwind safety: what the body has left half changed is seen by nobody here, and the panic goes on.
         let value = failure

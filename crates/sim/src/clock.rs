@@ -162,6 +162,8 @@ impl Costs {
             // By whether somebody sleeps: the world knows.
             Op::Unpark | Op::Signal => 0,
             Op::End | Op::Panic | Op::HandBack | Op::Awake | Op::Work | Op::Delay => 0,
+            // Only in records of runs on threads.
+            Op::Leave | Op::HandOver | Op::Refused | Op::GiveUp => 0,
         };
         op_ps.saturating_add(line_ps)
     }

@@ -7,6 +7,7 @@
 //! | [tasks](TaskOracle) | every accepted task runs exactly once or is handed back |
 //! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
 //! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
+//! | [protocol](ProtocolOracle) | every change of a word is a step that its party may take now; it ends at zero and closed |
 //! | [hunger](HungerOracle) | a worker that keeps tasks to itself feeds those who have nothing |
 //! | [order](OrderOracle) | owners take the newest, thieves and the injector's takers the oldest |
 //! | [reach](ReachOracle) | whoever concludes that there is no work has looked everywhere |
@@ -17,7 +18,8 @@
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
-//! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`].
+//! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
+//! threads is judged by the same, but for hunger and jobs: it does not say when a private task was spawned or taken beside what others do.
 
 mod admission;
 mod count;
@@ -26,6 +28,7 @@ mod fairness;
 mod hunger;
 mod jobs;
 mod order;
+mod protocol;
 mod reach;
 mod service;
 mod sleep;
@@ -36,6 +39,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use executor_core::ExecutorConfig;
+use executor_core::sleep::SleepWord;
 
 use crate::line::LineError;
 
@@ -46,6 +50,7 @@ pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use order::OrderOracle;
+pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
 pub(crate) use sleep::SleepOracle;
@@ -86,6 +91,8 @@ oracles! {
     HiddenWork = "hidden-work",
     /// More searchers than there may be.
     Searchers = "searchers",
+    /// A word was changed in a way in which no step changes it, or by somebody who may not take that step.
+    Protocol = "protocol",
     /// A worker did not look at the injector for too long.
     InjectorBypass = "injector-bypass",
     /// A task was taken from the wrong end of a queue.
@@ -124,6 +131,8 @@ oracles! {
     Expectation = "expectation",
     /// Two runs of one seed took different ways.
     Determinism = "determinism",
+    /// A record of a run on threads does not fit together.
+    Record = "record",
 }
 
 impl FromStr for Oracle {
@@ -166,6 +175,7 @@ pub(crate) struct Oracles {
     pub(crate) tasks: TaskOracle,
     pub(crate) count: CountOracle,
     pub(crate) sleep: SleepOracle,
+    pub(crate) protocol: ProtocolOracle,
     pub(crate) hunger: HungerOracle,
     pub(crate) fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
@@ -178,9 +188,33 @@ impl Oracles {
         self.tasks.begin(config.workers);
         self.count.begin(config);
         self.sleep.begin(config);
+        self.protocol.begin(config);
         self.hunger.begin(config);
         self.fairness.begin(config);
         self.order.begin(config);
         self.reach.begin(config);
+    }
+
+    /// `party` changed the state word.
+    pub(crate) fn state_changed(
+        &mut self,
+        party: usize,
+        outside: bool,
+        before: usize,
+        after: usize,
+    ) -> Result<(), Violation> {
+        self.protocol.state_changed(outside, before, after)?;
+        self.count.state_changed(party, outside, before, after)
+    }
+
+    /// `party` changed the sleep word.
+    pub(crate) fn sleep_changed(
+        &mut self,
+        party: usize,
+        before: SleepWord,
+        after: SleepWord,
+    ) -> Result<(), Violation> {
+        self.sleep.word_changed(after)?;
+        self.protocol.sleep_changed(party, before, after)
     }
 }

@@ -79,6 +79,10 @@ ops! {
     Peek = 39 "peek",
     Access = 60 "access",
     Await = 61 "wait until",
+    Leave = 40 "leave",
+    HandOver = 41 "handed over",
+    Refused = 42 "refused",
+    GiveUp = 43 "give up",
 }
 
 /// On what it was done.

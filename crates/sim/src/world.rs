@@ -191,6 +191,12 @@ impl World {
         self.sleep_word().is_some_and(SleepWord::is_aborting)
     }
 
+    /// How much the state word counts.
+    fn in_flight(&self) -> usize {
+        let counted = self.scheduler.as_ref();
+        counted.map_or(0, |scheduler| scheduler.state().in_flight(&Glass))
+    }
+
     fn sleep_word(&self) -> Option<SleepWord> {
         let scheduler = self.scheduler.as_ref()?;
         Some(scheduler.sleep().peek(&Glass))
@@ -320,30 +326,33 @@ impl World {
         match name {
             WordName::State => {
                 let outside = !self.parties[party].side.is_worker();
-                let verdict = self.oracles.count.state_changed(party, outside, before, after);
+                let verdict = self.oracles.state_changed(party, outside, before, after);
                 self.judge(verdict);
             }
             WordName::Sleep => {
-                if let Some(scheduler) = &self.scheduler {
-                    let verdict = self.oracles.sleep.word_changed(scheduler.sleep());
-                    let word = scheduler.sleep().peek(&Glass);
-                    let aborts = word.is_aborting() && !self.oracles.economy.is_aborting();
-                    if aborts && scheduler.state().in_flight(&Glass) > 0 {
-                        self.marks.hit(Mark::AbortedOverWork);
-                    }
-                    let economy = self.oracles.economy.word_changed(party, word);
-                    self.judge(verdict.and(economy));
-                    // An executor that aborts lets nobody wait.
-                    if aborts {
-                        self.task_acted(party);
-                    }
+                let [before, after] = [before, after].map(SleepWord::of_value);
+                let aborts = after.is_aborting() && !before.is_aborting();
+                if aborts && self.in_flight() > 0 {
+                    self.marks.hit(Mark::AbortedOverWork);
+                }
+                let verdict = self.oracles.sleep_changed(party, before, after);
+                self.judge(verdict);
+                let verdict = self.oracles.economy.word_changed(party, after);
+                self.judge(verdict);
+                // An executor that aborts lets nobody wait.
+                if aborts {
+                    self.task_acted(party);
                 }
             }
-            // A stamp, and not the nothing that a slot is set back to.
-            WordName::Slot(worker) if worker as usize == party && after != 0 => {
-                self.oracles.reach.registers(party);
+            WordName::Slot(worker) => {
+                let verdict = (self.oracles.protocol).slot_changed(party, worker as usize, before, after);
+                self.judge(verdict);
+                // A stamp, and not the nothing that a slot is set back to.
+                if worker as usize == party && after != 0 {
+                    self.oracles.reach.registers(party);
+                }
             }
-            _ => {}
+            WordName::Stamps | WordName::Waiters | WordName::Other(_) => {}
         }
     }
 
@@ -372,6 +381,8 @@ impl World {
             let verdict = self.oracles.sleep.keeps_nothing(worker, "parks");
             self.judge(verdict);
             let verdict = self.oracles.reach.parks(worker);
+            self.judge(verdict);
+            let verdict = self.oracles.protocol.parks(worker);
             self.judge(verdict);
         }
         if std::mem::take(&mut self.parties[party].token) {

@@ -3,7 +3,7 @@
 //! ```text
 //!   63      57                           13          5       0
 //!  ┌─────────┬────────────────────────────┬───────────┬───────┐
-//!  │    0    │ task: party 12, number 32  │ extra, 8  │ kind  │   one word; some kinds have a second one
+//!  │ moves   │ task: party 12, number 32  │ extra, 8  │ kind  │   one word; some kinds have a second one
 //!  └─────────┴────────────────────────────┴───────────┴───────┘
 //! ```
 //!
@@ -26,7 +26,16 @@ const KIND_MASK: u64 = (1 << EXTRA_SHIFT) - 1;
 /// The most that the extra bits hold.
 pub(super) const EXTRA_MAX: u32 = 0xff;
 
-/// A task's number: who brought it into the world, and how many that party had brought before.
+const NUMBER_BITS: u32 = 32;
+const MOVES_SHIFT: u32 = NUMBER_BITS + PARTY_BITS;
+/// What is left of a word above the task.
+const MOVES_BITS: u32 = u64::BITS - TASK_SHIFT - MOVES_SHIFT;
+const MOVES_MASK: u64 = (1 << MOVES_BITS) - 1;
+/// Where the code of a word stands, in place of a party.
+const WORD_SHIFT: u32 = TASK_SHIFT + NUMBER_BITS;
+
+/// A task's number: who brought it into the world, and how many that party had brought before; and how many times it has been put
+/// into a queue since, so that of two who took it one is known to have been the first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TaskId(u64);
 
@@ -35,19 +44,35 @@ impl TaskId {
     #[must_use]
     #[inline]
     pub fn new(party: u32, number: u32) -> Self {
-        Self(u64::from(party) << 32 | u64::from(number))
+        Self(u64::from(party) << NUMBER_BITS | u64::from(number))
+    }
+
+    /// The same task, put into a queue once more.
+    #[must_use]
+    #[inline]
+    pub fn moved(self) -> Self {
+        let moves = u64::from(self.moves()) + 1 & MOVES_MASK;
+        Self(self.0 & !(MOVES_MASK << MOVES_SHIFT) | moves << MOVES_SHIFT)
+    }
+
+    /// How many times it has been put into a queue, modulo 128.
+    #[must_use]
+    #[inline]
+    pub fn moves(self) -> u8 {
+        (self.0 >> MOVES_SHIFT) as u8
     }
 
     /// The party's next task.
     #[must_use]
     pub fn following(self) -> Self {
-        Self::new(self.party() as u32, self.number().wrapping_add(1))
+        let numbers = u64::from(u32::MAX);
+        Self(self.0 & !numbers | (self.0 + 1) & numbers)
     }
 
     /// Who brought it into the world.
     #[must_use]
     pub fn party(self) -> usize {
-        (self.0 >> 32) as usize
+        (self.0 >> NUMBER_BITS) as usize & (PARTIES_MAX - 1)
     }
 
     /// How many tasks the party had brought into the world before.
@@ -59,7 +84,13 @@ impl TaskId {
 
 impl fmt::Debug for TaskId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.party(), self.number())
+        write!(
+            f,
+            "{}.{} moved {} times",
+            self.party(),
+            self.number(),
+            self.moves()
+        )
     }
 }
 
@@ -240,7 +271,7 @@ impl Kind {
     #[inline]
     pub(super) fn of_word(self, word: WordName, version: u32) -> u64 {
         // A slot's number may be larger than a party's; there is room for it above.
-        self as u64 | u64::from(word.code()) << (TASK_SHIFT + 32) | u64::from(version) << TASK_SHIFT
+        self as u64 | u64::from(word.code()) << WORD_SHIFT | u64::from(version) << TASK_SHIFT
     }
 }
 
@@ -319,6 +350,7 @@ impl Iterator for Events<'_> {
         let extra = (first >> EXTRA_SHIFT) as u32 & EXTRA_MAX;
         let task = TaskId(first >> TASK_SHIFT);
         let number = task.number();
+        let word = WordName::of_code((first >> WORD_SHIFT) as u32);
         Some(match kind {
             Kind::Started if extra > 0 => {
                 self.rest = Rest::End { then: task };
@@ -360,14 +392,14 @@ impl Iterator for Events<'_> {
             Kind::Changed => {
                 let values = self.second()?;
                 Event::Changed {
-                    word: WordName::of_code(task.party() as u32),
+                    word,
                     version: number,
                     before: (values >> 32) as u32,
                     after: values as u32,
                 }
             }
             Kind::Read => Event::Read {
-                word: WordName::of_code(task.party() as u32),
+                word,
                 version: number,
                 value: self.second()? as u32,
             },
@@ -469,6 +501,20 @@ mod tests {
         let mut words = Vec::new();
         written.iter().for_each(|event| event.write(&mut words));
         assert_eq!(Events::of(&words).collect::<Vec<_>>(), written);
+    }
+
+    #[test]
+    fn a_task_that_is_moved_is_the_same_task() {
+        let task = TaskId::new(4_095, u32::MAX);
+        let moved = (0..130).fold(task, |task, _| task.moved());
+        assert_eq!(
+            (moved.party(), moved.number(), moved.moves()),
+            (4_095, u32::MAX, 2)
+        );
+        assert_eq!(moved.following().moves(), 2);
+        let mut words = Vec::new();
+        Event::Started { task: moved }.write(&mut words);
+        assert_eq!(Events::of(&words).next(), Some(Event::Started { task: moved }));
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Log {
     ended: Cell<bool>,
     /// A task that is in the injector, and the log does not know it.
     injected: Cell<Option<TaskId>>,
+    /// Whether the party is outside and hands something over.
+    handing_over: Cell<bool>,
     /// How far the log was at the last look at an empty injector.
     empty_at: Cell<usize>,
     state_seen: Cell<u32>,
@@ -59,6 +61,7 @@ impl Log {
             running: Cell::new(false),
             ended: Cell::new(false),
             injected: Cell::new(None),
+            handing_over: Cell::new(false),
             empty_at: Cell::new(usize::MAX),
             state_seen: Cell::new(0),
             sleep_seen: Cell::new(0),
@@ -117,6 +120,7 @@ impl Log {
     #[must_use]
     pub fn begin_hand_over(&self, tasks: u32) -> TaskId {
         let first = self.next_task();
+        self.handing_over.set(true);
         self.numbered.set(self.numbered.get() + tasks);
         self.told.set(self.numbered.get());
         first
@@ -125,6 +129,7 @@ impl Log {
     /// It has handed them over.
     #[inline]
     pub fn handed_over(&self) {
+        self.handing_over.set(false);
         match self.injected.take() {
             Some(task) => {
                 let entry = Kind::InjectedAndOver.of_task(task, 0);
@@ -147,8 +152,12 @@ impl Log {
 
     #[inline]
     pub(super) fn injected(&self, task: TaskId) {
-        self.flush();
-        self.injected.set(Some(task));
+        if self.handing_over.get() {
+            self.injected.set(Some(task));
+        } else {
+            // A worker's next entry may be the start of a task, which says nothing of this.
+            self.event(Event::Injected { task });
+        }
     }
 
     /// A batch goes into the injector, whatever its tasks are.
@@ -158,10 +167,8 @@ impl Log {
         let Some(first) = tasks.clone().next() else {
             return;
         };
-        let in_row = |(n, task): (usize, TaskId)| {
-            task.party() == first.party() && task.number() as usize == first.number() as usize + n
-        };
-        if tasks.len() > 2 && tasks.clone().enumerate().all(in_row) {
+        let row = std::iter::successors(Some(first), |task| Some(task.following()));
+        if tasks.len() > 2 && tasks.clone().zip(row).all(|(task, next)| task == next) {
             words.extend([Kind::InjectedInRow.of_task(first, 0), tasks.len() as u64]);
         } else {
             words.extend(tasks.map(|task| Kind::Injected.of_task(task, 0)));
@@ -308,7 +315,7 @@ mod tests {
         let task = log.begin_hand_over(1);
         log.injected(task);
         log.handed_over();
-        assert_eq!(log.words.borrow().len(), 1);
+        assert_eq!(log.words.borrow().len(), 1, "one word");
         let next = log.begin_hand_over(1);
         log.injected(next);
         log.read(WordName::Sleep, Stamped { version: 3, value: 4 });
@@ -327,6 +334,22 @@ mod tests {
                 Event::HandedOver,
             ]
         );
+    }
+
+    #[test]
+    fn what_a_worker_injects_is_there_before_its_spawn_has_returned() {
+        let log = Log::new(0, 8);
+        let task = TaskId::new(1, 1);
+        log.started(task);
+        let child = log.next_task();
+        log.injected(child);
+        log.spawned();
+        log.ended();
+        log.started(task);
+        let started = Event::Started { task };
+        let spawned = Event::Spawned { tasks: 1 };
+        let injected = Event::Injected { task: child };
+        assert_eq!(events(log), [started, injected, spawned, Event::Ended, started]);
     }
 
     #[test]

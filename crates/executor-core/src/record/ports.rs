@@ -28,6 +28,15 @@ pub struct Numbered<T> {
     pub task: T,
 }
 
+impl<T> Numbered<T> {
+    /// On its way into a queue.
+    #[inline]
+    fn moved(self) -> Self {
+        let Self { id, task } = self;
+        Self { id: id.moved(), task }
+    }
+}
+
 /// The ports `P`, whose words are those of `M` with versions, and the log `L` that is written beside them.
 #[derive(Debug)]
 pub struct Recorded<P, M, L> {
@@ -110,11 +119,13 @@ where
 impl<T, P: Inject<Numbered<T>>, M, L: Deref<Target = Log>> Inject<Numbered<T>> for Recorded<P, M, L> {
     #[inline]
     fn inject(&self, task: Numbered<T>) {
+        let task = task.moved();
         self.log.injected(task.id);
         self.ports.inject(task);
     }
 
     fn inject_batch(&self, batch: Vec<Numbered<T>>) {
+        let batch: Vec<_> = batch.into_iter().map(Numbered::moved).collect();
         self.log.injected_batch(batch.iter().map(|task| task.id));
         self.ports.inject_batch(batch);
     }
@@ -136,6 +147,7 @@ impl<P: Unpark, M, L: Deref<Target = Log>> Unpark for Recorded<P, M, L> {
 impl<T, P: LocalQueue<Numbered<T>>, M, L: Deref<Target = Log>> LocalQueue<Numbered<T>> for Recorded<P, M, L> {
     #[inline]
     fn push(&self, task: Numbered<T>) {
+        let task = task.moved();
         self.log.event(Event::Pushed { task: task.id });
         self.ports.push(task);
     }

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
+use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Faults, Native};
 use executor_core::record::{Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
@@ -40,6 +41,7 @@ pub(super) fn work<T, S>(
     worker: usize,
     seat: Seat<T>,
     entries: usize,
+    ready: Sender<()>,
     scratch_init: &impl Fn(usize) -> S,
     runner: &impl Fn(T, &mut RecordedCtx<T, S>),
 ) -> Remains<S> {
@@ -55,6 +57,9 @@ pub(super) fn work<T, S>(
         metrics: WorkerMetricsLocal::default(),
         spawner: Spawner::new(worker, ports),
     };
+    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    let _ = ready.send(());
+    drop(ready);
     let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| runner(task, cx);
     let mut idle = TieredIdle::of(config);
     let mut hooks = LogHooks(Rc::clone(&log));

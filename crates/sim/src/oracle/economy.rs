@@ -70,11 +70,6 @@ impl EconomyOracle {
         }
     }
 
-    /// Whether the executor aborts.
-    pub(crate) fn is_aborting(&self) -> bool {
-        self.word.is_some_and(SleepWord::is_aborting)
-    }
-
     fn took_tickets(&mut self, party: usize, tickets: usize, searchers: usize) -> Result<(), Violation> {
         let reasons = &mut self.parties[party];
         let acts_on = std::mem::take(&mut reasons.acts_on);

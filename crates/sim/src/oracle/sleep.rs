@@ -9,10 +9,9 @@
 //! another one: who keeps a task neither parks nor leaves.
 
 use executor_core::ExecutorConfig;
-use executor_core::sleep::Sleep;
+use executor_core::sleep::SleepWord;
 
 use super::{Oracle, Violation};
-use crate::word::{Glass, SimWord};
 
 /// Counts sleepers, queued tasks and publishers.
 #[derive(Debug, Default)]
@@ -52,6 +51,21 @@ impl SleepOracle {
         self.lengths[worker.map_or(0, |worker| worker + 1)] -= 1;
     }
 
+    /// A task went into some queue: a theft may bring it to another one, and nobody says so.
+    pub(crate) fn pushed_somewhere(&mut self) {
+        self.queued += 1;
+    }
+
+    /// Such a task was taken.
+    pub(crate) fn taken_somewhere(&mut self) {
+        self.queued -= 1;
+    }
+
+    /// How many tasks are queued.
+    pub(crate) fn queued(&self) -> usize {
+        self.queued
+    }
+
     /// `worker` keeps a task to itself.
     pub(crate) fn kept(&mut self, worker: usize) {
         self.private[worker] += 1;
@@ -84,8 +98,7 @@ impl SleepOracle {
     }
 
     /// The sleep word changed.
-    pub(crate) fn word_changed(&self, sleep: &Sleep<SimWord>) -> Result<(), Violation> {
-        let word = sleep.peek(&Glass);
+    pub(crate) fn word_changed(&self, word: SleepWord) -> Result<(), Violation> {
         if word.is_done() {
             // Whoever ends it wakes by slots and takes no tickets; nobody reads the counts any more.
             return Ok(());

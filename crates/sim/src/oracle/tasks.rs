@@ -81,6 +81,31 @@ impl TaskOracle {
         self.stages.len() as TaskId - 1
     }
 
+    /// So many new tasks, of whom it is told later what they are.
+    pub(crate) fn number_many(&mut self, tasks: u64) {
+        self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
+    }
+
+    /// Whether `worker` could come with `task` now, as far as that is for others to see to: it is in a queue or was, or this worker
+    /// keeps it.
+    pub(crate) fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
+        match self.stages[task as usize] {
+            Stage::New => false,
+            Stage::Private(keeper) | Stage::OfRun(keeper) => keeper as usize == worker,
+            _ => true,
+        }
+    }
+
+    /// Whether `worker` has `task` in hand.
+    pub(crate) fn is_in_hand(&self, task: TaskId, worker: usize) -> bool {
+        self.hands[worker] == Some(task)
+    }
+
+    /// Where `task` is, for a person to read.
+    pub(crate) fn describe(&self, task: TaskId) -> String {
+        format!("{:?}", self.stages[task as usize])
+    }
+
     /// The gate refused `task`.
     pub(crate) fn refused(&mut self, task: TaskId) -> Result<(), Violation> {
         self.step(task, Stage::New, Stage::Refused)

@@ -3,13 +3,14 @@
 
 use std::any::Any;
 
+use executor_core::sleep::SleepWord;
+
 use super::World;
 use crate::fault::{InjectedHookPanic, InjectedPanic};
 use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
 use crate::trace::{Object, Op};
-use crate::word::Glass;
 
 impl World {
     /// `party` makes a new task. Gives its number.
@@ -180,6 +181,8 @@ impl World {
         self.did(worker, Op::Start, Object::Task(task), task);
         let verdict = self.oracles.tasks.started(task, worker);
         self.judge(verdict);
+        let verdict = self.oracles.protocol.starts(worker);
+        self.judge(verdict);
     }
 
     /// `task` came to its end on `worker`.
@@ -242,6 +245,8 @@ impl World {
         self.did(worker, Op::HandBack, Object::Task(task), task);
         let verdict = self.oracles.tasks.handed_back(task, worker);
         self.judge(verdict);
+        let verdict = self.oracles.protocol.hands_back(worker);
+        self.judge(verdict);
         self.oracles.count.ended(worker);
     }
 
@@ -249,11 +254,10 @@ impl World {
     #[inline(never)] // Else a load of any word, the commonest operation of all, becomes a twentieth slower.
     pub(crate) fn read_sleep_word(&mut self, party: usize, value: usize) {
         self.oracles.economy.read(party);
-        if self.oracles.hunger.read(party, value)
-            && let Some(scheduler) = &self.scheduler
-        {
-            let word = scheduler.sleep().peek(&Glass);
+        if self.oracles.hunger.read(party, value) {
+            let word = SleepWord::of_value(value);
             self.oracles.hunger.learns(party, word);
+            self.oracles.protocol.learns(party, word);
         }
     }
 
@@ -343,8 +347,9 @@ mod tests {
         })));
         world.join(Side::Worker(0));
         world.join(Side::Worker(1));
-        let after = ACCEPTING_BIT + counts * COUNT_UNIT;
-        world.word_changed(0, WordName::State, ACCEPTING_BIT, after);
+        // One from outside is in flight, or nobody could borrow.
+        let before = ACCEPTING_BIT + COUNT_UNIT;
+        world.word_changed(0, WordName::State, before, before + counts * COUNT_UNIT);
         world
     }
 

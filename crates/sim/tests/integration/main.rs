@@ -8,6 +8,7 @@ mod jobs;
 mod page;
 mod program;
 mod races;
+mod recorded;
 mod scenes;
 mod shrinking;
 mod shutdown;

@@ -1,0 +1,231 @@
+//! The loads: what runs, and what happens from outside meanwhile.
+
+use std::hint::black_box;
+use std::thread;
+
+use executor_core::TaskCtx;
+use executor_threaded::recording::{RecordedHandle, RecordedRun, Recording, record};
+use executor_threaded::{ExecutorConfig, OnPanic};
+
+/// A task of all loads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Task {
+    /// Two children, down to depth 0, each after so many turns of a loop.
+    Tree { depth: u32, turns: u32 },
+    /// As many children as its seed says.
+    Uneven { seed: u64, depth: u32 },
+    /// So many leaves, at once.
+    Fan { leaves: u32, turns: u32 },
+    /// Nothing but so many turns of a loop.
+    Leaf { turns: u32 },
+    /// Panics.
+    Panics,
+}
+
+/// A load, by what goes on outside.
+pub(crate) struct Load {
+    pub(crate) name: &'static str,
+    on_panic: OnPanic,
+    body: fn(&RecordedHandle<'_, Task>, u64),
+}
+
+/// All loads.
+pub(crate) const LOADS: &[Load] = &[
+    Load::new("tree", |handle, _| {
+        spawn(handle, Task::Tree { depth: 11, turns: 4 });
+        handle.wait_idle();
+    }),
+    Load::new("unbalanced tree", |handle, round| {
+        for seed in 0..8 {
+            let seed = round << 8 | seed;
+            spawn(handle, Task::Uneven { seed, depth: 9 });
+        }
+        handle.wait_idle();
+    }),
+    Load::new("fan-out", |handle, _| {
+        for leaves in [10, 300, 3_000] {
+            spawn(handle, Task::Fan { leaves, turns: 50 });
+            handle.wait_idle();
+        }
+    }),
+    Load::new("long tasks", |handle, _| {
+        spawn(
+            handle,
+            Task::Fan {
+                leaves: 60,
+                turns: 20_000,
+            },
+        );
+        handle.wait_idle();
+    }),
+    Load::new("single from outside", |handle, _| {
+        beside(handle, |handle| {
+            for _ in 0..2_000 {
+                spawn(handle, Task::Leaf { turns: 20 });
+            }
+        });
+    }),
+    Load::new("batches", |handle, _| {
+        beside(handle, |handle| {
+            for size in 1..60 {
+                // Refused by a run that was ended, and that is told by the record.
+                let _ = handle.spawn_batch(vec![Task::Leaf { turns: 10 }; size]);
+            }
+        });
+    }),
+    Load::new("wakes", |handle, _| {
+        for _ in 0..40 {
+            spawn(
+                handle,
+                Task::Fan {
+                    leaves: 3,
+                    turns: 200,
+                },
+            );
+            if !handle.wait_idle() {
+                return;
+            }
+        }
+    }),
+    Load::new("closed meanwhile", |handle, _| {
+        thread::scope(|threads| {
+            threads.spawn({
+                let handle = handle.clone();
+                move || (0..1_000).all(|_| handle.spawn(Task::Tree { depth: 2, turns: 5 }).is_ok())
+            });
+            spawn(handle, Task::Tree { depth: 6, turns: 5 });
+            handle.close();
+        });
+    }),
+    Load::new("shut down meanwhile", |handle, _| {
+        thread::scope(|threads| {
+            threads.spawn({
+                let handle = handle.clone();
+                move || (0..1_000).all(|_| handle.spawn(Task::Tree { depth: 4, turns: 5 }).is_ok())
+            });
+            spawn(handle, Task::Tree { depth: 14, turns: 20 });
+            thread::yield_now();
+            handle.shutdown();
+        });
+    }),
+    Load {
+        name: "panics, isolated",
+        on_panic: OnPanic::Isolate,
+        body: |handle, _| {
+            for n in 0..400 {
+                spawn(
+                    handle,
+                    if n % 7 == 3 {
+                        Task::Panics
+                    } else {
+                        Task::Tree { depth: 3, turns: 5 }
+                    },
+                );
+            }
+            handle.wait_idle();
+        },
+    },
+    Load::new("a panic that stops", |handle, _| {
+        spawn(handle, Task::Tree { depth: 9, turns: 10 });
+        spawn(handle, Task::Panics);
+        spawn(handle, Task::Tree { depth: 9, turns: 10 });
+        handle.wait_idle();
+    }),
+];
+
+impl Load {
+    const fn new(name: &'static str, body: fn(&RecordedHandle<'_, Task>, u64)) -> Self {
+        Self {
+            name,
+            on_panic: OnPanic::Stop,
+            body,
+        }
+    }
+
+    /// Runs it on so many workers.
+    pub(crate) fn record(&self, workers: usize, round: u64) -> RecordedRun<u64, ()> {
+        let recording = Recording::new(ExecutorConfig {
+            workers,
+            on_panic: self.on_panic,
+            // Rounds differ in who is tried first.
+            seed: ExecutorConfig::default().seed ^ round,
+            ..ExecutorConfig::default()
+        });
+        record(
+            &recording,
+            |_worker| 0,
+            |task, cx| run(task, cx),
+            |handle| (self.body)(handle, round),
+        )
+        .expect("threads can be started")
+    }
+}
+
+/// Runs a task. The scratch value is the sum of what the loops came to.
+#[inline]
+pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
+    match task {
+        Task::Tree { depth, turns } => {
+            *cx.scratch() ^= burn(turns);
+            if depth > 0 {
+                let depth = depth - 1;
+                cx.spawn_local(Task::Tree { depth, turns });
+                cx.spawn_local(Task::Tree { depth, turns });
+            }
+        }
+        Task::Uneven { seed, depth } => {
+            let drawn = (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+            *cx.scratch() ^= burn(drawn as u32 % 64);
+            if depth > 0 {
+                for child in 0..drawn % 5 {
+                    let child = Task::Uneven {
+                        seed: (seed << 3 | child).wrapping_mul(0x94d0_49bb_1331_11eb),
+                        depth: depth - 1,
+                    };
+                    if drawn % 11 == 0 {
+                        cx.spawn_global(child);
+                    } else {
+                        cx.spawn_local(child);
+                    }
+                }
+            }
+            if drawn % 13 == 0 {
+                cx.publish();
+            }
+        }
+        Task::Fan { leaves, turns } => {
+            for _ in 0..leaves {
+                cx.spawn_local(Task::Leaf { turns });
+            }
+        }
+        Task::Leaf { turns } => *cx.scratch() ^= burn(turns),
+        Task::Panics => panic!("as it was asked to"),
+    }
+}
+
+/// A loop that nothing makes shorter. A turn takes about a nanosecond.
+#[inline]
+pub(crate) fn burn(turns: u32) -> u64 {
+    let mut value = black_box(1_u64);
+    for _ in 0..turns {
+        value = value.wrapping_mul(0x5851_f42d_4c95_7f2d) ^ 1;
+    }
+    black_box(value)
+}
+
+/// Refused by a run that was ended, and that is told by the record.
+fn spawn(handle: &RecordedHandle<'_, Task>, task: Task) {
+    let _ = handle.spawn(task);
+}
+
+/// Two more producers beside this one.
+fn beside(handle: &RecordedHandle<'_, Task>, produce: fn(&RecordedHandle<'_, Task>)) {
+    thread::scope(|threads| {
+        for _ in 0..2 {
+            let handle = handle.clone();
+            threads.spawn(move || produce(&handle));
+        }
+        produce(handle);
+    });
+    handle.wait_idle();
+}

@@ -1,0 +1,260 @@
+//! The order: whose event may come next.
+//!
+//! Parties take turns. Each goes on until its next event has to wait for somebody else's; a round in which nobody went on is the end,
+//! and if events are left then, they have no order.
+
+use std::collections::HashMap;
+use std::iter::Peekable;
+
+use executor_core::record::{Event, Events, Record, WordName};
+
+use super::course::Course;
+use super::{Checked, Rejection};
+use crate::oracle::{Oracle, Violation};
+
+/// A record on its way into one order.
+pub(super) struct Merge<'a> {
+    cursors: Vec<Cursor<'a>>,
+    words: Words,
+    course: Course,
+}
+
+/// How far one party's events have been placed.
+struct Cursor<'a> {
+    events: Peekable<Events<'a>>,
+    placed: u64,
+}
+
+/// Whether an event may come next.
+enum Turn {
+    Now,
+    /// For somebody else's event to come first: this.
+    Waits(Wait),
+}
+
+/// What an event waits for.
+pub(super) enum Wait {
+    /// That many changes of the word, of which there have been fewer.
+    Word { name: WordName, version: u32, now: u32 },
+    /// That the task is where this party could take it, after so many moves.
+    Task { task: u64, moves: u8, is: String },
+}
+
+impl<'a> Merge<'a> {
+    pub(super) fn new(record: &'a Record, keep: bool) -> Self {
+        let cursors = (0..record.parties()).map(|party| Cursor {
+            events: record.events(party).peekable(),
+            placed: 0,
+        });
+        Self {
+            cursors: cursors.collect(),
+            words: Words::default(),
+            course: Course::new(record, keep),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Result<Checked, Box<Rejection>> {
+        match self.place_all() {
+            Ok(()) => {
+                let changes = self.words.changes();
+                Ok(self.course.into_checked(changes))
+            }
+            Err(mut rejection) => {
+                self.course.show(&mut rejection);
+                Err(rejection)
+            }
+        }
+    }
+
+    fn place_all(&mut self) -> Result<(), Box<Rejection>> {
+        loop {
+            let mut moved = false;
+            for party in 0..self.cursors.len() {
+                moved |= self.go_on(party)?;
+            }
+            if !moved {
+                break;
+            }
+        }
+        if let Some(stuck) =
+            (0..self.cursors.len()).find(|&party| self.cursors[party].events.peek().is_some())
+        {
+            return Err(self.no_order(stuck));
+        }
+        let last = self.cursors.len() - 1;
+        let at_end = |violation| Box::new(Rejection::new(violation, last, self.cursors[last].placed));
+        self.words.complete().map_err(at_end)?;
+        self.course.end(self.words.now(WordName::State)).map_err(at_end)
+    }
+
+    /// Places events of `party` until one has to wait. Whether there was any.
+    fn go_on(&mut self, party: usize) -> Result<bool, Box<Rejection>> {
+        let before = self.cursors[party].placed;
+        while let Some(&event) = self.cursors[party].events.peek() {
+            let placed = self.cursors[party].placed;
+            let rejected = |violation| Box::new(Rejection::new(violation, party, placed));
+            match self.turn(party, event).map_err(rejected)? {
+                Turn::Now => {}
+                Turn::Waits(_) => break,
+            }
+            self.words.place(event);
+            self.course.place(party, event).map_err(rejected)?;
+            self.cursors[party].events.next();
+            self.cursors[party].placed += 1;
+        }
+        Ok(self.cursors[party].placed > before)
+    }
+
+    /// Whether `party`'s next event may come now.
+    fn turn(&self, party: usize, event: Event) -> Result<Turn, Violation> {
+        let waits = match event {
+            Event::Changed {
+                word,
+                version,
+                before,
+                ..
+            } => self.words.to_change(word, version, before)?,
+            Event::Read { word, version, value } => self.words.to_read(word, version, value)?,
+            Event::Started { task }
+            | Event::HandedBack { task }
+            | Event::Stole { task, .. }
+            | Event::TookInjected { task, .. }
+            | Event::OfRun { task } => self.course.to_take(party, task)?,
+            _ => None,
+        };
+        Ok(waits.map_or(Turn::Now, Turn::Waits))
+    }
+
+    /// Everybody waits for somebody, `stuck` among them.
+    fn no_order(&mut self, stuck: usize) -> Box<Rejection> {
+        let mut message = "no order explains what is left:".to_owned();
+        for party in 0..self.cursors.len() {
+            let Some(&event) = self.cursors[party].events.peek() else {
+                continue;
+            };
+            let placed = self.cursors[party].placed;
+            let waits = match self.turn(party, event) {
+                Ok(Turn::Waits(Wait::Word { name, version, now })) => {
+                    format!("expects {version} changes of the {name} before it, and there are {now}")
+                }
+                Ok(Turn::Waits(Wait::Task { task, moves, is })) => {
+                    format!("expects task {task} after {moves} moves, and it is {is}")
+                }
+                Ok(Turn::Now) | Err(_) => "could go on".to_owned(),
+            };
+            let name = self.course.name(party);
+            message.push_str(&format!("\n  {name}, event {placed}, {event:?}: {waits}"));
+        }
+        let violation = Violation::new(Oracle::Record, message);
+        Box::new(Rejection::new(violation, stuck, self.cursors[stuck].placed))
+    }
+}
+
+/// Every value that each word has had.
+#[derive(Default)]
+struct Words {
+    state: History,
+    sleep: History,
+    slots: HashMap<u32, History>,
+}
+
+/// The values of one word after its changes, in their order.
+#[derive(Default)]
+struct History(Vec<u32>);
+
+impl Words {
+    fn to_change(&self, word: WordName, version: u32, before: u32) -> Result<Option<Wait>, Violation> {
+        let now = self.version(word);
+        if version < now {
+            return Err(violation(format!(
+                "change number {version} of the {word} was made twice; number {now} is next"
+            )));
+        }
+        let value = self.now(word);
+        if version == now && before != value {
+            return Err(violation(format!(
+                "change number {version} of the {word} was made to {before}, but it was {value}"
+            )));
+        }
+        Ok((version > now).then_some(Wait::Word {
+            name: word,
+            version,
+            now,
+        }))
+    }
+
+    fn to_read(&self, word: WordName, version: u32, value: u32) -> Result<Option<Wait>, Violation> {
+        let now = self.version(word);
+        if version > now {
+            return Ok(Some(Wait::Word {
+                name: word,
+                version,
+                now,
+            }));
+        }
+        match self.at(word, version) {
+            was if was == value => Ok(None),
+            was => Err(violation(format!(
+                "{value} was read of the {word} after {version} changes, but it was {was}"
+            ))),
+        }
+    }
+
+    fn place(&mut self, event: Event) {
+        if let Event::Changed { word, after, .. } = event {
+            let history = match word {
+                WordName::State => &mut self.state,
+                WordName::Sleep => &mut self.sleep,
+                WordName::Slot(worker) => self.slots.entry(worker).or_default(),
+                WordName::Stamps | WordName::Waiters | WordName::Other(_) => return,
+            };
+            history.0.push(after);
+        }
+    }
+
+    fn version(&self, word: WordName) -> u32 {
+        self.history(word).map_or(0, |history| history.0.len() as u32)
+    }
+
+    fn now(&self, word: WordName) -> u32 {
+        self.at(word, self.version(word))
+    }
+
+    /// The value after so many changes, which there have been.
+    fn at(&self, word: WordName, version: u32) -> u32 {
+        let last = (version as usize).checked_sub(1);
+        last.and_then(|last| self.history(word)?.0.get(last).copied())
+            .unwrap_or(match word {
+                WordName::State => executor_core::ACCEPTING_BIT as u32,
+                _ => 0,
+            })
+    }
+
+    fn history(&self, word: WordName) -> Option<&History> {
+        match word {
+            WordName::State => Some(&self.state),
+            WordName::Sleep => Some(&self.sleep),
+            WordName::Slot(worker) => self.slots.get(&worker),
+            WordName::Stamps | WordName::Waiters | WordName::Other(_) => None,
+        }
+    }
+
+    fn changes(&self) -> u64 {
+        let slots = self.slots.values().map(|history| history.0.len());
+        (self.state.0.len() + self.sleep.0.len() + slots.sum::<usize>()) as u64
+    }
+
+    /// At the end: a run that has ended has closed its gate and set DONE.
+    fn complete(&self) -> Result<(), Violation> {
+        if executor_core::sleep::SleepWord::of_value(self.now(WordName::Sleep) as usize).is_done() {
+            return Ok(());
+        }
+        Err(violation(
+            "the record ends, and nobody has ended the executor".to_owned(),
+        ))
+    }
+}
+
+fn violation(message: String) -> Violation {
+    Violation::new(Oracle::Record, message)
+}

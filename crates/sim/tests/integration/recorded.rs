@@ -1,0 +1,242 @@
+//! Records of runs on threads: a real one is accepted, and one that was tampered with is not.
+
+use std::thread;
+
+use executor_core::record::{Event, Record};
+use executor_core::{ExecutorConfig, TaskCtx};
+use executor_threaded::recording::{RecordedHandle, Recording, record};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use sim::{Oracle, Rejection, check_record, order_record, write_chrome_trace};
+
+/// A tree, some of which goes through the injector.
+fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
+    *cx.scratch() += 1;
+    for child in 0..2 {
+        if depth > 0 && (depth + child) % 4 == 0 {
+            cx.spawn_global(depth - 1);
+        } else if depth > 0 {
+            cx.spawn_local(depth - 1);
+        }
+    }
+}
+
+fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Record {
+    let config = ExecutorConfig {
+        workers,
+        ..ExecutorConfig::default()
+    };
+    let run = record(&Recording::new(config), |_| 0, |task, cx| run(task, cx), body);
+    run.expect("threads can be started").record
+}
+
+/// Two producers, batches, waits, and a gate that closes while somebody still produces.
+fn scene() -> Record {
+    recorded(2, |handle| {
+        handle.spawn(6).expect("it is open");
+        assert!(handle.wait_idle());
+        thread::scope(|threads| {
+            let producer = handle.clone();
+            threads.spawn(move || (0..20).for_each(|_| drop(producer.spawn_batch(vec![2; 3]))));
+            (0..20).for_each(|_| {
+                let _ = handle.spawn(3);
+            });
+            assert!(handle.wait_idle());
+        });
+        handle.close();
+        assert!(handle.spawn(1).is_err());
+    })
+}
+
+fn rejected(record: &Record) -> Box<Rejection> {
+    check_record(record).expect_err("it was tampered with")
+}
+
+/// `record`, with one party's events changed.
+fn tampered(record: &Record, party: usize, change: impl FnOnce(&mut Vec<Event>)) -> Record {
+    let mut events: Vec<Event> = record.events(party).collect();
+    change(&mut events);
+    record.clone().with_events(party, events)
+}
+
+/// A party and one of its events that is `wanted`; the `nth`, if there are as many, else one before.
+fn find(record: &Record, nth: Index, wanted: impl Fn(&Event) -> bool) -> Option<(usize, usize)> {
+    let all: Vec<_> = (0..record.parties())
+        .flat_map(|party| {
+            record
+                .events(party)
+                .enumerate()
+                .map(move |(at, event)| (party, at, event))
+        })
+        .filter(|(_, _, event)| wanted(event))
+        .collect();
+    (!all.is_empty()).then(|| {
+        let (party, at, _) = nth.get(&all);
+        (*party, *at)
+    })
+}
+
+#[test]
+fn real_runs_are_accepted_to_the_last_event() {
+    for workers in [1, 2, 4] {
+        let record = recorded(workers, |handle| {
+            handle.spawn(8).expect("it is open");
+            assert!(handle.wait_idle());
+        });
+        let checked = check_record(&record).unwrap_or_else(|rejection| panic!("{rejection}"));
+        assert_eq!(checked.tasks, (1 << 9) - 1);
+    }
+    let record = scene();
+    let checked = check_record(&record).unwrap_or_else(|rejection| panic!("{rejection}"));
+    let events: usize = (0..record.parties())
+        .map(|party| record.events(party).count())
+        .sum();
+    assert_eq!(checked.events, events as u64);
+}
+
+#[test]
+fn a_run_that_is_shut_down_hands_back_and_is_accepted() {
+    let record = recorded(2, |handle| {
+        handle.spawn(16).expect("it is open");
+        handle.shutdown();
+    });
+    let checked = check_record(&record).unwrap_or_else(|rejection| panic!("{rejection}"));
+    assert!(checked.tasks >= 1);
+}
+
+#[test]
+fn an_order_is_drawn_as_a_simulated_run_is() {
+    let ordered = order_record(&scene()).unwrap_or_else(|rejection| panic!("{rejection}"));
+    let mut out = Vec::new();
+    write_chrome_trace(&mut out, &ordered.course, &ordered.parties).expect("a vector takes it");
+    let json: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
+    let rows = json["traceEvents"].as_array().expect("it has rows");
+    assert_eq!(rows.len() as u64, ordered.events + ordered.parties.len() as u64);
+    assert_eq!(rows[0]["args"]["name"], "worker 0");
+}
+
+#[test]
+fn a_task_that_starts_twice_is_rejected_by_name() {
+    let record = scene();
+    let (party, at) = find(&record, Index::default(), |event| {
+        matches!(event, Event::Started { .. })
+    })
+    .expect("something ran");
+    let twice = tampered(&record, party, |events| {
+        events.insert(at + 1, events[at]);
+        events.insert(at + 1, Event::Ended);
+    });
+    let rejection = rejected(&twice);
+    assert_eq!(rejection.oracle, Oracle::ExactlyOnce);
+    assert!(rejection.to_string().contains("the last ones before it"));
+}
+
+#[test]
+fn a_change_that_nobody_made_is_rejected_by_what_waits_for_it() {
+    let record = scene();
+    let (party, at) = find(&record, Index::default(), |event| {
+        matches!(event, Event::Changed { .. })
+    })
+    .expect("a word was changed");
+    let rejection = rejected(&tampered(&record, party, |events| {
+        events.remove(at);
+    }));
+    assert_eq!(rejection.oracle, Oracle::Record);
+    assert!(rejection.message.contains("no order explains"), "{rejection}");
+}
+
+fn is_take(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Started { .. } | Event::TookInjected { .. } | Event::Stole { .. } | Event::OfRun { .. }
+    )
+}
+
+/// Events that say no more than that somebody looked, woke or was awake: a run without one of them is a run as well.
+fn is_told_by_others(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::InjectorEmpty
+            | Event::Unparked { .. }
+            | Event::Parked
+            | Event::Awoke
+            | Event::Read { .. }
+            | Event::Idle
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    /// Drop an event: whatever it was, unless a run without it is a run as well.
+    #[test]
+    fn a_record_without_one_of_its_events_is_rejected(nth: Index) {
+        let record = scene();
+        let (party, at) = find(&record, nth, |event| !is_told_by_others(event)).expect("there are some");
+        let without = tampered(&record, party, |events| { events.remove(at); });
+        prop_assert!(check_record(&without).is_err(), "without event {at} of party {party}");
+    }
+
+    /// Swap the start of a task with its end.
+    #[test]
+    fn a_task_that_ends_before_it_starts_is_rejected(nth: Index) {
+        let record = scene();
+        let (party, at) = find(&record, nth, |event| matches!(event, Event::Started { .. })).expect("something ran");
+        let swapped = tampered(&record, party, |events| {
+            let end = (at..events.len()).find(|&end| events[end] == Event::Ended).expect("it ended");
+            events.swap(at, end);
+        });
+        prop_assert!(check_record(&swapped).is_err());
+    }
+
+    /// Swap two changes of one word by one party.
+    #[test]
+    fn two_changes_of_a_word_in_the_other_order_are_rejected(nth: Index) {
+        let record = scene();
+        let (party, at) = find(&record, nth, |event| matches!(event, Event::Changed { .. })).expect("some");
+        let Event::Changed { word: first, .. } = record.events(party).nth(at).expect("it was found") else {
+            unreachable!("it was looked for");
+        };
+        let later = record.events(party).skip(at + 1).position(
+            |event| matches!(event, Event::Changed { word, .. } if word == first),
+        );
+        if let Some(later) = later {
+            let swapped = tampered(&record, party, |events| events.swap(at, at + 1 + later));
+            prop_assert!(check_record(&swapped).is_err());
+        }
+    }
+
+    /// Duplicate a take.
+    #[test]
+    fn a_task_that_is_taken_twice_is_rejected(nth: Index) {
+        let record = scene();
+        let (party, at) = find(&record, nth, is_take).expect("something was taken");
+        let twice = tampered(&record, party, |events| events.insert(at, events[at]));
+        prop_assert!(check_record(&twice).is_err());
+    }
+
+    /// Alter the version of a change, or the value that it left.
+    #[test]
+    fn another_version_or_value_is_rejected(nth: Index, by in 1_u32..5, of_version: bool) {
+        let record = scene();
+        let (party, at) = find(&record, nth, |event| matches!(event, Event::Changed { .. })).expect("some");
+        let altered = tampered(&record, party, |events| {
+            if let Event::Changed { version, after, .. } = &mut events[at] {
+                if of_version { *version += by } else { *after += by }
+            }
+        });
+        prop_assert!(check_record(&altered).is_err());
+    }
+
+    /// Alter what was read.
+    #[test]
+    fn a_value_that_no_change_has_left_is_rejected(nth: Index, by in 1_u32..5) {
+        let record = scene();
+        if let Some((party, at)) = find(&record, nth, |event| matches!(event, Event::Read { .. })) {
+            let altered = tampered(&record, party, |events| {
+                if let Event::Read { value, .. } = &mut events[at] { *value += by }
+            });
+            prop_assert!(check_record(&altered).is_err());
+        }
+    }
+}

@@ -6,6 +6,7 @@ mod cancelling;
 mod claiming;
 mod ending;
 mod failing;
+mod looking;
 mod plain;
 mod roles;
 mod running;

@@ -1,6 +1,6 @@
 //! Claims: by hand, by two workers, by many threads; each slot once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -167,6 +167,22 @@ fn what_is_left_of_a_job_begun_by_hand_is_its_weight_and_its_run_is_told_from_wh
         let report = ticket.wait().unwrap();
         assert!(report.run >= held, "{report:?}");
     }
+}
+
+#[test]
+fn a_slot_run_by_hand_is_told_when_another_has_failed_and_never_to_yield() {
+    let job = Arc::new(OnceLock::<Arc<Job>>::new());
+    let other = job.clone();
+    let asks = step(move |cx| {
+        assert!(!cx.is_cancelled() && !cx.should_yield());
+        let failed = other.get().unwrap().get_next().unwrap();
+        assert_eq!(failed.unwrap_err().slot, Some(1));
+        assert!(cx.is_cancelled() && !cx.should_yield());
+        Ok(())
+    });
+    let two = Arc::new(Job::from_steps("two", vec![asks, step(|_| Err("no".into()))]));
+    assert!(job.set(two.clone()).is_ok());
+    assert_eq!(two.get_next().unwrap().unwrap(), 0);
 }
 
 #[test]

@@ -329,20 +329,22 @@ fn a_stage_without_a_name_is_told_by_its_number() {
         (0, "stage 0, whose name panicked"),
         (2, "stage 2, whose name panicked"),
     ] {
-        let wrong = Wrong {
-            slots_panic: true,
-            name_panics: true,
-            ..Wrong::default()
+        let job = || {
+            let mut job = Job::builder("t");
+            for _ in 0..before {
+                job = job.stage(Counting::new(0));
+            }
+            let wrong = Wrong {
+                slots_panic: true,
+                name_panics: true,
+                ..Wrong::default()
+            };
+            job.stage(Arc::new(wrong)).build()
         };
-        let mut job = Job::builder("t");
-        for _ in 0..before {
-            job = job.stage(Counting::new(1));
+        let by_hand = job().get_next().unwrap().unwrap_err();
+        let submitted = executor.submit(job()).unwrap().wait().unwrap_err();
+        for error in [by_hand, submitted] {
+            assert_eq!(error.step.as_deref(), Some(named));
         }
-        let error = executor
-            .submit(job.stage(Arc::new(wrong)).build())
-            .unwrap()
-            .wait()
-            .unwrap_err();
-        assert_eq!(error.step.as_deref(), Some(named));
     }
 }

@@ -95,6 +95,19 @@ fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
 }
 
 #[test]
+fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
+    let plain = Plain::new(1, 0);
+    plain.submit("first", 1, Class::Normal, vec![Counting::new(1)]);
+    plain.workers_leave.set(true);
+    plain.submit("second", 1, Class::Normal, vec![Counting::new(1)]);
+    assert_eq!(
+        plain.board(),
+        ["first", "second"],
+        "the look that is out will see it"
+    );
+}
+
+#[test]
 fn a_job_with_as_many_workers_as_it_may_have_is_passed_over() {
     // While a worker is in it, others come by, in either role.
     let plain = Plain::new(2, 1).under_test();

@@ -10,6 +10,7 @@ mod looking;
 mod plain;
 mod roles;
 mod running;
+mod showing;
 mod splitting;
 mod submitting;
 mod support;

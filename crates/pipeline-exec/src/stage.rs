@@ -125,10 +125,6 @@ where
 pub(crate) struct Steps(pub(crate) Vec<Box<dyn PipelineStep>>);
 
 impl Stage for Steps {
-    fn name(&self) -> &str {
-        "steps"
-    }
-
     fn slot_name(&self, slot: usize) -> Cow<'_, str> {
         Cow::Borrowed(self.0[slot].name())
     }

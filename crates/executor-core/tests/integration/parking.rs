@@ -93,23 +93,23 @@ fn what_comes_between_the_last_search_and_the_sleep_is_found_in_the_last_look() 
 }
 
 #[test]
-fn what_was_found_in_the_last_look_runs_before_what_came_with_it() {
-    let top = Top::of(3);
-    top.stolen_together.set(3);
-    top.register(1, false);
-    let mut idle = Parking {
-        meanwhile: Some(Box::new(|| (1..=3).for_each(|task| top.place(2, task)))),
-        idle: Vec::new(),
-    };
-    while_parked(&top, [Box::new(|top| top.scheduler.close(&top.ports(1)))]);
-    let (worker, _) = run(&top, &mut idle);
-    assert_eq!(worker.scratch, [1, 3, 2], "nobody else can take what is in hand");
-    assert_eq!(
-        top.unparked.take(),
-        [1, 0],
-        "for what came with it; and at the end"
-    );
-    assert_eq!(worker.metrics.wakes, 1);
+fn what_was_found_in_the_last_look_runs_before_what_came_with_it_which_wakes_a_sleeper() {
+    for (sleeper, woken) in [(None, vec![0]), (Some(1), vec![1, 0])] {
+        let top = Top::of(3);
+        top.stolen_together.set(3);
+        if let Some(sleeper) = sleeper {
+            top.register(sleeper, false);
+        }
+        let mut idle = Parking {
+            meanwhile: Some(Box::new(|| (1..=3).for_each(|task| top.place(2, task)))),
+            idle: Vec::new(),
+        };
+        while_parked(&top, [Box::new(|top| top.scheduler.close(&top.ports(1)))]);
+        let (worker, _) = run(&top, &mut idle);
+        assert_eq!(worker.scratch, [1, 3, 2], "nobody else can take what is in hand");
+        assert_eq!(top.unparked.take(), woken, "at the end this worker itself");
+        assert_eq!(worker.metrics.wakes, u64::from(sleeper.is_some()));
+    }
 }
 
 #[test]

@@ -104,4 +104,28 @@ mod tests {
             (Some('c'), Some('b'), None, None)
         );
     }
+    #[test]
+    fn places_of_all_blocks_are_apart_and_as_many_as_the_capacity() {
+        let capacity = 2 * BLOCK + 5;
+        let table = JobTable::new(capacity);
+        for value in 0..capacity {
+            assert_eq!(
+                table.put(value),
+                Ok(value),
+                "never used before, one after the other"
+            );
+        }
+        assert_eq!(table.put(0), Err(0));
+        assert!((0..capacity).all(|index| table.get(index) == Some(index)));
+        assert_eq!(table.clear(BLOCK + 1), Some(BLOCK + 1));
+        assert_eq!((table.get(BLOCK), table.get(BLOCK + 1)), (Some(BLOCK), None));
+        assert_eq!(table.put(9), Ok(BLOCK + 1));
+    }
+
+    #[test]
+    fn its_debug_form_shows_no_value() {
+        let table = JobTable::new(3);
+        assert_eq!(table.put("secret"), Ok(0));
+        assert_eq!(format!("{table:?}"), "JobTable { capacity: 3, .. }");
+    }
 }

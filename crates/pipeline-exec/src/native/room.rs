@@ -30,3 +30,35 @@ impl Room {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn everybody_who_waits_is_woken_once() {
+        let room = Room::default();
+        let waiters: [Arc<Counted>; 2] = Default::default();
+        let [one, other] = waiters.clone().map(Waker::from);
+        for waker in [&one, &other, &one] {
+            room.register(waker);
+        }
+        room.tell();
+        room.tell();
+        let woken = waiters.map(|waiter| waiter.0.load(Ordering::Relaxed));
+        assert_eq!(woken, [1, 1], "however often it has asked");
+    }
+}

@@ -147,3 +147,25 @@ fn bucket(ns: u64) -> usize {
     let us = ns / 1_000;
     ((u64::BITS - us.leading_zeros()) as usize).min(TIME_BUCKETS - 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_bucket_ends_at_twice_the_time_of_the_one_before_it() {
+        for (ns, expected) in [
+            (0, 0),
+            (999, 0),
+            (1_000, 1),
+            (1_999, 1),
+            (2_000, 2),
+            (3_999, 2),
+            (4_000, 3),
+            (1 << 62, TIME_BUCKETS - 1),
+            (u64::MAX, TIME_BUCKETS - 1),
+        ] {
+            assert_eq!(bucket(ns), expected, "{ns} ns");
+        }
+    }
+}

@@ -184,3 +184,23 @@ impl fmt::Debug for Failure {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_form_of_a_failure_says_where_and_what() {
+        let failure = Failure {
+            stage: 2,
+            slot: Some(5),
+            name: "cities".to_owned(),
+            panicked: false,
+            error: StepError::from("no luck"),
+        };
+        let shown = format!("{failure:?}");
+        for part in ["stage: 2", "slot: Some(5)", "no luck"] {
+            assert!(shown.contains(part), "`{part}` is not in {shown}");
+        }
+    }
+}

@@ -97,3 +97,25 @@ impl<W> Looks<W> {
         look_again() && self.take_up(mem, 1) == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Native, NativeWord};
+
+    use super::*;
+
+    #[test]
+    fn a_look_that_is_laid_down_is_taken_up_again_if_there_is_something_and_nobody_was_first() {
+        let looks = Looks::new(2, NativeWord::new);
+        assert_eq!(looks.take_up(&Native, 2), 2);
+        assert!(looks.lay_down(&Native, || true));
+        assert_eq!(looks.out(&Native), 2);
+        let somebody_was_first = || looks.take_up(&Native, 1) == 1;
+        assert!(!looks.lay_down(&Native, somebody_was_first));
+        assert_eq!(looks.out(&Native), 2);
+        assert!(!looks.lay_down(&Native, || false));
+        assert_eq!(looks.out(&Native), 1);
+        looks.drop_taken(&Native, 1);
+        assert_eq!(looks.out(&Native), 0);
+    }
+}

@@ -68,7 +68,8 @@ pub(crate) fn visit<E: PipelinePorts>(
             // Before the slots run: once they have, the next stage may put the job on the board again.
             env.shared().board.remove(env, job);
         }
-        if !claimed && stage == 0 {
+        // Later stages start in a job that has, unless it was begun by hand.
+        if !claimed && (stage == 0 || state.begun) {
             env.change(&state.ledger, |ledger| ledger.start(now_ns));
         }
         claimed = true;

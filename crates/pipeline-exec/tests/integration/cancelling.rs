@@ -1,11 +1,13 @@
 //! Cancel, deadline and dropped tickets: before, while and after a job runs.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, step};
+use pipeline_exec::policy::JobSpec;
+use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, Stage, StepCx, StepError, step};
 
+use crate::plain::{Plain, spec};
 use crate::support::{Counting, Gate, hold_workers};
 
 #[test]
@@ -177,5 +179,46 @@ impl pipeline_exec::Stage for One {
 
     fn run(&self, _slot: usize, cx: &pipeline_exec::StepCx<'_>) -> Result<(), pipeline_exec::StepError> {
         self.0.execute(cx)
+    }
+}
+
+#[test]
+fn a_slot_of_a_job_that_goes_on_is_told_so_and_whether_its_quantum_is_over() {
+    const MS: u64 = 1_000_000;
+    struct Asks {
+        clock: Arc<AtomicU64>,
+        told: Mutex<Vec<(bool, bool)>>,
+    }
+    impl Stage for Asks {
+        fn slots(&self) -> usize {
+            1
+        }
+        fn run(&self, _slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+            for _ in 0..4 {
+                self.told
+                    .lock()
+                    .unwrap()
+                    .push((cx.should_yield(), cx.is_cancelled()));
+                self.clock.fetch_add(MS, Ordering::Relaxed);
+            }
+            Ok(())
+        }
+    }
+    for (deadline, late_after) in [(None, 4), (Some(Duration::from_millis(3)), 3)] {
+        let clock = Arc::new(AtomicU64::new(5 * MS));
+        let plain = Plain::with_quantum(2, 0, Duration::from_millis(2));
+        plain.follow(&clock);
+        let stage = Arc::new(Asks {
+            clock,
+            told: Mutex::default(),
+        });
+        let job = JobSpec {
+            deadline,
+            ..spec("t", vec![stage.clone()])
+        };
+        plain.submit_spec(job).expect("there is room");
+        plain.look(0);
+        let expected: Vec<_> = (0..4).map(|ms| (ms >= 2, ms >= late_after)).collect();
+        assert_eq!(*stage.told.lock().unwrap(), expected);
     }
 }

@@ -1,15 +1,16 @@
 //! Claims: by hand, by two workers, by many threads; each slot once.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use executor_core::ports::{Native, NativeWord};
 use pipeline_exec::policy::claim::{SLOTS_MAX, STAGES_MAX};
 use pipeline_exec::policy::{Claim, Claims};
-use pipeline_exec::{Class, Job, JobErrorKind, Stage, step};
+use pipeline_exec::{Class, Job, JobErrorKind, JobStatus, Stage, StepCx, StepError, step};
 
 use crate::plain::Plain;
-use crate::support::Counting;
+use crate::support::{Counting, Gate};
 
 #[test]
 fn two_workers_share_a_job_of_five_steps_and_the_sixth_claim_gets_nothing() {
@@ -126,6 +127,62 @@ fn the_rest_of_a_job_begun_by_hand_can_be_submitted() {
         stage.assert_each_ran_once();
         assert_eq!(report.slots, 4 - by_hand);
     }
+}
+
+/// Two slots that wait at a gate.
+struct Held(Arc<Gate>);
+
+impl Stage for Held {
+    fn slots(&self) -> usize {
+        2
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0.pass();
+        Ok(())
+    }
+}
+
+#[test]
+fn what_is_left_of_a_job_begun_by_hand_is_its_weight_and_its_run_is_told_from_where_it_goes_on() {
+    let executor = pipeline_exec::PipelineExecutor::new(2).unwrap();
+    // In the middle of the first stage, and behind it.
+    for (by_hand, left) in [(2, 3), (5, 2)] {
+        let gate = Gate::new();
+        let job = Job::builder("half")
+            .stage(Counting::new(5))
+            .stage(Arc::new(Held(gate.clone())))
+            .build();
+        for _ in 0..by_hand {
+            job.get_next().unwrap().unwrap();
+        }
+        let ticket = executor.submit(job).unwrap();
+        assert_eq!(ticket.control().handle().cost, left);
+        gate.wait_for(2);
+        assert_eq!(ticket.status(), JobStatus::Running);
+        let running = Instant::now();
+        thread::sleep(Duration::from_millis(2));
+        let held = running.elapsed();
+        gate.open();
+        let report = ticket.wait().unwrap();
+        assert!(report.run >= held, "{report:?}");
+    }
+}
+
+#[test]
+fn a_slot_run_by_hand_is_told_when_another_has_failed_and_never_to_yield() {
+    let job = Arc::new(OnceLock::<Arc<Job>>::new());
+    let other = job.clone();
+    let asks = step(move |cx| {
+        assert!(!cx.is_cancelled() && !cx.should_yield());
+        let failed = other.get().unwrap().get_next().unwrap();
+        assert_eq!(failed.unwrap_err().slot, Some(1));
+        assert!(cx.is_cancelled() && !cx.should_yield());
+        Ok(())
+    });
+    let two = Arc::new(Job::from_steps("two", vec![asks, step(|_| Err("no".into()))]));
+    assert!(job.set(two.clone()).is_ok());
+    assert_eq!(two.get_next().unwrap().unwrap(), 0);
 }
 
 #[test]

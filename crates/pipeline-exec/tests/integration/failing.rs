@@ -4,8 +4,11 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, PipelineStep, Stage, StepCx, StepError, step};
+use pipeline_exec::{
+    Class, Job, JobErrorKind, PipelineExecutor, PipelineStep, Stage, StepCx, StepError, step,
+};
 
+use crate::plain::Plain;
 use crate::support::{Counting, Gate};
 
 /// A stage that goes wrong where it is told to.
@@ -295,4 +298,53 @@ fn a_panic_while_a_stage_is_dropped_hurts_nobody() {
         .wait()
         .unwrap();
     stage.assert_each_ran_once();
+}
+
+#[test]
+fn a_panic_while_a_stage_is_dropped_does_not_even_reach_the_worker() {
+    struct Bomb;
+    impl Stage for Bomb {
+        fn slots(&self) -> usize {
+            1
+        }
+        fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+            Ok(())
+        }
+    }
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let plain = Plain::new(1, 0);
+    plain.submit("bomb", 1, Class::Normal, vec![Arc::new(Bomb)]);
+    assert!(plain.main_runs_one(0));
+    assert!(plain.take_events().contains(&"bomb completed".to_owned()));
+}
+
+#[test]
+fn a_stage_without_a_name_is_told_by_its_number() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    for (before, named) in [
+        (0, "stage 0, whose name panicked"),
+        (2, "stage 2, whose name panicked"),
+    ] {
+        let job = || {
+            let mut job = Job::builder("t");
+            for _ in 0..before {
+                job = job.stage(Counting::new(0));
+            }
+            let wrong = Wrong {
+                slots_panic: true,
+                name_panics: true,
+                ..Wrong::default()
+            };
+            job.stage(Arc::new(wrong)).build()
+        };
+        let by_hand = job().get_next().unwrap().unwrap_err();
+        let submitted = executor.submit(job()).unwrap().wait().unwrap_err();
+        for error in [by_hand, submitted] {
+            assert_eq!(error.step.as_deref(), Some(named));
+        }
+    }
 }

@@ -5,16 +5,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
-    self, Admitted, JobBody, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
-    PipelineShared,
+    self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
+    PipelinePorts, PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, Stage};
+use pipeline_exec::{Class, JobBoard, JobHandle, Role, Stage, StepCx, StepError};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
@@ -31,8 +32,50 @@ pub(crate) struct Plain {
     /// Looks that were handed over, in all.
     pub(crate) handed_over: Cell<usize>,
     pub(crate) events: RefCell<Vec<String>>,
+    /// Job, stage and slots of each stage that has started.
+    pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
+    /// The workers are leaving: nobody takes a look that is handed over.
+    pub(crate) workers_leave: Cell<bool>,
+    /// The role in which each slot was claimed.
+    pub(crate) roles: RefCell<Vec<Role>>,
     operations: Cell<u32>,
 }
+
+thread_local! {
+    /// The executor that this thread's test is about, for stages that do something to it while they run. It cannot be sent, so
+    /// a stage cannot have it.
+    static UNDER_TEST: RefCell<Weak<Plain>> = RefCell::default();
+}
+
+/// A stage whose slots do something to the executor that is [under test](Plain::under_test).
+pub(crate) struct Does(pub(crate) usize, pub(crate) fn(&Plain, usize));
+
+impl Stage for Does {
+    fn slots(&self) -> usize {
+        self.0
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let plain = UNDER_TEST.with_borrow(Weak::upgrade);
+        self.1(&plain.expect("an executor is under test"), slot);
+        Ok(())
+    }
+}
+
+/// What is said about a job of which nothing is said but its name.
+pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
+    JobSpec {
+        table_name: name.to_owned(),
+        id: name.to_owned(),
+        cost: 0,
+        class: Class::Normal,
+        deadline: None,
+        workers_max: usize::MAX,
+        stages,
+    }
+}
+
+type PlainRefused = Refused<Cell<usize>, RefCell<Ledger>>;
 
 /// A job that a [`Plain`] executor has.
 pub(crate) struct PlainJob {
@@ -40,11 +83,16 @@ pub(crate) struct PlainJob {
 }
 
 impl Plain {
+    /// With a quantum of zero: each visit is one slot.
     pub(crate) fn new(main: usize, reserve: usize) -> Self {
+        Self::with_quantum(main, reserve, Duration::ZERO)
+    }
+
+    pub(crate) fn with_quantum(main: usize, reserve: usize, quantum: Duration) -> Self {
         let config = PipelineConfig {
             main,
             reserve,
-            quantum: Duration::ZERO,
+            quantum,
             capacity: 16,
         };
         let places = RefCell::new(vec![None; 16]);
@@ -53,6 +101,9 @@ impl Plain {
             clock: RefCell::default(),
             handed_over: Cell::new(0),
             events: RefCell::default(),
+            started: RefCell::default(),
+            workers_leave: Cell::new(false),
+            roles: RefCell::default(),
             operations: Cell::new(0),
         }
     }
@@ -65,18 +116,43 @@ impl Plain {
         class: Class,
         stages: Vec<Arc<dyn Stage>>,
     ) -> PlainJob {
-        let spec = JobSpec {
-            table_name: name.to_owned(),
-            id: name.to_owned(),
+        let job = self.submit_spec(JobSpec {
             cost,
             class,
-            deadline: None,
-            workers_max: usize::MAX,
-            stages,
-        };
+            ..spec(name, stages)
+        });
+        job.expect("there is room")
+    }
+
+    /// Submits a job as it is said.
+    pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, PlainRefused> {
         let body = JobBody::new(spec, 4, RefCell::new(Ledger::default()), Cell::new);
-        let Admitted { state, .. } = policy::submit(self, body).expect("there is room");
-        PlainJob { state }
+        let Admitted { state, .. } = policy::submit(self, body)?;
+        Ok(PlainJob { state })
+    }
+
+    /// Lets [`Does`] find it.
+    pub(crate) fn under_test(self) -> Rc<Self> {
+        let plain = Rc::new(self);
+        UNDER_TEST.set(Rc::downgrade(&plain));
+        plain
+    }
+
+    /// One look of `worker`.
+    pub(crate) fn look(&self, worker: usize) -> LookEnd {
+        policy::look(self, worker)
+    }
+
+    /// How many looks are out.
+    pub(crate) fn looks_out(&self) -> usize {
+        self.shared.looks().out(self)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, time: Duration) {
+        self.clock
+            .borrow()
+            .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
     /// Names of the jobs on the board, heaviest first.
@@ -243,7 +319,7 @@ impl PipelinePorts for Plain {
 
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
-        true
+        !self.workers_leave.get()
     }
 
     fn all_ended(&self) {
@@ -253,8 +329,19 @@ impl PipelinePorts for Plain {
     fn observe(&self, event: PipelineEvent<'_>) {
         let text = match event {
             PipelineEvent::Claimed {
-                job, first, worker, ..
-            } => format!("worker {worker} claims {}.{first}", self.name(job)),
+                job,
+                first,
+                worker,
+                role,
+                ..
+            } => {
+                self.roles.borrow_mut().push(role);
+                format!("worker {worker} claims {}.{first}", self.name(job))
+            }
+            PipelineEvent::StageStarted { job, stage, slots } => {
+                self.started.borrow_mut().push((self.name(job), stage, slots));
+                return;
+            }
             PipelineEvent::StageOver { job, stage } => format!("{} stage {stage} over", self.name(job)),
             PipelineEvent::Ended { id, error: None, .. } => format!("{id} completed"),
             PipelineEvent::Ended {

@@ -63,6 +63,40 @@ fn a_main_worker_takes_turns_between_old_and_new_jobs() {
         10,
         "{both:?}"
     );
+    assert_eq!(
+        both[..10].iter().filter(|name| *name == "light").count(),
+        5,
+        "{both:?}"
+    );
+}
+
+#[test]
+fn of_equally_served_jobs_the_first_submitted_comes_first() {
+    let plain = Plain::new(1, 0);
+    for name in ["A", "B", "C"] {
+        plain.submit(name, 1, Class::Normal, slots(10));
+    }
+    assert_eq!(shares(&plain, 7), ["A", "B", "C", "A", "B", "C", "A"]);
+}
+
+#[test]
+fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
+    let plain = Plain::new(1, 0);
+    // A clock that has run for long: what counts is the time between.
+    let clock = Arc::new(AtomicU64::new(3_600_000_000_000));
+    for (name, us) in [("three", 3), ("none", 0)] {
+        let stage = Takes {
+            clock: clock.clone(),
+            us,
+        };
+        plain.submit(name, 1, Class::Normal, vec![Arc::new(stage)]);
+    }
+    plain.follow(&clock);
+    let three = shares(&plain, 400).iter().filter(|name| *name == "three").count();
+    assert!(
+        (99..=101).contains(&three),
+        "{three} of 400, three times as long each"
+    );
 }
 
 #[test]

@@ -1,0 +1,201 @@
+//! A worker's look at the board: how long it stays, whom it passes over, and what it leaves to others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pipeline_exec::policy::{JobSpec, LookEnd, PipelinePorts, Refused};
+use pipeline_exec::{Class, JobHandle, Role, Stage};
+
+use crate::plain::{Does, Plain, spec};
+use crate::support::Counting;
+
+const SLOT: Duration = Duration::from_micros(100);
+
+/// Slots that take 100 µs each.
+fn timed(slots: usize) -> Vec<Arc<dyn Stage>> {
+    vec![Arc::new(Does(slots, |plain, _| plain.pass(SLOT)))]
+}
+
+fn claims(plain: &Plain) -> Vec<String> {
+    let is_claim = |event: &String| event.contains("claims");
+    plain.take_events().into_iter().filter(is_claim).collect()
+}
+
+#[test]
+fn a_look_visits_jobs_for_a_quantum_and_goes_to_the_back_if_there_is_more() {
+    for (quantum_us, ran) in [(0, 1), (250, 3), (300, 3), (301, 4)] {
+        let plain = Plain::with_quantum(1, 1, Duration::from_micros(quantum_us)).under_test();
+        for name in ["A", "B", "C", "D", "E"] {
+            plain.submit(name, 1, Class::Normal, timed(1));
+        }
+        assert_eq!(plain.look(0), LookEnd::Again, "quantum of {quantum_us} µs");
+        let visited = ["A.0", "B.0", "C.0", "D.0"].map(|slot| format!("worker 0 claims {slot}"));
+        assert_eq!(claims(&plain), visited[..ran], "quantum of {quantum_us} µs");
+    }
+}
+
+#[test]
+fn a_visit_ends_with_the_quantum_too_and_others_may_have_the_rest() {
+    let plain = Plain::with_quantum(2, 0, 3 * SLOT).under_test();
+    plain.submit("long", 1, Class::Normal, timed(7));
+    for (worker, ran) in [(0, 3), (1, 3)] {
+        assert_eq!(plain.look(worker), LookEnd::Again);
+        assert_eq!(claims(&plain).len(), ran);
+    }
+    assert_eq!(plain.look(0), LookEnd::Over);
+    assert_eq!(claims(&plain), ["worker 0 claims long.6"]);
+}
+
+#[test]
+fn looks_are_handed_over_for_as_many_slots_as_there_are_and_laid_down_when_nothing_is_left() {
+    let plain = Plain::new(8, 0).under_test();
+    assert_eq!(plain.looks_out(), 0);
+    let three: Vec<Arc<dyn Stage>> = vec![Counting::new(1), Counting::new(3)];
+    plain.submit("stages", 1, Class::Normal, three);
+    assert_eq!((plain.handed_over.get(), plain.looks_out()), (1, 1));
+    assert_eq!(plain.look(0), LookEnd::Again);
+    assert_eq!(
+        (plain.handed_over.get(), plain.looks_out()),
+        (3, 3),
+        "this worker stays for one of the three slots of the second stage"
+    );
+    for worker in 0..2 {
+        assert_eq!(plain.look(worker), LookEnd::Again);
+    }
+    let last = plain.look(2);
+    let idle = [plain.look(1), plain.look(0)];
+    assert_eq!((last, idle), (LookEnd::Over, [LookEnd::Over; 2]));
+    assert_eq!(plain.looks_out(), 0);
+    assert_eq!(
+        plain.started.take(),
+        [("stages".to_owned(), 0, 1), ("stages".to_owned(), 1, 3)]
+    );
+}
+
+#[test]
+fn no_more_looks_are_out_than_there_are_workers() {
+    let plain = Plain::new(2, 1);
+    plain.submit("many", 1, Class::Normal, vec![Counting::new(100)]);
+    assert_eq!((plain.handed_over.get(), plain.looks_out()), (3, 3));
+    plain.submit("more", 1, Class::Normal, vec![Counting::new(100)]);
+    assert_eq!((plain.handed_over.get(), plain.looks_out()), (3, 3));
+}
+
+#[test]
+fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
+    let plain = Plain::new(2, 0);
+    plain.workers_leave.set(true);
+    let stage = Counting::new(3);
+    let refused = plain.submit_spec(spec("late", vec![stage.clone()])).err();
+    let Some(Refused::Stopped(body)) = refused else {
+        panic!("it was let in, or refused before");
+    };
+    assert_eq!((body.spec().id.as_str(), stage.ran()), ("late", 0));
+    assert_eq!((plain.looks_out(), plain.board().len()), (0, 0));
+}
+
+#[test]
+fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
+    let plain = Plain::new(1, 0);
+    plain.submit("first", 1, Class::Normal, vec![Counting::new(1)]);
+    plain.workers_leave.set(true);
+    plain.submit("second", 1, Class::Normal, vec![Counting::new(1)]);
+    assert_eq!(
+        plain.board(),
+        ["first", "second"],
+        "the look that is out will see it"
+    );
+}
+
+#[test]
+fn a_job_with_as_many_workers_as_it_may_have_is_passed_over() {
+    // While a worker is in it, others come by, in either role.
+    let plain = Plain::new(2, 1).under_test();
+    let stage = Does(2, |plain, slot| {
+        if slot == 0 {
+            assert!(plain.reserve_runs_one(2) && plain.main_runs_one(1));
+            assert!(!plain.reserve_runs_one(2) && !plain.main_runs_one(1));
+            assert_eq!(plain.look(1), LookEnd::Over, "nothing that it could do");
+        }
+    });
+    let narrow = JobSpec {
+        cost: 9,
+        workers_max: 1,
+        ..spec("narrow", vec![Arc::new(stage)])
+    };
+    plain.submit_spec(narrow).expect("there is room");
+    plain.submit("wide", 1, Class::Normal, vec![Counting::new(2)]);
+    assert!(plain.reserve_runs_one(2));
+    assert_eq!(
+        claims(&plain),
+        [
+            "worker 2 claims narrow.0",
+            "worker 2 claims wide.0",
+            "worker 1 claims wide.1"
+        ]
+    );
+    assert!(plain.main_runs_one(1), "whoever leaves makes room");
+    assert_eq!(claims(&plain), ["worker 1 claims narrow.1"]);
+}
+
+#[test]
+fn as_many_workers_as_a_job_may_have_are_in_it_at_the_same_time() {
+    let plain = Plain::new(3, 0).under_test();
+    let stage = Does(5, |plain, slot| match slot {
+        0 => assert!(plain.main_runs_one(1), "a second one"),
+        1 => assert!(!plain.main_runs_one(2), "and no third"),
+        _ => {}
+    });
+    let two = JobSpec {
+        workers_max: 2,
+        ..spec("two", vec![Arc::new(stage)])
+    };
+    plain.submit_spec(two).expect("there is room");
+    assert!(plain.main_runs_one(0));
+    assert_eq!(claims(&plain), ["worker 0 claims two.0", "worker 1 claims two.1"]);
+}
+
+#[test]
+fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
+    let plain = Plain::new(1, 1);
+    let stage = Counting::new(2);
+    plain.submit("new", 1, Class::Normal, vec![stage.clone() as Arc<dyn Stage>]);
+    // Somebody read this key before the job was taken off the board and its place was given to another.
+    let old = JobHandle {
+        cost: 9,
+        seq: 77,
+        index: 0,
+    };
+    plain.shared().board().insert(&plain, old);
+    assert!(plain.reserve_runs_one(1) && plain.main_runs_one(0));
+    stage.assert_each_ran_once();
+    assert!(!plain.reserve_runs_one(1) && !plain.main_runs_one(0));
+    assert!(
+        plain.shared().board().remove(&plain, old),
+        "it is not this job's to remove"
+    );
+}
+
+#[test]
+fn several_main_workers_without_reserve_are_never_in_reserve() {
+    let plain = Plain::new(2, 0);
+    plain.submit("t", 1, Class::Normal, vec![Counting::new(40)]);
+    for turn in 0..40 {
+        plain.look(turn % 2);
+    }
+    assert_eq!(plain.roles.take(), [Role::Main; 40]);
+}
+
+#[test]
+fn a_lone_worker_is_in_reserve_at_every_seventh_turn_or_so() {
+    let plain = Plain::new(1, 0);
+    plain.submit("t", 1, Class::Normal, vec![Counting::new(40)]);
+    for _ in 0..40 {
+        plain.look(0);
+    }
+    let reserve: Vec<usize> = (1..)
+        .zip(plain.roles.take())
+        .filter_map(|(turn, role)| (role == Role::Reserve).then_some(turn))
+        .collect();
+    assert_eq!(reserve, [7, 14, 20, 27, 34, 40]);
+}

@@ -1,5 +1,6 @@
 //! The parties outside: who hands tasks over, who closes, and how long they wait before.
 
+use std::hash::Hash;
 use std::rc::Rc;
 
 use executor_core::Rejected;
@@ -17,6 +18,10 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let mut tasks = tasks.into_iter();
     while tasks.len() > 0 {
+        // It hands over the next one, whatever became of those before.
+        ports
+            .handle
+            .with(|world| world.at_rest(|state| tasks.len().hash(state)));
         let offered = tasks.len().min(batch.max(1));
         ports.handle.with(|world| {
             world.oracles.count.begin_hand_over(ports.handle.party());
@@ -110,12 +115,9 @@ pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
     }
 }
 
-/// Lets others go for some micro-steps: few or many, each order of magnitude equally likely.
+/// Lets others go for some micro-steps.
 pub(crate) fn pause(handle: &Handle<'_>) {
-    handle.pause(|world| {
-        let magnitude = world.schedule.below(13);
-        world.schedule.below(1 << magnitude) as u64
-    });
+    handle.pause(World::length_of_pause);
 }
 
 /// Deals tasks out, one to each producer in turn.

@@ -16,6 +16,7 @@ pub use tasks::{Shape, Tasks};
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::report::{Course, Failure};
 use crate::schedule::{Choices, StrategyKind};
+use crate::search::Walking;
 use crate::setup::Setup;
 use crate::simulation::Simulation;
 
@@ -116,16 +117,30 @@ impl Scenario {
     ///
     /// What the first oracle that found fault said.
     pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
+        let mut simulation = self.simulation(strategy, seed).keep_events(options.keep_events);
+        if let Some(choices) = options.choices {
+            simulation = simulation.choices(choices);
+        }
+        self.run_as(simulation, seed)
+    }
+
+    /// One run of a search.
+    pub(crate) fn walk(&self, walking: Walking) -> Result<Summary, Failure> {
+        const SEED: u64 = 0;
+        let simulation = self.simulation(StrategyKind::Exhaustive, SEED);
+        self.run_as(simulation.walking(walking), SEED)
+    }
+
+    fn simulation(&self, strategy: StrategyKind, seed: u64) -> Simulation {
         let mut label = Fields::default();
         match &self.load {
             Load::Tasks(tasks) => tasks.write(&mut label),
             Load::Jobs(jobs) => jobs.write(&mut label),
         }
-        let mut simulation =
-            Simulation::of(self.setup.clone(), strategy, seed, label).keep_events(options.keep_events);
-        if let Some(choices) = options.choices {
-            simulation = simulation.choices(choices);
-        }
+        Simulation::of(self.setup.clone(), strategy, seed, label)
+    }
+
+    fn run_as(&self, simulation: Simulation, seed: u64) -> Result<Summary, Failure> {
         match &self.load {
             Load::Tasks(tasks) => tasks.run(simulation),
             Load::Jobs(jobs) => jobs.run(simulation, &self.setup, seed),

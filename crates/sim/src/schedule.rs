@@ -9,6 +9,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::history::History;
 use crate::party::Party;
 use crate::scheduler::{DelayBounded, Earliest, Pct, RandomWalk, Replay, RoundRobin};
 
@@ -31,6 +32,7 @@ pub struct Moment<'a> {
     runnable: &'a [usize],
     parties: &'a [Party],
     last: Option<usize>,
+    history: Option<&'a History>,
 }
 
 impl<'a> Moment<'a> {
@@ -39,7 +41,26 @@ impl<'a> Moment<'a> {
             runnable,
             parties,
             last,
+            history: None,
         }
+    }
+
+    /// With what is known of the state.
+    pub(crate) fn knowing(self, history: &'a History) -> Self {
+        Self {
+            history: Some(history),
+            ..self
+        }
+    }
+
+    /// What is known of the state, if anything.
+    pub(crate) fn history(&self) -> Option<&'a History> {
+        self.history
+    }
+
+    /// The state, if it is known.
+    pub(crate) fn fingerprint(&self) -> Option<u64> {
+        self.history.map(|history| history.fingerprint(self.parties))
     }
 
     /// The parties that may go, in no particular order. There is at least one.

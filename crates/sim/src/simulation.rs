@@ -15,8 +15,9 @@ use crate::outside;
 use crate::party::Side;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
-use crate::schedule::{Choices, StrategyKind};
+use crate::schedule::{Choices, Strategy, StrategyKind};
 use crate::scheduler::Replay;
+use crate::search::Walking;
 use crate::setup::{Ending, Setup};
 use crate::task::SimCtx;
 use crate::world::World;
@@ -31,6 +32,7 @@ pub struct Simulation {
     seed: u64,
     choices: Option<Choices>,
     keep_events: bool,
+    walking: Option<Walking>,
     /// What the tasks are, for the replay line.
     label: Fields,
 }
@@ -51,6 +53,7 @@ impl Simulation {
             seed,
             choices: None,
             keep_events: false,
+            walking: None,
             label,
         }
     }
@@ -169,6 +172,12 @@ impl Simulation {
         self
     }
 
+    /// Makes the choices of a search.
+    pub(crate) fn walking(mut self, walking: Walking) -> Self {
+        self.walking = Some(walking);
+        self
+    }
+
     /// Keeps every operation, and not only the last ones.
     #[must_use]
     pub fn keep_events(mut self, keep: bool) -> Self {
@@ -254,11 +263,16 @@ impl Simulation {
 
     /// The world of this run, without any party yet.
     pub(crate) fn start<T: 'static, S: 'static>(&self) -> Run<T, S> {
-        let strategy = match self.choices.clone() {
-            Some(choices) => Box::new(Replay::new(choices)),
-            None => self.strategy.build(self.seed),
+        let strategy: Box<dyn Strategy> = match (self.choices.clone(), self.walking.clone()) {
+            (Some(choices), _) => Box::new(Replay::new(choices)),
+            (None, Some(walking)) => Box::new(walking),
+            (None, None) => self.strategy.build(self.seed),
         };
-        Run::new(&self.setup, strategy, self.keep_events)
+        let run = Run::new(&self.setup, strategy, self.keep_events);
+        if self.strategy.is_timeless() {
+            run.world.borrow_mut().stop_time(self.walking.is_some());
+        }
+        run
     }
 
     /// How it went.

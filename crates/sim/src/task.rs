@@ -9,7 +9,7 @@ use std::panic::resume_unwind;
 use std::rc::Rc;
 
 use executor_core::ports::Faults;
-use executor_core::{ExecTraceEvent, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
+use executor_core::{ExecTraceEvent, Rest, Spawner, TaskCtx, TraceHooks, WorkerCtxLike, WorkerMetricsLocal};
 
 use crate::fault::{Fault, InjectedPanic};
 use crate::mark::Mark;
@@ -53,7 +53,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     /// Runs one task, under the eyes of the oracles.
-    pub(crate) fn run_task(&mut self, Tracked { id, task }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
+    pub(crate) fn run_task(&mut self, Tracked { id, task, .. }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
         self.with(|world, worker| world.started(worker, id));
         self.maybe_panic();
         runner(task, self);
@@ -131,7 +131,7 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.with(|world, _| world.schedule.below(bound))
+        self.with(|world, _| world.below(bound))
     }
 
     /// Tells the oracles; the scratch value stays as the task has left it.
@@ -157,6 +157,10 @@ pub(crate) struct Hooks {
 
 impl<T> TraceHooks<Tracked<T>> for Hooks {
     type Tag = TaskId;
+
+    fn at_rest<P>(&mut self, rest: Rest<'_, Tracked<T>, P>) {
+        self.world.borrow_mut().at_rest(|state| rest.hash_state(state));
+    }
 
     fn tag(&mut self, task: &Tracked<T>) -> TaskId {
         task.id

@@ -14,6 +14,7 @@
 //! So between two shared operations of one party any number of operations of others may happen, and nothing
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
+mod knowledge;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -24,6 +25,7 @@ use executor_core::Scheduler;
 use crate::clock::Costs;
 use crate::exposure::Exposures;
 use crate::fault::{Fault, FaultBudget};
+use crate::history::{History, Thing};
 use crate::mark::{Mark, Marks};
 use crate::oracle::{Oracle, Oracles, Violation};
 use crate::party::{Party, Side, State};
@@ -66,6 +68,10 @@ pub(crate) struct World {
     tearing_down: bool,
     scheduler: Option<Rc<Scheduler<SimWord>>>,
     costs: Costs,
+    /// Nothing takes time, and nobody pauses.
+    timeless: bool,
+    /// What is known of states, if anybody needs to know.
+    history: Option<Box<History>>,
     exposures: Exposures,
     /// Size of a worker's buffer of private tasks.
     private_max: usize,
@@ -104,6 +110,8 @@ impl World {
             tearing_down: false,
             scheduler: None,
             costs: Costs::default(),
+            timeless: false,
+            history: None,
             exposures: Exposures::default(),
             private_max: 0,
             schedule,
@@ -122,6 +130,9 @@ impl World {
         }
         self.parties.push(Party::new(side));
         self.oracles.count.add_party();
+        if let Some(history) = &mut self.history {
+            history.join();
+        }
         self.place.push(self.runnable.len());
         self.runnable.push(party);
         party
@@ -167,7 +178,9 @@ impl World {
 
     /// It takes `party` a while.
     pub(crate) fn spend(&mut self, party: usize, cost_ns: u64) {
-        self.parties[party].clock_ns += cost_ns;
+        if !self.timeless {
+            self.parties[party].clock_ns += cost_ns;
+        }
     }
 
     /// Something that happened at `at_ns` comes before what `party` does next.
@@ -231,8 +244,14 @@ impl World {
             return Next::Stop;
         }
         let moment = Moment::new(&self.runnable, &self.parties, self.last);
-        let party = self.schedule.pick(&moment);
+        let party = match &self.history {
+            None => self.schedule.pick(&moment),
+            Some(history) => self.schedule.pick(&moment.knowing(history)),
+        };
         self.last = Some(party);
+        if self.history.is_some() {
+            self.begins(party);
+        }
         Next::Go(party)
     }
 
@@ -251,7 +270,11 @@ impl World {
 
     /// `party` did one operation.
     pub(crate) fn did(&mut self, party: usize, op: Op, object: Object, value: u64) {
-        self.parties[party].clock_ns += self.costs.of(op);
+        if self.timeless {
+            self.knows(|history| history.did(op, object, value));
+        } else {
+            self.parties[party].clock_ns += self.costs.of(op);
+        }
         self.trace
             .did(self.steps, party, op, object, value, self.parties[party].clock_ns);
     }
@@ -272,6 +295,7 @@ impl World {
             }
             _ => {}
         }
+        self.knows(|history| history.word_changed(name, before, after));
     }
 
     /// What tasks said when they panicked, if that was allowed.
@@ -292,10 +316,14 @@ impl World {
 
     /// Whether a fault of this kind strikes now.
     pub(crate) fn strikes(&mut self, fault: Fault) -> bool {
-        let strikes = self.faults.left(fault) > 0 && self.schedule.happens(self.faults.rarity(fault));
+        if self.faults.left(fault) == 0 {
+            return false;
+        }
+        let strikes = self.schedule.happens(self.faults.rarity(fault));
         if strikes {
             self.faults.spend(fault);
         }
+        self.knows_of_fault(fault, strikes);
         strikes
     }
 
@@ -377,6 +405,7 @@ impl World {
 
     /// `party` waits until all producers have finished. `false` if they have.
     pub(crate) fn wait_for_producers(&mut self, party: usize) -> bool {
+        self.knows(|history| history.meets(Thing::Producers, false));
         if self.producers_left == 0 {
             return false;
         }
@@ -400,6 +429,7 @@ impl World {
         self.block(party, State::Finished);
         if matches!(self.parties[party].side, Side::Producer(_)) {
             self.producers_left -= 1;
+            self.knows(|history| history.changes(Thing::Producers, 0));
             if self.producers_left == 0 {
                 for waiter in 0..self.parties.len() {
                     if self.parties[waiter].state == State::Joining {

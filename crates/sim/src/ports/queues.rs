@@ -59,7 +59,9 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
 
     fn is_empty(&self) -> bool {
         // What the owner itself knows; no operation that others could come before.
-        self.queues.locals[self.handle.party()].borrow().is_empty()
+        let empty = self.queues.locals[self.handle.party()].borrow().is_empty();
+        self.handle.with(|world| world.looked_home(empty));
+        empty
     }
 }
 

@@ -5,6 +5,7 @@ use std::any::Any;
 
 use super::World;
 use crate::fault::InjectedPanic;
+use crate::history::History;
 use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
@@ -15,6 +16,7 @@ impl World {
     /// There is a new task. Gives its number.
     pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
         self.pushed_at.push(0);
+        self.knows(History::number);
         self.oracles.tasks.number(origin)
     }
 

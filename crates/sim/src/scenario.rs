@@ -125,10 +125,10 @@ impl Scenario {
     }
 
     /// One run of a search.
-    pub(crate) fn walk(&self, walking: Walking) -> Result<Summary, Failure> {
+    pub(crate) fn walk(&self, walking: Walking, keep_events: bool) -> Result<Summary, Failure> {
         const SEED: u64 = 0;
         let simulation = self.simulation(StrategyKind::Exhaustive, SEED);
-        self.run_as(simulation.walking(walking), SEED)
+        self.run_as(simulation.walking(walking).keep_events(keep_events), SEED)
     }
 
     fn simulation(&self, strategy: StrategyKind, seed: u64) -> Simulation {

@@ -31,6 +31,7 @@ pub(crate) use walk::{Reductions, Walk, Walking};
 pub struct Search {
     scenario: Scenario,
     reductions: Reductions,
+    keep_events: bool,
     /// Only runs with at most so many preemptions.
     pub preemptions: Option<u32>,
     /// It gives up after so many runs.
@@ -68,11 +69,8 @@ impl Search {
         check(&scenario)?;
         Ok(Self {
             scenario,
-            reductions: Reductions {
-                known_states: std::env::var("NOKNOWN").is_err(),
-                own_steps: std::env::var("NOOWN").is_err(),
-                sleep_sets: std::env::var("NOSLEEP").is_err(),
-            },
+            reductions: Reductions::ALL,
+            keep_events: false,
             preemptions: None,
             schedules_max: u64::MAX,
             time_max: Duration::MAX,
@@ -87,20 +85,20 @@ impl Search {
 
     /// Searches, and calls `progress` now and then.
     pub fn run(&self, progress: impl FnMut(&SearchReport)) -> SearchReport {
-        self.run_seeing(progress, |_| ())
+        self.run_seeing(progress, |_, _| ())
     }
 
-    /// As [`Search::run`]; `see` is called with what each run came to that went well.
+    /// As [`Search::run`]; `see` is called with each run that went well, and with how many of its micro-steps were searched.
     pub(crate) fn run_seeing(
         &self,
         mut progress: impl FnMut(&SearchReport),
-        mut see: impl FnMut(&Summary),
+        mut see: impl FnMut(&Summary, u64),
     ) -> SearchReport {
         let start = Instant::now();
         let walk = Rc::new(RefCell::new(Walk::new(self.preemptions, self.reductions)));
         let mut report = SearchReport::default();
         loop {
-            let outcome = self.scenario.walk(Walking(Rc::clone(&walk)));
+            let outcome = self.scenario.walk(Walking(Rc::clone(&walk)), self.keep_events);
             let mut walk = walk.borrow_mut();
             report.schedules += 1;
             report.states = walk.states();
@@ -108,7 +106,7 @@ impl Search {
             match outcome {
                 Ok(summary) => {
                     report.micro_steps += summary.course.micro_steps;
-                    see(&summary);
+                    see(&summary, walk.steps());
                 }
                 Err(failure) => {
                     report.micro_steps += failure.course.micro_steps;
@@ -137,6 +135,9 @@ impl Search {
         report
     }
 }
+
+#[cfg(test)]
+mod tests;
 
 /// Runs between two looks at the clock.
 const PROGRESS_EVERY: u64 = 1 << 10;

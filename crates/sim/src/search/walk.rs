@@ -43,6 +43,8 @@ pub(crate) struct Walk {
     /// How many of them the run has made.
     depth: usize,
     phase: Phase,
+    /// Micro-steps of the run before it left.
+    steps: u64,
     /// The fork whose micro-step is being taken, and the history of the party that takes it.
     open: Option<(usize, u64)>,
     seen: HashMap<u64, u32, BuildHasherDefault<Itself>>,
@@ -57,6 +59,14 @@ pub(crate) struct Reductions {
     pub(crate) known_states: bool,
     pub(crate) own_steps: bool,
     pub(crate) sleep_sets: bool,
+}
+
+impl Reductions {
+    pub(crate) const ALL: Self = Self {
+        known_states: true,
+        own_steps: true,
+        sleep_sets: true,
+    };
 }
 
 /// Whether the run still comes to something new.
@@ -95,6 +105,7 @@ impl Walk {
             forks: Vec::new(),
             depth: 0,
             phase: Phase::Searches,
+            steps: 0,
             open: None,
             seen: HashMap::default(),
             own: HashSet::default(),
@@ -112,10 +123,16 @@ impl Walk {
         self.choices
     }
 
+    /// Micro-steps of the run in which everything was as the search wanted it: all, or those before it went no further.
+    pub(crate) fn steps(&self) -> u64 {
+        self.steps
+    }
+
     /// Goes on to the next run. `false` if there is none.
     pub(crate) fn turn(&mut self) -> bool {
         self.depth = 0;
         self.phase = Phase::Searches;
+        self.steps = 0;
         self.open = None;
         while let Some(fork) = self.forks.last_mut() {
             match fork {
@@ -169,6 +186,7 @@ impl Walk {
         };
         self.open = Some((self.depth, history.of(party)));
         self.depth += 1;
+        self.steps += 1;
         party
     }
 
@@ -177,6 +195,10 @@ impl Walk {
         let Some((fork, before)) = self.open.take() else {
             return;
         };
+        if self.depth < self.forks.len() {
+            // It is taken again, and was closed before.
+            return;
+        }
         if let Fork::Party { touches, .. } = &mut self.forks[fork] {
             touches.add(slice.touched);
         }

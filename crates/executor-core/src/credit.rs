@@ -19,7 +19,7 @@
 //! not hold up the end. In the middle of work it keeps at most two blocks to spare.
 
 /// What one worker holds of the state word.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct Credits {
     held: usize,
     block: usize,

@@ -2,6 +2,10 @@
 //!
 //! Hooks belong to one worker and are called on it. [`NoopTrace`] compiles to nothing.
 
+use std::hash::Hash;
+
+use crate::private::PopsLeft;
+use crate::spawner::Spawner;
 use crate::step::PopSource;
 
 /// Receives a worker's events.
@@ -16,6 +20,26 @@ pub trait TraceHooks<T> {
 
     /// Something happened.
     fn event(&mut self, event: ExecTraceEvent<Self::Tag>);
+
+    /// The worker has no task in work and is about to look for one. What it does from here on follows from what
+    /// [`Rest`] hashes, from its hooks, and from what its ports answer.
+    #[inline]
+    fn at_rest<P>(&mut self, _rest: Rest<'_, T, P>) {}
+}
+
+/// A worker between two tasks.
+#[derive(Debug)]
+pub struct Rest<'a, T, P> {
+    pub(crate) spawner: &'a Spawner<T, P>,
+    pub(crate) left: PopsLeft,
+}
+
+impl<T: Hash, P> Rest<'_, T, P> {
+    /// Hashes everything that the worker goes on from. What it only counts for its metrics is not in it.
+    pub fn hash_state(&self, state: &mut impl std::hash::Hasher) {
+        self.spawner.hash_state(state);
+        self.left.hash(state);
+    }
 }
 
 /// One thing that a worker did.

@@ -50,7 +50,7 @@ mod victim;
 pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use config::{ConfigError, ExecutorConfig, OnPanic, Pin};
 pub use error::Rejected;
-pub use event::{ExecTraceEvent, NoopTrace, TraceHooks};
+pub use event::{ExecTraceEvent, NoopTrace, Rest, TraceHooks};
 pub use idle::{IdleAction, IdleHooks, IdleRound, Nap, TieredIdle};
 pub use metrics::WorkerMetricsLocal;
 #[cfg(windlass_mutants)]

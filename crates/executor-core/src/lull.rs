@@ -18,7 +18,7 @@ const SOON: u32 = 4;
 const INSTANTS_MAX: u32 = 128;
 
 /// One worker's.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct Lull {
     instants: u32,
 }

@@ -17,7 +17,7 @@ pub const PRIVATE_TASKS_MAX: usize = 256;
 const RESERVE_KEPT: usize = 1 << 14;
 
 /// One worker's private tasks, and how many more operations on them need no look at anything else.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct PrivateTasks<T> {
     /// The newest last. In place and of fixed size: a pointer more, or a growing one, costs a third of a short task's time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
@@ -45,7 +45,7 @@ pub(crate) struct PrivateTasks<T> {
 
 /// The countdown of pops, as the loop that pops holds it: in a register. Were it read back from memory for each pop, that
 /// alone would take as long as a short task.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 pub(crate) struct PopsLeft(u32);
 
 /// Operations on the private tasks since the last look.

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::config::OnPanic;
-use crate::event::{ExecTraceEvent, TraceHooks};
+use crate::event::{ExecTraceEvent, Rest, TraceHooks};
 use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
@@ -101,6 +101,11 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for Marking<'_, H> {
     #[inline]
     fn event(&mut self, event: ExecTraceEvent<H::Tag>) {
         self.marked(|hooks| hooks.event(event));
+    }
+
+    #[inline]
+    fn at_rest<P>(&mut self, rest: Rest<'_, T, P>) {
+        self.marked(|hooks| hooks.at_rest(rest));
     }
 }
 

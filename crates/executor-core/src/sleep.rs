@@ -38,7 +38,7 @@ pub struct Sleep<W> {
 }
 
 /// What the sleep word said.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SleepWord(usize);
 
 /// How a worker came out of [`Sleep::sleep`].

@@ -6,7 +6,7 @@ mod find;
 
 use std::time::Duration;
 
-use crate::event::{ExecTraceEvent, TraceHooks};
+use crate::event::{ExecTraceEvent, Rest, TraceHooks};
 use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
 use crate::mutant;
 use crate::ports::Parking;
@@ -29,7 +29,7 @@ pub enum PopSource {
 }
 
 /// A task that was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Popped<T> {
     /// The task.
     pub task: T,
@@ -125,7 +125,7 @@ where
     let (task, source, victim) = match cx.spawner().pop_unseen(left) {
         Some(task) => (task, PopSource::Local, None),
         None => {
-            let Popped { task, source, victim } = pop_looking(cx, idle, trace)?;
+            let Popped { task, source, victim } = pop_looking(cx, idle, trace, *left)?;
             *left = cx.spawner().pops_left();
             (task, source, victim)
         }
@@ -139,12 +139,21 @@ where
 
 /// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.
 #[inline(never)]
-fn pop_looking<T, S, C, I, H>(cx: &mut C, idle: &mut I, trace: &mut H) -> Result<Popped<T>, NothingToRun>
+fn pop_looking<T, S, C, I, H>(
+    cx: &mut C,
+    idle: &mut I,
+    trace: &mut H,
+    left: PopsLeft,
+) -> Result<Popped<T>, NothingToRun>
 where
     C: WorkerCtxLike<T, S>,
     I: IdleHooks,
     H: TraceHooks<T>,
 {
+    trace.at_rest(Rest {
+        spawner: cx.spawner(),
+        left,
+    });
     if let Some(task) = cx.spawner().pop_public_unseen() {
         return Ok(Popped {
             task,

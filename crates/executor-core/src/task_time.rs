@@ -27,7 +27,7 @@ pub const SEARCHED_LOOK_MAX: u32 = 128;
 const RELAXED_MAX: u32 = 8;
 
 /// What is known about the tasks of a worker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Length {
     /// Nothing has been measured.
     Unknown,
@@ -38,7 +38,7 @@ pub(crate) enum Length {
 }
 
 /// One worker's measurements.
-#[derive(Debug)]
+#[derive(Debug, Hash)]
 pub(crate) struct TaskTime {
     length: Length,
     /// Since when the worker has been busy with what was not yet added to `busy_ns`, if it is.

@@ -1,5 +1,6 @@
 //! The parties outside: who hands tasks over, who closes, and how long they wait before.
 
+use std::hash::Hash;
 use std::rc::Rc;
 
 use executor_core::Rejected;
@@ -19,6 +20,10 @@ pub(crate) fn produce<T>(ports: &SimPorts<'_, T>, tasks: Vec<T>, batch: usize) {
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let mut tasks = tasks.into_iter();
     while tasks.len() > 0 {
+        // It hands over the next one, whatever became of those before.
+        ports
+            .handle
+            .with(|world| world.at_rest(|state| tasks.len().hash(state)));
         let offered = tasks.len().min(batch.max(1));
         let began = ports.handle.with(|world| {
             world.oracles.count.begin_hand_over(ports.handle.party());
@@ -156,7 +161,7 @@ pub(crate) fn end<T>(ports: &SimPorts<'_, T>, ending: Ending) {
     }
 }
 
-/// Lets others go for some micro-steps: few or many, each order of magnitude equally likely.
+/// Lets others go for some micro-steps.
 pub(crate) fn pause(handle: &Handle<'_>) {
     handle.pause(World::some_steps);
 }

@@ -28,6 +28,7 @@ use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
+use crate::world::World;
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -306,6 +307,7 @@ impl PipelinePorts for PipeEnv<'_, '_> {
 
     fn place_freed(&self) {
         // It comes right after a ticket was fired: whoever waits for one that has is let go.
+        self.ports.handle.with(World::tickets_fired);
         let mut awaiting = self.hub.awaiting.borrow_mut();
         let me = self.ports.handle.party();
         awaiting.retain(|(party, fired)| {

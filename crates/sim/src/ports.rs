@@ -29,10 +29,11 @@ pub struct SimPorts<'y, T> {
 impl<T> SimPorts<'_, T> {
     /// A new task with its number, spawned by a task or to be handed over from outside.
     pub(crate) fn track(&self, task: T, origin: Origin) -> Tracked<T> {
-        let id = self
-            .handle
-            .with(|world| world.number(self.handle.party(), origin));
-        Tracked { id, task }
+        self.handle.with(|world| {
+            let id = world.number(self.handle.party(), origin);
+            let identity = world.identity(id);
+            Tracked { id, identity, task }
+        })
     }
 
     /// Takes back what the gate refused.

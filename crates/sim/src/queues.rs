@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use executor_core::{ExecutorConfig, Scheduler};
@@ -18,7 +19,15 @@ use crate::word::SimWord;
 #[derive(Debug)]
 pub(crate) struct Tracked<T> {
     pub(crate) id: TaskId,
+    /// What tells it from others in a search: unlike the number, it does not depend on who came first.
+    pub(crate) identity: u64,
     pub(crate) task: T,
+}
+
+impl<T> Hash for Tracked<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.identity.hash(state);
+    }
 }
 
 /// What the workers and producers of one simulated executor share besides the world.

@@ -20,6 +20,7 @@ use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::report::{Course, Failure};
 use crate::schedule::StrategyKind;
+use crate::search::Walking;
 use crate::setup::Setup;
 use crate::simulation::Simulation;
 
@@ -142,12 +143,27 @@ impl Scenario {
     ///
     /// What the first oracle that found fault said.
     pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
-        let mut simulation = Simulation::of(self.setup.clone(), strategy, seed, self.label())
+        let mut simulation = self
+            .simulation(strategy, seed)
             .keep_events(options.keep_events)
             .silence(options.silenced);
         if let Some(choices) = options.choices {
             simulation = simulation.choices(choices);
         }
+        self.run_as(simulation, seed)
+    }
+
+    /// One run of a search, which draws what it draws for itself from `seed`.
+    pub(crate) fn walk(&self, walking: Walking, seed: u64, keep_events: bool) -> Result<Summary, Failure> {
+        let simulation = self.simulation(StrategyKind::Exhaustive, seed);
+        self.run_as(simulation.walking(walking).keep_events(keep_events), seed)
+    }
+
+    fn simulation(&self, strategy: StrategyKind, seed: u64) -> Simulation {
+        Simulation::of(self.setup.clone(), strategy, seed, self.label())
+    }
+
+    fn run_as(&self, simulation: Simulation, seed: u64) -> Result<Summary, Failure> {
         match &self.load {
             Load::Tasks(tasks) => tasks.run(simulation),
             Load::Jobs(jobs) => jobs.run(simulation, seed),

@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::choices::Choices;
+use crate::history::History;
 use crate::party::Party;
 use crate::scheduler::{DelayBounded, Earliest, Pct, RandomWalk, Replay, RoundRobin};
 
@@ -31,6 +32,7 @@ pub struct Moment<'a> {
     arrived: &'a [usize],
     parties: &'a [Party],
     last: Option<usize>,
+    history: Option<&'a History>,
 }
 
 impl<'a> Moment<'a> {
@@ -45,7 +47,26 @@ impl<'a> Moment<'a> {
             arrived,
             parties,
             last,
+            history: None,
         }
+    }
+
+    /// With what is known of the state.
+    pub(crate) fn knowing(self, history: &'a History) -> Self {
+        Self {
+            history: Some(history),
+            ..self
+        }
+    }
+
+    /// What is known of the state, if anything.
+    pub(crate) fn history(&self) -> Option<&'a History> {
+        self.history
+    }
+
+    /// The state, if it is known.
+    pub(crate) fn fingerprint(&self) -> Option<u64> {
+        self.history.map(|history| history.fingerprint(self.parties))
     }
 
     /// The parties that may go, in no particular order. There is at least one.

@@ -20,8 +20,9 @@ use crate::party::Side;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
 use crate::scenario::{Submitted, Summary};
-use crate::schedule::StrategyKind;
+use crate::schedule::{Strategy, StrategyKind};
 use crate::scheduler::Replay;
+use crate::search::Walking;
 use crate::setup::{Ending, Setup};
 use crate::task::SimCtx;
 use crate::world::World;
@@ -38,6 +39,7 @@ pub struct Simulation {
     keep_events: bool,
     silenced: Option<Oracle>,
     keep_choices: bool,
+    walking: Option<Walking>,
     /// What the tasks are, for the replay line.
     label: Fields,
 }
@@ -60,6 +62,7 @@ impl Simulation {
             keep_events: false,
             silenced: None,
             keep_choices: true,
+            walking: None,
             label,
         }
     }
@@ -221,6 +224,12 @@ impl Simulation {
     #[must_use]
     pub fn choices(mut self, choices: Choices) -> Self {
         self.choices = Some(choices);
+        self
+    }
+
+    /// Makes the choices of a search.
+    pub(crate) fn walking(mut self, walking: Walking) -> Self {
+        self.walking = Some(walking);
         self
     }
 
@@ -393,14 +402,21 @@ impl Simulation {
 
     /// The world of this run, without any party yet.
     pub(crate) fn start<T: 'static, S: 'static>(&self) -> Run<T, S> {
-        let strategy = match self.choices.clone() {
-            Some(choices) => Box::new(Replay::new(choices)),
-            None => self.strategy.build(self.seed),
+        let strategy: Box<dyn Strategy> = match (self.choices.clone(), self.walking.clone()) {
+            (Some(choices), _) => Box::new(Replay::new(choices)),
+            (None, Some(walking)) => Box::new(walking),
+            (None, None) => self.strategy.build(self.seed),
         };
         let run = Run::new(&self.setup, strategy, self.keep_events);
-        run.world.borrow_mut().silence(self.silenced);
-        if !self.keep_choices {
-            run.world.borrow_mut().schedule.forget();
+        {
+            let mut world = run.world.borrow_mut();
+            world.silence(self.silenced);
+            if !self.keep_choices {
+                world.schedule.forget();
+            }
+            if self.strategy.is_timeless() {
+                world.stop_time(self.walking.is_some());
+            }
         }
         run
     }

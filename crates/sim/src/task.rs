@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use executor_core::ports::Faults;
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Spawner, TaskCtx, TraceHooks, WorkerCtxLike,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Rest, Spawner, TaskCtx, TraceHooks, WorkerCtxLike,
     WorkerMetricsLocal,
 };
 
@@ -92,7 +92,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
     }
 
     /// Runs one task, under the eyes of the oracles.
-    pub(crate) fn run_task(&mut self, Tracked { id, task }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
+    pub(crate) fn run_task(&mut self, Tracked { id, task, .. }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
         self.with(|world, worker| world.started(worker, id));
         self.maybe_panic(Fault::Panic);
         runner(task, self);
@@ -214,7 +214,7 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
     }
 
     fn below(&mut self, bound: usize) -> usize {
-        self.with(|world, _| world.schedule.below(bound))
+        self.with(|world, _| world.below(bound))
     }
 
     /// Tells the oracles; the scratch value stays as the task has left it.
@@ -261,6 +261,10 @@ impl Hooks {
 
 impl<T> TraceHooks<Tracked<T>> for Hooks {
     type Tag = TaskId;
+
+    fn at_rest<P>(&mut self, rest: Rest<'_, Tracked<T>, P>) {
+        self.world.borrow_mut().at_rest(|state| rest.hash_state(state));
+    }
 
     fn tag(&mut self, task: &Tracked<T>) -> TaskId {
         task.id

@@ -106,7 +106,7 @@ pub enum Object {
 
 impl Object {
     /// A number that stands for it in the hash.
-    fn code(self) -> u64 {
+    pub(crate) fn code(self) -> u64 {
         let (kind, number) = match self {
             Self::None => (0, 0),
             Self::Word(WordName::State) => (1, 0),

@@ -15,6 +15,7 @@
 //! happens inside an operation. The world judges no policy: it tells the [oracles](crate::oracle) what was done.
 
 mod faults;
+mod knowledge;
 mod tasks;
 mod time;
 
@@ -27,6 +28,7 @@ use executor_core::sleep::SleepWord;
 use crate::clock::Costs;
 use crate::exposure::Exposures;
 use crate::fault::{Fault, FaultBudget};
+use crate::history::{History, Thing};
 use crate::lines::Lines;
 use crate::mark::{Mark, Marks};
 use crate::oracle::{Oracle, Oracles, Violation};
@@ -84,6 +86,10 @@ pub(crate) struct World {
     lines: Lines,
     /// When the producers begin, in nanoseconds.
     begin_ns: u64,
+    /// Nothing takes time, and nobody pauses.
+    timeless: bool,
+    /// What is known of states, if anybody needs to know.
+    history: Option<Box<History>>,
     exposures: Exposures,
     /// Size of a worker's buffer of private tasks.
     private_max: usize,
@@ -134,6 +140,8 @@ impl World {
             begin_ns: 0,
             profiler: Profiler::default(),
             arrived: Vec::new(),
+            timeless: false,
+            history: None,
             exposures: Exposures::default(),
             private_max: 0,
             storm: Storm::default(),
@@ -162,6 +170,9 @@ impl World {
         self.profiler.add_party();
         self.lines.add_party();
         self.arrived.push(party);
+        if let Some(history) = &mut self.history {
+            history.join();
+        }
         self.place.push(self.runnable.len());
         self.runnable.push(party);
         party
@@ -283,9 +294,15 @@ impl World {
             return Next::Stop;
         }
         let moment = Moment::new(&self.runnable, &self.arrived, &self.parties, self.last);
-        let party = self.schedule.pick(&moment);
+        let party = match &self.history {
+            None => self.schedule.pick(&moment),
+            Some(history) => self.schedule.pick(&moment.knowing(history)),
+        };
         self.arrived.clear();
         self.last = Some(party);
+        if self.history.is_some() {
+            self.begins(party);
+        }
         Next::Go(party)
     }
 
@@ -311,6 +328,7 @@ impl World {
     /// `party` did one operation, which took so long.
     pub(crate) fn did_for(&mut self, party: usize, op: Op, object: Object, value: u64, cost_ps: u64) {
         self.spend(party, cost_ps);
+        self.knows(|history| history.did(op, object, value));
         self.trace.did(
             self.steps,
             party,
@@ -354,6 +372,7 @@ impl World {
             }
             WordName::Stamps | WordName::Waiters | WordName::Other(_) => {}
         }
+        self.knows(|history| history.word_changed(name, before, after));
     }
 
     /// What tasks said when they panicked, if that was allowed.
@@ -494,6 +513,7 @@ impl World {
 
     /// `party` waits until all producers have finished. `false` if they have.
     pub(crate) fn wait_for_producers(&mut self, party: usize) -> bool {
+        self.knows(|history| history.meets(Thing::Producers, false));
         if self.producers_left == 0 {
             return false;
         }
@@ -539,6 +559,7 @@ impl World {
         self.block(party, State::Finished);
         if matches!(self.parties[party].side, Side::Producer(_)) {
             self.producers_left -= 1;
+            self.knows(|history| history.changes(Thing::Producers, 0));
             if self.producers_left == 0 {
                 for waiter in 0..self.parties.len() {
                     if self.parties[waiter].state == State::Joining {

@@ -2,6 +2,9 @@
 //!
 //! Exit code 0 means that what was asked for came true, 1 that it did not, 2 that the question made no sense.
 
+#[path = "windlass-sim/exhaustive.rs"]
+mod exhaustive;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -10,6 +13,7 @@ use std::process::ExitCode;
 
 use std::time::{Duration, Instant};
 
+use self::exhaustive::ExhaustiveRun;
 use sim::{
     Choices, Course, FailingRun, Failure, Found, Oracle, Recording, ReplayLine, RunOptions, Scenario, Shrink,
     StrategyKind, Summary, Swarm, write_chrome_trace, write_html,
@@ -20,6 +24,7 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
 
   windlass-sim [OPTIONS]                   a swarm: scenarios drawn from seeds, each run twice
   windlass-sim --replay LINE [OPTIONS]     one run again, as a failure's line says
+  windlass-sim --exhaustive [OPTIONS]      all runs of small configurations
 
   --seeds N           how many seeds (default 2000)
   --seed-base N       the first seed (default 0)
@@ -39,6 +44,15 @@ windlass-sim: runs the scheduler's own code in one thread, from seeds.
   --trace FILE        with --replay, or for the first seed: write a Chrome trace
   --html FILE         the same as a page: lanes, arrows, and the operations as a table
   --help              this
+
+with --exhaustive, which comes first:
+  --all               all configurations, and not only those that CI closes within a minute
+  --scenario CONFIG   this one instead; `private=0,spin=0,credit=1` keep it small
+  --preemptions K     with --scenario: only runs with at most K preemptions
+  --expect-failure    with --scenario: exit with 0 if some run fails
+  --limit N           give up after N schedules of a configuration
+  --seconds N         give up after N seconds of a configuration
+  --out DIR           as above
 ";
 
 fn main() -> ExitCode {
@@ -49,6 +63,7 @@ fn main() -> ExitCode {
         }
         Ok(Command::Replay(replay)) => replay.run(),
         Ok(Command::ReplayAll(path)) => replay_all(&path),
+        Ok(Command::Exhaustive(exhaustive)) => exhaustive.run(),
         Ok(Command::Swarm(swarm)) => swarm.run(),
         Err(message) => Err(message),
     };
@@ -62,10 +77,14 @@ fn main() -> ExitCode {
     }
 }
 
+/// Where the choices of a failure go.
+const OUT: &str = "target/windlass-sim";
+
 enum Command {
     Help,
     Replay(ReplayRun),
     ReplayAll(PathBuf),
+    Exhaustive(ExhaustiveRun),
     Swarm(SwarmRun),
 }
 
@@ -92,15 +111,22 @@ struct SwarmRun {
 
 impl Command {
     fn parse(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = arguments.peekable();
+        if arguments.next_if(|option| option == "--exhaustive").is_some() {
+            return if arguments.next_if(|option| option == "--help").is_some() {
+                Ok(Self::Help)
+            } else {
+                ExhaustiveRun::parse(arguments).map(Self::Exhaustive)
+            };
+        }
         let mut swarm = Swarm::new(0, 2000);
         let (mut replay, mut choices, mut pictures) = (None, None, Pictures::default());
         let (mut expect_failure, mut twice, mut marks, mut shrink) = (false, false, false, false);
         let (mut failures, mut replay_all) = (None, None);
         let mut reported = 5;
-        let mut out = PathBuf::from("target/windlass-sim");
+        let mut out = PathBuf::from(OUT);
         // Options that only one of the two forms knows.
         let mut of_swarm: Option<&str> = None;
-        let mut arguments = arguments;
         while let Some(option) = arguments.next() {
             let mut value = || {
                 arguments
@@ -118,10 +144,7 @@ impl Command {
                     of_swarm = Some("--seed-base");
                 }
                 "--scenario" => {
-                    let fields = value()?.parse().map_err(|error| format!("--scenario: {error}"))?;
-                    let scenario =
-                        Scenario::from_fields(fields).map_err(|error| format!("--scenario: {error}"))?;
-                    swarm.scenario = Some(scenario);
+                    swarm.scenario = Some(scenario(&value()?)?);
                     of_swarm = Some("--scenario");
                 }
                 "--strategy" => {
@@ -483,6 +506,11 @@ fn read_choices(path: &Path) -> Result<Choices, String> {
     let recording =
         Recording::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     Ok(recording.choices)
+}
+
+fn scenario(text: &str) -> Result<Scenario, String> {
+    let fields = text.parse().map_err(|error| format!("--scenario: {error}"))?;
+    Scenario::from_fields(fields).map_err(|error| format!("--scenario: {error}"))
 }
 
 fn number(option: &str, text: &str) -> Result<u64, String> {

@@ -64,9 +64,12 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
         // What the owner itself knows; no operation that others could come before.
         let worker = self.handle.party();
         let empty = self.queues.locals[worker].borrow().is_empty();
-        if !empty {
-            self.handle.with(|world| world.oracles.economy.saw_work(worker));
-        }
+        self.handle.with(|world| {
+            if !empty {
+                world.oracles.economy.saw_work(worker);
+            }
+            world.looked_home(empty);
+        });
         empty
     }
 }

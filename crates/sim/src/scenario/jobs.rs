@@ -300,6 +300,7 @@ impl Submitter<'_, '_> {
         let mut mine = Vec::new();
         for spec in specs {
             if let Some((state, job)) = self.submit(&spec) {
+                self.ports.handle.with(|world| world.meets(true));
                 admitted.borrow_mut().push((Arc::clone(&state), job));
                 mine.push((state, job));
             }
@@ -380,9 +381,10 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
     pause(&ports.handle);
     let chosen = {
         let admitted = admitted.borrow();
-        let place = ports
-            .handle
-            .with(|world| (!admitted.is_empty()).then(|| world.schedule.below(admitted.len())));
+        let place = ports.handle.with(|world| {
+            world.meets(false);
+            (!admitted.is_empty()).then(|| world.below(admitted.len()))
+        });
         place.map(|place| admitted[place].clone())
     };
     if let Some((state, job)) = chosen {

@@ -55,11 +55,16 @@ impl World {
         if strikes {
             self.faults.spend(fault);
         }
+        self.knows_of_fault(fault, strikes);
         strikes
     }
 
-    /// A number of micro-steps: few or many, each order of magnitude equally likely.
+    /// A number of micro-steps: few or many, each order of magnitude equally likely. In a search nobody pauses, since every
+    /// schedule is run anyway.
     pub(crate) fn some_steps(&mut self) -> u64 {
+        if self.timeless {
+            return 0;
+        }
         let magnitude = self.schedule.below(STEP_MAGNITUDES);
         self.schedule.below(1 << magnitude) as u64
     }

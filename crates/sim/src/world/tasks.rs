@@ -7,6 +7,7 @@ use executor_core::sleep::SleepWord;
 
 use super::World;
 use crate::fault::{InjectedHookPanic, InjectedPanic};
+use crate::history::History;
 use crate::mark::Mark;
 use crate::oracle::{Came, Oracle, Origin, TaskId};
 use crate::party::panic_message;
@@ -17,6 +18,7 @@ impl World {
     pub(crate) fn number(&mut self, party: usize, origin: Origin) -> TaskId {
         self.pushed_at.push(0);
         self.profiler.spawned(party, self.costs.burden_ps());
+        self.knows(History::number);
         self.oracles.tasks.number(origin)
     }
 

@@ -74,13 +74,17 @@ fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
     let layers = arguments.layer.map_or(Layer::ALL.to_vec(), |layer| vec![layer]);
     let builds = Builds::make(workspace, &layers, false, Limit::NONE)?;
     let mut matrix = Matrix::default();
-    let without = arguments.name.is_empty().then_some(None);
+    let without = NONE.contains(&arguments.name).then_some(None);
     for bug in without.into_iter().chain(chosen.into_iter().map(Some)) {
         let mut row = Row::of(bug.map_or(NONE, |bug| bug.name));
         for &layer in &layers {
             let verdict = ask(workspace, &builds, bug, layer, false)?;
             println!("{} {}: {}", row.name(), layer.name(), verdict.cell());
             row.set(layer, &verdict);
+        }
+        if arguments.write {
+            // At once: the whole takes long, and what was measured is not lost if somebody ends it.
+            report::write_row(workspace, &row)?;
         }
         matrix.push(row);
     }
@@ -95,8 +99,8 @@ fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
     if let Some(table) = &only {
         table.print();
     }
-    if arguments.write {
-        report::write(workspace, &matrix, only.as_ref())?;
+    if let Some(table) = only.filter(|_| arguments.write) {
+        report::write_oracles(workspace, &table)?;
     }
     problems.iter().for_each(|problem| println!("mutants: {problem}"));
     Ok(problems.is_empty())
@@ -178,7 +182,10 @@ fn chosen(name: &str) -> anyhow::Result<Vec<Bug>> {
         .filter(|bug| bug.name.contains(name))
         .copied()
         .collect();
-    ensure!(!chosen.is_empty(), "no planted bug is called `{name}`");
+    ensure!(
+        !chosen.is_empty() || name == NONE,
+        "no planted bug is called `{name}`"
+    );
     Ok(chosen)
 }
 

@@ -70,32 +70,32 @@ impl Matrix {
         println!();
         table::print(["planted bug", "unit", "sim", "loom"], &rows);
     }
+}
 
-    /// The rows of a table in the document, with what was measured now in its place. Layers that were not asked keep what they said.
-    fn merged(&self, old: &str) -> String {
+impl Row {
+    /// The table in the document with this row in it. Layers that were not asked keep what they said.
+    fn merged_into(&self, old: &str) -> String {
         let mut rows: Vec<[String; 4]> = old.lines().filter_map(old_row).collect();
-        for row in &self.0 {
-            let place = match rows.iter().position(|old| old[0] == row.name) {
-                Some(place) => place,
-                None => {
-                    rows.push([row.name.clone(), String::new(), String::new(), String::new()]);
-                    rows.len() - 1
-                }
-            };
-            for (column, cell) in row.cells.iter().enumerate() {
-                if let Some(cell) = cell {
-                    rows[place][column + 1].clone_from(cell);
-                }
+        let place = rows
+            .iter()
+            .position(|old| old[0] == self.name)
+            .unwrap_or_else(|| {
+                rows.push([self.name.clone(), String::new(), String::new(), String::new()]);
+                rows.len() - 1
+            });
+        for (column, cell) in self.cells.iter().enumerate() {
+            if let Some(cell) = cell {
+                rows[place][column + 1].clone_from(cell);
             }
         }
         // `none` first, then by number.
-        rows.sort_by_key(|row| (row[0].starts_with('m'), row[0].clone()));
+        rows.sort_by_key(|row| (row[0] != super::NONE, row[0].clone()));
         let mut text = "| planted bug | unit | sim | loom |\n|---|---|---|---|\n".to_owned();
         for [name, unit, sim, loom] in rows {
-            let name = if name.starts_with('m') {
-                format!("`{name}`")
-            } else {
+            let name = if name == super::NONE {
                 name
+            } else {
+                format!("`{name}`")
             };
             let _ = writeln!(text, "| {name} | {unit} | {sim} | {loom} |");
         }
@@ -117,20 +117,28 @@ fn old_row(line: &str) -> Option<[String; 4]> {
     is_bug.then(|| [name, unit, sim, loom].map(str::to_owned))
 }
 
-/// Writes the matrix, and the table of oracles if there is one, into the document.
+/// Writes one row of the matrix into the document.
 ///
 /// # Errors
 ///
-/// When the document cannot be read or written, or has lost the marks between which the tables are.
-pub(super) fn write(workspace: &Workspace, matrix: &Matrix, only: Option<&OnlyTable>) -> anyhow::Result<()> {
+/// When the document cannot be read or written, or has lost the marks between which the table is.
+pub(super) fn write_row(workspace: &Workspace, row: &Row) -> anyhow::Result<()> {
+    rewrite(workspace, "planted bugs", |old| row.merged_into(old))
+}
+
+/// Writes the table of oracles into the document.
+///
+/// # Errors
+///
+/// As [`write_row`].
+pub(super) fn write_oracles(workspace: &Workspace, table: &OnlyTable) -> anyhow::Result<()> {
+    rewrite(workspace, "oracles", |_| table.markdown())
+}
+
+fn rewrite(workspace: &Workspace, name: &str, new: impl FnOnce(&str) -> String) -> anyhow::Result<()> {
     let path = workspace.root.join(FILE);
-    let mut text = std::fs::read_to_string(&path)?;
-    text = replaced(&text, "planted bugs", |old| matrix.merged(old))?;
-    if let Some(only) = only {
-        text = replaced(&text, "oracles", |_| only.markdown())?;
-    }
-    std::fs::write(&path, text)?;
-    println!("wrote {FILE}");
+    let text = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, replaced(&text, name, new)?)?;
     Ok(())
 }
 
@@ -155,14 +163,12 @@ mod tests {
 
     #[test]
     fn a_layer_that_was_not_asked_keeps_what_it_said() {
-        let mut matrix = Matrix::default();
         let mut row = Row::of("m03_no_wake");
         row.set(Layer::Sim, &Verdict::killed("`gate` 7".to_owned()));
-        matrix.push(row);
         let old =
             "| none | – | – | – |\n| `m03_no_wake` | a test | old | a model |\n| `m99_gone` | a | b | c |\n";
         let text = format!("a\n<!-- planted bugs: begin -->\n{old}<!-- planted bugs: end -->\nb\n");
-        let text = replaced(&text, "planted bugs", |old| matrix.merged(old)).unwrap();
+        let text = replaced(&text, "planted bugs", |old| row.merged_into(old)).unwrap();
         assert!(
             text.contains("| none | – | – | – |\n| `m03_no_wake` | a test | `gate` 7 | a model |\n"),
             "{text}"

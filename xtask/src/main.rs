@@ -11,6 +11,7 @@ mod loom;
 mod mutants;
 mod outside;
 mod process;
+mod record;
 mod sim;
 mod table;
 mod tidy;
@@ -29,7 +30,9 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
     let outcome = match name.as_str() {
         "" | "help" | "-h" | "--help" => usage::run(),
-        "ci" | "docs" | "loom" | "mutants" | "outside" | "tidy" if usage::asks_for_help(&arguments) => {
+        "ci" | "docs" | "loom" | "mutants" | "outside" | "record" | "tidy"
+            if usage::asks_for_help(&arguments) =>
+        {
             usage::run()
         }
         "bench" => bench::run(arguments),
@@ -38,6 +41,7 @@ fn main() -> ExitCode {
         "loom" => loom::run(arguments),
         "mutants" => mutants::run(arguments),
         "outside" => outside::run(arguments),
+        "record" => record::run(arguments),
         "sim" => sim::run(arguments),
         "tidy" => tidy::run(arguments),
         unknown => Err(usage::Misuse::new(format!("there is no subcommand `{unknown}`")).into()),

@@ -15,6 +15,7 @@ cargo xtask <subcommand>
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
   mutants [NAME]   planted bugs, each on the layer that has to notice it
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...)
+  record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look)
   docs [--open]    rustdoc of the workspace, warnings denied

@@ -1,8 +1,8 @@
 //! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► planted bugs ─► outside        all
-//! fmt ─► clippy ─► tidy ─► tests of the small crates                                      --quick
+//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► recorded ─► planted bugs ─► outside        all
+//! fmt ─► clippy ─► tidy ─► tests of the small crates                                                  --quick
 //! ```
 //!
 //! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
@@ -25,7 +25,7 @@ use crate::process::{self, Limit, OverLimit, cargo};
 use crate::sim::SwarmReport;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
-use crate::{docs, loom, outside, sim, table, tidy};
+use crate::{docs, loom, outside, record, sim, table, tidy};
 
 /// The crates whose tests a quick run includes: those that build without the columns.
 const SMALL: &[&str] = &[
@@ -97,6 +97,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             })
         });
         ci.step("sim", minutes(10), |limit| swarm(&workspace, limit));
+        ci.step("recorded", minutes(10), |limit| recorded(&workspace, limit));
         ci.step("planted bugs", minutes(15), |limit| {
             let report = mutants::quick(&workspace, "", limit)?;
             Ok(Step {
@@ -257,6 +258,18 @@ fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     Ok(Step {
         passed: status.success(),
         ran: report.summary(),
+    })
+}
+
+/// Runs on threads, recorded and checked; the last line says how many events were.
+fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
+    let mut last = String::new();
+    let status = process::run_reading(&mut record::command(workspace)?, limit, |line| {
+        line.trim().clone_into(&mut last);
+    })?;
+    Ok(Step {
+        passed: status.success(),
+        ran: last,
     })
 }
 

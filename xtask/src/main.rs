@@ -11,6 +11,7 @@ mod loom;
 mod mutants;
 mod outside;
 mod process;
+mod record;
 mod sim;
 mod table;
 mod tidy;
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
     let arguments: Vec<_> = arguments.collect();
     let outcome = match name.as_str() {
         "" | "help" | "-h" | "--help" => usage::run(),
-        "ci" | "docs" | "loom" | "mutants" | "outside" | "tidy" | "weaken"
+        "ci" | "docs" | "loom" | "mutants" | "outside" | "record" | "tidy" | "weaken"
             if usage::asks_for_help(&arguments) =>
         {
             usage::run()
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         "loom" => loom::run(arguments),
         "mutants" => mutants::run(arguments),
         "outside" => outside::run(arguments),
+        "record" => record::run(arguments),
         "sim" => sim::run(arguments),
         "tidy" => tidy::run(arguments),
         "weaken" => weaken::run(arguments),

@@ -17,6 +17,7 @@ cargo xtask <subcommand>
                    --write: the matrix into docs/testing.md, --replays: failing runs again from their lines)
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
                    --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)
+  record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look)
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices

@@ -183,11 +183,12 @@ where
         {
             handle.give_up();
         }
-        drop(handle);
         let remains: Vec<_> = started
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|payload| resume_unwind(payload)))
             .collect();
+        handle.look_for_the_last_time();
+        drop(handle);
         match (failure, value) {
             (None, Some(Ok(value))) => Ok(run.end(remains, value)),
             (None, Some(Err(payload))) => resume_unwind(payload),

@@ -130,6 +130,13 @@ impl<'r, T> RecordedHandle<'r, T> {
         self.run.shared.scheduler().sleep().finish(&self.ports());
     }
 
+    /// Reads both words when nobody changes them any more: so the record says how many changes there were.
+    pub(super) fn look_for_the_last_time(&self) {
+        let (scheduler, ports) = (self.run.shared.scheduler(), self.ports());
+        scheduler.state().in_flight(&ports);
+        scheduler.sleep().peek(&ports);
+    }
+
     #[inline]
     fn ports(&self) -> Ports<'_, T> {
         Recorded::new(&*self.run.shared, Versioned(Native), self.log())

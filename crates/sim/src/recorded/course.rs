@@ -12,6 +12,9 @@ use crate::trace::{Object, Op, Trace};
 /// A record counts the moves of a task up to here, and then begins again.
 const MOVES: u8 = 128;
 
+/// The bit above that.
+const IN_INJECTOR: u8 = MOVES;
+
 /// The run so far, in the order that was found.
 pub(super) struct Course {
     oracles: Oracles,
@@ -20,7 +23,7 @@ pub(super) struct Course {
     /// Where the numbers of each party's tasks begin, and, last, how many tasks there are.
     first_task: Vec<u64>,
     handed_back: Vec<u64>,
-    /// By task: how many times it has been put into a queue, modulo 128.
+    /// By task: how many times it has been put into a queue, modulo 128, and in the bit above whether that was the injector.
     moves: Vec<u8>,
     /// Whether each worker is parked, and no waker has chosen it.
     asleep: Vec<bool>,
@@ -99,7 +102,7 @@ impl Course {
     /// What `party` has to wait for before it can come with `task`.
     pub(super) fn to_take(&self, party: usize, task: TaskId) -> Result<Option<Wait>, Violation> {
         let (moves, task) = (task.moves(), self.dense(task)?);
-        let moved = self.moves[task as usize];
+        let moved = self.moves[task as usize] % MOVES;
         let is_there = moves == moved && self.oracles.tasks.is_reachable(task, party);
         Ok((!is_there).then(|| Wait::Task {
             task,
@@ -128,7 +131,7 @@ impl Course {
                 after,
             } => self.changed(party, word, version, before as usize, after as usize),
             Event::Read { word, version, value } => self.read(party, word, version, value as usize),
-            Event::Injected { task } => self.queued(party, task),
+            Event::Injected { task } => self.queued(party, task, true),
             _ if party < self.workers => self.worker_did(party, event),
             Event::HandedOver => self.handed_over(party),
             Event::Refused { tasks } => self.refused(party, tasks),
@@ -159,6 +162,17 @@ impl Course {
         if let Some(worker) = (0..self.workers).find(|&worker| !self.parties[worker].left) {
             return Err(record_violation(format!("worker {worker} has never left")));
         }
+        for (party, name) in self.names.iter().enumerate() {
+            let (told, tasks) = (
+                u64::from(self.parties[party].next),
+                self.first_task[party + 1] - self.first_task[party],
+            );
+            if told != tasks {
+                return Err(record_violation(format!(
+                    "{name} brought {tasks} tasks into the world, and its events tell of {told}"
+                )));
+            }
+        }
         self.oracles.tasks.end(self.handed_back.iter().copied())?;
         self.oracles.count.end(state as usize)
     }
@@ -182,7 +196,7 @@ impl Course {
     fn worker_did(&mut self, worker: usize, event: Event) -> Result<(), Violation> {
         match event {
             Event::Spawned { tasks } => self.spawned(worker, tasks),
-            Event::Pushed { task } => self.queued(worker, task),
+            Event::Pushed { task } => self.queued(worker, task, false),
             Event::Started { task } => self.started(worker, task),
             Event::Ended => {
                 let task = self.ends(worker)?;
@@ -208,8 +222,7 @@ impl Course {
                 self.oracles.count.between_tasks(worker)?;
                 self.oracles.fairness.looked_at_injector(worker);
                 self.parties[worker].of_run = more;
-                let task = self.dense(task)?;
-                self.taken(worker, task)
+                self.taken(worker, task, true)
             }
             Event::OfRun { task } => {
                 let Some(left) = self.parties[worker].of_run.checked_sub(1) else {
@@ -218,7 +231,7 @@ impl Course {
                     )));
                 };
                 self.parties[worker].of_run = left;
-                let task = self.dense(task)?;
+                let task = self.was_in(task, true)?;
                 self.oracles.tasks.unpacked(task, worker)?;
                 self.oracles.sleep.taken_somewhere();
                 self.oracles.sleep.kept(worker);
@@ -229,10 +242,7 @@ impl Course {
                 self.oracles.fairness.looked_at_injector(worker);
                 Ok(())
             }
-            Event::Stole { task, victim } if victim as usize != worker => {
-                let task = self.dense(task)?;
-                self.taken(worker, task)
-            }
+            Event::Stole { task, victim } if victim as usize != worker => self.taken(worker, task, false),
             Event::Stole { .. } => Err(Violation::new(
                 Oracle::Victim,
                 format!("worker {worker} stole from itself"),
@@ -275,6 +285,12 @@ impl Course {
             WordName::State => {
                 self.parties[party].state = after;
                 let outside = party >= self.workers;
+                if in_flight(after) > in_flight(before) && self.parties[party].publishing {
+                    return Err(record_violation(format!(
+                        "{} was let in again before it had handed over",
+                        self.names[party]
+                    )));
+                }
                 self.oracles.state_changed(party, outside, before, after)
             }
             WordName::Sleep => {
@@ -335,12 +351,12 @@ impl Course {
         Ok(())
     }
 
-    fn queued(&mut self, party: usize, task: TaskId) -> Result<(), Violation> {
+    fn queued(&mut self, party: usize, task: TaskId, injected: bool) -> Result<(), Violation> {
         let worker = (party < self.workers).then_some(party);
         let (moves, task) = (task.moves(), self.dense(task)?);
-        let moved = &mut self.moves[task as usize];
-        *moved = (*moved + 1) % MOVES;
-        if *moved != moves {
+        let moved = (self.moves[task as usize] + 1) % MOVES;
+        self.moves[task as usize] = if injected { moved | IN_INJECTOR } else { moved };
+        if moved != moves {
             return Err(record_violation(format!(
                 "task {task} was put into a queue for the {moves}th time, but that was the {moved}th"
             )));
@@ -417,6 +433,7 @@ impl Course {
 
     /// `worker` comes with `task`. If it has not been heard of its being taken, this is it.
     fn reached(&mut self, worker: usize, task: TaskId) -> Result<u64, Violation> {
+        let id = task;
         let task = self.dense(task)?;
         let oracles = &mut self.oracles;
         if oracles.tasks.is_private_to(task, worker) {
@@ -429,17 +446,33 @@ impl Course {
             }
         } else if !oracles.tasks.is_in_hand(task, worker) {
             // Out of its own queue, where it had pushed it or a theft had brought it.
-            oracles.tasks.taken(task, worker)?;
-            oracles.sleep.taken_somewhere();
-            oracles.fairness.took_own(worker)?;
+            self.taken(worker, id, false)?;
+            self.oracles.fairness.took_own(worker)?;
         }
         Ok(task)
     }
 
-    fn taken(&mut self, worker: usize, task: u64) -> Result<(), Violation> {
+    fn taken(&mut self, worker: usize, task: TaskId, injected: bool) -> Result<(), Violation> {
+        let task = self.was_in(task, injected)?;
         self.oracles.tasks.taken(task, worker)?;
         self.oracles.sleep.taken_somewhere();
         Ok(())
+    }
+
+    /// The place among all of a task that comes out of the injector, or out of a worker's queue.
+    fn was_in(&self, task: TaskId, injector: bool) -> Result<u64, Violation> {
+        let task = self.dense(task)?;
+        if (self.moves[task as usize] & IN_INJECTOR != 0) == injector {
+            return Ok(task);
+        }
+        let [said, is] = if injector {
+            ["the injector", "a worker's queue"]
+        } else {
+            ["a worker's queue", "the injector"]
+        };
+        Err(record_violation(format!(
+            "task {task} comes out of {said}, but was put into {is}"
+        )))
     }
 
     fn wakes(&mut self, worker: usize) {

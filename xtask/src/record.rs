@@ -1,0 +1,61 @@
+//! `cargo xtask record [ARGS...]`: real runs on threads, recorded, and checked by the simulator's oracles.
+//!
+//! The program is an example of the crate `sim`, since only its tests and examples may touch threads. Arguments go to it
+//! (`--events N`, `--cost`, `--trace FILE`). `--planted NAME` builds it with a planted bug, and then some run must be rejected.
+
+use std::ffi::OsString;
+use std::process::Command;
+
+use anyhow::ensure;
+
+use crate::process::{self, Limit, cargo};
+use crate::usage::{Misuse, Outcome};
+use crate::workspace::Workspace;
+
+const PROGRAM: &str = "recorded";
+
+/// Passes arguments and exit code through.
+pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    let workspace = Workspace::load()?;
+    let mut command = command(&workspace)?;
+    let mut parser = lexopt::Parser::from_args(arguments);
+    let mut rest = Vec::new();
+    while let Some(argument) = parser.next().map_err(|error| Misuse::new(error.to_string()))? {
+        match argument {
+            lexopt::Arg::Long("planted") => {
+                let name = parser.value().map_err(|error| Misuse::new(error.to_string()))?;
+                let name = name.to_string_lossy();
+                process::add_rustflags(&mut command, &["--cfg", &format!("windlass_mutant=\"{name}\"")]);
+                command.env("CARGO_TARGET_DIR", workspace.target.join("mutants").join(&*name));
+                rest.push("--expect-rejection".into());
+            }
+            lexopt::Arg::Long(name) => rest.push(format!("--{name}").into()),
+            lexopt::Arg::Value(value) => rest.push(value),
+            lexopt::Arg::Short(_) => return Err(Misuse::new(argument.unexpected().to_string()).into()),
+        }
+    }
+    process::pass_through(command.arg("--").args(rest), Limit::NONE)
+}
+
+/// Runs the program; its arguments go behind a `--`.
+///
+/// # Errors
+///
+/// When the workspace has no such program.
+pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
+    ensure!(
+        workspace.with_target("example", PROGRAM).next().is_some(),
+        "crate `sim` has no example `{PROGRAM}`"
+    );
+    let mut command = cargo();
+    command.args([
+        "run",
+        "--release",
+        "--quiet",
+        "--package",
+        "sim",
+        "--example",
+        PROGRAM,
+    ]);
+    Ok(command)
+}

@@ -29,8 +29,9 @@ mod unit;
 mod verdict;
 
 use std::ffi::OsString;
+use std::process::Command;
 
-use anyhow::ensure;
+use anyhow::{Context as _, ensure};
 
 use self::bug::{BUGS, Bug, CANARY, Hint, Layer, NONE};
 use self::build::Builds;
@@ -65,6 +66,18 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         full(&workspace, &arguments)?
     };
     Ok(if passed { Outcome::Passed } else { Outcome::Failed })
+}
+
+/// What `command` builds has the switch, and what it runs has the bug called `name`.
+///
+/// # Errors
+///
+/// There is no such bug.
+pub(crate) fn plant(workspace: &Workspace, command: &mut Command, name: &str) -> anyhow::Result<()> {
+    let bug = Bug::of_name(name).with_context(|| format!("no planted bug is called `{name}`"))?;
+    build::prepare(workspace, command, &[]);
+    build::plant(command, Some(bug));
+    Ok(())
 }
 
 /// The whole matrix, or the part that was asked for.

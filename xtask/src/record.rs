@@ -8,6 +8,7 @@ use std::process::Command;
 
 use anyhow::ensure;
 
+use crate::mutants;
 use crate::process::{self, Limit, cargo};
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
@@ -25,8 +26,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             lexopt::Arg::Long("planted") => {
                 let name = parser.value().map_err(|error| Misuse::new(error.to_string()))?;
                 let name = name.to_string_lossy();
-                process::add_rustflags(&mut command, &["--cfg", &format!("windlass_mutant=\"{name}\"")]);
-                command.env("CARGO_TARGET_DIR", workspace.target.join("mutants").join(&*name));
+                mutants::plant(&workspace, &mut command, &name)?;
                 rest.push("--expect-rejection".into());
             }
             lexopt::Arg::Long(name) => rest.push(format!("--{name}").into()),

@@ -146,7 +146,7 @@ fn test_binaries(
 }
 
 /// The build gets the switch, and a folder of its own to go to.
-fn prepare(workspace: &Workspace, command: &mut Command, flags: &[&str]) {
+pub(super) fn prepare(workspace: &Workspace, command: &mut Command, flags: &[&str]) {
     process::add_rustflags(command, &[flags, &["--cfg", "windlass_mutants"]].concat());
     let folder = if flags.is_empty() {
         "mutants"

@@ -95,7 +95,7 @@ fn shrinking_tells_what_it_came_to() {
         scenario,
         "--seeds",
         "3",
-        "--failures",
+        "--report",
         "2",
         "--shrink",
     ];

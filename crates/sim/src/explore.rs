@@ -10,6 +10,8 @@
 
 use std::env::VarError;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use crate::line::{Fields, ReplayLine};
 use crate::oracle::{Oracle, Violation};
@@ -88,8 +90,8 @@ impl Simulation {
                 seed,
                 choices: None,
             };
-            if let Err(failure) = own.run(&line, false) {
-                let again = quietly(|| own.run(&line, false));
+            if let (_, Err(failure)) = own.run(&line, false) {
+                let (_, again) = quietly(|| own.run(&line, false));
                 return Err(match differs(&failure, again.err().as_ref()) {
                     None => Shrink::default().shrink(&own, &failure),
                     Some(message) => {
@@ -198,8 +200,11 @@ impl<F: Fn(Simulation) -> Result<(), Failure>> Subject for Own<'_, F> {
         makes_sense.then(|| self.base.with_setup(setup).fields())
     }
 
-    fn run(&self, line: &ReplayLine, keep_events: bool) -> Result<(), Failure> {
+    fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>) {
         let simulation = self.base.of_line(line).expect("its fields have been settled");
-        (self.scene)(simulation.keep_events(keep_events))
+        let meter = Arc::default();
+        let outcome = (self.scene)(simulation.keep_events(keep_events).metered(Arc::clone(&meter)));
+        // Ordering: Relaxed. The run was in this thread.
+        (meter.load(Ordering::Relaxed), outcome)
     }
 }

@@ -39,7 +39,7 @@ pub(crate) use quiet::quietly;
 pub struct Shrink {
     /// Runs, at most.
     pub runs: u64,
-    /// Micro-steps in all of them, about: a run that goes well is reckoned as long as the last that did not.
+    /// Micro-steps in all of them.
     pub micro_steps: u64,
 }
 
@@ -82,8 +82,8 @@ pub(crate) trait Subject {
     /// These fields as a line would have them, if they make sense.
     fn settle(&self, fields: Fields) -> Option<Fields>;
 
-    /// Runs what `line` says.
-    fn run(&self, line: &ReplayLine, keep_events: bool) -> Result<(), Failure>;
+    /// Runs what `line` says. Gives how many micro-steps it took, too.
+    fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>);
 }
 
 /// The scenarios that a line can name.
@@ -96,14 +96,17 @@ impl Subject for Scenarios {
             .map(|scenario| scenario.fields())
     }
 
-    fn run(&self, line: &ReplayLine, keep_events: bool) -> Result<(), Failure> {
+    fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>) {
         let options = RunOptions {
             choices: line.choices.clone(),
             keep_events,
             ..RunOptions::default()
         };
         let scenario = Scenario::from_line(line).expect("its fields have been settled");
-        scenario.run(line.strategy, line.seed, options).map(|_| ())
+        match scenario.run(line.strategy, line.seed, options) {
+            Ok(summary) => (summary.course.micro_steps, Ok(())),
+            Err(failure) => (failure.course.micro_steps, Err(failure)),
+        }
     }
 }
 
@@ -116,6 +119,9 @@ const STARTS_KEPT: usize = 3;
 
 /// Times that the scenario is shrunk and then the schedule.
 const ROUNDS: u64 = 3;
+
+/// The field of the step limit.
+const STEPS: &str = "steps";
 
 /// More micro-steps than somebody who hands over a few tasks takes.
 const UNDISTURBED: usize = 1_024;
@@ -143,68 +149,79 @@ struct Shrinker<'a, S> {
     subject: &'a S,
     oracle: Oracle,
     left: Shrink,
-    /// Micro-steps of the last run that failed.
-    usual: u64,
     tried: u64,
-    /// So many micro-steps without an end are none.
-    limit: Option<u64>,
+    /// Whether what is wrong is that there is no end.
+    is_endless: bool,
+    /// After so many micro-steps a run is given up, or taken for one without an end.
+    limit: u64,
     /// Scenarios that did not fail, in this round.
     hopeless: HashSet<String>,
 }
 
 impl<'a, S: Subject> Shrinker<'a, S> {
     fn new(budget: &Shrink, subject: &'a S, failure: &Failure) -> Self {
+        let is_endless = failure.oracle == Oracle::Liveness;
+        let own_limit = failure
+            .course
+            .line
+            .fields
+            .get(STEPS)
+            .and_then(|steps| steps.parse().ok());
+        let far_longer = failure
+            .course
+            .micro_steps
+            .saturating_mul(4)
+            .saturating_add(ENDLESS / 4);
         Self {
             subject,
             oracle: failure.oracle,
             left: budget.clone(),
-            usual: failure.course.micro_steps,
             tried: 0,
-            limit: (failure.oracle == Oracle::Liveness).then_some(ENDLESS),
+            is_endless,
+            limit: match own_limit {
+                _ if is_endless => ENDLESS,
+                Some(own_limit) => far_longer.min(own_limit),
+                None => far_longer,
+            },
             hopeless: HashSet::new(),
         }
     }
 
     fn run(mut self, failure: &Failure) -> Failure {
-        let steps = failure.course.line.fields.get("steps").map(str::to_owned);
+        let own_limit = failure.course.line.fields.get(STEPS);
         loop {
             if let Some(smallest) = self.smallest(failure) {
                 let line = ReplayLine {
-                    fields: match self.limit {
-                        Some(_) => smallest.line.fields.with("steps", steps.as_deref()),
-                        None => smallest.line.fields,
-                    },
+                    fields: smallest.line.fields.with(STEPS, own_limit),
                     ..smallest.line
                 };
                 self.tried += 1;
-                // The last run is with all operations kept, and without an early end: if it had one, what looked endless
-                // was only long.
-                match self.subject.run(&line, true) {
-                    Err(mut shrunk) if shrunk.oracle == self.oracle => {
-                        shrunk.found = Some(Box::new(Found {
-                            line: failure.course.line.clone(),
-                            micro_steps: failure.course.micro_steps,
-                            switches: failure.course.choices.switches(),
-                            runs: self.tried,
-                        }));
-                        return shrunk;
-                    }
-                    _ => {}
+                // The last run is with all operations kept, and under its own limit: if it comes to an end then, what
+                // looked endless was only long.
+                if let (_, Err(mut shrunk)) = self.subject.run(&line, true)
+                    && shrunk.oracle == self.oracle
+                {
+                    shrunk.found = Some(Box::new(Found {
+                        line: failure.course.line.clone(),
+                        micro_steps: failure.course.micro_steps,
+                        switches: failure.course.choices.switches(),
+                        runs: self.tried,
+                    }));
+                    return shrunk;
                 }
             }
-            match self.limit {
-                Some(limit) if self.is_left() && limit < failure.course.micro_steps => {
-                    self.limit = Some(limit.saturating_mul(16));
-                }
-                _ => return failure.clone(),
+            if !self.is_endless || !self.is_left() || self.limit >= failure.course.micro_steps {
+                return failure.clone();
             }
+            self.limit = self.limit.saturating_mul(16);
         }
     }
 
     /// The smallest that was found, if the failure comes again at all.
     fn smallest(&mut self, failure: &Failure) -> Option<Failing> {
         let mut line = failure.course.line.clone();
-        line.fields = self.subject.settle(self.limited(line.fields))?;
+        let limit = self.limit.to_string();
+        line.fields = self.subject.settle(line.fields.with(STEPS, Some(&limit)))?;
         let mut best = (self.attempt_undisturbed(&line))
             .or_else(|| self.attempt_with(&line, failure.course.choices.clone()))
             .or_else(|| self.walk(&line))?;
@@ -253,8 +270,10 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             let found = (self.attempt_undisturbed(&line))
                 .or_else(|| self.attempt_with(&line, carried))
                 .or_else(|| (0..WALKS).find_map(|walk| self.walk_both(&line, round * WALKS + walk)));
-            if found.is_some() {
-                return found;
+            // A simpler shape may stand for far more tasks.
+            let most = 2 * best.measure.1 + 64;
+            if let Some(found) = found.filter(|found| found.measure.1 <= most) {
+                return Some(found);
             }
         }
         None
@@ -281,13 +300,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         self.left.runs > 0 && self.left.micro_steps > 0
     }
 
-    fn limited(&self, fields: Fields) -> Fields {
-        match self.limit {
-            Some(limit) => fields.with("steps", Some(&limit.to_string())),
-            None => fields,
-        }
-    }
-
     /// Everybody goes on until it cannot: the workers first, or whoever hands over, so that there is something to do when
     /// they come.
     fn attempt_undisturbed(&mut self, line: &ReplayLine) -> Option<Failing> {
@@ -298,10 +310,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {
         // A list that goes on to the limit would make any run endless; only what follows it is fair to everybody.
-        if self
-            .limit
-            .is_some_and(|limit| choices.picks.len() as u64 > limit / 4)
-        {
+        if self.is_endless && choices.picks.len() as u64 > self.limit / 4 {
             return None;
         }
         self.attempt(&ReplayLine {
@@ -316,7 +325,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             choices: None,
             ..line.clone()
         })?;
-        if self.limit.is_none() {
+        if !self.is_endless {
             return Some(failing);
         }
         // As little of it as must be, and then everybody fairly.
@@ -346,18 +355,15 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         }
         self.tried += 1;
         self.left.runs -= 1;
-        let outcome = self.subject.run(line, false);
-        if let Err(failure) = &outcome {
-            self.usual = failure.course.micro_steps;
-        }
-        self.left.micro_steps = self.left.micro_steps.saturating_sub(self.usual);
+        let (micro_steps, outcome) = self.subject.run(line, false);
+        self.left.micro_steps = self.left.micro_steps.saturating_sub(micro_steps);
         let course = outcome
             .err()
             .filter(|failure| failure.oracle == self.oracle)?
             .course;
-        let choices = match (&line.choices, self.limit) {
+        let choices = match &line.choices {
             // What comes after the list of an endless run is not part of it.
-            (Some(given), Some(_)) => course.choices.as_far_as(given),
+            Some(given) if self.is_endless => course.choices.as_far_as(given),
             _ => course.choices.as_far_as(&course.choices),
         };
         let non_zero = choices.numbers.iter().filter(|&&number| number != 0);

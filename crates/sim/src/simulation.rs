@@ -5,6 +5,8 @@
 //!                       closer: close, abort          tasks spawn more
 //! ```
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use executor_core::{ExecutorConfig, WorkerMetricsLocal};
@@ -40,6 +42,8 @@ pub struct Simulation {
     silenced: Option<Oracle>,
     keep_choices: bool,
     walking: Option<Walking>,
+    /// Micro-steps of its runs.
+    meter: Arc<AtomicU64>,
     /// What the tasks are, for the replay line.
     label: Fields,
 }
@@ -63,6 +67,7 @@ impl Simulation {
             silenced: None,
             keep_choices: true,
             walking: None,
+            meter: Arc::default(),
             label,
         }
     }
@@ -116,6 +121,12 @@ impl Simulation {
         let mut fields = self.label.clone();
         self.setup.write(&mut fields);
         fields
+    }
+
+    /// Counts the micro-steps of its runs there.
+    pub(crate) fn metered(mut self, meter: Arc<AtomicU64>) -> Self {
+        self.meter = meter;
+        self
     }
 
     pub(crate) fn strategy_kind(&self) -> StrategyKind {
@@ -423,6 +434,8 @@ impl Simulation {
 
     /// How it went.
     pub(crate) fn course(&self, world: &mut World) -> Course {
+        // Ordering: Relaxed. A count, read by who has waited for the run.
+        self.meter.fetch_add(world.steps(), Ordering::Relaxed);
         let choices = world.schedule.take_choices();
         Course {
             line: ReplayLine {

@@ -3,19 +3,17 @@
 //! That is so for every field, those included that a scenario will have one day. Whether the result makes sense is for
 //! the scenario to say.
 
+use super::STEPS;
 use crate::line::Fields;
 use crate::scenario::{Jobs, Shape};
 
 /// Settings whose shortest value is not their default: fewer rounds before a worker sleeps.
 const SHORTEST: [(&str, &str); 2] = [("spin", "0"), ("tries", "1")];
 
-/// The step limit is no part of what happens.
-const KEPT: &str = "steps";
-
-/// The fields to make smaller, those with the most to gain first.
+/// The fields to make smaller, in their order. The step limit is no part of what happens.
 pub(super) fn names(fields: &Fields) -> Vec<String> {
     let own = fields.iter().map(|(name, _)| name);
-    let mut names: Vec<String> = own.filter(|&name| name != KEPT).map(str::to_owned).collect();
+    let mut names: Vec<String> = own.filter(|&name| name != STEPS).map(str::to_owned).collect();
     let absent = SHORTEST.iter().filter(|(name, _)| fields.get(name).is_none());
     names.extend(absent.map(|(name, _)| (*name).to_owned()));
     names
@@ -76,6 +74,8 @@ fn of_shape(fields: &Fields, before: &str, shape: &str) -> Vec<Fields> {
     }
     match before {
         "jobs" => vec![few],
+        // A tree of the same size would have a task for each subset of them.
+        _ if shape == "tree" => vec![few],
         _ => vec![fields.with("scenario", Some(shape)), few],
     }
 }

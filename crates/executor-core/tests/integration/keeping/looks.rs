@@ -52,8 +52,11 @@ fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
     run_root(&top, &mut worker, |cx| {
         top.take_log();
         spawn(cx, n);
+        let changes = |operation: &&Operation| matches!(operation, Operation::Change(_));
         let log = top.take_log();
-        assert!(log.len() < n as usize + 20, "{} operations", log.len());
+        assert_eq!(log.iter().filter(changes).count(), 1, "a block is borrowed");
+        // A look is one load more: before the block is borrowed, and when it is there.
+        assert_eq!(log.len(), n as usize + 2 + 1);
         assert!(!log.contains(&Operation::ReadClock), "no sample is due");
     });
 }
@@ -181,6 +184,39 @@ fn the_injector_is_looked_at_with_every_nth_task_and_no_more_often() {
         let distances: Vec<u32> = looks.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert_eq!(distances, vec![every; distances.len()], "{looks:?}");
         assert!(distances.len() >= 6, "{looks:?}");
+    }
+}
+
+#[test]
+fn a_look_in_between_does_not_put_off_the_injectors_turn() {
+    const OUTSIDE: Task = 7;
+    let interval = 20;
+    let config = ExecutorConfig {
+        fairness_interval: interval,
+        ..two()
+    };
+    for look_after in [3, 10, 17] {
+        let (top, mut worker) = measured(config.clone(), SMALL_NS);
+        let link = |task: Task, cx: &mut Worker| {
+            if task != OUTSIDE {
+                cx.spawn_local(0);
+            }
+        };
+        run_root(&top, &mut worker, |cx| cx.spawn_local(0));
+        // Until samples are rare and call for no look.
+        (0..400).for_each(|_| {
+            worker.step_with(&link);
+        });
+        top.register(1, false);
+        top.place_outside(OUTSIDE);
+        let ran = (1..=2 * interval).find(|&ran| {
+            if ran == look_after {
+                wake(&top);
+            }
+            worker.step_with(&link);
+            worker.scratch.last() == Some(&OUTSIDE)
+        });
+        assert!(ran.is_some_and(|ran| ran <= interval), "{ran:?} of {interval}");
     }
 }
 

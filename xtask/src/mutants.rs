@@ -140,6 +140,10 @@ pub(crate) fn quick(workspace: &Workspace, name: &str, limit: Limit) -> anyhow::
     let builds = Builds::make(workspace, &layers, true, limit)?;
     let mut matrix = Matrix::default();
     let mut survivors = Vec::new();
+    if builds.sim.is_some() {
+        let without = ask(workspace, &builds, None, Layer::Sim, true)?;
+        ensure!(!without.killed, "the build without a bug fails: {}", without.how);
+    }
     for bug in chosen {
         let verdict = ask(workspace, &builds, Some(bug), bug.cheapest, true)?;
         let mut row = Row::of(bug.name);

@@ -174,10 +174,12 @@ impl<W> RunState<W> {
     pub fn settle<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Settled {
         // Ordering: AcqRel. Edge `state/settle`: the Release half publishes what the settled tasks wrote; the
         // Acquire half lets whoever reaches zero, here, in `close_gate` or in `is_idle`, see all of it.
+        let sound = Ordering::AcqRel;
         let order = if mutant::m24_completion_relaxed() {
+            // Ordering: Relaxed. The planted bug: neither half.
             Ordering::Relaxed
         } else {
-            Ordering::AcqRel
+            sound
         };
         let before = mem.fetch(&self.word, Fetch::Sub(n * COUNT_UNIT), order);
         assert!(

@@ -1,7 +1,7 @@
 //! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► planted bugs ─► outside        all
+//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► exhaustive ─► planted bugs ─► outside        all
 //! fmt ─► clippy ─► tidy ─► tests of the small crates                                      --quick
 //! ```
 //!
@@ -97,6 +97,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             })
         });
         ci.step("sim", minutes(10), |limit| swarm(&workspace, limit));
+        ci.step("exhaustive", minutes(10), |limit| exhaustive(&workspace, limit));
         for mutant in mutants::in_ci() {
             ci.step(mutant.step, minutes(10), |limit| {
                 let verdict = mutant.check(&workspace, limit)?;
@@ -259,6 +260,20 @@ fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     Ok(Step {
         passed: status.success(),
         ran: report.summary(),
+    })
+}
+
+/// The simulator's exhaustive search; its own table stays on the screen, its last line goes into ours.
+fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
+    let mut ran = String::new();
+    let mut command = sim::command(workspace)?;
+    command.args(["--", "--exhaustive"]);
+    let status = process::run_reading(&mut command, limit, |line| {
+        line.trim().clone_into(&mut ran);
+    })?;
+    Ok(Step {
+        passed: status.success(),
+        ran,
     })
 }
 

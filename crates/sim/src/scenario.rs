@@ -125,10 +125,9 @@ impl Scenario {
     }
 
     /// One run of a search.
-    pub(crate) fn walk(&self, walking: Walking, keep_events: bool) -> Result<Summary, Failure> {
-        const SEED: u64 = 0;
-        let simulation = self.simulation(StrategyKind::Exhaustive, SEED);
-        self.run_as(simulation.walking(walking).keep_events(keep_events), SEED)
+    pub(crate) fn walk(&self, walking: Walking, seed: u64, keep_events: bool) -> Result<Summary, Failure> {
+        let simulation = self.simulation(StrategyKind::Exhaustive, seed);
+        self.run_as(simulation.walking(walking).keep_events(keep_events), seed)
     }
 
     fn simulation(&self, strategy: StrategyKind, seed: u64) -> Simulation {

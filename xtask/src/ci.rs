@@ -1,8 +1,8 @@
 //! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ─► clippy ─► tidy ─► docs ─► tests ─► loom ─► sim ─► recorded ─► planted bugs ─► outside        all
-//! fmt ─► clippy ─► tidy ─► tests of the small crates                                                  --quick
+//! fmt ââº clippy ââº tidy ââº docs ââº tests ââº loom ââº sim ââº exhaustive ââº recorded ââº planted bugs ââº outside        all
+//! fmt ââº clippy ââº tidy ââº tests of the small crates                                                                 --quick
 //! ```
 //!
 //! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
@@ -97,6 +97,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             })
         });
         ci.step("sim", minutes(10), |limit| swarm(&workspace, limit));
+        ci.step("exhaustive", minutes(10), |limit| exhaustive(&workspace, limit));
         ci.step("recorded", minutes(10), |limit| recorded(&workspace, limit));
         ci.step("planted bugs", minutes(15), |limit| {
             let report = mutants::quick(&workspace, "", limit)?;
@@ -261,12 +262,20 @@ fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     })
 }
 
-/// Runs on threads, recorded and checked; the last line says how many events were.
+/// The simulator's exhaustive search.
+fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
+    last_line(sim::command(workspace)?.args(["--", "--exhaustive"]), limit)
+}
+
+/// Runs on threads, recorded and checked.
 fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
+    last_line(&mut record::command(workspace)?, limit)
+}
+
+/// A program whose own table stays on the screen, and whose last line goes into ours.
+fn last_line(command: &mut Command, limit: Limit) -> anyhow::Result<Step> {
     let mut last = String::new();
-    let status = process::run_reading(&mut record::command(workspace)?, limit, |line| {
-        line.trim().clone_into(&mut last);
-    })?;
+    let status = process::run_reading(command, limit, |line| line.trim().clone_into(&mut last))?;
     Ok(Step {
         passed: status.success(),
         ran: last,

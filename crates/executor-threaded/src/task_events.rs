@@ -2,7 +2,7 @@
 //!
 //! It wraps whatever trace hooks there are, so a worker has one stream of events and two who read it.
 
-use executor_core::{ExecTraceEvent, TraceHooks};
+use executor_core::{ExecTraceEvent, Rest, TraceHooks};
 
 /// Passes everything on to `inner` and tells `tracing` of tasks, parks and wakes, at level TRACE.
 #[derive(Debug)]
@@ -28,5 +28,9 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for TaskEvents<H> {
             ExecTraceEvent::Panicked | ExecTraceEvent::Exit => {}
         }
         self.0.event(event);
+    }
+
+    fn at_rest<P>(&mut self, rest: Rest<'_, T, P>) {
+        self.0.at_rest(rest);
     }
 }

@@ -151,10 +151,15 @@ impl Thing {
 /// loop reads the sleep word, which is read most, more than half as often without a change.
 const LOOKS_MAX: u32 = 16;
 
+/// What histories begin with, so that what they are about cannot be taken for another.
+const PARTY: u64 = 0x5041_5254;
+const TASK: u64 = 0x5441_534b;
+const REST: u64 = 0x5245_5354;
+
 impl History {
     /// Adds a party.
     pub(crate) fn join(&mut self) {
-        let hash = mix(0x70_6172_7479, self.parties.len() as u64);
+        let hash = mix(PARTY, self.parties.len() as u64);
         self.parties.push(Past {
             hash,
             ..Past::default()
@@ -260,7 +265,7 @@ impl History {
 
     /// There is a new task, made by whoever goes.
     pub(crate) fn number(&mut self) {
-        self.learns(0x74_6173_6b);
+        self.learns(TASK);
         self.tasks.push(self.parties[self.goes].hash);
     }
 
@@ -304,7 +309,7 @@ impl History {
     /// What whoever goes does next follows from `state`: the way that led there need not be known.
     pub(crate) fn at_rest(&mut self, state: u64) {
         let past = &mut self.parties[self.goes];
-        past.hash = mix(0x72_6573_74, state);
+        past.hash = mix(REST, state);
         past.hand.clear();
         self.forget_looks();
     }

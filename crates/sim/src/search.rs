@@ -33,6 +33,8 @@ pub struct Search {
     scenario: Scenario,
     reductions: Reductions,
     keep_events: bool,
+    /// What a scenario draws for itself, such as the stages of its jobs, is drawn from this.
+    pub seed: u64,
     /// Only runs with at most so many preemptions.
     pub preemptions: Option<u32>,
     /// It gives up after so many runs.
@@ -72,6 +74,7 @@ impl Search {
             scenario,
             reductions: Reductions::ALL,
             keep_events: false,
+            seed: 0,
             preemptions: None,
             schedules_max: u64::MAX,
             time_max: Duration::MAX,
@@ -99,7 +102,8 @@ impl Search {
         let walk = Rc::new(RefCell::new(Walk::new(self.preemptions, self.reductions)));
         let mut report = SearchReport::default();
         loop {
-            let outcome = self.scenario.walk(Walking(Rc::clone(&walk)), 0, self.keep_events);
+            let walking = Walking(Rc::clone(&walk));
+            let outcome = self.scenario.walk(walking, self.seed, self.keep_events);
             let mut walk = walk.borrow_mut();
             report.schedules += 1;
             report.states = walk.states();

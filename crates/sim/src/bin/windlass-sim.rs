@@ -49,6 +49,7 @@ with --exhaustive, which comes first:
   --all               all configurations, and not only those that CI closes within a minute
   --scenario CONFIG   this one instead; `private=0,spin=0,credit=1` keep it small
   --preemptions K     with --scenario: only runs with at most K preemptions
+  --seed N            with --scenario: what its jobs are made of is drawn from N (default 0)
   --expect-failure    with --scenario: exit with 0 if some run fails
   --limit N           give up after N schedules of a configuration
   --seconds N         give up after N seconds of a configuration

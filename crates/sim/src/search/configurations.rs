@@ -1,4 +1,12 @@
 //! The configurations that are closed exhaustively.
+//!
+//! Small as they are, they hold all races of the protocols between two workers, a producer and whoever ends it: a push against
+//! a worker that goes to sleep, the last completion against the close, a panic at either end of any task against everything.
+//! All settings are those with the most operations a task: credits are borrowed one by one, nobody spins,
+//! a search tries one random victim before all of them.
+//!
+//! With one worker all runs are made. With two the runs are too many for one task already (more than 10⁷ states); those with at most two
+//! preemptions close for three tasks.
 
 use super::Search;
 use crate::scenario::Scenario;
@@ -8,22 +16,157 @@ use crate::scenario::Scenario;
 pub struct Configuration {
     /// Its name.
     pub name: &'static str,
-    /// What is run, as in a replay line.
+    /// What is run, as in a replay line, but for the settings that all share.
     pub scenario: &'static str,
+    /// What the scenario draws for itself is drawn from this.
+    pub seed: u64,
     /// So many preemptions at most; `None` for any number.
     pub preemptions: Option<u32>,
     /// Whether CI closes it.
     pub in_ci: bool,
 }
 
+/// The settings that all share.
+const SMALL: &str = "spin=0,credit=1,tries=1";
+
 impl Configuration {
     /// All of them.
-    pub const ALL: &[Self] = &[Self {
-        name: "x",
-        scenario: "scenario=flat,spin=0",
-        preemptions: None,
-        in_ci: true,
-    }];
+    pub const ALL: &[Self] = &[
+        Self::unbounded(
+            "1 worker, 3 tasks, close",
+            "scenario=flat,roots=3,workers=1,private=0,end=close",
+        ),
+        Self::unbounded(
+            "1 worker, 3 tasks, abort",
+            "scenario=flat,roots=3,workers=1,private=0,end=abort",
+        ),
+        Self::unbounded(
+            "1 worker, 2 tasks, close, a panic",
+            "scenario=flat,roots=2,workers=1,private=0,end=close,panics=1",
+        ),
+        Self::unbounded(
+            "1 worker, batch of 3, idle",
+            "scenario=flat,roots=3,batch=3,workers=1,private=0,end=idle",
+        ),
+        Self::bounded(
+            2,
+            "2 workers, 3 tasks, close",
+            "scenario=flat,roots=3,workers=2,private=0,end=close",
+        ),
+        Self::bounded(
+            2,
+            "2 workers, batch of 3, close, a panic",
+            "scenario=flat,roots=3,batch=3,workers=2,private=0,end=close,panics=1",
+        ),
+        Self::bounded(
+            1,
+            "2 workers, 3 tasks, close, a panic",
+            "scenario=flat,roots=3,workers=2,private=0,end=close,panics=1",
+        ),
+        Self::bounded(
+            1,
+            "2 workers, 2 tasks, close, faults",
+            "scenario=flat,roots=2,workers=2,private=0,end=close,spurious=1,retries=1",
+        ),
+        Self::bounded(
+            1,
+            "2 producers, 2 workers, 2 tasks, close",
+            "scenario=flat,roots=2,producers=2,workers=2,private=0,end=close",
+        ),
+        Self::bounded(
+            1,
+            "2 producers of batches, 2 workers, close",
+            "scenario=flat,roots=4,producers=2,batch=2,workers=2,private=0,end=close",
+        ),
+        Self::bounded(
+            0,
+            "3 workers, 3 tasks, close",
+            "scenario=flat,roots=3,workers=3,private=0,end=close",
+        ),
+        Self::bounded(
+            0,
+            "3 workers, batch of 3, join",
+            "scenario=flat,roots=3,batch=3,workers=3,private=0,end=join",
+        ),
+        Self::bounded(
+            2,
+            "2 workers, chain of 3, join",
+            "scenario=chain,roots=1,size=2,workers=2,private=0,end=join",
+        ),
+        Self::bounded(
+            2,
+            "2 workers, tree of 3, looking often, join",
+            "scenario=tree,roots=1,size=1,workers=2,private=2,fair=1,end=join",
+        ),
+        Self::bounded(
+            1,
+            "2 workers, 2 private tasks, join",
+            "scenario=burst,roots=1,size=2,workers=2,private=2,end=join",
+        ),
+        Self::bounded(
+            1,
+            "2 workers, 2 tasks, two wait for idle",
+            "scenario=flat,roots=2,workers=2,private=0,waiters=1,end=idle",
+        ),
+        Self::job(1, "2 workers, job of 2 stages, drain", "end=join"),
+        Self::job(1, "2 workers, job of 2 stages, drain at any moment", "end=close"),
+        Self::job(1, "2 workers, job of 2 stages, cancel", "cancels=1,end=join"),
+        Self::job(1, "2 workers, job of 2 stages, shutdown", "end=abort"),
+        Self::bounded(
+            2,
+            "2 producers, 2 workers, 2 tasks, close, 2 preemptions",
+            "scenario=flat,roots=2,producers=2,workers=2,private=0,end=close",
+        )
+        .at_night(),
+        Self::bounded(
+            2,
+            "2 workers, 2 tasks, idle",
+            "scenario=flat,roots=2,workers=2,private=0,end=idle",
+        )
+        .at_night(),
+        Self::bounded(
+            2,
+            "2 workers, 3 tasks, join, a panic",
+            "scenario=flat,roots=3,workers=2,private=0,end=join,panics=1",
+        )
+        .at_night(),
+        Self::job(
+            2,
+            "2 workers, job of 2 stages, shutdown, 2 preemptions",
+            "end=abort",
+        )
+        .at_night(),
+    ];
+
+    const fn unbounded(name: &'static str, scenario: &'static str) -> Self {
+        Self {
+            name,
+            scenario,
+            seed: 0,
+            preemptions: None,
+            in_ci: true,
+        }
+    }
+
+    const fn bounded(preemptions: u32, name: &'static str, scenario: &'static str) -> Self {
+        Self {
+            preemptions: Some(preemptions),
+            ..Self::unbounded(name, scenario)
+        }
+    }
+
+    /// Two workers and a job; `more` says how it ends.
+    const fn job(preemptions: u32, name: &'static str, more: &'static str) -> Self {
+        Self {
+            // A job of two stages, of a slot and of two, that any number of workers may enter.
+            seed: 64,
+            ..Self::bounded(preemptions, name, more)
+        }
+    }
+
+    const fn at_night(self) -> Self {
+        Self { in_ci: false, ..self }
+    }
 
     /// The search that closes it.
     ///
@@ -32,10 +175,16 @@ impl Configuration {
     /// Never: a test reads all of them.
     #[must_use]
     pub fn search(&self) -> Search {
-        let fields = self.scenario.parse().expect("the fields are well formed");
-        let scenario = Scenario::from_fields(fields).expect("it is a scenario");
-        let mut search = Search::new(scenario).expect("it can be searched");
-        search.preemptions = self.preemptions;
+        let job = "scenario=jobs,jobs=1,stages=2,slots=2,quantum_ns=0,workers=2,private=0,";
+        let load = if self.scenario.starts_with("scenario=") {
+            ""
+        } else {
+            job
+        };
+        let fields = format!("{load}{},{SMALL}", self.scenario);
+        let scenario = Scenario::from_fields(fields.parse().expect("the fields are well formed"));
+        let mut search = Search::new(scenario.expect("it is a scenario")).expect("it can be searched");
+        (search.seed, search.preemptions) = (self.seed, self.preemptions);
         search
     }
 }

@@ -10,6 +10,7 @@ use sim::{Configuration, Scenario, Search, SearchReport};
 pub(crate) struct ExhaustiveRun {
     scenario: Option<Scenario>,
     preemptions: Option<u32>,
+    seed: u64,
     all: bool,
     expect_failure: bool,
     schedules_max: u64,
@@ -23,6 +24,7 @@ impl ExhaustiveRun {
         let mut run = Self {
             scenario: None,
             preemptions: None,
+            seed: 0,
             all: false,
             expect_failure: false,
             schedules_max: u64::MAX,
@@ -43,6 +45,7 @@ impl ExhaustiveRun {
                         .map_err(|_| format!("`--preemptions {text}`: not a whole number of 32 bits"))?;
                     run.preemptions = Some(bound);
                 }
+                "--seed" => run.seed = super::number("--seed", &value()?)?,
                 "--limit" => run.schedules_max = super::number("--limit", &value()?)?,
                 "--seconds" => run.time_max = Duration::from_secs(super::number("--seconds", &value()?)?),
                 "--expect-failure" => run.expect_failure = true,
@@ -58,8 +61,8 @@ impl ExhaustiveRun {
         if run.scenario.is_some() && run.all {
             return Err("`--all` means the list, and `--scenario` one that is not on it".to_owned());
         }
-        if run.scenario.is_none() && (run.preemptions.is_some() || run.expect_failure) {
-            return Err("`--preemptions` and `--expect-failure` go with `--scenario`".to_owned());
+        if run.scenario.is_none() && (run.preemptions.is_some() || run.expect_failure || run.seed != 0) {
+            return Err("`--preemptions`, `--seed` and `--expect-failure` go with `--scenario`".to_owned());
         }
         Ok(run)
     }
@@ -70,6 +73,7 @@ impl ExhaustiveRun {
             Some(scenario) => {
                 let mut search = Search::new(scenario).map_err(|error| format!("--scenario: {error}"))?;
                 search.preemptions = self.preemptions;
+                search.seed = self.seed;
                 vec![("as asked", search)]
             }
             None => Configuration::ALL

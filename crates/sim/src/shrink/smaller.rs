@@ -101,7 +101,7 @@ mod tests {
         assert_eq!(of("end=abort", "end"), ["-"]);
         assert_eq!(
             of("scenario=chain,roots=1,size=9", "scenario"),
-            ["flat", "flat", "tree", "tree"]
+            ["flat", "flat", "tree"]
         );
         assert_eq!(of("scenario=own", "scenario"), [""; 0]);
     }

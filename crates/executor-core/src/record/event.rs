@@ -51,7 +51,7 @@ impl TaskId {
     #[must_use]
     #[inline]
     pub fn moved(self) -> Self {
-        let moves = u64::from(self.moves()) + 1 & MOVES_MASK;
+        let moves = (u64::from(self.moves()) + 1) & MOVES_MASK;
         Self(self.0 & !(MOVES_MASK << MOVES_SHIFT) | moves << MOVES_SHIFT)
     }
 

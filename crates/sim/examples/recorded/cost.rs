@@ -86,8 +86,7 @@ fn config(workers: usize) -> ExecutorConfig {
 }
 
 fn run_plain(workers: usize, tasks: &[Task]) -> Duration {
-    let executor = Executor::new(config(workers), |_worker| 0_u64, |task: Task, cx| run(task, cx))
-        .expect("threads can be started");
+    let executor = Executor::new(config(workers), |_worker| 0_u64, run).expect("threads can be started");
     let started = ProcessTime::now();
     for &task in tasks {
         executor.spawn_external(task).expect("nobody has closed it");
@@ -107,7 +106,7 @@ fn run_recorded(workers: usize, count: u32, tasks: &[Task]) -> Duration {
     let run = record(
         &recording,
         |_worker| 0_u64,
-        |task, cx| run(task, cx),
+        run,
         |handle| {
             let started = ProcessTime::now();
             for &task in tasks {

@@ -151,13 +151,8 @@ impl Load {
             seed: ExecutorConfig::default().seed ^ round,
             ..ExecutorConfig::default()
         });
-        record(
-            &recording,
-            |_worker| 0,
-            |task, cx| run(task, cx),
-            |handle| (self.body)(handle, round),
-        )
-        .expect("threads can be started")
+        record(&recording, |_worker| 0, run, |handle| (self.body)(handle, round))
+            .expect("threads can be started")
     }
 }
 
@@ -182,14 +177,14 @@ pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
                         seed: (seed << 3 | child).wrapping_mul(0x94d0_49bb_1331_11eb),
                         depth: depth - 1,
                     };
-                    if drawn % 11 == 0 {
+                    if drawn.is_multiple_of(11) {
                         cx.spawn_global(child);
                     } else {
                         cx.spawn_local(child);
                     }
                 }
             }
-            if drawn % 13 == 0 {
+            if drawn.is_multiple_of(13) {
                 cx.publish();
             }
         }

@@ -76,6 +76,7 @@ impl<'a> Merge<'a> {
                 break;
             }
         }
+        self.give_up()?;
         if let Some(stuck) =
             (0..self.cursors.len()).find(|&party| self.cursors[party].events.peek().is_some())
         {
@@ -87,12 +88,28 @@ impl<'a> Merge<'a> {
         self.course.end(self.words.now(WordName::State)).map_err(at_end)
     }
 
+    /// If somebody has ended the run by force, that is what is wrong with it.
+    fn give_up(&mut self) -> Result<(), Box<Rejection>> {
+        for party in 0..self.cursors.len() {
+            if self.cursors[party].events.peek() == Some(&Event::GaveUp) {
+                let placed = self.cursors[party].placed;
+                let rejected = |violation| Box::new(Rejection::new(violation, party, placed));
+                self.course.place(party, Event::GaveUp).map_err(rejected)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Places events of `party` until one has to wait. Whether there was any.
     fn go_on(&mut self, party: usize) -> Result<bool, Box<Rejection>> {
         let before = self.cursors[party].placed;
         while let Some(&event) = self.cursors[party].events.peek() {
             let placed = self.cursors[party].placed;
             let rejected = |violation| Box::new(Rejection::new(violation, party, placed));
+            if event == Event::GaveUp {
+                // What made it necessary comes first, if it can be seen.
+                break;
+            }
             match self.turn(party, event).map_err(rejected)? {
                 Turn::Now => {}
                 Turn::Waits(_) => break,

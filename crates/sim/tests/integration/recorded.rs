@@ -13,7 +13,7 @@ use sim::{Oracle, Rejection, check_record, order_record, write_chrome_trace};
 fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
     *cx.scratch() += 1;
     for child in 0..2 {
-        if depth > 0 && (depth + child) % 4 == 0 {
+        if depth > 0 && (depth + child).is_multiple_of(4) {
             cx.spawn_global(depth - 1);
         } else if depth > 0 {
             cx.spawn_local(depth - 1);
@@ -26,7 +26,7 @@ fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Reco
         workers,
         ..ExecutorConfig::default()
     };
-    let run = record(&Recording::new(config), |_| 0, |task, cx| run(task, cx), body);
+    let run = record(&Recording::new(config), |_| 0, run, body);
     run.expect("threads can be started").record
 }
 

@@ -61,7 +61,7 @@ const MUTANTS: &[Mutant] = &[
         step: "planted m04",
         leaves_out: "the look after registering as a sleeper",
         layer: Layer::Simulator {
-            oracles: &["lost-wake-up", "deadlock"],
+            oracles: &["reach", "lost-wake-up", "deadlock"],
         },
         in_ci: true,
     },

@@ -73,13 +73,8 @@ impl Hub {
 
     /// Runs `work` as one of this executor's workers.
     pub(crate) fn as_worker<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
-        struct Reset(usize);
-        impl Drop for Reset {
-            fn drop(&mut self) {
-                WORKS_FOR.set(self.0);
-            }
-        }
-        let _reset = Reset(WORKS_FOR.replace(Arc::as_ptr(self).addr()));
+        // Its threads work for nobody else, as long as they live.
+        WORKS_FOR.set(Arc::as_ptr(self).addr());
         work()
     }
 
@@ -94,7 +89,7 @@ impl Hub {
 }
 
 thread_local! {
-    /// Address of the hub for which this thread runs a look, or 0.
+    /// Address of the hub for which this thread runs looks, or 0.
     static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
 }
 

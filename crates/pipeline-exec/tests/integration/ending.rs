@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, SubmitError, step};
+use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, Stage, StepCx, StepError, SubmitError, step};
 
 use crate::support::{Counting, Gate, hold_workers};
 
@@ -31,6 +31,45 @@ fn drain_finishes_everything_that_was_let_in() {
             one.assert_each_ran_once();
             two.assert_each_ran_once();
         }
+    }
+}
+
+#[test]
+fn drain_lets_running_jobs_go_on_to_their_next_stages_on_all_threads() {
+    for _ in 0..20 {
+        let executor = PipelineExecutor::new(2).unwrap();
+        let gate = Gate::new();
+        let stages = [Counting::new(50), Counting::new(50)];
+        let job = Job::builder("t")
+            .stage(Arc::new(Waits(gate.clone())))
+            .stage(stages[0].clone())
+            .stage(stages[1].clone());
+        let ticket = executor.submit(job.build()).unwrap();
+        gate.wait_for(1);
+        let handle = executor.handle();
+        let drained = thread::spawn(move || executor.drain());
+        while let Ok(late) = handle.submit(Job::builder("late").build()) {
+            drop(late);
+            thread::yield_now();
+        }
+        gate.open();
+        ticket.wait().unwrap();
+        drained.join().unwrap();
+        stages.iter().for_each(|stage| stage.assert_each_ran_once());
+    }
+}
+
+/// One slot that waits at a gate.
+struct Waits(Arc<Gate>);
+
+impl Stage for Waits {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0.pass();
+        Ok(())
     }
 }
 

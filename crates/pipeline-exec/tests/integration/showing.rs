@@ -78,6 +78,10 @@ fn debug_forms_of_the_policy_name_the_job_and_show_nothing_of_the_users() {
 #[test]
 fn errors_say_what_happened_and_lead_to_their_cause() {
     let executor = PipelineExecutor::new(1).unwrap();
+    let parse = StepError::from("ten".parse::<u32>().unwrap_err());
+    assert_eq!(parse.to_string(), "invalid digit found in string");
+    assert!(parse.downcast_ref::<std::num::ParseIntError>().is_some());
+    assert!(parse.downcast_ref::<std::fmt::Error>().is_none());
     let failing = |step| {
         let job = Job::from_steps("t", vec![step]);
         executor.submit(job).unwrap().wait().unwrap_err()

@@ -157,8 +157,8 @@ planted_bugs! {
     m34_parks_on_private,
     /// Private tasks become public, and nobody is woken for them.
     m35_exposed_without_wake,
-    /// A producer that loses the race for the state word is refused, as if the gate were closed.
-    m36_lost_race_is_refusal,
+    /// A task from outside is refused while a worker searches, as if the gate were closed.
+    m36_refused_while_searched,
     /// One more worker may search than the bound says.
     m37_one_searcher_too_many,
     /// Whoever ends the executor wakes its workers, and does not tell those who wait.
@@ -173,6 +173,14 @@ planted_bugs! {
     m43_batch_takes_for_granted,
     /// In the middle of work a purse gives nothing back, however much is in it.
     m44_purse_without_a_bound,
+    /// One of the tasks that a worker hands back is lost.
+    m47_handed_back_less_one,
+    /// The last searcher wakes another one although there is nothing to find.
+    m49_hands_on_without_work,
+    /// Whoever ends the executor says that it is aborted, too.
+    m52_end_is_told_as_abort,
+    /// A worker that hears that it is over looks on.
+    m53_end_is_overlooked,
 }
 
 #[cfg(all(test, windlass_mutants))]

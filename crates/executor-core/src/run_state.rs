@@ -132,7 +132,6 @@ impl<W> RunState<W> {
             // Ordering: Relaxed. As above; that the gate is still open is the compare, not an order.
             match mem.compare_exchange(&self.word, word, word + n * COUNT_UNIT, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
-                Err(_) if mutant::m36_lost_race_is_refusal() => return Err(Refused::GateClosed),
                 Err(now) => word = now,
             }
         }

@@ -71,6 +71,9 @@ impl<W> Scheduler<W> {
     where
         P: ProducerPorts<T> + Memory<Word = W>,
     {
+        if mutant::m36_refused_while_searched() && self.sleep.peek(ports).searchers() > 0 {
+            return Err(Rejected(task));
+        }
         if self.state.increment_count(ports).is_err() {
             return Err(Rejected(task));
         }

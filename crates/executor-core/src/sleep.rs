@@ -154,7 +154,7 @@ impl<W> Sleep<W> {
             // The fence after registering has been passed already.
             Search::LastLook => !mutant::m31_second_look_not_handed_on(),
         };
-        if surplus || relied_on && more() {
+        if surplus || relied_on && (more() || mutant::m49_hands_on_without_work()) {
             self.notify(ports, 1)
         } else {
             0
@@ -232,7 +232,12 @@ impl<W> Sleep<W> {
     pub fn finish<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         // Ordering: AcqRel. Edge `sleep/ticket`: a registration before this one has made its slot visible; a later
         // one gets the bit back.
-        ports.fetch(&self.word, Fetch::Or(DONE), Ordering::AcqRel);
+        let end = if mutant::m52_end_is_told_as_abort() {
+            DONE | ABORT
+        } else {
+            DONE
+        };
+        ports.fetch(&self.word, Fetch::Or(end), Ordering::AcqRel);
         for (worker, slot) in self.slots.iter().enumerate() {
             // Slots, not tickets: a worker that registers now leaves at once, and must not be taken for one
             // that sleeps.

@@ -218,6 +218,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// Tasks that were taken while aborting.
     pub fn take_handed_back(&mut self) -> Vec<T> {
+        if mutant::m47_handed_back_less_one() {
+            self.handed_back.pop();
+        }
         std::mem::take(&mut self.handed_back)
     }
 

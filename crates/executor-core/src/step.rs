@@ -200,7 +200,8 @@ where
 
     let spawner = cx.spawner();
     let word = spawner.sleep_word();
-    if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
+    let is_over = word.is_done() && !mutant::m53_end_is_overlooked();
+    if is_over || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
         trace.event(ExecTraceEvent::Exit);
         return NothingToRun::Exit(if spawner.panicked {
             WorkerExit::Panicked

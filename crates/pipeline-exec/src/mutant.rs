@@ -23,4 +23,10 @@ executor_core::planted_bugs! {
     m45_never_off_the_board,
     /// A slot that was claimed before its job was closed is accounted for and not run.
     m46_closed_claims_not_run,
+    /// One job more is let in than the capacity says.
+    m48_one_job_too_many,
+    /// A worker goes on looking after its quantum is over.
+    m50_quantum_never_over,
+    /// Among the oldest jobs a main worker takes the one that has received the most service.
+    m51_most_served_first,
 }

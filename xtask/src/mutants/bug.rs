@@ -146,7 +146,7 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, "m33_private_not_covered"),
     sim(CORE, "m34_parks_on_private"),
     sim(CORE, "m35_exposed_without_wake"),
-    sim(CORE, "m36_lost_race_is_refusal"),
+    sim(CORE, "m36_refused_while_searched"),
     sim(CORE, "m37_one_searcher_too_many"),
     sim(CORE, "m38_end_tells_no_waiters"),
     sim(CORE, "m39_timeout_instead_of_wake"),
@@ -157,28 +157,47 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, "m44_purse_without_a_bound"),
     sim(PIPELINE, "m45_never_off_the_board"),
     sim(PIPELINE, "m46_closed_claims_not_run"),
+    sim(CORE, "m47_handed_back_less_one"),
+    sim(PIPELINE, "m48_one_job_too_many"),
+    sim(CORE, "m49_hands_on_without_work"),
+    sim(PIPELINE, "m50_quantum_never_over"),
+    sim(PIPELINE, "m51_most_served_first"),
+    sim(CORE, "m52_end_is_told_as_abort"),
+    sim(CORE, "m53_end_is_overlooked"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
 pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
-    ("exactly-once", "m10_half_a_batch"),
+    ("exactly-once", "m47_handed_back_less_one"),
     ("count", "m44_purse_without_a_bound"),
-    ("gate", "m36_lost_race_is_refusal"),
+    ("gate", "m36_refused_while_searched"),
     ("lost-wake-up", "m39_timeout_instead_of_wake"),
     ("hidden-work", "m28_private_work_hidden"),
     ("searchers", "m37_one_searcher_too_many"),
+    ("protocol", "m52_end_is_told_as_abort"),
     ("injector-bypass", "m22_injector_never_first"),
+    ("order", "m23_own_tasks_oldest_first"),
+    ("reach", "m30_look_before_leaving_search"),
+    ("economy", "m49_hands_on_without_work"),
     ("victim", "m12_steal_from_self"),
     ("deadlock", "m38_end_tells_no_waiters"),
-    ("liveness", "m35_exposed_without_wake"),
+    ("liveness", "m53_end_is_overlooked"),
     ("task-panic", "m42_publish_takes_for_granted"),
     ("policy-panic", "m43_batch_takes_for_granted"),
-    ("claims", "m46_closed_claims_not_run"),
+    ("claims", "m19_accounted_at_claim"),
     ("board", "m45_never_off_the_board"),
     ("pick-order", "m16_tie_break_inverted"),
+    ("role", "m20_reserve_takes_the_least_served"),
+    ("quantum", "m50_quantum_never_over"),
+    ("service", "m51_most_served_first"),
+    ("admission", "m48_one_job_too_many"),
     ("ticket", "m41_cancelled_is_told_as_completed"),
     ("determinism", "m40_process_wide_victims"),
 ];
+
+/// Oracles that no swarm can hear: one says what a user expects of their own run, the other what a record of threads lacks.
+#[cfg(test)]
+const BEYOND_THE_SWARM: [&str; 2] = ["expectation", "record"];
 
 impl Bug {
     /// The bug of this name.
@@ -266,12 +285,11 @@ mod tests {
         let workspace = Workspace::load().unwrap();
         let code = std::fs::read_to_string(workspace.root.join("crates/sim/src/oracle.rs")).unwrap();
         let names = code.lines().filter_map(|line| {
-            let (variant, name) = line.trim().split_once(" => \"")?;
-            variant
-                .starts_with("Self::")
-                .then(|| name.trim_end_matches("\","))
+            let (variant, name) = line.strip_prefix("    ")?.split_once(" = \"")?;
+            let is_variant = variant.chars().all(char::is_alphanumeric);
+            is_variant.then(|| name.trim_end_matches("\","))
         });
-        let names: Vec<&str> = names.collect();
+        let names: Vec<&str> = names.filter(|name| !BEYOND_THE_SWARM.contains(name)).collect();
         assert!(names.len() >= ONLY_ORACLES.len(), "{names:?}");
         for name in &names {
             assert!(

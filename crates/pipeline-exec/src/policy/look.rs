@@ -9,6 +9,7 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::ports::PipelinePorts;
 use super::role::{has_work, role_of, run_main_worker, run_reserve_worker};
+use crate::mutant;
 use crate::step_cx::Role;
 
 /// How many looks are out.
@@ -36,7 +37,7 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
             Role::Main => run_main_worker(env, worker, until_ns),
             Role::Reserve => run_reserve_worker(env, worker, until_ns),
         };
-        if visited && env.now_ns() < until_ns {
+        if visited && (env.now_ns() < until_ns || mutant::m50_quantum_never_over()) {
             continue;
         }
         if visited && has_work(env) {

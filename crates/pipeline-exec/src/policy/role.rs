@@ -72,7 +72,14 @@ pub fn select_least_served<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<
         below = Some(job);
         let Some(body) = open(env, job) else { continue };
         let service = body.state.service(env);
-        if least.as_ref().is_none_or(|(lowest, ..)| service < *lowest) {
+        let comes_first = |lowest: usize| {
+            if mutant::m51_most_served_first() {
+                service > lowest
+            } else {
+                service < lowest
+            }
+        };
+        if least.as_ref().is_none_or(|(lowest, ..)| comes_first(*lowest)) {
             least = Some((service, body, job.index));
         }
         if service <= floor {

@@ -10,6 +10,7 @@ use executor_core::ports::{Fetch, Memory};
 use super::board::JobBoard;
 use super::counters::Counters;
 use super::look::Looks;
+use crate::mutant;
 
 /// What can be set about a pipeline executor: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +63,8 @@ impl<W, B, T> PipelineShared<W, B, T> {
         assert!(config.main > 0, "a pipeline executor must have a main worker");
         let workers = config.main + config.reserve;
         // The gate counts up to its capacity and keeps the rest of its range back.
-        let headroom = usize::MAX / executor_core::COUNT_UNIT - config.capacity;
+        let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
+        let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;
         Self {
             board,
             jobs,

@@ -125,7 +125,7 @@ impl Search {
                 report.closed = true;
                 break;
             }
-            if report.schedules % PROGRESS_EVERY == 0 {
+            if report.schedules.is_multiple_of(PROGRESS_EVERY) {
                 report.elapsed = start.elapsed();
                 progress(&report);
                 if report.elapsed >= self.time_max {

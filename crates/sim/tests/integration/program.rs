@@ -122,6 +122,24 @@ fn a_failure_that_is_expected_and_does_not_come_is_a_failure() {
 }
 
 #[test]
+fn a_search_ends_with_a_table_and_fails_if_it_does_not_close() {
+    let scenario = "scenario=flat,roots=1,workers=1,spin=0,private=0,credit=1,tries=1";
+    let arguments = ["--exhaustive", "--scenario", scenario];
+    let (code, stdout, stderr) = windlass_sim(&arguments);
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let last = stdout.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("exhaustive ok: 1 of 1 configurations closed, 0 failures"),
+        "{stdout}"
+    );
+    let (code, stdout, _) = windlass_sim(&[&arguments[..], &["--limit", "5"]].concat());
+    assert_eq!(code, Some(1), "{stdout}");
+    assert!(stdout.contains("no, gave up"), "{stdout}");
+    let (code, stdout, _) = windlass_sim(&[&arguments[..], &["--expect-failure"]].concat());
+    assert_eq!(code, Some(1), "{stdout}");
+}
+
+#[test]
 fn nonsense_is_refused_with_exit_code_2_and_a_reason() {
     for (arguments, about) in [
         (&["--sseds", "1"][..], "`--sseds`"),
@@ -145,6 +163,9 @@ fn nonsense_is_refused_with_exit_code_2_and_a_reason() {
         (&["--scenario", "scenario=flat,workers=0"], "`workers` is 0"),
         (&["--strategy", "luck"], "`luck` is no strategy"),
         (&["--choices", "no-such-file"], "no-such-file"),
+        (&["--exhaustive", "--seeds", "3"], "`--seeds`"),
+        (&["--exhaustive", "--preemptions", "3"], "go with `--scenario`"),
+        (&["--exhaustive", "--scenario", "scenario=flat"], "`spin`"),
     ] {
         let (code, stdout, stderr) = windlass_sim(arguments);
         assert_eq!(code, Some(2), "{arguments:?}: {stdout}{stderr}");

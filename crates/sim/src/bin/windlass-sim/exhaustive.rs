@@ -188,7 +188,7 @@ impl Rows {
 /// On a terminal one line that changes; elsewhere nothing, so that logs stay short.
 fn show_progress(name: &str, report: &SearchReport) {
     let mut stderr = std::io::stderr();
-    if !stderr.is_terminal() || report.schedules % (1 << 14) != 0 {
+    if !stderr.is_terminal() || !report.schedules.is_multiple_of(1 << 14) {
         return;
     }
     // Progress that cannot be shown is none that anybody misses.

@@ -39,7 +39,7 @@ pub(crate) struct Plain {
     /// The role in which each slot was claimed.
     pub(crate) roles: RefCell<Vec<Role>>,
     /// What others do right after the next change of a ledger.
-    pub(crate) after_change: RefCell<Option<Box<dyn FnOnce(&Plain)>>>,
+    pub(crate) after_change: RefCell<Option<Meanwhile>>,
     operations: Cell<u32>,
 }
 
@@ -76,6 +76,9 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
         stages,
     }
 }
+
+/// What others do to an executor meanwhile.
+type Meanwhile = Box<dyn FnOnce(&Plain)>;
 
 type PlainRefused = Refused<Cell<usize>, RefCell<Ledger>>;
 
@@ -129,9 +132,9 @@ impl Plain {
     }
 
     /// Submits a job as it is said.
-    pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, PlainRefused> {
+    pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, Box<PlainRefused>> {
         let body = JobBody::new(spec, 4, RefCell::new(Ledger::default()), Cell::new);
-        let Admitted { state, job } = policy::submit(self, body)?;
+        let Admitted { state, job } = policy::submit(self, body).map_err(Box::new)?;
         Ok(PlainJob { state, job })
     }
 

@@ -77,7 +77,7 @@ fn debug_forms_of_the_policy_name_the_job_and_show_nothing_of_the_users() {
     plain.look(0);
     let refused = plain.submit_spec(spec("late", vec![Counting::new(2)])).err();
     assert_shows(&refused, &["Stopped", "late"]);
-    let Some(Refused::Stopped(body)) = refused else {
+    let Some(Refused::Stopped(body)) = refused.map(|refused| *refused) else {
         panic!("nobody would look for it");
     };
     assert_shows(&body, &["JobBody", "late", "stages: 1"]);

@@ -292,3 +292,31 @@ impl<W, P> fmt::Debug for JobState<W, P> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Native, NativeWord};
+
+    use super::*;
+
+    #[test]
+    fn as_many_workers_as_a_job_may_have_go_in_and_one_more_when_one_has_left() {
+        for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
+            let spec = JobSpec {
+                table_name: "t".to_owned(),
+                id: "t".to_owned(),
+                cost: 0,
+                class: Class::Normal,
+                deadline: None,
+                workers_max,
+                stages: vec![Arc::new(crate::stage::Steps(Vec::new()))],
+            };
+            let body = JobBody::new(spec, 5, (), NativeWord::new);
+            let state = body.state();
+            let entered = (0..5).filter(|_| state.enter(&Native)).count();
+            assert_eq!(entered, let_in, "at most {workers_max}");
+            state.leave(&Native);
+            assert!(state.enter(&Native));
+        }
+    }
+}

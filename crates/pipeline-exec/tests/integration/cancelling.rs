@@ -1,13 +1,15 @@
 //! Cancel, deadline and dropped tickets: before, while and after a job runs.
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline_exec::policy::JobSpec;
-use pipeline_exec::{Job, JobErrorKind, JobStatus, PipelineExecutor, Stage, StepCx, StepError, step};
+use pipeline_exec::policy::{self, JobSpec};
+use pipeline_exec::{Class, Job, JobErrorKind, JobStatus, PipelineExecutor, Stage, StepCx, StepError, step};
 
-use crate::plain::{Plain, spec};
+use crate::plain::{Plain, PlainJob, spec};
 use crate::support::{Counting, Gate, hold_workers};
 
 #[test]
@@ -220,5 +222,33 @@ fn a_slot_of_a_job_that_goes_on_is_told_so_and_whether_its_quantum_is_over() {
         plain.look(0);
         let expected: Vec<_> = (0..4).map(|ms| (ms >= 2, ms >= late_after)).collect();
         assert_eq!(*stage.told.lock().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_job_that_is_cancelled_while_it_is_shut_down_is_cancelled_and_does_not_come_back() {
+    for shutdown_comes_between in [true, false] {
+        let plain = Plain::new(1, 0);
+        let stage = Counting::new(3);
+        let PlainJob { state, job } = plain.submit("t", 1, Class::Normal, vec![stage.clone()]);
+        let handed_back = Rc::new(Cell::new(0));
+        // Each first gives its reason and then closes the claims; the other one does both in between.
+        if shutdown_comes_between {
+            let handed_back = handed_back.clone();
+            let stop = move |plain: &Plain| handed_back.set(policy::stop(plain).len());
+            plain.after_change.replace(Some(Box::new(stop)));
+            policy::cancel(&plain, &state, job);
+        } else {
+            let state = state.clone();
+            let cancel = move |plain: &Plain| policy::cancel(plain, &state, job);
+            plain.after_change.replace(Some(Box::new(cancel)));
+            handed_back.set(policy::stop(&plain).len());
+        }
+        let status = state.ledger().borrow().status();
+        assert_eq!(
+            (status, handed_back.get(), stage.ran()),
+            (JobStatus::Ended(JobErrorKind::Cancelled), 0, 0)
+        );
+        assert_eq!(plain.take_events(), ["t: the job was cancelled", "all ended"]);
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Plain {
     pub(crate) workers_leave: Cell<bool>,
     /// The role in which each slot was claimed.
     pub(crate) roles: RefCell<Vec<Role>>,
+    /// What others do right after the next change of a ledger.
+    pub(crate) after_change: RefCell<Option<Meanwhile>>,
     operations: Cell<u32>,
 }
 
@@ -75,11 +77,15 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
     }
 }
 
+/// What others do to an executor meanwhile.
+type Meanwhile = Box<dyn FnOnce(&Plain)>;
+
 type PlainRefused = Refused<Cell<usize>, RefCell<Ledger>>;
 
 /// A job that a [`Plain`] executor has.
 pub(crate) struct PlainJob {
     pub(crate) state: Arc<JobState<Cell<usize>, RefCell<Ledger>>>,
+    pub(crate) job: JobHandle,
 }
 
 impl Plain {
@@ -104,6 +110,7 @@ impl Plain {
             started: RefCell::default(),
             workers_leave: Cell::new(false),
             roles: RefCell::default(),
+            after_change: RefCell::default(),
             operations: Cell::new(0),
         }
     }
@@ -125,10 +132,10 @@ impl Plain {
     }
 
     /// Submits a job as it is said.
-    pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, PlainRefused> {
+    pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, Box<PlainRefused>> {
         let body = JobBody::new(spec, 4, RefCell::new(Ledger::default()), Cell::new);
-        let Admitted { state, .. } = policy::submit(self, body)?;
-        Ok(PlainJob { state })
+        let Admitted { state, job } = policy::submit(self, body).map_err(Box::new)?;
+        Ok(PlainJob { state, job })
     }
 
     /// Lets [`Does`] find it.
@@ -308,7 +315,12 @@ impl Exclusive<Ledger> for Plain {
     type Place = RefCell<Ledger>;
 
     fn change<R>(&self, place: &RefCell<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        change(&mut place.borrow_mut())
+        let changed = change(&mut place.borrow_mut());
+        let meanwhile = self.after_change.take();
+        if let Some(meanwhile) = meanwhile {
+            meanwhile(self);
+        }
+        changed
     }
 }
 

@@ -1,11 +1,12 @@
 //! What people get to read: debug forms, messages, names of threads, events.
 
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline_exec::policy::Refused;
+use pipeline_exec::policy::{self, JobBody, Refused};
 use pipeline_exec::{
     BuildError, Class, Job, JobErrorKind, JobIds, Pin, PipelineExecutor, PipelineStep, Role, Stage, StepCx,
     StepError, SubmitError, step,
@@ -64,12 +65,19 @@ fn debug_forms_of_the_policy_name_the_job_and_show_nothing_of_the_users() {
     );
     let job = plain.submit("cities", 3, Class::Batch, vec![Counting::new(2)]);
     assert_shows(&job.state, &["JobState", "seq: 0"]);
+    let body = JobBody::new(
+        spec("t", vec![Counting::new(1)]),
+        1,
+        RefCell::default(),
+        Cell::new,
+    );
+    assert_shows(&policy::submit(&plain, body), &["Admitted", "cost: 1", "seq: 1"]);
     plain.workers_leave.set(true);
     while plain.main_runs_one(0) {}
     plain.look(0);
     let refused = plain.submit_spec(spec("late", vec![Counting::new(2)])).err();
     assert_shows(&refused, &["Stopped", "late"]);
-    let Some(Refused::Stopped(body)) = refused else {
+    let Some(Refused::Stopped(body)) = refused.map(|refused| *refused) else {
         panic!("nobody would look for it");
     };
     assert_shows(&body, &["JobBody", "late", "stages: 1"]);

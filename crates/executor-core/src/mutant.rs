@@ -157,8 +157,8 @@ planted_bugs! {
     m34_parks_on_private,
     /// Private tasks become public, and nobody is woken for them.
     m35_exposed_without_wake,
-    /// A task from outside is refused while a worker searches, as if the gate were closed.
-    m36_refused_while_searched,
+    /// A batch of more tasks than there are workers is refused, as if the gate were closed.
+    m36_large_batch_refused,
     /// One more worker may search than the bound says.
     m37_one_searcher_too_many,
     /// Whoever ends the executor wakes its workers, and does not tell those who wait.
@@ -177,10 +177,12 @@ planted_bugs! {
     m47_handed_back_less_one,
     /// The last searcher wakes another one although there is nothing to find.
     m49_hands_on_without_work,
-    /// Whoever ends the executor says that it is aborted, too.
-    m52_end_is_told_as_abort,
-    /// A worker that hears that it is over looks on.
+    /// Every registration has the same stamp.
+    m52_stamps_stand_still,
+    /// A worker that hears that it is over yields its core, and looks on.
     m53_end_is_overlooked,
+    /// Before it parks while others search a worker looks at the injector alone.
+    m54_last_look_left_to_a_searcher,
 }
 
 #[cfg(all(test, windlass_mutants))]

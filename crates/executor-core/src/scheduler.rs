@@ -71,9 +71,6 @@ impl<W> Scheduler<W> {
     where
         P: ProducerPorts<T> + Memory<Word = W>,
     {
-        if mutant::m36_refused_while_searched() && self.sleep.peek(ports).searchers() > 0 {
-            return Err(Rejected(task));
-        }
         if self.state.increment_count(ports).is_err() {
             return Err(Rejected(task));
         }
@@ -94,6 +91,9 @@ impl<W> Scheduler<W> {
         P: ProducerPorts<T> + Memory<Word = W>,
     {
         let count = tasks.len();
+        if mutant::m36_large_batch_refused() && count > self.config.workers {
+            return Err(Rejected(tasks));
+        }
         if mutant::m10_half_a_batch() {
             return self.spawn_one_by_one(ports, tasks);
         }

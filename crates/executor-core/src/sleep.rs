@@ -232,12 +232,7 @@ impl<W> Sleep<W> {
     pub fn finish<P: Memory<Word = W> + Unpark>(&self, ports: &P) {
         // Ordering: AcqRel. Edge `sleep/ticket`: a registration before this one has made its slot visible; a later
         // one gets the bit back.
-        let end = if mutant::m52_end_is_told_as_abort() {
-            DONE | ABORT
-        } else {
-            DONE
-        };
-        ports.fetch(&self.word, Fetch::Or(end), Ordering::AcqRel);
+        ports.fetch(&self.word, Fetch::Or(DONE), Ordering::AcqRel);
         for (worker, slot) in self.slots.iter().enumerate() {
             // Slots, not tickets: a worker that registers now leaves at once, and must not be taken for one
             // that sleeps.
@@ -323,7 +318,11 @@ impl<W> Sleep<W> {
     /// Step register. Gives the stamp, and the word as it was before.
     fn register<M: Memory<Word = W>>(&self, mem: &M, me: usize, searching: bool) -> (usize, SleepWord) {
         // Ordering: Relaxed. Stamps order sleepers by age for the choice of a warm one; nothing hangs on them.
-        let stamp = mem.fetch(&self.stamps, Fetch::Add(1), Ordering::Relaxed);
+        let stamp = if mutant::m52_stamps_stand_still() {
+            mem.load(&self.stamps, Ordering::Relaxed)
+        } else {
+            mem.fetch(&self.stamps, Fetch::Add(1), Ordering::Relaxed)
+        };
         // Ordering: Relaxed. Published by the read-modify-write below.
         mem.store(&self.slots[me], stamp, Ordering::Relaxed);
         let change = if searching {

@@ -200,8 +200,11 @@ where
 
     let spawner = cx.spawner();
     let word = spawner.sleep_word();
-    let is_over = word.is_done() && !mutant::m53_end_is_overlooked();
-    if is_over || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
+    if mutant::m53_end_is_overlooked() && word.is_done() {
+        spawner.ports.yield_now();
+        return NothingToRun::Again;
+    }
+    if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
         trace.event(ExecTraceEvent::Exit);
         return NothingToRun::Exit(if spawner.panicked {
             WorkerExit::Panicked

@@ -203,8 +203,9 @@ impl Oracles {
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
-        self.protocol.state_changed(outside, before, after)?;
-        self.count.state_changed(party, outside, before, after)
+        let protocol = self.protocol.state_changed(outside, before, after);
+        let count = self.count.state_changed(party, outside, before, after);
+        protocol.and(count)
     }
 
     /// `party` changed the sleep word.
@@ -214,7 +215,9 @@ impl Oracles {
         before: SleepWord,
         after: SleepWord,
     ) -> Result<(), Violation> {
-        self.sleep.word_changed(after)?;
-        self.protocol.sleep_changed(party, before, after)
+        // Each sees every change, whatever the other says: nobody may listen to that one.
+        let sleep = self.sleep.word_changed(after);
+        let protocol = self.protocol.sleep_changed(party, before, after);
+        sleep.and(protocol)
     }
 }

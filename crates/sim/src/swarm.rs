@@ -237,7 +237,7 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         Shape::Phases => (1 + dice.below(3) as u32, dice.below(160) as u32),
         // More than can be private, now and then even where that is many.
         Shape::Burst => {
-            let most = [40, 40, 40, 400][dice.below(4)];
+            let most = [40, 40, 400, 400][dice.below(4)];
             (1 + dice.below(3) as u32, dice.below(most) as u32)
         }
         Shape::Meeting => {

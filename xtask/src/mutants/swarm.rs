@@ -19,7 +19,7 @@ const SCHEDULES: u64 = 1_000;
 const SCHEDULES_IN_VAIN: u64 = 20_000;
 
 /// A run with more micro-steps than these has failed: no healthy one of the swarm has as many.
-const STEPS: &str = "100000";
+const STEPS: &str = "400000";
 
 /// A swarm may hang in a loop without any shared operation.
 const SWARM_SECONDS: u64 = 120;

@@ -57,6 +57,9 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
         });
     }
     let others = ports.scheduler().config().workers - 1;
+    if mutant::m54_last_look_left_to_a_searcher() && ports.scheduler().sleep().peek(ports).searchers() > 0 {
+        return None;
+    }
     (0..others).map(|k| nth_victim(me, k)).find_map(|victim| {
         *steals_tried += 1;
         let task = insist(ports, || ports.steal_from(victim))?;

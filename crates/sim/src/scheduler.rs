@@ -44,18 +44,24 @@ fn moments(dice: &mut Dice, count: u32, steps: u32) -> Vec<u64> {
     moments
 }
 
-/// For how many micro-steps in a row the same party has gone, against starvation by one that waits in a loop.
+/// For how many micro-steps in a row the same party has gone, against starvation by one that waits in a loop; and for how many
+/// all have, against starvation by two that wake each other.
 #[derive(Clone, Debug)]
 struct Stretch {
     party: usize,
     steps: u32,
     steps_max: u32,
+    all: u64,
+    all_max: u64,
 }
 
 impl Stretch {
-    /// Over after twice the `steps` that were expected of the whole run.
+    /// Over after twice the `steps` that were expected of the whole run. After 32 times as many in all, every stretch is over after
+    /// a step.
     fn new(steps: u32) -> Self {
         Self {
+            all: 0,
+            all_max: 32 * u64::from(steps),
             party: usize::MAX,
             steps: 0,
             steps_max: 2 * steps.clamp(1, u32::MAX / 2),
@@ -63,7 +69,7 @@ impl Stretch {
     }
 
     fn is_over(&self) -> bool {
-        self.steps >= self.steps_max
+        self.steps >= self.steps_max || self.all >= self.all_max
     }
 
     fn goes(&mut self, party: usize) {
@@ -71,5 +77,6 @@ impl Stretch {
             (self.party, self.steps) = (party, 0);
         }
         self.steps += 1;
+        self.all += 1;
     }
 }

@@ -6,7 +6,7 @@
 //! takes many preemptions, as long as most of these come in the order of the turns.
 //!
 //! Whoever has gone on alone for twice the steps that were expected of the whole run loses its turn as well: a
-//! party that waits in a loop would else wait for ever.
+//! party that waits in a loop would else wait for ever. After 32 times as many steps in all, everybody goes in turn.
 
 use super::{Dice, Stretch};
 use crate::schedule::{Moment, Strategy};

@@ -8,7 +8,8 @@
 //!
 //! That holds for parties that always come to an end. Ours wait in loops now and then, for a ticket that is on its way
 //! or for a task that another must run; at the highest priority such a loop would never end. So whoever
-//! has gone on alone for twice the steps that were expected of the whole run falls below everybody, too.
+//! has gone on alone for twice the steps that were expected of the whole run falls below everybody, too; and after 32 times as
+//! many steps in all, whoever has gone on for one.
 
 use super::{Dice, Stretch};
 use crate::schedule::{Moment, Strategy};

@@ -1,10 +1,9 @@
 //! Who is woken, and when nobody is.
 
-use executor_core::{ExecutorConfig, NoopTrace, TaskCtx, TieredIdle, WorkerStepResult, worker_step};
-
 use std::sync::atomic::Ordering;
 
 use executor_core::sleep::Search;
+use executor_core::{ExecutorConfig, NoopTrace, TaskCtx, TieredIdle, WorkerStepResult, worker_step};
 
 use crate::bench_top::{Operation, Top, Worker};
 

@@ -157,14 +157,15 @@ fn what_is_left_of_a_job_begun_by_hand_is_its_weight_and_its_run_is_told_from_wh
             job.get_next().unwrap().unwrap();
         }
         let ticket = executor.submit(job).unwrap();
-        assert_eq!(ticket.control().handle().cost, left);
+        let control = ticket.control();
         gate.wait_for(2);
-        assert_eq!(ticket.status(), JobStatus::Running);
+        let status = ticket.status();
         let running = Instant::now();
         thread::sleep(Duration::from_millis(2));
         let held = running.elapsed();
         gate.open();
         let report = ticket.wait().unwrap();
+        assert_eq!((status, control.handle().cost), (JobStatus::Running, left));
         assert!(report.run >= held, "{report:?}");
     }
 }

@@ -252,7 +252,7 @@ impl<P: Waiting, M, L> Waiting for Recorded<P, M, L> {
     }
 }
 
-/// Writes down what leads through no port: that tasks start and end, are handed back, and that the worker leaves.
+/// Writes down what leads through no port: that tasks start and end, and are handed back.
 #[derive(Debug)]
 pub struct LogHooks<L>(pub L);
 
@@ -270,9 +270,11 @@ impl<T, L: Deref<Target = Log>> TraceHooks<Numbered<T>> for LogHooks<L> {
             ExecTraceEvent::TaskStart { tag, .. } => self.0.started(tag),
             ExecTraceEvent::TaskEnd { .. } => self.0.ended(),
             ExecTraceEvent::HandedBack { tag } => self.0.event(Event::HandedBack { task: tag }),
-            ExecTraceEvent::Exit => self.0.event(Event::Left),
-            // Told by the ports, at the time.
-            ExecTraceEvent::Panicked | ExecTraceEvent::Park | ExecTraceEvent::Awake { .. } => {}
+            // Told by the ports, at the time; and by whoever runs the worker, since one that panics last has no exit of its own.
+            ExecTraceEvent::Panicked
+            | ExecTraceEvent::Park
+            | ExecTraceEvent::Awake { .. }
+            | ExecTraceEvent::Exit => {}
         }
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Faults, Native};
-use executor_core::record::{Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
+use executor_core::record::{Event, Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
 use executor_core::{Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, run_worker};
 use rand_core::Rng;
 use rand_xorshift::XorShiftRng;
@@ -74,6 +74,7 @@ pub(super) fn work<T, S>(
         shared.scheduler().abort(ports);
         shared.scheduler().sleep().finish(ports);
     }
+    log.event(Event::Left);
     let RecordedCtx {
         scratch,
         metrics,

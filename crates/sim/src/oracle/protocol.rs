@@ -39,6 +39,8 @@ struct Standing {
     aborting: bool,
     /// The stamp of its last registration.
     stamp: usize,
+    /// Whether it has put that into its slot and is not counted as a sleeper yet.
+    announced: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl ProtocolOracle {
             chosen: false,
             aborting: false,
             stamp: 0,
+            announced: false,
         };
         self.workers = vec![standing; config.workers];
         self.state = executor_core::ACCEPTING_BIT;
@@ -106,6 +109,15 @@ impl ProtocolOracle {
         self.learns(party, after);
         if bits.iter().any(|(before, after)| before != after) {
             return self.ends(before, after, (sleepers, searchers));
+        }
+        if sleepers == 1
+            && let Some(worker) = self.workers.get_mut(party)
+            && !std::mem::take(&mut worker.announced)
+            && worker.place != Deregistering
+        {
+            return Err(violation(format!(
+                "worker {party} is counted as a sleeper, and has put no stamp into its slot"
+            )));
         }
         if self.done {
             return Ok(());
@@ -158,6 +170,7 @@ impl ProtocolOracle {
             (0, 0) if self.done => Ok(()),
             (0, stamp) if party == worker && stamp > standing.stamp => {
                 standing.stamp = stamp;
+                standing.announced = true;
                 standing.settle();
                 match standing.place {
                     Working | Searching => Ok(()),
@@ -385,6 +398,7 @@ mod tests {
         assert!(scene.oracle.parks(0).is_err());
         scene.registers(0, 1);
         assert!(scene.becomes(0, 2 * SLEEPER).is_err());
+        assert!(Scene::new().becomes(0, SLEEPER).is_err(), "its slot is empty");
         let mut scene = Scene::new();
         assert_eq!(scene.becomes(0, SEARCHER), Ok(()));
         assert_eq!(scene.becomes(0, 0), Ok(()));

@@ -163,6 +163,9 @@ impl Course {
             return Err(record_violation(format!("worker {worker} has never left")));
         }
         for (party, name) in self.names.iter().enumerate() {
+            if self.parties[party].publishing {
+                return Err(record_violation(format!("{name} has never ended a hand-over")));
+            }
             let (told, tasks) = (
                 u64::from(self.parties[party].next),
                 self.first_task[party + 1] - self.first_task[party],
@@ -453,8 +456,9 @@ impl Course {
     }
 
     fn taken(&mut self, worker: usize, task: TaskId, injected: bool) -> Result<(), Violation> {
-        let task = self.was_in(task, injected)?;
-        self.oracles.tasks.taken(task, worker)?;
+        let place = self.dense(task)?;
+        self.oracles.tasks.taken(place, worker)?;
+        self.was_in(task, injected)?;
         self.oracles.sleep.taken_somewhere();
         Ok(())
     }

@@ -13,6 +13,7 @@
 //!   (no option)     every bug on every layer, then each oracle of the simulator without the others' help
 //!   --layer LAYER   on this layer only                --write      the tables into docs/testing.md
 //!   --quick         on the cheapest layer that kills it: what CI does
+//!   --shrunk        how small failing runs get     --write      as above
 //!   --replays       1,000 failing runs again from their lines, in debug and in release
 //! ```
 //!
@@ -24,6 +25,7 @@ mod models;
 mod oracles;
 mod replays;
 mod report;
+mod shrunk;
 mod swarm;
 mod unit;
 mod verdict;
@@ -49,6 +51,7 @@ struct Arguments {
     quick: bool,
     write: bool,
     replays: bool,
+    shrunk: bool,
 }
 
 /// Plants the bugs whose name contains the argument, or all.
@@ -57,6 +60,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
     let passed = if arguments.replays {
         replays::run(&workspace)?
+    } else if arguments.shrunk {
+        shrunk::run(&workspace, arguments.write)?;
+        true
     } else if arguments.quick {
         let report = quick(&workspace, &arguments.name, Limit::NONE)?;
         report.matrix.print();
@@ -253,6 +259,7 @@ impl Arguments {
                 lexopt::Arg::Long("quick") => parsed.quick = true,
                 lexopt::Arg::Long("write") => parsed.write = true,
                 lexopt::Arg::Long("replays") => parsed.replays = true,
+                lexopt::Arg::Long("shrunk") => parsed.shrunk = true,
                 lexopt::Arg::Value(name) if parsed.name.is_empty() => {
                     parsed.name = name.to_string_lossy().into_owned();
                 }
@@ -262,8 +269,9 @@ impl Arguments {
         let alone = parsed.quick && (parsed.write || parsed.layer.is_some())
             || parsed.replays
                 && (parsed.quick || parsed.write || parsed.layer.is_some() || !parsed.name.is_empty());
-        if alone {
-            return Err(Misuse::new("`--quick` and `--replays` go alone".to_owned()).into());
+        let of_matrix = parsed.layer.is_some() || !parsed.name.is_empty();
+        if alone || parsed.shrunk && (parsed.quick || parsed.replays || of_matrix) {
+            return Err(Misuse::new("`--quick`, `--replays` and `--shrunk` go alone".to_owned()).into());
         }
         Ok(parsed)
     }
@@ -289,6 +297,7 @@ mod tests {
             &["a", "b"],
             &["--quick", "--write"],
             &["--replays", "m04"],
+            &["--shrunk", "--layer", "sim"],
         ] {
             assert!(parse(wrong).unwrap_err().is::<Misuse>(), "{wrong:?}");
         }

@@ -135,7 +135,16 @@ pub(super) fn write_oracles(workspace: &Workspace, table: &OnlyTable) -> anyhow:
     rewrite(workspace, "oracles", |_| table.markdown())
 }
 
-fn rewrite(workspace: &Workspace, name: &str, new: impl FnOnce(&str) -> String) -> anyhow::Result<()> {
+/// Writes what `new` makes of what is between the marks `name` in the document.
+///
+/// # Errors
+///
+/// As [`write_row`].
+pub(super) fn rewrite(
+    workspace: &Workspace,
+    name: &str,
+    new: impl FnOnce(&str) -> String,
+) -> anyhow::Result<()> {
     let path = workspace.root.join(FILE);
     let text = std::fs::read_to_string(&path)?;
     std::fs::write(&path, replaced(&text, name, new)?)?;

@@ -18,6 +18,9 @@ use crate::line::{Fields, LineError};
 use crate::lines::Touch;
 use crate::trace::Op;
 
+/// Picoseconds of a nanosecond.
+pub(crate) const PS: u64 = 1_000;
+
 macro_rules! costs {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal,)+) => {
         /// What operations cost in virtual time, in picoseconds, since the commonest take less than a nanosecond.

@@ -123,7 +123,7 @@ pub(crate) struct Party {
 impl Party {
     /// Its own virtual time, in whole nanoseconds.
     pub(crate) fn clock_ns(&self) -> u64 {
-        self.clock_ps / 1_000
+        self.clock_ps / crate::clock::PS
     }
 
     pub(crate) fn new(side: Side) -> Self {

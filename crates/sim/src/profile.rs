@@ -13,6 +13,7 @@
 //! The left one holds for every run. The right one is for a scheduler without costs; with the burdened span for the span and the makespan
 //! on one worker for the work it takes costs in.
 
+use crate::clock::PS;
 use crate::oracle::TaskId;
 
 /// How far along its path something is: how long everything takes that it had to come after. Kept by a task for another one that has to
@@ -187,9 +188,6 @@ impl Profiler {
         }
     }
 }
-
-/// Picoseconds of a nanosecond.
-const PS: u64 = 1_000;
 
 #[cfg(test)]
 mod tests {

@@ -1,6 +1,7 @@
 //! Where faults strike that are nobody's own: who is held up, and for how long, what is late, and whose clock jumps.
 
-use super::{PS, World};
+use super::World;
+use crate::clock::PS;
 use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::party::{Side, State};

@@ -1,7 +1,7 @@
 //! Time, as the world keeps it: the clock of each party, what moves it on, and how far along its path what runs on it is.
 
-use super::{PS, World};
-use crate::clock::Costs;
+use super::World;
+use crate::clock::{Costs, PS};
 use crate::lines::Fetched;
 use crate::party::Party;
 use crate::profile::Reached;

@@ -267,9 +267,14 @@ fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     last_line(sim::command(workspace)?.args(["--", "--exhaustive"]), limit)
 }
 
-/// Runs on threads, recorded and checked.
+/// Runs on threads, recorded and checked; and some with a planted bug, of which one must be rejected.
 fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
-    last_line(&mut record::command(workspace)?, limit)
+    let sound = last_line(&mut record::command(workspace)?, limit)?;
+    let planted = last_line(&mut record::planted(workspace, record::COUNT_BUG)?, limit)?;
+    Ok(Step {
+        passed: sound.passed && planted.passed,
+        ran: format!("{}; {}: {}", sound.ran, record::COUNT_BUG, planted.ran),
+    })
 }
 
 /// A program whose own table stays on the screen, and whose last line goes into ours.

@@ -15,6 +15,9 @@ use crate::workspace::Workspace;
 
 const PROGRAM: &str = "recorded";
 
+/// The planted bug that CI shows to be rejected.
+pub(crate) const COUNT_BUG: &str = "m33_private_not_covered";
+
 /// Passes arguments and exit code through.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
@@ -25,19 +28,29 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         match argument {
             lexopt::Arg::Long("planted") => {
                 let name = parser.value().map_err(|error| Misuse::new(error.to_string()))?;
-                let name = name.to_string_lossy();
-                mutants::plant(&workspace, &mut command, &name)?;
-                rest.push("--expect-rejection".into());
+                command = planted(&workspace, &name.to_string_lossy())?;
             }
             lexopt::Arg::Long(name) => rest.push(format!("--{name}").into()),
             lexopt::Arg::Value(value) => rest.push(value),
             lexopt::Arg::Short(_) => return Err(Misuse::new(argument.unexpected().to_string()).into()),
         }
     }
-    process::pass_through(command.arg("--").args(rest), Limit::NONE)
+    process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Runs the program; its arguments go behind a `--`.
+/// Runs the program with a planted bug: some run must be rejected.
+///
+/// # Errors
+///
+/// When the workspace has no such program, or no such bug.
+pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
+    let mut command = command(workspace)?;
+    mutants::plant(workspace, &mut command, bug)?;
+    command.arg("--expect-rejection");
+    Ok(command)
+}
+
+/// Runs the program; its arguments come last.
 ///
 /// # Errors
 ///
@@ -56,6 +69,7 @@ pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
         "sim",
         "--example",
         PROGRAM,
+        "--",
     ]);
     Ok(command)
 }

@@ -130,6 +130,12 @@ impl Configuration {
             "scenario=flat,roots=3,workers=2,private=0,end=join,panics=1",
         )
         .at_night(),
+        Self::bounded(
+            3,
+            "2 workers, 3 tasks, close, 3 preemptions",
+            "scenario=flat,roots=3,workers=2,private=0,end=close",
+        )
+        .at_night(),
         Self::job(
             2,
             "2 workers, job of 2 stages, shutdown, 2 preemptions",

@@ -264,7 +264,7 @@ fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
 
 /// The simulator's exhaustive search.
 fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
-    last_line(sim::command(workspace)?.args(["--", "--exhaustive"]), limit)
+    last_line(sim::command(workspace)?.arg("--exhaustive"), limit)
 }
 
 /// Runs on threads, recorded and checked; and some with a planted bug, of which one must be rejected.

@@ -6,10 +6,8 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use anyhow::ensure;
-
 use crate::mutants;
-use crate::process::{self, Limit, cargo};
+use crate::process::{self, Limit};
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
@@ -56,20 +54,5 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
 ///
 /// When the workspace has no such program.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
-    ensure!(
-        workspace.with_target("example", PROGRAM).next().is_some(),
-        "crate `sim` has no example `{PROGRAM}`"
-    );
-    let mut command = cargo();
-    command.args([
-        "run",
-        "--release",
-        "--quiet",
-        "--package",
-        "sim",
-        "--example",
-        PROGRAM,
-        "--",
-    ]);
-    Ok(command)
+    workspace.program("sim", "example", PROGRAM)
 }

@@ -9,10 +9,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::bail;
-
 pub(crate) use self::swarm_report::SwarmReport;
-use crate::process::{self, Limit, cargo};
+use crate::process::{self, Limit};
 use crate::usage::Outcome;
 use crate::workspace::Workspace;
 
@@ -27,23 +25,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
     let mut command = match prediction(&arguments, &workspace.root.join("docs")) {
         Some(arguments) => {
-            let mut command = cargo();
-            command.args([
-                "run",
-                "--release",
-                "--quiet",
-                "--package",
-                "benches",
-                "--bin",
-                "predict",
-                "--",
-            ]);
+            let mut command = workspace.program("benches", "bin", "predict")?;
             command.args(arguments);
             command
         }
         None => {
             let mut command = command(&workspace)?;
-            command.arg("--").args(arguments);
+            command.args(arguments);
             command
         }
     };
@@ -61,18 +49,13 @@ fn prediction(arguments: &[OsString], docs: &Path) -> Option<Vec<OsString>> {
     Some(passed_on.collect())
 }
 
-/// Runs the runner; its arguments go behind a `--`.
+/// Runs the runner; its arguments come last.
 ///
 /// # Errors
 ///
 /// When the workspace has no such program.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
-    if workspace.with_target("bin", RUNNER).next().is_none() {
-        bail!("crate `sim` has no program `{RUNNER}`");
-    }
-    let mut command = cargo();
-    command.args(["run", "--release", "--quiet", "--package", "sim", "--bin", RUNNER]);
-    Ok(command)
+    workspace.program("sim", "bin", RUNNER)
 }
 
 #[cfg(test)]

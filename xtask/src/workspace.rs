@@ -4,7 +4,7 @@
 //! newcomer compiles.
 
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
@@ -90,6 +90,23 @@ impl Workspace {
         self.packages
             .iter()
             .filter(move |package| package.has_target(kind, name))
+    }
+}
+
+impl Workspace {
+    /// Builds a member's program in release mode and runs it; `kind` is `bin` or `example`, and the program's arguments come last.
+    ///
+    /// # Errors
+    ///
+    /// When the member has no such program.
+    pub(crate) fn program(&self, package: &str, kind: &str, name: &str) -> anyhow::Result<Command> {
+        if !self.with_target(kind, name).any(|found| found.name == package) {
+            bail!("crate `{package}` has no {kind} `{name}`");
+        }
+        let mut command = process::cargo();
+        command.args(["run", "--release", "--quiet", "--package", package]);
+        command.arg(format!("--{kind}")).args([name, "--"]);
+        Ok(command)
     }
 }
 

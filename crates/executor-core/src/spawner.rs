@@ -4,7 +4,8 @@
 //! on [private tasks](crate::private) end in the few lines of [`Spawner::spawn_local`] and [`Spawner::pop_unseen`]. Now and
 //! then the worker *looks*: at the clock, and at who is hungry.
 
-use std::hash::{Hash, Hasher};
+mod rest;
+
 use std::time::Duration;
 
 use crate::credit::Credits;
@@ -82,43 +83,6 @@ impl Tally {
         metrics.executed_local += ran_unseen;
         metrics.exposed += exposed;
         metrics.wakes += wakes;
-    }
-}
-
-impl<T: Hash, P> Spawner<T, P> {
-    /// Hashes everything that decides what the worker does next, which is all but what it tells at its end.
-    pub(crate) fn hash_state(&self, state: &mut impl Hasher) {
-        let Self {
-            ports: _,
-            worker,
-            private,
-            credits,
-            time,
-            crowded,
-            seen,
-            wake_ns,
-            hoard,
-            searching,
-            in_hand,
-            since_injector,
-            lull,
-            idle_rounds,
-            woken,
-            panicked,
-            handed_back: _,
-            tally: _,
-        } = self;
-        (worker, private, credits, time, crowded, seen, wake_ns, hoard).hash(state);
-        (
-            searching,
-            in_hand,
-            since_injector,
-            lull,
-            idle_rounds,
-            woken,
-            panicked,
-        )
-            .hash(state);
     }
 }
 

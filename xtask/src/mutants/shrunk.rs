@@ -8,6 +8,7 @@ use anyhow::ensure;
 use super::bug::{BUGS, Bug, Hint};
 use super::build::{plant, simulator};
 use super::report;
+use super::swarm::STEPS_FROM_0;
 use super::verdict::limit;
 use crate::process::{self, Limit};
 use crate::table;
@@ -16,9 +17,6 @@ use crate::workspace::Workspace;
 /// Seeds that are looked at for each bug, and how many of its failures are made small.
 const SEEDS: &str = "300";
 const FAILURES: &str = "6";
-
-/// As [`super::swarm`] has it for seeds from 0 on.
-const STEPS: &str = "100000";
 
 const SECONDS: u64 = 300;
 
@@ -40,9 +38,8 @@ pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
     let (mut rows, mut all) = (Vec::new(), Vec::new());
     for bug in BUGS.iter().filter(|bug| is_shrunk(**bug)) {
         let mut command = Command::new(&program);
-        command.args([
-            "--seeds", SEEDS, "--steps", STEPS, "--shrink", "--report", FAILURES,
-        ]);
+        command.args(["--seeds", SEEDS, "--shrink", "--report", FAILURES]);
+        command.args(["--steps", &STEPS_FROM_0.to_string()]);
         let folder = workspace.target.join("mutants").join("choices");
         command.arg("--out").arg(folder);
         plant(&mut command, Some(*bug));

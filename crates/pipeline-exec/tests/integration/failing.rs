@@ -267,22 +267,27 @@ fn the_source_of_a_failure_is_the_steps_own_error() {
     );
 }
 
+/// A stage of one slot that panics when it is dropped.
+struct Bomb;
+
+impl Stage for Bomb {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        Ok(())
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("dropped");
+    }
+}
+
 #[test]
 fn a_panic_while_a_stage_is_dropped_hurts_nobody() {
-    struct Bomb;
-    impl Stage for Bomb {
-        fn slots(&self) -> usize {
-            1
-        }
-        fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-            Ok(())
-        }
-    }
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic!("dropped");
-        }
-    }
     let executor = PipelineExecutor::new(2).unwrap();
     for _ in 0..20 {
         executor
@@ -302,20 +307,6 @@ fn a_panic_while_a_stage_is_dropped_hurts_nobody() {
 
 #[test]
 fn a_panic_while_a_stage_is_dropped_does_not_even_reach_the_worker() {
-    struct Bomb;
-    impl Stage for Bomb {
-        fn slots(&self) -> usize {
-            1
-        }
-        fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-            Ok(())
-        }
-    }
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic!("dropped");
-        }
-    }
     let plain = Plain::new(1, 0);
     plain.submit("bomb", 1, Class::Normal, vec![Arc::new(Bomb)]);
     assert!(plain.main_runs_one(0));

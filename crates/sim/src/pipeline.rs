@@ -261,6 +261,7 @@ impl PipeEnv<'_, '_> {
             PipelineEvent::Submitted { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::Claimed { .. }
+            | PipelineEvent::Settles { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }
@@ -332,13 +333,13 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
         let new = self.ports.handle.insert(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, key, step));
+        self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
         new
     }
 
     fn remove(&self, set: &Self::Set, key: &JobHandle) -> bool {
         let was_there = self.ports.handle.remove(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, *key, step));
+        self.judge(|oracle, step, me| oracle.taken_off(self.hub, *key, step, me));
         was_there
     }
 
@@ -366,6 +367,10 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
         self.ports.handle.get(table, index)
+    }
+
+    fn used(&self, table: &Self::Places) -> usize {
+        self.ports.handle.used(table)
     }
 
     fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {

@@ -15,3 +15,4 @@ mod splitting;
 mod submitting;
 mod support;
 mod tickets;
+mod widths;

@@ -15,7 +15,7 @@ use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, Role, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Role, Stage, StepCx, StepError};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
@@ -38,6 +38,11 @@ pub(crate) struct Plain {
     pub(crate) workers_leave: Cell<bool>,
     /// The role in which each slot was claimed.
     pub(crate) roles: RefCell<Vec<Role>>,
+    /// How many slots were claimed at once.
+    pub(crate) widths: RefCell<Vec<usize>>,
+    /// Slots that were given back, and slots that ran.
+    pub(crate) given_back: Cell<usize>,
+    pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
     operations: Cell<u32>,
@@ -110,6 +115,9 @@ impl Plain {
             started: RefCell::default(),
             workers_leave: Cell::new(false),
             roles: RefCell::default(),
+            widths: RefCell::default(),
+            given_back: Cell::new(0),
+            ran: Cell::new(0),
             after_change: RefCell::default(),
             operations: Cell::new(0),
         }
@@ -160,6 +168,30 @@ impl Plain {
         self.clock
             .borrow()
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.now_ns())
+    }
+
+    /// Where `job` stands.
+    pub(crate) fn status(&self, job: &PlainJob) -> JobStatus {
+        job.state.ledger().borrow().status()
+    }
+
+    /// Cancels every job in the table.
+    pub(crate) fn cancel_all(&self) {
+        for index in 0..self.used(self.shared.jobs()) {
+            if let Some(body) = self.get(self.shared.jobs(), index) {
+                let job = JobHandle {
+                    cost: body.state().cost(),
+                    seq: body.state().seq(),
+                    index,
+                };
+                policy::cancel(self, body.state(), job);
+            }
+        }
     }
 
     /// Names of the jobs on the board, heaviest first.
@@ -347,15 +379,25 @@ impl PipelinePorts for Plain {
             PipelineEvent::Claimed {
                 job,
                 first,
+                slots,
                 worker,
                 role,
                 ..
             } => {
+                self.widths.borrow_mut().push(slots);
                 self.roles.borrow_mut().push(role);
                 format!("worker {worker} claims {}.{first}", self.name(job))
             }
             PipelineEvent::StageStarted { job, stage, slots } => {
                 self.started.borrow_mut().push((self.name(job), stage, slots));
+                return;
+            }
+            PipelineEvent::GivenBack { slots, .. } => {
+                self.given_back.set(self.given_back.get() + slots);
+                return;
+            }
+            PipelineEvent::SlotRan { .. } => {
+                self.ran.set(self.ran.get() + 1);
                 return;
             }
             PipelineEvent::StageOver { job, stage } => format!("{} stage {stage} over", self.name(job)),

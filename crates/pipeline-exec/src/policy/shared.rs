@@ -10,6 +10,7 @@ use executor_core::ports::{Fetch, Memory};
 use super::board::JobBoard;
 use super::counters::Counters;
 use super::look::Looks;
+use super::need::Experience;
 use crate::mutant;
 
 /// What can be set about a pipeline executor: plain data.
@@ -36,6 +37,7 @@ pub struct PipelineShared<W, B, T> {
     pub(crate) admission: RunState<W>,
     pub(crate) looks: Looks<W>,
     pub(crate) counters: Counters<W>,
+    pub(crate) experience: Experience<W>,
     /// The next job's number.
     seqs: CachePadded<W>,
     /// Service that the least served job had when it was last taken: where new jobs start.
@@ -71,6 +73,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
             admission: RunState::new(headroom, &mut word),
             looks: Looks::new(workers, &mut word),
             counters: Counters::new(workers, &mut word),
+            experience: Experience::new(&mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),

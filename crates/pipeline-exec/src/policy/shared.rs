@@ -54,7 +54,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or there is no main worker.
+    /// If the capacity is 0 or there is no worker.
     pub fn new(
         config: PipelineConfig,
         board: JobBoard<B>,
@@ -62,8 +62,8 @@ impl<W, B, T> PipelineShared<W, B, T> {
         mut word: impl FnMut(usize) -> W,
     ) -> Self {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
-        assert!(config.main > 0, "a pipeline executor must have a main worker");
         let workers = config.main + config.reserve;
+        assert!(workers > 0, "a pipeline executor must have a worker");
         // The gate counts up to its capacity and keeps the rest of its range back.
         let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
         let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;

@@ -1,14 +1,21 @@
 //! `cargo xtask bench [FILTER] [--rounds N] [--quick] [--long]`: our own micro-benches, then the comparison with others.
 //!
 //! A full run also writes what it found into `benches/README.md`, with plots; a filtered or a quick one prints only.
+//!
+//! `cargo xtask bench --queries [ARGS...]` is another comparison: a short query beside heavy ones, here and in other engines. Its program
+//! has its own usage; with `--write` it writes `benches/queries.md`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use lexopt::{Arg, ValueExt as _};
 
 use crate::process::{self, Limit, cargo};
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
+
+/// The option that asks for queries, and the one of those that writes figures into the documentation.
+const QUERIES: &str = "--queries";
+const WRITE: &str = "--write";
 
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
@@ -19,8 +26,17 @@ struct Options {
     long: bool,
 }
 
-/// Runs both; the first failure ends it.
+/// Runs both, or the one about queries; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    if arguments.iter().any(|argument| argument == QUERIES) {
+        let workspace = Workspace::load()?;
+        let mut queries = workspace.program("benches", "bin", "queries")?;
+        queries.args(for_queries(
+            &arguments,
+            workspace.root.join("benches").as_os_str(),
+        ));
+        return process::pass_through(&mut queries, Limit::NONE);
+    }
     let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;
     let mut micro = cargo();
@@ -47,6 +63,16 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         compare.arg("--write").arg(workspace.root.join("benches"));
     }
     process::pass_through(&mut compare, Limit::NONE)
+}
+
+/// The arguments of the program that runs queries; it writes into `folder`.
+fn for_queries(arguments: &[OsString], folder: &OsStr) -> Vec<OsString> {
+    let others = arguments.iter().filter(|argument| *argument != QUERIES);
+    let passed_on = others.flat_map(|argument| {
+        let folder = (argument == WRITE).then(|| folder.to_owned());
+        std::iter::once(argument.clone()).chain(folder)
+    });
+    passed_on.collect()
 }
 
 impl Options {
@@ -100,6 +126,13 @@ mod tests {
         assert!(!options.is_full());
         assert!(read(&["--rounds", "5"]).unwrap().is_full());
         assert!(!read(&["tree"]).unwrap().is_full());
+    }
+
+    #[test]
+    fn arguments_about_queries_are_passed_on_and_writing_gets_its_folder() {
+        let words = ["--rounds", "3", "--queries", "--write"].map(OsString::from);
+        let passed_on = for_queries(&words, OsStr::new("benches"));
+        assert_eq!(passed_on, ["--rounds", "3", "--write", "benches"]);
     }
 
     #[test]

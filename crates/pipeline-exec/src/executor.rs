@@ -88,7 +88,7 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// The job, when the executor admits no more at the moment.
-    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit(job)
     }
 
@@ -101,7 +101,7 @@ impl PipelineExecutor {
     /// # Panics
     ///
     /// In a step that runs on this executor, if there is no room: it may wait for itself.
-    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit_blocking(job)
     }
 
@@ -110,10 +110,10 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(
+    pub fn submit_async<T: Send + 'static>(
         &self,
-        job: Job,
-    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        job: Job<T>,
+    ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         self.handle.submit_async(job)
     }
 
@@ -146,7 +146,8 @@ impl PipelineExecutor {
     }
 
     /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
-    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
+    /// submission, each as it was but for the type of what it gives ([`Job::downcast`]); their tickets say
+    /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
     /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.
     ///
     /// # Panics
@@ -183,16 +184,20 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// The job, when the executor admits no more at the moment.
-    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let hub = &self.hub;
         let workers = hub.shared().workers();
-        let Admitted { state, job } =
-            policy::submit(&**hub, job.into_body(workers)).map_err(|refused| match refused {
-                Refused::Closed(body) => SubmitError::Closed(Job::from_body(body)),
-                Refused::Full(body) => SubmitError::Full(Job::from_body(body)),
-                Refused::Stopped(body) => SubmitError::Closed(Job::from_spec(body.spec().clone())),
-            })?;
-        Ok(JobTicket::new(Arc::clone(hub), state, job))
+        let (body, output) = job.into_body(workers);
+        match policy::submit(&**hub, body) {
+            Ok(Admitted { state, job }) => {
+                Ok(JobTicket::new(Arc::clone(hub), state, job, output.into_place()))
+            }
+            Err(Refused::Closed(body)) => Err(SubmitError::Closed(Job::from_body(*body, output))),
+            Err(Refused::Full(body)) => Err(SubmitError::Full(Job::from_body(*body, output))),
+            Err(Refused::Stopped(body)) => {
+                Err(SubmitError::Closed(Job::from_parts(body.spec().clone(), output)))
+            }
+        }
     }
 
     /// Hands over a job; while the executor is full it waits for room.
@@ -204,7 +209,7 @@ impl PipelineHandle {
     /// # Panics
     ///
     /// In a step that runs on the same executor, if there is no room: it may wait for itself.
-    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.submit(job) {
             Err(SubmitError::Full(job)) => {
                 self.hub.assert_not_on_own_worker("submit_blocking");
@@ -219,10 +224,10 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(
+    pub fn submit_async<T: Send + 'static>(
         &self,
-        job: Job,
-    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        job: Job<T>,
+    ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         let handle = self.clone();
         let mut waiting = Some(job);
         poll_fn(move |cx| {

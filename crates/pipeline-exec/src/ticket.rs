@@ -11,6 +11,7 @@ use executor_core::ports::Exclusive;
 
 use crate::error::JobError;
 use crate::native::{Hub, NativeState};
+use crate::output::Place;
 use crate::policy::{self, JobHandle, JobStatus};
 use crate::report::JobReport;
 
@@ -18,17 +19,23 @@ use crate::report::JobReport;
 /// goes away.
 ///
 /// A ticket is a [`Future`], for any async runtime; [`JobTicket::wait`] is for threads. Dropping it changes nothing, unless
-/// [`JobTicket::cancel_on_drop`] was said.
+/// [`JobTicket::cancel_on_drop`] was said. `T` is what the job gives, in the [report](JobReport::output).
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
-pub struct JobTicket {
+pub struct JobTicket<T = ()> {
     control: JobControl,
+    /// Until the ticket has told.
+    output: Option<Place<T>>,
     cancel_on_drop: bool,
 }
 
-impl JobTicket {
-    pub(crate) fn new(hub: Arc<Hub>, state: Arc<NativeState>, job: JobHandle) -> Self {
+// The output is moved out of it, never pinned in it.
+impl<T> Unpin for JobTicket<T> {}
+
+impl<T> JobTicket<T> {
+    pub(crate) fn new(hub: Arc<Hub>, state: Arc<NativeState>, job: JobHandle, output: Place<T>) -> Self {
         Self {
             control: JobControl { hub, state, job },
+            output: Some(output),
             cancel_on_drop: false,
         }
     }
@@ -42,7 +49,7 @@ impl JobTicket {
     /// # Panics
     ///
     /// In a step that runs on the same executor: the job may wait for that step. Also if the ticket was polled to its end before.
-    pub fn wait(self) -> Result<JobReport, JobError> {
+    pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
     }
@@ -66,19 +73,20 @@ impl JobTicket {
     }
 }
 
-impl Future for JobTicket {
-    type Output = Result<JobReport, JobError>;
+impl<T> Future for JobTicket<T> {
+    type Output = Result<JobReport<T>, JobError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let JobControl { hub, state, .. } = &self.control;
-        match hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) {
-            Some(end) => Poll::Ready(end),
-            None => Poll::Pending,
-        }
+        let Some(end) = hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) else {
+            return Poll::Pending;
+        };
+        let output = self.output.take().expect("the ledger tells the end once");
+        Poll::Ready(end.map(|report| report.with(output.take())))
     }
 }
 
-impl Drop for JobTicket {
+impl<T> Drop for JobTicket<T> {
     fn drop(&mut self) {
         if self.cancel_on_drop {
             self.control.cancel();
@@ -86,7 +94,7 @@ impl Drop for JobTicket {
     }
 }
 
-impl fmt::Debug for JobTicket {
+impl<T> fmt::Debug for JobTicket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobTicket")
             .field("status", &self.status())

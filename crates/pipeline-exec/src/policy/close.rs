@@ -159,6 +159,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let end: JobEnd = match error {
         Some(error) => Err(error),
         None => Ok(JobReport {
+            output: (),
             id,
             slots,
             wait: Duration::from_nanos(wait_ns),

@@ -20,6 +20,7 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use crate::output::JobOutput;
 use crate::stage::Stage;
 
 /// What a user says about a job: plain data.
@@ -39,6 +40,8 @@ pub struct JobSpec {
     pub workers_max: usize,
     /// Its stages, at least one.
     pub stages: Vec<Arc<dyn Stage>>,
+    /// Made when the last stage is over, if it gives something.
+    pub output: Option<Arc<JobOutput>>,
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -310,6 +313,7 @@ mod tests {
                 deadline: None,
                 workers_max,
                 stages: vec![Arc::new(crate::stage::Steps(Vec::new()))],
+                output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

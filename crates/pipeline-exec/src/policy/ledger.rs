@@ -8,7 +8,7 @@ use std::task::Waker;
 use crate::error::{JobError, JobErrorKind, StepError};
 use crate::report::JobReport;
 
-/// How a job ended.
+/// How a job ended; what it gives lies elsewhere.
 pub type JobEnd = Result<JobReport, JobError>;
 
 /// The part of a job's state that is no word.

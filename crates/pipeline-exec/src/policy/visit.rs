@@ -163,12 +163,24 @@ impl<E: PipelinePorts> Visit<'_, E> {
         end(env, state, job, Closing::Touched);
     }
 
-    /// Finishes `stage` and asks the next one, if there is one, for its slots.
+    /// Finishes `stage` and asks the next one for its slots. If there is none, makes what the job gives.
     fn next_stage(&self, stage: usize) -> Result<Option<usize>, Failure> {
         let stages = &self.body.spec.stages;
         guard::finish(&*stages[stage], stage, &self.cx())?;
-        let next = stages.get(stage + 1);
-        next.map(|next| guard::slots(&**next, stage + 1)).transpose()
+        if let Some(next) = stages.get(stage + 1) {
+            return guard::slots(&**next, stage + 1).map(Some);
+        }
+        self.make_output().map(|()| None)
+    }
+
+    /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.
+    fn make_output(&self) -> Result<(), Failure> {
+        match &self.body.spec.output {
+            Some(output) if !self.state.claims.is_closed(self.env) => {
+                guard::output(output, self.body.spec.stages.len(), &self.cx())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fail(&self, failure: Failure) {

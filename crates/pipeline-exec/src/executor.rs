@@ -117,6 +117,35 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
+    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended, instead of sleeping until then. The
+    /// ticket then tells at once: [`JobTicket::run`] does both.
+    ///
+    /// So a job gets on when all workers are busy with others. While nothing of it can be claimed the thread sleeps; it is woken
+    /// when a stage starts, slots come back, or the job ends. It counts against [`max_workers`](crate::JobBuilder::max_workers), its steps see
+    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind the last worker's, and its time is not
+    /// charged to the job. If two threads are lent to the same job, the second only waits.
+    ///
+    /// It blocks, so it has no place in async code: await the ticket there. A cancel, a deadline and a shutdown end the job at the next
+    /// slot boundaries, and so this call; a shutdown does not wait for a slot that runs here.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(2)?;
+    /// let job = Job::from_steps("cities", vec![step(|cx| { assert!(cx.worker_id() <= 2); Ok(()) })]);
+    /// let ticket = executor.submit(job)?;
+    /// executor.run_until(&ticket);
+    /// assert_eq!(ticket.wait()?.slots, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
+        self.handle.run_until(ticket);
+    }
+
     /// A handle that can be cloned and sent.
     #[must_use]
     pub fn handle(&self) -> PipelineHandle {
@@ -245,6 +274,16 @@ impl PipelineHandle {
                 other => Poll::Ready(other),
             }
         })
+    }
+
+    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended: see
+    /// [`PipelineExecutor::run_until`].
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
+        ticket.lend(&self.hub, "run_until");
     }
 
     /// What the executor has counted.

@@ -19,6 +19,7 @@
 //! | [`board`] | in which order jobs stand |
 //! | [`role`] | which job a worker takes |
 //! | [`visit`] | how long it stays there, and what follows the last slot of a stage |
+//! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
@@ -29,6 +30,7 @@ pub mod close;
 pub mod counters;
 pub mod job_state;
 pub mod ledger;
+pub mod lend;
 pub mod look;
 pub mod ports;
 pub mod role;
@@ -43,6 +45,7 @@ pub use claim::{Claim, Claims};
 pub use close::{cancel, close_gate, stop};
 pub use job_state::{Class, JobBody, JobSpec, JobState};
 pub use ledger::{JobEnd, JobStatus, Ledger};
+pub use lend::lend;
 pub use look::{LookEnd, Looks, look};
 pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};

@@ -15,7 +15,7 @@ pub struct JobReport<T = ()> {
     pub wait: Duration,
     /// Time from the first claim to the end.
     pub run: Duration,
-    /// Slots that each worker ran, by the worker's number.
+    /// Slots that each worker ran, by the worker's number, and in the last place those of a thread that was lent to the job.
     pub slots_per_worker: Vec<usize>,
 }
 

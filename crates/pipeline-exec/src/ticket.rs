@@ -54,6 +54,40 @@ impl<T> JobTicket<T> {
         block_on(self)
     }
 
+    /// Lends this thread to the job until it has ended, as [`run_until`](crate::PipelineExecutor::run_until) does, and gives its end.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let steps = (0..100).map(|_| step(|_cx| Ok(()))).collect();
+    /// let report = executor.submit(Job::from_steps("numbers", steps))?.run()?;
+    /// // What the one worker ran, and what this thread did.
+    /// assert_eq!(report.slots_per_worker.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Why the job did not complete.
+    ///
+    /// # Panics
+    ///
+    /// As [`JobTicket::wait`].
+    pub fn run(self) -> Result<JobReport<T>, JobError> {
+        self.control.lend("JobTicket::run");
+        block_on(self)
+    }
+
+    /// Lends this thread to the job, if it is one of `hub`'s.
+    pub(crate) fn lend(&self, hub: &Arc<Hub>, method: &str) {
+        assert!(
+            Arc::ptr_eq(hub, &self.control.hub),
+            "`{method}` was called with the ticket of another executor's job"
+        );
+        self.control.lend(method);
+    }
+
     /// Where the job stands.
     #[must_use]
     pub fn status(&self) -> JobStatus {
@@ -133,6 +167,13 @@ impl JobControl {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())
     }
 
+    /// Lends this thread to the job until it has ended.
+    fn lend(&self, method: &str) {
+        let Self { hub, state, job } = self;
+        hub.assert_not_on_own_worker(method);
+        hub.as_lent(|| policy::lend(&**hub, state, *job, &unparker(), thread::park));
+    }
+
     /// Its key on the board: cost and number of submission.
     #[must_use]
     pub fn handle(&self) -> JobHandle {
@@ -150,8 +191,8 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// Polls `future` on this thread, which sleeps in between.
-pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+/// Wakes this thread from [`thread::park`].
+fn unparker() -> Waker {
     struct Unpark(Thread);
 
     impl Wake for Unpark {
@@ -164,7 +205,12 @@ pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
         }
     }
 
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    Waker::from(Arc::new(Unpark(thread::current())))
+}
+
+/// Polls `future` on this thread, which sleeps in between.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = unparker();
     let mut cx = Context::from_waker(&waker);
     loop {
         match Pin::new(&mut future).poll(&mut cx) {

@@ -20,6 +20,7 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::lend::lent_number;
 use crate::output::JobOutput;
 use crate::stage::Stage;
 
@@ -74,9 +75,11 @@ pub struct JobState<W, P> {
     pub(crate) service: CachePadded<W>,
     /// Workers that are in the job, where their number is limited.
     visitors: W,
+    /// Not 0 once a thread is lent to the job.
+    lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran.
+    /// Slots that each worker ran, and behind the last one a lent thread.
     slots_per_worker: Box<[W]>,
     /// Whether the first stage's slots are known already.
     pub(crate) begun: bool,
@@ -108,9 +111,11 @@ impl<W, P> JobBody<W, P> {
             ledger,
             service: CachePadded::new(word(0)),
             visitors: word(0),
+            lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            slots_per_worker: (0..workers).map(|_| word(0)).collect(),
+            // The last place is a lent thread's.
+            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
             begun,
             cost: spec.cost,
             seq: 0,
@@ -200,16 +205,27 @@ impl<W, P> JobState<W, P> {
         slots.max(1).min(self.workers_max)
     }
 
+    /// The caller's thread is lent to the job. `true` if it has the number of lent threads in it to itself.
+    pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Nothing is handed over with the number: whoever has it keeps it until the job has ended.
+        mem.compare_exchange(&self.lent, 0, 1, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether only so many workers may be in it.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.workers_max != usize::MAX
+    }
+
     /// Whether a worker could go in and claim something.
-    pub(crate) fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
-        (self.workers_max == usize::MAX || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+        (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
     /// A worker goes in, unless as many as may are in.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        if self.workers_max == usize::MAX {
+        if !self.is_limited() {
             return true;
         }
         // Ordering: Relaxed. A bound on one word; nothing is read because of it.
@@ -226,7 +242,7 @@ impl<W, P> JobState<W, P> {
 
     /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        if self.workers_max != usize::MAX {
+        if self.is_limited() {
             // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
             mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
         }

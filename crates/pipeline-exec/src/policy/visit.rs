@@ -11,6 +11,7 @@ use super::claim::Claim;
 use super::close::{Closing, close, end, fail};
 use super::guard;
 use super::ledger::{CloseReason, Failure};
+use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::submit::publish;
 use crate::mutant;
@@ -97,13 +98,17 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
         now_ns = env.now_ns();
     }
-    if claimed {
+    // A thread that is lent to the job takes nothing from others.
+    if claimed && visitor.role != Role::Lent {
         state.charge(env, now_ns - began_ns);
         if mutant::m18_rekeyed_by_remove_and_insert() && env.shared().board.remove(env, job) {
             env.shared().board.insert(env, job);
         }
     }
     state.leave(env);
+    if state.is_limited() && !mutant::m76_room_is_not_told() {
+        lend::tell(env, state);
+    }
     claimed
 }
 
@@ -150,6 +155,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
                             stage: stage + 1,
                             slots,
                         });
+                        if !mutant::m74_stage_start_wakes_no_lent_thread() {
+                            lend::tell(env, state);
+                        }
                         // This worker stays, or looks at the board again; others are for the rest.
                         publish(env, state, job, state.usable(slots) - 1);
                         return;

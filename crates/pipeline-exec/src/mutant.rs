@@ -51,4 +51,12 @@ executor_core::planted_bugs! {
     m71_one_worker_invited,
     /// A stage that starts is not counted as open.
     m72_started_stage_not_counted,
+    /// A thread that is lent to a job registers as a sleeper and sleeps, without looking for slots once more.
+    m73_sleeps_without_a_last_look,
+    /// Whoever starts a stage does not tell the thread that is lent to the job and sleeps.
+    m74_stage_start_wakes_no_lent_thread,
+    /// Two threads that are lent to a job at the same time both run slots of it, with the same number.
+    m75_lent_number_shared,
+    /// Whoever leaves a job that limits its workers does not tell the thread that is lent to it and found no room.
+    m76_room_is_not_told,
 }

@@ -74,6 +74,7 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
         deadline: None,
         workers_max: usize::MAX,
         stages: stages.into(),
+        output: None,
     }
 }
 

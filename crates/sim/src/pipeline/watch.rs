@@ -146,7 +146,7 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve) | (Came::Stays, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent) | (Came::FellThrough, Role::Lent) | (Came::Stays, _) => {}
         }
     }
 

@@ -87,6 +87,7 @@ impl Scene {
             deadline: None,
             workers_max: usize::MAX,
             stages: stages.into(),
+            output: None,
         };
         let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
         match policy::submit(self, body) {

@@ -378,7 +378,7 @@ impl Simulation {
     ///
     /// let job = JobSpec {
     ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages: StageGraph::from(vec![Arc::new(Slots(10)) as _, Arc::new(Slots(1))]),
+    ///     workers_max: usize::MAX, stages: StageGraph::from(vec![Arc::new(Slots(10)) as Arc<dyn Stage>, Arc::new(Slots(1))]),
     ///     output: None,
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };

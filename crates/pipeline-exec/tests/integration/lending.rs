@@ -311,7 +311,13 @@ fn a_worker_of_one_executor_may_be_lent_to_another_ones_job() {
     let gate = hold_workers(&other, 1);
     let handle = other.handle();
     let lends = step(move |_| {
-        let job = Job::from_steps("inner", vec![step(|cx| Ok(assert_eq!(cx.role(), Role::Lent)))]);
+        let job = Job::from_steps(
+            "inner",
+            vec![step(|cx| {
+                assert_eq!(cx.role(), Role::Lent);
+                Ok(())
+            })],
+        );
         handle.submit(job)?.run()?;
         Ok(())
     });

@@ -8,4 +8,5 @@
 mod board;
 mod claim;
 mod harness;
+mod lend;
 mod look;

@@ -402,6 +402,7 @@ impl Simulation {
         let submitted = Submitted {
             hands: vec![vec![job]],
             cancels: 0,
+            lends: false,
             slot_ns: Box::new(slot_ns),
         };
         submitted.run(&self, config, || None)

@@ -25,7 +25,8 @@ pub fn lend<E: PipelinePorts>(
 ) {
     let runs = state.take_lent_number(env) || mutant::m75_lent_number_shared();
     loop {
-        if runs && go_in(env, job) {
+        let went = if runs { go_in(env, job) } else { Went::Gone };
+        if went == Went::Claimed {
             continue;
         }
         // Step register.
@@ -33,7 +34,7 @@ pub fn lend<E: PipelinePorts>(
             return;
         }
         // Step look-again.
-        if runs && state.has_room(env) && !mutant::m73_sleeps_without_a_last_look() {
+        if went == Went::Nothing && state.has_room(env) && !mutant::m73_sleeps_without_a_last_look() {
             continue;
         }
         sleep();
@@ -53,12 +54,23 @@ pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     }
 }
 
-/// One visit. `false` if there was nothing to claim, no room, or no job any more.
-fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> bool {
+/// What a visit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    /// Slots were claimed.
+    Claimed,
+    /// There was nothing to claim, or no room.
+    Nothing,
+    /// There is nothing to go into for this thread: it does not run slots, or the job is ending and will be told to have ended.
+    Gone,
+}
+
+/// One visit.
+fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
     let shared = env.shared();
     // For one visit only: a thread that sleeps must not keep what the user gave.
     let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
-        return false;
+        return Went::Gone;
     };
     let visitor = Visitor {
         worker: lent_number(shared.workers()),
@@ -67,5 +79,5 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> bool {
     };
     let claimed = visit(env, job, &body, visitor);
     super::close::quietly_drop(body);
-    claimed
+    if claimed { Went::Claimed } else { Went::Nothing }
 }

@@ -53,6 +53,8 @@ pub struct Jobs {
     pub cancels: usize,
     /// Whether slots may fail and panic, and jobs be late.
     pub troubles: bool,
+    /// Whether those who wait for a job may lend it their thread.
+    pub lends: bool,
 }
 
 impl Default for Jobs {
@@ -66,6 +68,7 @@ impl Default for Jobs {
             quantum_ns: 1_000,
             cancels: 0,
             troubles: false,
+            lends: false,
         }
     }
 }
@@ -87,6 +90,7 @@ impl Jobs {
             quantum_ns,
             cancels,
             troubles,
+            lends,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -97,6 +101,9 @@ impl Jobs {
         fields.push("quantum_ns", quantum_ns);
         fields.push("cancels", cancels);
         fields.push("troubles", troubles);
+        if *lends {
+            fields.push("lends", lends);
+        }
     }
 
     pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
@@ -110,6 +117,7 @@ impl Jobs {
             quantum_ns: fields.take("quantum_ns")?.unwrap_or(default.quantum_ns),
             cancels: fields.take("cancels")?.unwrap_or(default.cancels),
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
+            lends: fields.take("lends")?.unwrap_or(default.lends),
         })
     }
 
@@ -154,6 +162,7 @@ impl Jobs {
         let submitted = Submitted {
             hands,
             cancels: self.cancels,
+            lends: self.lends,
             slot_ns: Box::new(|_stage, _slot| 0),
         };
         submitted.run(&simulation, config, || plan.complaint())
@@ -166,6 +175,8 @@ pub(crate) struct Submitted {
     pub(crate) hands: Vec<Vec<JobSpec>>,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub(crate) cancels: usize,
+    /// Whether those who wait for a job may lend it their thread.
+    pub(crate) lends: bool,
     /// What a slot of a stage takes, in nanoseconds of virtual time.
     pub(crate) slot_ns: Box<dyn Fn(usize, usize) -> u64>,
 }
@@ -181,6 +192,7 @@ impl Submitted {
         let Self {
             hands,
             cancels,
+            lends,
             slot_ns,
         } = self;
         let hub = Rc::new(Hub::new(config, slot_ns));
@@ -201,6 +213,7 @@ impl Submitted {
                     ports: &ports,
                     hub: &hub,
                     came_back: &came_back,
+                    lends,
                 }
                 .submit_all(specs, &admitted);
             });
@@ -272,15 +285,16 @@ impl Submitted {
 
 /// The runner of the executor below: what the threaded one does, too.
 fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
-    hub.look_began(cx.worker_id());
+    let worker = cx.worker_id();
+    hub.look_began(worker);
     let end = policy::look(
         &PipeEnv {
             ports: cx.ports(),
             hub,
         },
-        cx.worker_id(),
+        worker,
     );
-    cx.ports().handle.with(|world| hub.look_ended(world, end));
+    cx.ports().handle.with(|world| hub.look_ended(world, worker, end));
     if end == LookEnd::Again {
         cx.spawn_global(Look);
     }
@@ -293,6 +307,8 @@ struct Submitter<'a, 'y> {
     hub: &'a Hub,
     /// Numbers of jobs that were stopped at the door.
     came_back: &'a RefCell<Vec<usize>>,
+    /// Whether it may lend its thread to the jobs that it waits for.
+    lends: bool,
 }
 
 impl Submitter<'_, '_> {
@@ -306,6 +322,9 @@ impl Submitter<'_, '_> {
             }
         }
         for (state, job) in mine {
+            if self.lends {
+                self.lend((Arc::clone(&state), job), admitted);
+            }
             self.wait(&state, job);
             self.ports
                 .handle
@@ -346,6 +365,22 @@ impl Submitter<'_, '_> {
             }
         }
         None
+    }
+
+    /// Lends its thread to the job of its own that it would wait for, to any that was let in, or to none.
+    fn lend(&self, own: (Arc<SimState>, JobHandle), admitted: &AdmittedJobs) {
+        let lent_to = self.ports.handle.with(|world| match world.below(4) {
+            0 => None,
+            1 => {
+                world.meets(false);
+                let admitted = admitted.borrow();
+                Some(admitted[world.below(admitted.len())].clone())
+            }
+            _ => Some(own),
+        });
+        if let Some((state, job)) = lent_to {
+            self.env().lend(&state, job);
+        }
     }
 
     /// Waits for the ticket; it must say what the oracle has seen.

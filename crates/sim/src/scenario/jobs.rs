@@ -49,6 +49,8 @@ pub struct Jobs {
     pub capacity: usize,
     /// How long a worker stays with a job, in virtual time.
     pub quantum_ns: u64,
+    /// How long a slot takes whose number is not among the first two, in virtual time. The first two take no time, so that it comes as a surprise.
+    pub slot_ns: u64,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub cancels: usize,
     /// Whether slots may fail and panic, and jobs be late.
@@ -66,6 +68,7 @@ impl Default for Jobs {
             reserve: 0,
             capacity: 8,
             quantum_ns: 1_000,
+            slot_ns: 0,
             cancels: 0,
             troubles: false,
             lends: false,
@@ -88,6 +91,7 @@ impl Jobs {
             reserve,
             capacity,
             quantum_ns,
+            slot_ns,
             cancels,
             troubles,
             lends,
@@ -99,6 +103,7 @@ impl Jobs {
         fields.push("reserve", reserve);
         fields.push("capacity", capacity);
         fields.push("quantum_ns", quantum_ns);
+        fields.push("slot_ns", slot_ns);
         fields.push("cancels", cancels);
         fields.push("troubles", troubles);
         if *lends {
@@ -115,6 +120,7 @@ impl Jobs {
             reserve: fields.take("reserve")?.unwrap_or(default.reserve),
             capacity: fields.take("capacity")?.unwrap_or(default.capacity),
             quantum_ns: fields.take("quantum_ns")?.unwrap_or(default.quantum_ns),
+            slot_ns: fields.take("slot_ns")?.unwrap_or(default.slot_ns),
             cancels: fields.take("cancels")?.unwrap_or(default.cancels),
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
             lends: fields.take("lends")?.unwrap_or(default.lends),
@@ -159,11 +165,12 @@ impl Jobs {
             let spec = plan.job(&mut dice, n, self);
             hands[n % producers].push(spec);
         }
+        let slot_ns = self.slot_ns;
         let submitted = Submitted {
             hands,
             cancels: self.cancels,
             lends: self.lends,
-            slot_ns: Box::new(|_stage, _slot| 0),
+            slot_ns: Box::new(move |_stage, slot| if slot < 2 { 0 } else { slot_ns }),
         };
         submitted.run(&simulation, config, || plan.complaint())
     }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 use std::task::Waker;
 
+use super::allowance::Pays;
 use super::board::JobHandle;
 use super::ledger::Ledger;
 use super::ports::{PipelinePorts, StateOf};
@@ -76,6 +77,7 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
         worker: lent_number(shared.workers()),
         role: Role::Lent,
         until_ns: env.now_ns().saturating_add(shared.quantum_ns()),
+        pays: Pays::Nothing,
     };
     let claimed = visit(env, job, &body, visitor);
     super::close::quietly_drop(body);

@@ -16,6 +16,7 @@
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
@@ -27,6 +28,7 @@ mod economy;
 mod fairness;
 mod hunger;
 mod jobs;
+mod latency;
 mod order;
 mod protocol;
 mod reach;
@@ -49,6 +51,7 @@ pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
+pub(crate) use latency::{Kind, LatencyOracle};
 pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
@@ -125,6 +128,14 @@ oracles! {
     Service = "service",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
+    /// A short job took longer beside heavy ones than quanta explain.
+    Latency = "latency",
+    /// Heavy jobs had less than their share of the workers' time.
+    Share = "share",
+    /// A job that could be gone into was not, for longer than the others explain.
+    Starvation = "starvation",
+    /// A cancelled job ran on for longer than a quantum and a slot.
+    Stop = "stop",
     /// A ticket fired twice, or never.
     Ticket = "ticket",
     /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).

@@ -25,6 +25,8 @@ pub(crate) struct JobOracle {
     pub(crate) picks_compared: u64,
     /// Those for which another job was equally heavy.
     pub(crate) picks_tied: u64,
+    /// Keeps no books: a run of thousands of jobs for the sake of its virtual time would be all bookkeeping.
+    pub(crate) off: bool,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,9 @@ impl JobOracle {
         step: u64,
         party: usize,
     ) -> Result<(), Violation> {
+        if self.off {
+            return Ok(());
+        }
         match event {
             PipelineEvent::Submitted { job } => self.submitted(hub, job),
             PipelineEvent::StageStarted { job, stage, slots } => {
@@ -97,6 +102,9 @@ impl JobOracle {
 
     /// `job` was put into one of the board's orders, or taken out.
     pub(crate) fn board_changed(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
+        if self.off {
+            return Ok(());
+        }
         let was_open = self.find(job).is_ok_and(|record| record.open_since.is_some());
         self.look_at(hub, job, step);
         if was_open && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
@@ -148,6 +156,9 @@ impl JobOracle {
 
     /// `job` was let in, and its submitter has returned.
     pub(crate) fn admitted(&self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
+        if self.off {
+            return Ok(());
+        }
         self.find(job)?;
         if hub.is_claimable(job) && hub.on_board(job) != (true, true) {
             return Err(board(

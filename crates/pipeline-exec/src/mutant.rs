@@ -27,6 +27,8 @@ executor_core::planted_bugs! {
     m48_one_job_too_many,
     /// A worker goes on looking after its quantum is over.
     m50_quantum_never_over,
+    /// Whoever finds somebody else settling a job does not say that its claims have changed.
+    m55_no_dirty_bit,
     /// Among the oldest jobs a main worker takes the one that has received the most service.
     m51_most_served_first,
 }

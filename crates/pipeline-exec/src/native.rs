@@ -137,6 +137,10 @@ impl Table<Arc<NativeBody>> for Hub {
         table.get(index)
     }
 
+    fn used(&self, table: &Self::Places) -> usize {
+        table.used()
+    }
+
     fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<NativeBody>> {
         table.clear(index)
     }
@@ -196,7 +200,8 @@ impl PipelinePorts for Hub {
                     tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
                 }
             },
-            PipelineEvent::Claimed { .. } | PipelineEvent::SlotRan { .. } => {}
+            PipelineEvent::Claimed { .. } | PipelineEvent::Settles { .. } | PipelineEvent::SlotRan { .. } => {
+            }
         }
     }
 }

@@ -17,6 +17,7 @@
 //! |---|---|
 //! | [`claim`] | which slots are whose, when a stage is over |
 //! | [`board`] | in which order jobs stand |
+//! | [`standing`] | whether a job stands on the board |
 //! | [`role`] | which job a worker takes |
 //! | [`visit`] | how long it stays there, and what follows the last slot of a stage |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
@@ -33,6 +34,7 @@ pub mod look;
 pub mod ports;
 pub mod role;
 pub mod shared;
+pub mod standing;
 pub mod submit;
 pub mod visit;
 

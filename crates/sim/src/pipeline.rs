@@ -318,7 +318,9 @@ impl PipeEnv<'_, '_> {
                     });
                 }
             }
-            PipelineEvent::StageStarted { .. } | PipelineEvent::StageOver { .. } => {}
+            PipelineEvent::StageStarted { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::StageOver { .. } => {}
         }
     }
 
@@ -330,6 +332,9 @@ impl PipeEnv<'_, '_> {
 
     fn judge(&self, judge: impl FnOnce(&mut JobOracle, u64, usize) -> Result<(), crate::oracle::Violation>) {
         let me = self.ports.handle.party();
+        if self.hub.oracle.borrow().off {
+            return;
+        }
         self.ports.handle.with(|world| {
             let verdict = judge(&mut self.hub.oracle.borrow_mut(), world.steps(), me);
             world.judge(verdict);
@@ -395,13 +400,13 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
         let new = self.ports.handle.insert(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, key, step));
+        self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
         new
     }
 
     fn remove(&self, set: &Self::Set, key: &JobHandle) -> bool {
         let was_there = self.ports.handle.remove(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, *key, step));
+        self.judge(|oracle, step, me| oracle.taken_off(self.hub, *key, step, me));
         was_there
     }
 
@@ -429,6 +434,10 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
         self.ports.handle.get(table, index)
+    }
+
+    fn used(&self, table: &Self::Places) -> usize {
+        self.ports.handle.used(table)
     }
 
     fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {

@@ -165,6 +165,7 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, "m52_stamps_stand_still"),
     sim(CORE, "m53_end_is_overlooked"),
     sim(CORE, "m54_last_look_left_to_a_searcher"),
+    sim(PIPELINE, "m55_no_dirty_bit"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

@@ -15,8 +15,7 @@
 //!
 //! | `next_free_slot` | phase | who leaves it |
 //! |---|---|---|
-//! | slot = HELD, the largest number | on its way to the board | the submitter, by [`Claims::open`] |
-//! | slot < slots of the stage | running | claims, one by one; or [`Claims::close`] |
+//! //! | slot < slots of the stage | running | claims, one by one; or [`Claims::close`] |
 //! | slot = slots of the stage | all claimed | the last finisher, by [`Claims::start`]; or `close` |
 //! | CLOSED | closed | nobody, for ever |
 //!
@@ -39,11 +38,8 @@ const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
 const STAGE: usize = 1 << SLOT_BITS;
 const CLOSED: usize = 1 << (usize::BITS - 1);
 
-/// A next free slot behind all slots: nothing can be claimed yet.
-const HELD: usize = SLOT_MASK;
-
 /// The largest number of slots that a stage can have.
-pub const SLOTS_MAX: usize = HELD - 1;
+pub const SLOTS_MAX: usize = SLOT_MASK - 1;
 
 /// The largest number of stages that a job can have.
 pub const STAGES_MAX: usize = (CLOSED - 1) >> SLOT_BITS;
@@ -68,7 +64,7 @@ pub enum Claim {
         stage: usize,
         /// Slots of the stage; empty if it has none.
         slots: Range<usize>,
-        /// These were the last of their stage, so the caller takes the job off the board before it runs them.
+        /// These were the last of their stage, so the caller settles the job before it runs them.
         last: bool,
     },
     /// Every slot of the current stage is claimed.
@@ -110,33 +106,6 @@ impl<W> Claims<W> {
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, slots: usize) {
         // Ordering: Relaxed. Nobody else knows the job yet; the board publishes it.
         mem.store(&self.ends[0], slots, Ordering::Relaxed);
-    }
-
-    /// Keeps everybody from claiming while the job is put on the board; before anybody else knows it. Gives what
-    /// [`Claims::open`] needs.
-    pub fn hold<M: Memory<Word = W>>(&self, mem: &M) -> Held {
-        // Ordering: Relaxed, both. Nobody else knows the job yet; the board publishes it.
-        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Relaxed));
-        mem.store(
-            &self.next_free_slot,
-            ClaimWord::at(at.stage(), HELD),
-            Ordering::Relaxed,
-        );
-        Held(at)
-    }
-
-    /// Lets slots be claimed. If the job was closed meanwhile: what nobody had claimed, for the caller to account for.
-    ///
-    /// # Errors
-    ///
-    /// What the caller has to account for.
-    pub fn open<M: Memory<Word = W>>(&self, mem: &M, held: Held) -> Result<(), Unclaimed> {
-        let Held(at) = held;
-        let current = ClaimWord::at(at.stage(), HELD);
-        // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `claim` and in `close`.
-        mem.compare_exchange(&self.next_free_slot, current, at.0, Ordering::Release)
-            .map(|_| ())
-            .map_err(|_| self.unclaimed(mem, at))
     }
 
     /// Claims up to `wanted` slots, at least one.
@@ -231,6 +200,13 @@ impl<W> Claims<W> {
         !at.is_closed() && at.slot() < self.slots(mem, at.stage()).max(1)
     }
 
+    /// Slots of the current stage that nobody has claimed. It may change at once.
+    pub(crate) fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`, for the number of slots.
+        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Acquire));
+        self.slots(mem, at.stage()).saturating_sub(at.slot())
+    }
+
     /// Whether no slot will be claimed any more.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. It asks only whether to stop.
@@ -273,11 +249,6 @@ impl<W> Claims<W> {
         mem.load(&self.ends[stage], Ordering::Relaxed) - before
     }
 }
-
-/// Where a job stood when it was held.
-#[derive(Clone, Copy, Debug)]
-#[must_use = "a job that is not opened is never run"]
-pub struct Held(ClaimWord);
 
 #[derive(Clone, Copy, Debug)]
 struct ClaimWord(usize);

@@ -15,6 +15,7 @@ use super::board::JobHandle;
 use super::claim::Unclaimed;
 use super::ledger::{CloseReason, Failure, JobEnd};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::standing::settle;
 use crate::error::JobErrorKind;
 use crate::mutant;
 use crate::report::JobReport;
@@ -42,15 +43,16 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     close_gate(env);
     shared.set_stopping(env);
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `publish`. Whichever comes second, its side sees the
-    // other's write: the job on the board, or that the executor stops.
+    // other's write: the job and what can be claimed of it, or that the executor stops.
     env.fence(Ordering::SeqCst);
     let mut handed_back = Vec::new();
-    let mut below = None;
-    while let Some(job) = shared.board.heaviest(env, below) {
-        below = Some(job);
-        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+    for index in 0..env.used(&shared.jobs) {
+        // Where nothing can be claimed, the last slots run and may complete the job; whoever starts another stage closes it.
+        let body = env.get(&shared.jobs, index);
+        let Some(body) = body.filter(|body| body.state.claims.is_claimable(env)) else {
             continue;
         };
+        let job = body.handle(index);
         if close(env, body.state(), job, CloseReason::Stopped) == Closing::Untouched {
             handed_back.push(body);
         }
@@ -87,14 +89,9 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     close_claims(env, state, job, false);
 }
 
-/// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
-pub(crate) fn abandon<E: PipelinePorts>(
-    env: &E,
-    state: &Arc<StateOf<E>>,
-    job: JobHandle,
-    left: Unclaimed,
-) -> Closing {
-    env.shared().board.remove(env, job);
+/// The job is closed: takes it off the board, and accounts for what nobody had claimed.
+fn abandon<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, left: Unclaimed) -> Closing {
+    settle(env, state, job, None);
     let closing = if left.untouched {
         Closing::Untouched
     } else {

@@ -20,6 +20,7 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::standing::Standing;
 use crate::stage::Stage;
 
 /// What a user says about a job: plain data.
@@ -65,6 +66,8 @@ pub struct JobBody<W, P> {
 pub struct JobState<W, P> {
     /// Which slots are claimed and done.
     pub(crate) claims: Claims<W>,
+    /// Whether it is on the board.
+    pub(crate) standing: Standing<W>,
     /// Everything about it that is no word.
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
@@ -102,6 +105,7 @@ impl<W, P> JobBody<W, P> {
     ) -> Self {
         let state = JobState {
             claims,
+            standing: Standing::new(&mut word),
             ledger,
             service: CachePadded::new(word(0)),
             visitors: word(0),

@@ -54,7 +54,7 @@ pub type SharedOf<E> = PipelineShared<
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// It was let in, and is about to be put on the board.
+    /// It was let in, and is in the table.
     Submitted {
         /// The job.
         job: JobHandle,
@@ -82,6 +82,11 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// In which role.
         role: Role,
+    },
+    /// A party begins a round of making the board agree with what can be claimed of the job, as it reads it from now on.
+    Settles {
+        /// The job.
+        job: JobHandle,
     },
     /// A slot has run, well or not.
     SlotRan {

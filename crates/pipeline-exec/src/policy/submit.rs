@@ -13,6 +13,7 @@ use super::guard;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::standing::settle;
 use crate::error::StepError;
 
 /// A job that was let in.
@@ -57,7 +58,14 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Ordering::Relaxed,
     );
     let state = Arc::clone(&body.state);
+    let slots = slots.map_err(|failure| {
+        // Before a shutdown can find it in the table: this is the submission's to end.
+        state.claims.close(env);
+        env.change(&state.ledger, |ledger| ledger.fail(failure));
+    });
+    let has_slots = state.claims.is_claimable(env);
     let body = Arc::new(body);
+    shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,
         // The gate admits no more jobs than the table has places, and a place is free before its count is back.
@@ -68,31 +76,16 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         seq: state.seq(),
         index,
     };
-    shared.counters.submitted(env);
     env.observe(PipelineEvent::Submitted { job });
     match slots {
-        Ok(slots) if state.claims.is_claimable(env) => {
+        Ok(slots) if has_slots => {
             env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
-            // A job enters two orders one after the other, so it is held until it is in both: whoever claimed its last slot in
-            // between would take it off before it is on.
-            let held = state.claims.hold(env);
-            shared.board.insert(env, job);
-            let closing = match state.claims.open(env, held) {
-                Ok(()) => publish(env, &state, job, state.usable(slots)),
-                Err(left) => close::abandon(env, &state, job, left),
-            };
-            if closing == Closing::Untouched {
+            if settle(env, &state, job, Some(state.usable(slots))) == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
-        // Every slot was run by hand before.
-        Ok(_) => close::end(env, &state, job, Closing::Touched),
-        Err(failure) => {
-            // Nobody else knows the job, so it is this submission's to end.
-            state.claims.close(env);
-            close::fail(env, &state, job, failure);
-            close::end(env, &state, job, Closing::Touched);
-        }
+        // Every slot was run by hand before, or it has failed already.
+        _ => close::end(env, &state, job, Closing::Touched),
     }
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);
@@ -126,7 +119,7 @@ pub type AdmittedOf<E> = Admitted<<E as Memory>::Word, <E as Exclusive<Ledger>>:
 /// [`Refused`] in environment `E`.
 pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// The job is on the board and its slots can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
+/// The job is on the board, or whoever puts it there publishes as well, and slots of it can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
 /// if the executor is being shut down.
 pub(crate) fn publish<E: PipelinePorts>(
     env: &E,

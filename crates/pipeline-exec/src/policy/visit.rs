@@ -1,8 +1,7 @@
 //! A worker's stay in a job: claim, run, account, until the quantum is over or nothing is left.
 //!
 //! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, and starts the next one or ends the
-//! job. The next stage's job is put on the board *before* its slots can be claimed; the other way round, workers that
-//! are still in the job could claim the last slot and take the job off the board before it was put on.
+//! job. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
 
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use super::close::{Closing, close, end, fail};
 use super::guard;
 use super::ledger::{CloseReason, Failure};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
-use super::submit::publish;
+use super::standing::settle;
 use crate::mutant;
 use crate::step_cx::{Role, StepCx, Watch};
 
@@ -63,10 +62,9 @@ pub(crate) fn visit<E: PipelinePorts>(
             worker: visitor.worker,
             role: visitor.role,
         });
-        let stays = mutant::m45_never_off_the_board() && stage + 1 == body.spec.stages.len();
-        if last && !stays || mutant::m15_off_the_board_too_early() && slots.start == 0 {
-            // Before the slots run: once they have, the next stage may put the job on the board again.
-            env.shared().board.remove(env, job);
+        if last || mutant::m15_off_the_board_too_early() {
+            // Before the slots run, so that nobody looks at the job meanwhile.
+            settle(env, state, job, None);
         }
         // Later stages start in a job that has, unless it was begun by hand.
         if !claimed && (stage == 0 || state.begun) {
@@ -143,7 +141,6 @@ impl<E: PipelinePorts> Visit<'_, E> {
             self.close_if_late();
             match next {
                 Ok(Some(slots)) => {
-                    env.shared().board.insert(env, job);
                     if state.claims.start(env, stage + 1, slots) {
                         env.observe(PipelineEvent::StageStarted {
                             job,
@@ -151,10 +148,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
                             slots,
                         });
                         // This worker stays, or looks at the board again; others are for the rest.
-                        publish(env, state, job, state.usable(slots) - 1);
+                        settle(env, state, job, Some(state.usable(slots) - 1));
                         return;
                     }
-                    env.shared().board.remove(env, job);
                 }
                 Ok(None) => {}
                 Err(failure) => self.fail(failure),

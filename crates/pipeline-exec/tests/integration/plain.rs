@@ -306,6 +306,10 @@ impl Table<Arc<Body>> for Plain {
         table.borrow().get(index)?.clone()
     }
 
+    fn used(&self, table: &Places) -> usize {
+        table.borrow().len()
+    }
+
     fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         table.borrow_mut().get_mut(index)?.take()
     }

@@ -9,3 +9,4 @@ mod board;
 mod claim;
 mod harness;
 mod look;
+mod standing;

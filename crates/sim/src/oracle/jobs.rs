@@ -5,7 +5,8 @@
 //!
 //! - a slot that is claimed twice, run twice, run without having been claimed, or never, in a job that completed;
 //! - a stage that starts before the one before it is over, or is over before its slots have run;
-//! - a job that is taken off the board while a slot could still be claimed, or has one and is not on it;
+//! - a job that is taken off the board although a slot could be claimed all the while, or by somebody who does not settle it;
+//! - a job of which nothing was claimed and that is not on the board when its submitter returns;
 //! - a worker that looked for the heaviest job and went into one although a heavier one, or an equally heavy and older
 //!   one, could be gone into during all of its look;
 //! - a job that ends twice, or never.
@@ -15,12 +16,15 @@ use pipeline_exec::{JobErrorKind, JobHandle};
 
 use super::{Oracle, Violation};
 use crate::pipeline::Hub;
+use crate::word::Glass;
 
 /// What is known of every job.
 #[derive(Debug, Default)]
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
+    /// What each party has begun to settle last, and in which micro-step.
+    settles: Vec<Option<(JobHandle, u64)>>,
     /// First claims that were compared with what was on the board.
     pub(crate) picks_compared: u64,
     /// Those for which another job was equally heavy.
@@ -76,7 +80,7 @@ impl JobOracle {
         match event {
             PipelineEvent::Submitted { job } => self.submitted(hub, job),
             PipelineEvent::StageStarted { job, stage, slots } => {
-                self.stage_started(hub, job, stage, slots)?;
+                self.stage_started(job, stage, slots)?;
                 self.look_at(hub, job, step);
                 Ok(())
             }
@@ -94,20 +98,43 @@ impl JobOracle {
                 self.look_at(hub, job, step);
                 picked
             }
+            PipelineEvent::Settles { job } => {
+                self.settles.resize(self.settles.len().max(party + 1), None);
+                self.settles[party] = Some((job, step));
+                self.find(job).map(|_| ())
+            }
             PipelineEvent::SlotRan { job, stage, slot } => self.slot_ran(job, stage, slot),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }
     }
 
-    /// `job` was put into one of the board's orders, or taken out.
-    pub(crate) fn board_changed(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
-        if self.off {
-            return Ok(());
-        }
-        let was_open = self.find(job).is_ok_and(|record| record.open_since.is_some());
+    /// `job` was put into one of the board's orders.
+    pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         self.look_at(hub, job, step);
-        if was_open && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        self.find(job).map(|_| ())
+    }
+
+    /// `party` has taken `job` out of one of the board's orders. There may be something to claim again, since it has read that there
+    /// is not; but not all the while.
+    pub(crate) fn taken_off(
+        &mut self,
+        hub: &Hub,
+        job: JobHandle,
+        step: u64,
+        party: usize,
+    ) -> Result<(), Violation> {
+        let open_since = self.find(job)?.open_since;
+        self.look_at(hub, job, step);
+        let settles = self.settles.get(party).copied().flatten();
+        let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
+            return Err(board(
+                job,
+                "was taken off the board by somebody who does not settle it",
+            ));
+        };
+        let stood = hub.on_board(job) == (true, true);
+        if open_since.is_some_and(|since| since < began) && hub.is_claimable(job) && !stood {
             return Err(board(job, "was taken off the board while it had slots to claim"));
         }
         Ok(())
@@ -139,10 +166,7 @@ impl JobOracle {
     /// Whether all slots of `stage` have run, and of several nobody has accounted for yet: they race for being the last.
     pub(crate) fn is_anybody_else_finishing(&self, hub: &Hub, job: JobHandle, stage: usize) -> bool {
         let Some(body) = hub.peek(job) else { return false };
-        let (Ok(record), (done, _)) = (
-            self.find(job),
-            body.state().claims().progress(&crate::word::Glass),
-        ) else {
+        let (Ok(record), (done, _)) = (self.find(job), body.state().claims().progress(&Glass)) else {
             return false;
         };
         let over = |slot: &Slot| *slot == Slot::Ran;
@@ -160,10 +184,12 @@ impl JobOracle {
             return Ok(());
         }
         self.find(job)?;
-        if hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        let body = hub.peek(job);
+        let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
+        if untouched && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
             return Err(board(
                 job,
-                "was submitted, has slots to claim, and is not on the board",
+                "was submitted, nobody has claimed a slot, and it is not on the board",
             ));
         }
         Ok(())
@@ -228,13 +254,7 @@ impl JobOracle {
         Ok(())
     }
 
-    fn stage_started(
-        &mut self,
-        hub: &Hub,
-        job: JobHandle,
-        stage: usize,
-        slots: usize,
-    ) -> Result<(), Violation> {
+    fn stage_started(&mut self, job: JobHandle, stage: usize, slots: usize) -> Result<(), Violation> {
         let record = self.find_mut(job)?;
         if stage != record.stages.len() || record.stages.last().is_some_and(|before| !before.over) {
             return Err(claims(job, format!("started stage {stage} out of turn")));
@@ -243,9 +263,6 @@ impl JobOracle {
             slots: vec![Slot::Free; slots],
             over: false,
         });
-        if stage > 0 && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
-            return Err(board(job, "started a stage and is not on the board"));
-        }
         Ok(())
     }
 
@@ -300,7 +317,7 @@ impl JobOracle {
     fn stage_over(&mut self, hub: &Hub, job: JobHandle, stage: usize) -> Result<(), Violation> {
         let closed = hub
             .peek(job)
-            .is_some_and(|body| body.state().claims().is_closed(&crate::word::Glass));
+            .is_some_and(|body| body.state().claims().is_closed(&Glass));
         let record = self.find_mut(job)?;
         let row = &mut record.stages[stage];
         let unfinished = row.slots.iter().position(|&slot| match slot {

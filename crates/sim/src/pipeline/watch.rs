@@ -32,7 +32,9 @@ impl Hub {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
             }
-            PipelineEvent::StageStarted { .. } | PipelineEvent::StageOver { .. } => {}
+            PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
+            | PipelineEvent::Settles { .. } => {}
         }
     }
 

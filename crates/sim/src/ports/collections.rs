@@ -1,6 +1,6 @@
 //! Ordered sets, tables, exclusive places and the clock, for policies above the executor.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
@@ -21,6 +21,10 @@ pub struct SimSet<K> {
 pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
+    /// Which of them are free.
+    free: RefCell<BTreeSet<usize>>,
+    /// How many of them were ever taken.
+    used: Cell<usize>,
 }
 
 /// A place that simulated parties share and that one at a time touches.
@@ -75,6 +79,8 @@ impl<V> SimTable<V> {
         Self {
             number,
             places: RefCell::new((0..places).map(|_| None).collect()),
+            free: RefCell::new((0..places).collect()),
+            used: Cell::new(0),
         }
     }
 
@@ -88,7 +94,7 @@ impl<V> SimTable<V> {
 
     /// How many places are taken, seen without anybody noticing.
     pub(crate) fn taken(&self) -> usize {
-        self.places.borrow().iter().flatten().count()
+        self.places.borrow().len() - self.free.borrow().len()
     }
 }
 
@@ -136,7 +142,7 @@ impl<V: Clone> Table<V> for Handle<'_> {
     fn put(&self, table: &SimTable<V>, value: V) -> Result<usize, V> {
         self.operate(|world, me| {
             let mut places = table.places.borrow_mut();
-            let index = places.iter().position(Option::is_none);
+            let index = table.free.borrow_mut().pop_first();
             let object = Object::Collection(table.number);
             world.did(
                 me,
@@ -147,6 +153,7 @@ impl<V: Clone> Table<V> for Handle<'_> {
             match index {
                 Some(index) => {
                     places[index] = Some(value);
+                    table.used.set(table.used.get().max(index + 1));
                     Ok(index)
                 }
                 None => Err(value),
@@ -161,10 +168,20 @@ impl<V: Clone> Table<V> for Handle<'_> {
         })
     }
 
+    fn used(&self, table: &SimTable<V>) -> usize {
+        self.operate(|world, me| {
+            let used = table.used.get();
+            world.did(me, Op::TableUsed, Object::Collection(table.number), used as u64);
+            used
+        })
+    }
+
     fn clear(&self, table: &SimTable<V>, index: usize) -> Option<V> {
         self.operate(|world, me| {
             world.did(me, Op::TableClear, Object::Collection(table.number), index as u64);
-            table.places.borrow_mut().get_mut(index)?.take()
+            let value = table.places.borrow_mut().get_mut(index)?.take()?;
+            table.free.borrow_mut().insert(index);
+            Some(value)
         })
     }
 }

@@ -243,6 +243,10 @@ impl Table<Arc<Body>> for Scene {
         table.borrow()[index].clone()
     }
 
+    fn used(&self, table: &Places) -> usize {
+        table.borrow().len()
+    }
+
     fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         table.borrow_mut()[index].take()
     }

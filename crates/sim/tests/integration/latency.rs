@@ -122,7 +122,10 @@ fn heavy_jobs_keep_their_share_beside_more_short_ones_than_all_workers_can_do() 
         for traffic in [traffic, storm] {
             let figures = measure(&traffic, workers);
             assert!(figures.heavy_share >= 0.15, "{workers} workers\n{figures}");
-            assert!(figures.short_share >= 0.7, "{workers} workers\n{figures}");
+            // The rest is theirs, but for what the reserve workers have of it.
+            let main = workers - traffic.reserve;
+            let of_main = figures.short_share * workers as f64 / main as f64;
+            assert!(of_main >= 0.8, "{workers} workers, {main} main\n{figures}");
         }
     }
 }
@@ -188,7 +191,7 @@ fn a_cancelled_job_has_stopped_within_a_quantum_and_a_slot() {
 fn loads_that_are_all_heavy_or_all_light_lose_nothing_to_the_split() {
     for workers in WORKERS {
         let light = Traffic {
-            shorts: 400 * workers as u32,
+            shorts: 100 * workers as u32,
             short_every_ns: 0,
             capacity: 1 << 20,
             ..short_jobs(workers, 1)
@@ -197,7 +200,7 @@ fn loads_that_are_all_heavy_or_all_light_lose_nothing_to_the_split() {
             shorts: 0,
             heavies: 8,
             heavy_jobs: 2,
-            heavy_slots: 25 * workers as u32,
+            heavy_slots: 10 * workers as u32,
             ..light.clone()
         };
         for split in [light, heavy] {

@@ -10,13 +10,15 @@ use crate::error::JobError;
 use crate::job_id::{JobIds, next_id};
 use crate::native::NativeBody;
 use crate::policy::claim::{Claim, Claims, STAGES_MAX};
-use crate::policy::guard;
+use crate::policy::finish;
 use crate::policy::ledger::Failure;
 use crate::policy::{Class, JobBody, JobSpec, Ledger};
+use crate::policy::{Piece, guard};
 use crate::stage::{PipelineStep, Stage, Steps};
+use crate::stage_graph::StageGraph;
 use crate::step_cx::{Role, StepCx, Watch};
 
-/// Work for a pipeline executor: stages that run one after another, each cut into slots that run in parallel.
+/// Work for a pipeline executor: stages, each cut into slots that run in parallel.
 ///
 /// Made by [`Job::from_steps`] or [`Job::builder`], run by [`PipelineExecutor::submit`](crate::PipelineExecutor::submit).
 pub struct Job {
@@ -25,14 +27,14 @@ pub struct Job {
     /// Its name in messages and logs: `pipe-` and sixteen hexadecimal digits.
     pub id: String,
     /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times a factor. 0 means not
-    /// known; then the number of slots of the first stage stands for it.
+    /// known; then the number of slots of the stages that start with it stands for it.
     pub cost: u64,
     class: Class,
     deadline: Option<Duration>,
     /// `u32::MAX`: no limit. Narrow, so that a job that comes back in an error is a small one.
     workers_max: u32,
-    stages: Box<[Arc<dyn Stage>]>,
-    /// What was claimed by hand, once somebody does so: the first stage has been asked for its slots.
+    stages: StageGraph,
+    /// What was claimed by hand, once somebody does so: the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
 }
 
@@ -57,12 +59,12 @@ impl Job {
             class: Class::default(),
             deadline: None,
             workers_max: usize::MAX,
-            stages: Vec::new(),
+            stages: StageGraph::default(),
         }
     }
 
     /// Claims the next free slot and runs it here, by hand and without an executor: for tests of stages, and to see how claims
-    /// work. Any number of threads may do so. Whoever runs the last slot of a stage finishes it, and starts the next.
+    /// work. Any number of threads may do so. Whoever runs the last slot of a stage finishes it, and starts those that have waited for it.
     ///
     /// A failure closes the job. The rest of a job may be submitted.
     ///
@@ -79,35 +81,34 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// How the slot failed, or its stage's `finish`, or the next stage's `slots`.
+    /// How the slot failed, or its stage's `finish`, or the `slots` of a stage behind it.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
         let claims = self.by_hand.get_or_init(|| {
-            let claims = Claims::new(self.stages.len(), NativeWord::new);
-            match guard::slots(&*self.stages[0], 0) {
-                Ok(slots) => claims.begin(&Native, slots),
-                Err(failed) => failure = Some(failed),
-            }
+            let claims = Claims::new(self.stages.counts(), NativeWord::new);
+            failure = finish::begin(&Native, &claims, &self.stages).err();
             Box::new(claims)
         });
         if let Some(failure) = failure {
             return Some(Err(close(claims, failure)));
         }
         loop {
-            let Claim::Slots { stage, slots, .. } = claims.claim(&Native, 1) else {
+            // By hand nothing is given back.
+            let Claim::Slots { piece, .. } = claims.claim(&Native, |_stage, _left| 1) else {
                 return None;
             };
+            let Piece { stage, slots } = piece;
             let cx = StepCx::new(0, Role::Main, &self.id, self);
             let ran = slots
                 .clone()
-                .try_for_each(|slot| guard::run(&*self.stages[stage], stage, slot, &cx));
-            let ran = ran.map_err(|failure| close(claims, failure));
-            let ran = if claims.account(&Native, stage, slots.len()) && ran.is_ok() {
-                self.finish(claims, stage, &cx)
-                    .map_err(|failure| close(claims, failure))
-            } else {
-                ran
-            };
+                .try_for_each(|slot| guard::run(self.stages.stage(stage), stage, slot, &cx));
+            let mut ran = ran.map_err(|failure| close(claims, failure));
+            if claims.account(&Native, stage, slots.len()) {
+                let finished = finish::finish(&Native, claims, &self.stages, stage, &cx, || {}, |_, _| {});
+                // After a failure nothing is finished.
+                ran = ran.and(finished.map_err(|failure| close(claims, failure)));
+                claims.finished(&Native);
+            }
             match (ran, slots.is_empty()) {
                 (Err(error), _) => return Some(Err(error)),
                 (Ok(()), false) => return Some(Ok(slots.start)),
@@ -125,19 +126,6 @@ impl Job {
             .map_or((0, 0), |claims| claims.progress(&Native))
     }
 
-    fn finish(&self, claims: &Claims<NativeWord>, stage: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
-        if claims.is_closed(&Native) {
-            return Ok(());
-        }
-        guard::finish(&*self.stages[stage], stage, cx)?;
-        if let Some(next) = self.stages.get(stage + 1) {
-            let slots = guard::slots(&**next, stage + 1)?;
-            // Only a failure closes it, and a failed stage does not get here.
-            let _started = claims.start(&Native, stage + 1, slots);
-        }
-        Ok(())
-    }
-
     /// What an executor of `workers` workers puts into its table.
     pub(crate) fn into_body(self, workers: usize) -> NativeBody {
         let spec = JobSpec {
@@ -150,7 +138,7 @@ impl Job {
                 u32::MAX => usize::MAX,
                 limit => limit as usize,
             },
-            stages: self.stages.into_vec(),
+            stages: self.stages,
         };
         let ledger = Mutex::new(Ledger::default());
         match self.by_hand.into_inner() {
@@ -188,7 +176,7 @@ impl Job {
             class,
             deadline,
             workers_max: u32::try_from(workers_max).unwrap_or(u32::MAX),
-            stages: stages.into_boxed_slice(),
+            stages,
         }
     }
 }
@@ -196,7 +184,7 @@ impl Job {
 /// Closes a job that failed by hand.
 fn close(claims: &Claims<NativeWord>, failure: Failure) -> JobError {
     if let Some(left) = claims.close(&Native) {
-        claims.account(&Native, left.stage, left.slots);
+        claims.give_up(&Native, &left.stages);
     }
     failure.into_error()
 }
@@ -232,13 +220,56 @@ pub struct JobBuilder {
     class: Class,
     deadline: Option<Duration>,
     workers_max: usize,
-    stages: Vec<Arc<dyn Stage>>,
+    stages: StageGraph,
 }
 
 impl JobBuilder {
-    /// Adds a stage, which starts when those before it are finished.
+    /// Adds a stage, which starts when all those are finished that were added before and that nothing follows yet. So stages that are added by
+    /// this alone run one after another.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
-        self.stages.push(stage);
+        self.stages.then(stage);
+        self
+    }
+
+    /// Adds a stage, which starts when those with the numbers `before` are finished; if there are none, with the job. Stages are numbered
+    /// from 0 in the order in which they are added. The slots of stages that do not wait for one another run at the same time.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
+    ///
+    /// /// Says its name.
+    /// struct Says(&'static str, Arc<Mutex<Vec<&'static str>>>);
+    ///
+    /// impl Stage for Says {
+    ///     fn slots(&self) -> usize { 1 }
+    ///     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+    ///         self.1.lock().unwrap().push(self.0);
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let said = Arc::default();
+    /// let says = |name| Arc::new(Says(name, Arc::clone(&said)));
+    /// let diamond = Job::builder("orders")
+    ///     .stage(says("read")) // 0
+    ///     .stage_after(&[0], says("sum by price")) // 1
+    ///     .stage_after(&[0], says("sum by city")) // 2, beside 1
+    ///     .stage(says("compare")) // 3: after 1 and 2, which nothing follows yet
+    ///     .build();
+    /// PipelineExecutor::new(2)?.submit(diamond)?.wait()?;
+    /// let said = said.lock().unwrap();
+    /// assert_eq!((said[0], said[3]), ("read", "compare"));
+    /// assert!(said[1..3].contains(&"sum by price") && said[1..3].contains(&"sum by city"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If a number is not that of a stage that was added before, so that stages cannot wait for each other in a circle; or if it
+    /// stands there twice.
+    pub fn stage_after(mut self, before: &[usize], stage: Arc<dyn Stage>) -> Self {
+        self.stages.after(before, stage);
         self
     }
 
@@ -286,7 +317,7 @@ impl JobBuilder {
     #[must_use]
     pub fn build(mut self) -> Job {
         if self.stages.is_empty() {
-            self.stages.push(Arc::new(Steps(Vec::new())));
+            self.stages.then(Arc::new(Steps(Vec::new())));
         }
         assert!(
             self.stages.len() <= STAGES_MAX,

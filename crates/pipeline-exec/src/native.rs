@@ -200,8 +200,11 @@ impl PipelinePorts for Hub {
                     tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
                 }
             },
-            PipelineEvent::Claimed { .. } | PipelineEvent::Settles { .. } | PipelineEvent::SlotRan { .. } => {
-            }
+            PipelineEvent::Claimed { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::SlotRan { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. } => {}
         }
     }
 }

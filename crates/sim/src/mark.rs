@@ -145,6 +145,14 @@ marks! {
     StageWithoutSlots = "stage without slots",
     /// Two had run the last slots of a stage and not accounted for them yet.
     TwoFinishers = "two finishers race",
+    /// Slots of two stages of one job ran at the same time.
+    StagesSideBySide = "stages side by side",
+    /// Several slots were claimed at once.
+    SeveralClaimed = "several slots claimed at once",
+    /// Slots that had been claimed were given back.
+    SlotsGivenBack = "claimed slots given back",
+    /// Slots that had been claimed were given up.
+    SlotsGivenUp = "claimed slots given up",
     /// A job was cancelled of which slots were running.
     CancelledOverClaimed = "cancelled over claimed slots",
     /// The last finisher of a job was one who cancelled it.

@@ -83,7 +83,7 @@ pub(crate) struct Hub {
     slot_ns: SlotNs,
     claims: Option<Rc<RefCell<Vec<Claimed>>>>,
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
-    stages: RefCell<HashMap<usize, Vec<Reached>>>,
+    stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     turns: RefCell<TurnOracle>,
     pub(crate) latency: RefCell<LatencyOracle>,
@@ -148,25 +148,34 @@ impl Hub {
         })
     }
 
-    /// How far along its path a slot of `stage` begins: where all slots of the stage before have ended.
+    /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
-        let stages = self.stages.borrow();
-        let ended = stages.get(&job.seq).zip(stage.checked_sub(1));
-        ended
-            .and_then(|(ended, before)| ended.get(before).copied())
-            .unwrap_or_default()
+        let Some(body) = self.peek(job) else {
+            return Reached::default();
+        };
+        let graph = &body.spec().stages;
+        let mut stages = self.stages.borrow_mut();
+        let ended = stages.entry(job.seq).or_default();
+        ended.resize(graph.len(), None);
+        let began = |ended: &[Option<Reached>], stage: usize| {
+            let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
+            before.fold(Reached::default(), Reached::max)
+        };
+        // A stage of which no slot has ended is over where those before it are, if it has none; else nobody asks yet.
+        for earlier in 0..stage {
+            if ended[earlier].is_none() {
+                ended[earlier] = Some(began(ended, earlier));
+            }
+        }
+        began(ended, stage)
     }
 
     /// A slot of `stage` has come so far.
     fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
         let mut stages = self.stages.borrow_mut();
-        let ended = stages.entry(job.seq).or_default();
-        if ended.len() <= stage {
-            // A stage without slots is over where the one before it is.
-            let before = ended.last().copied().unwrap_or_default();
-            ended.resize(stage + 1, before);
+        if let Some(ended) = stages.get_mut(&job.seq).and_then(|ended| ended.get_mut(stage)) {
+            *ended = Some(ended.unwrap_or_default().max(reached));
         }
-        ended[stage] = ended[stage].max(reached);
     }
 
     /// `spec`, with the cost of the job that was submitted before if a tie strikes.
@@ -184,6 +193,12 @@ impl Hub {
     pub(crate) fn peek(&self, job: JobHandle) -> Option<Arc<SimBody>> {
         let body = self.shared.jobs().peek(job.index)?;
         (body.state().seq() == job.seq).then_some(body)
+    }
+
+    /// Whether no slot of `job` will be claimed any more.
+    pub(crate) fn is_closed(&self, job: JobHandle) -> bool {
+        self.peek(job)
+            .is_none_or(|body| body.state().claims().is_closed(&Glass))
     }
 
     /// Whether a slot of `job` could be claimed now.
@@ -320,6 +335,8 @@ impl PipeEnv<'_, '_> {
             }
             PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

@@ -368,7 +368,7 @@ impl Simulation {
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
-    /// use pipeline_exec::{Stage, StepCx, StepError};
+    /// use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
     /// use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
     /// use sim::{Simulation, StrategyKind};
     ///
@@ -381,7 +381,7 @@ impl Simulation {
     ///
     /// let job = JobSpec {
     ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages: vec![Arc::new(Slots(10)), Arc::new(Slots(1))],
+    ///     workers_max: usize::MAX, stages: StageGraph::from(vec![Arc::new(Slots(10)) as _, Arc::new(Slots(1))]),
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
     /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)

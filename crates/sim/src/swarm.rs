@@ -271,7 +271,7 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
     let workers = setup.config.workers;
     let jobs = Jobs {
         jobs: 1 + dice.below(8) as u32,
-        stages: 1 + dice.below(3) as u32,
+        stages: 1 + dice.below(5) as u32,
         slots: 1 + dice.below(6) as u32,
         reserve: dice.below(workers.min(4)),
         capacity: [1, 2, 8][dice.below(3)],

@@ -1,7 +1,7 @@
 //! How a job ends: early, because somebody closed it, or because its last stage is over.
 //!
 //! Closing is one bit of the claim word. Whoever sets it is told what nobody had claimed, takes the job off the board and accounts
-//! for the rest, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
+//! for the rest and for what was given back, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
 //! itself. The last finisher ends the job; there is exactly one, so the ticket fires exactly once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,15 +89,23 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     close_claims(env, state, job, false);
 }
 
-/// The job is closed: takes it off the board, and accounts for what nobody had claimed.
-fn abandon<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, left: Unclaimed) -> Closing {
+/// The job is closed: takes it off the board, and accounts for what nobody had claimed and for what was given back.
+fn abandon<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    mut left: Unclaimed,
+) -> Closing {
+    let returned = env.change(&state.ledger, |ledger| ledger.refuse_returned());
+    let returned = returned.into_iter().map(|piece| (piece.stage, piece.slots.len()));
+    left.stages.extend(returned);
     settle(env, state, job, None);
     let closing = if left.untouched {
         Closing::Untouched
     } else {
         Closing::Touched
     };
-    if state.claims.account(env, left.stage, left.slots) {
+    if state.claims.give_up(env, &left.stages) {
         end(env, state, job, closing);
     }
     closing
@@ -122,7 +130,7 @@ fn close_claims<E: PipelinePorts>(
 pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, closing: Closing) {
     let shared = env.shared();
     // So that a cancel that comes now finds nothing to do.
-    state.claims.close(env);
+    let _nothing_left = state.claims.close(env);
     let now = env.now_ns();
     let slots_per_worker = state.slots_per_worker(env);
     let slots = slots_per_worker.iter().sum();
@@ -142,6 +150,11 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     shared
         .counters
         .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
+    if error.is_none() {
+        shared
+            .experience
+            .learn(env, state.cost_kind(), state.claims.worked_ns(env));
+    }
     env.observe(PipelineEvent::Ended {
         job,
         id: &id,

@@ -20,8 +20,9 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::need::Cost;
 use super::standing::Standing;
-use crate::stage::Stage;
+use crate::stage_graph::StageGraph;
 
 /// What a user says about a job: plain data.
 #[derive(Clone)]
@@ -30,7 +31,7 @@ pub struct JobSpec {
     pub table_name: String,
     /// Its name; for people and logs.
     pub id: String,
-    /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the first stage.
+    /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
     pub cost: u64,
     /// How urgent it is.
     pub class: Class,
@@ -39,7 +40,7 @@ pub struct JobSpec {
     /// The most workers that may be in it at the same time.
     pub workers_max: usize,
     /// Its stages, at least one.
-    pub stages: Vec<Arc<dyn Stage>>,
+    pub stages: StageGraph,
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -78,9 +79,13 @@ pub struct JobState<W, P> {
     weight: Class,
     /// Slots that each worker ran.
     slots_per_worker: Box<[W]>,
-    /// Whether the first stage's slots are known already.
+    /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
+    /// Workers that have been invited to its stages so far, in this run of stages.
+    invited: W,
     cost: u64,
+    /// Whether the cost was stated, and is not the number of slots.
+    cost_is_stated: bool,
     seq: usize,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
@@ -90,7 +95,7 @@ impl<W, P> JobBody<W, P> {
     /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
     /// [`Ledger`](super::Ledger) in its place.
     pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
-        let claims = Claims::new(spec.stages.len(), &mut word);
+        let claims = Claims::new(spec.stages.counts(), &mut word);
         Self::resume(spec, claims, false, workers, ledger, word)
     }
 
@@ -113,7 +118,9 @@ impl<W, P> JobBody<W, P> {
             weight: spec.class,
             slots_per_worker: (0..workers).map(|_| word(0)).collect(),
             begun,
+            invited: word(0),
             cost: spec.cost,
+            cost_is_stated: spec.cost > 0,
             seq: 0,
             submitted_ns: 0,
             deadline_ns: None,
@@ -154,7 +161,7 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are the first stage's.
+    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start.
     pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64) {
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
@@ -185,6 +192,15 @@ impl<W, P> JobState<W, P> {
         self.cost
     }
 
+    /// Its cost, and what it means.
+    pub(crate) fn cost_kind(&self) -> Cost {
+        if self.cost_is_stated {
+            Cost::Stated(self.cost)
+        } else {
+            Cost::Slots(self.cost)
+        }
+    }
+
     /// Number in the order of submission.
     pub fn seq(&self) -> usize {
         self.seq
@@ -196,9 +212,26 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// The most workers that its current stage can use.
+    /// The most workers that `slots` slots of it can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)
+    }
+
+    /// Stages have started that are worth `workers` workers. Gives the same.
+    pub(crate) fn invites_anew<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. A hint; to invite some twice does no harm.
+        mem.store(&self.invited, workers, Ordering::Relaxed);
+        workers
+    }
+
+    /// What is left turns out to be worth `workers` workers. Gives how many more that is than were invited.
+    pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. As above.
+        let invited = mem.load(&self.invited, Ordering::Relaxed);
+        if invited >= workers {
+            return 0;
+        }
+        self.invites_anew(mem, workers) - invited
     }
 
     /// Whether a worker could go in and claim something.
@@ -313,7 +346,7 @@ mod tests {
                 class: Class::Normal,
                 deadline: None,
                 workers_max,
-                stages: vec![Arc::new(crate::stage::Steps(Vec::new()))],
+                stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

@@ -2,10 +2,13 @@
 //!
 //! One party at a time touches it ([`Exclusive`](executor_core::ports::Exclusive)), a few times in a job's life and not once a slot.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::task::Waker;
 
+use super::claim::Piece;
 use crate::error::{JobError, JobErrorKind, StepError};
+use crate::mutant;
 use crate::report::JobReport;
 
 /// How a job ended.
@@ -17,6 +20,7 @@ pub struct Ledger {
     started_ns: Option<u64>,
     closed: Option<CloseReason>,
     failure: Option<Failure>,
+    returned: Returned,
     end: End,
     waker: Option<Waker>,
 }
@@ -46,6 +50,20 @@ pub struct Failure {
     pub(crate) panicked: bool,
     /// What it said.
     pub(crate) error: StepError,
+}
+
+/// Claimed slots that were given back, for whoever claims next.
+#[derive(Debug)]
+enum Returned {
+    Taken(VecDeque<Piece>),
+    /// The job is closed: nobody will claim them.
+    Refused,
+}
+
+impl Default for Returned {
+    fn default() -> Self {
+        Self::Taken(VecDeque::new())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -127,6 +145,39 @@ impl Ledger {
         match &mut self.failure {
             Some(first) if first.place() <= failure.place() => Some(failure),
             first => first.replace(failure),
+        }
+    }
+
+    /// Keeps pieces for whoever claims next.
+    ///
+    /// # Errors
+    ///
+    /// The pieces, if the job is closed: the caller accounts for them.
+    pub(crate) fn give_back(&mut self, pieces: Vec<Piece>) -> Result<(), Vec<Piece>> {
+        match &mut self.returned {
+            Returned::Taken(kept) => {
+                kept.extend(pieces);
+                Ok(())
+            }
+            Returned::Refused if mutant::m67_given_back_to_a_closed_job() => Ok(()),
+            Returned::Refused => Err(pieces),
+        }
+    }
+
+    /// A piece that was given back. `None` if somebody who closed the job came first.
+    pub(crate) fn take_returned(&mut self) -> Option<Piece> {
+        match &mut self.returned {
+            Returned::Taken(kept) if mutant::m68_returned_piece_stays() => kept.front().cloned(),
+            Returned::Taken(kept) => kept.pop_front(),
+            Returned::Refused => None,
+        }
+    }
+
+    /// Nothing is given back any more. What was and nobody has taken is the caller's to account for, who has closed the job.
+    pub(crate) fn refuse_returned(&mut self) -> VecDeque<Piece> {
+        match std::mem::replace(&mut self.returned, Returned::Refused) {
+            Returned::Taken(kept) => kept,
+            Returned::Refused => VecDeque::new(),
         }
     }
 

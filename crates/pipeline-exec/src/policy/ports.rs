@@ -97,6 +97,28 @@ pub enum PipelineEvent<'a> {
         /// The slot.
         slot: usize,
     },
+    /// Slots that were claimed were given back: somebody else claims them.
+    GivenBack {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The first of the slots.
+        first: usize,
+        /// How many.
+        slots: usize,
+    },
+    /// Slots that were claimed are given up, since the job is closed: they will not run.
+    GivenUp {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The first of the slots.
+        first: usize,
+        /// How many.
+        slots: usize,
+    },
     /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job is closed.
     StageOver {
         /// The job.

@@ -9,11 +9,11 @@ use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
 use super::close::{self, Closing};
-use super::guard;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
+use super::{finish, need};
 use crate::error::StepError;
 
 /// A job that was let in.
@@ -36,7 +36,7 @@ pub enum Refused<W, P> {
 
 /// Hands over a job. Its ticket fires, whatever happens.
 ///
-/// The first stage is asked for its slots here. If that fails, the job is let in and has failed already.
+/// The stages that come after none are asked for their slots here. If that fails, the job is let in and has failed already.
 ///
 /// # Errors
 ///
@@ -60,7 +60,9 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let state = Arc::clone(&body.state);
     let slots = slots.map_err(|failure| {
         // Before a shutdown can find it in the table: this is the submission's to end.
-        state.claims.close(env);
+        if let Some(left) = state.claims.close(env) {
+            state.claims.give_up(env, &left.stages);
+        }
         env.change(&state.ledger, |ledger| ledger.fail(failure));
     });
     let has_slots = state.claims.is_claimable(env);
@@ -79,8 +81,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     env.observe(PipelineEvent::Submitted { job });
     match slots {
         Ok(slots) if has_slots => {
-            env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
-            if settle(env, &state, job, Some(state.usable(slots))) == Closing::Untouched {
+            state.claims.started(env).for_each(|(stage, slots)| {
+                env.observe(PipelineEvent::StageStarted { job, stage, slots });
+            });
+            let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
+            if settle(env, &state, job, Some(wanted)) == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
@@ -92,13 +97,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     Ok(Admitted { state, job })
 }
 
-/// Slots of the first stage, or of the one that was reached by hand. Begins the job if nobody has.
+/// Slots of the first stages, or of those that were reached by hand and are left. Begins the job if nobody has.
 fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
     let claims = &body.state.claims;
     if !body.state.begun {
-        let slots = guard::slots(&*body.spec.stages[0], 0)?;
-        claims.begin(env, slots);
-        return Ok(slots);
+        return finish::begin(env, claims, &body.spec.stages);
     }
     if claims.is_closed(env) {
         return Err(Failure {

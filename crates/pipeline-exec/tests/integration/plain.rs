@@ -73,7 +73,7 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages,
+        stages: stages.into(),
     }
 }
 

@@ -19,10 +19,29 @@ impl Hub {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
             PipelineEvent::Claimed {
-                job, worker, role, ..
-            } => self.claimed(world, job, worker, role),
+                job,
+                slots,
+                worker,
+                role,
+                ..
+            } => {
+                if slots > 1 {
+                    world.marks.hit(Mark::SeveralClaimed);
+                }
+                if self.oracle.borrow().is_side_by_side(job) {
+                    world.marks.hit(Mark::StagesSideBySide);
+                }
+                self.claimed(world, job, worker, role);
+            }
+            PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
+            PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
             PipelineEvent::SlotRan { job, stage, .. } => {
-                if self.oracle.borrow().is_anybody_else_finishing(self, job, stage) {
+                world.judge(self.turns.borrow_mut().ran(me));
+                if self
+                    .oracle
+                    .borrow()
+                    .is_anybody_else_finishing(self, job, stage, me)
+                {
                     world.marks.hit(Mark::TwoFinishers);
                 }
             }

@@ -86,7 +86,7 @@ impl Scene {
             class: Class::Normal,
             deadline: None,
             workers_max: usize::MAX,
-            stages,
+            stages: stages.into(),
         };
         let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
         match policy::submit(self, body) {

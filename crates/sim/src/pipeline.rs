@@ -8,22 +8,26 @@ mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use executor_core::Rejected;
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
-use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
+use pipeline_exec::{JobHandle, Role};
 
 use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{AdmissionOracle, JobOracle, LendOracle, Origin, ServiceOracle, ShareOracle, TurnOracle};
+use crate::oracle::{
+    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Origin, ServiceOracle, ShareOracle, TurnOracle,
+};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
@@ -36,6 +40,27 @@ pub(crate) struct Look;
 
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
+
+/// Slots that a worker has claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// When, in nanoseconds of virtual time.
+    pub at_ns: u64,
+    /// Number of the worker.
+    pub worker: usize,
+    /// In which role it took the job.
+    pub role: Role,
+    /// Number of the job in the order of submission.
+    pub job: usize,
+    /// Number of the stage.
+    pub stage: usize,
+    /// The slots.
+    pub slots: Range<usize>,
+}
+
+/// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
+pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
+
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>;
 
 /// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
@@ -57,13 +82,14 @@ pub(crate) struct Hub {
     /// What the job that was submitted last is said to cost.
     last_cost: Cell<Option<u64>>,
     pub(crate) oracle: RefCell<JobOracle>,
-    /// What a slot of a stage takes, in nanoseconds of virtual time.
-    slot_ns: Box<dyn Fn(usize, usize) -> u64>,
+    slot_ns: SlotNs,
+    claims: Option<Rc<RefCell<Vec<Claimed>>>>,
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     pub(crate) share: RefCell<ShareOracle>,
     turns: RefCell<TurnOracle>,
+    pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
     /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
@@ -82,8 +108,12 @@ impl Wake for Fired {
 }
 
 impl Hub {
-    /// An executor whose slots take `slot_ns`, by stage and slot.
-    pub(crate) fn new(config: PipelineConfig, slot_ns: Box<dyn Fn(usize, usize) -> u64>) -> Self {
+    /// An executor whose slots take `slot_ns`; each claim is noted in `claims`, if that is given.
+    pub(crate) fn new(
+        config: PipelineConfig,
+        slot_ns: SlotNs,
+        claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+    ) -> Self {
         let mut words = 0;
         let mut word = |value| {
             words += 1;
@@ -101,6 +131,7 @@ impl Hub {
             last_cost: Cell::new(None),
             oracle: RefCell::default(),
             slot_ns,
+            claims,
             stages: RefCell::default(),
             service: RefCell::default(),
             share: RefCell::new(ShareOracle::new(
@@ -108,6 +139,7 @@ impl Hub {
                 u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX),
             )),
             turns: RefCell::new(TurnOracle::new(config)),
+            latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
             awaiting: RefCell::default(),
@@ -303,19 +335,47 @@ impl PipeEnv<'_, '_> {
             PipelineEvent::SlotRan { job, stage, slot } => {
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns = (self.hub.slot_ns)(stage, slot);
+                let slot_ns =
+                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(body.spec(), stage, slot));
+                self.hub
+                    .latency
+                    .borrow_mut()
+                    .slot_began(job, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
                     handle.work(slot_ns);
                 }
+                self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
                 let reached = handle.with(|world| world.slot_ended(handle.party()));
                 self.hub.slot_ended(job, stage, reached);
             }
+            PipelineEvent::Submitted { job } => {
+                let mut latency = self.hub.latency.borrow_mut();
+                latency.submitted(job, handle.party(), self.clock_ns());
+            }
             PipelineEvent::Ended { job, .. } => {
                 self.hub.stages.borrow_mut().remove(&job.seq);
+                self.hub.latency.borrow_mut().ended(job, self.clock_ns());
             }
-            PipelineEvent::Submitted { .. }
-            | PipelineEvent::StageStarted { .. }
-            | PipelineEvent::Claimed { .. }
+            PipelineEvent::Claimed {
+                job,
+                stage,
+                first,
+                slots,
+                worker,
+                role,
+            } => {
+                if let Some(claims) = &self.hub.claims {
+                    claims.borrow_mut().push(Claimed {
+                        at_ns: self.clock_ns(),
+                        worker,
+                        role,
+                        job: job.seq,
+                        stage,
+                        slots: first..first + slots,
+                    });
+                }
+            }
+            PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
@@ -323,8 +383,17 @@ impl PipeEnv<'_, '_> {
         }
     }
 
+    /// What this party's clock says; nobody notices.
+    pub(crate) fn clock_ns(&self) -> u64 {
+        let handle = &self.ports.handle;
+        handle.with(|world| world.clock_ns(handle.party()))
+    }
+
     fn judge(&self, judge: impl FnOnce(&mut JobOracle, u64, usize) -> Result<(), crate::oracle::Violation>) {
         let me = self.ports.handle.party();
+        if self.hub.oracle.borrow().off {
+            return;
+        }
         self.ports.handle.with(|world| {
             let verdict = judge(&mut self.hub.oracle.borrow_mut(), world.steps(), me);
             world.judge(verdict);

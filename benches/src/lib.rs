@@ -1,5 +1,5 @@
-//! What the programs of this crate have in common: `compare`, which runs executors beside each other, and `predict`, which
-//! compares the simulator's virtual time with the clock.
+//! What the programs of this crate have in common: `compare`, which runs executors beside each other, `predict`, which
+//! compares the simulator's virtual time with the clock, and `queries`, which runs a short query beside heavy ones.
 
 pub mod burn;
 pub mod chart;

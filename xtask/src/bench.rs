@@ -1,8 +1,11 @@
-//! `cargo xtask bench [FILTER] [--rounds N] [--quick]`: our own micro-benches, then the comparison with others.
+//! `cargo xtask bench [FILTER] [--rounds N] [--quick] [--long]`: our own micro-benches, then the comparison with others.
 //!
 //! A full run also writes what it found into `benches/README.md`, with plots; a filtered or a quick one prints only.
+//!
+//! `cargo xtask bench --queries [ARGS...]` is another comparison: a short query beside heavy ones, here and in other engines. Its program
+//! has its own usage; with `--write` it writes `benches/queries.md`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use lexopt::{Arg, ValueExt as _};
 
@@ -10,16 +13,30 @@ use crate::process::{self, Limit, cargo};
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
+/// The option that asks for queries, and the one of those that writes figures into the documentation.
+const QUERIES: &str = "--queries";
+const WRITE: &str = "--write";
+
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq)]
 struct Options {
     filter: Option<String>,
     rounds: Option<usize>,
     quick: bool,
+    long: bool,
 }
 
-/// Runs both; the first failure ends it.
+/// Runs both, or the one about queries; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
+    if arguments.iter().any(|argument| argument == QUERIES) {
+        let workspace = Workspace::load()?;
+        let mut queries = workspace.program("benches", "bin", "queries")?;
+        queries.args(for_queries(
+            &arguments,
+            workspace.root.join("benches").as_os_str(),
+        ));
+        return process::pass_through(&mut queries, Limit::NONE);
+    }
     let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;
     let mut micro = cargo();
@@ -48,6 +65,16 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(&mut compare, Limit::NONE)
 }
 
+/// The arguments of the program that runs queries; it writes into `folder`.
+fn for_queries(arguments: &[OsString], folder: &OsStr) -> Vec<OsString> {
+    let others = arguments.iter().filter(|argument| *argument != QUERIES);
+    let passed_on = others.flat_map(|argument| {
+        let folder = (argument == WRITE).then(|| folder.to_owned());
+        std::iter::once(argument.clone()).chain(folder)
+    });
+    passed_on.collect()
+}
+
 impl Options {
     fn read(arguments: Vec<OsString>) -> Result<Self, lexopt::Error> {
         let mut options = Self::default();
@@ -56,6 +83,7 @@ impl Options {
             match argument {
                 Arg::Long("rounds") => options.rounds = Some(parser.value()?.parse()?),
                 Arg::Long("quick") => options.quick = true,
+                Arg::Long("long") => options.long = true,
                 Arg::Value(filter) if options.filter.is_none() => options.filter = Some(filter.string()?),
                 other => return Err(other.unexpected()),
             }
@@ -74,7 +102,8 @@ impl Options {
     fn for_compare(&self) -> Vec<String> {
         let rounds = self.rounds.map(|rounds| format!("--rounds={rounds}"));
         let quick = self.quick.then(|| "--quick".to_owned());
-        [self.filter.clone(), rounds, quick]
+        let long = self.long.then(|| "--long".to_owned());
+        [self.filter.clone(), rounds, quick, long]
             .into_iter()
             .flatten()
             .collect()
@@ -93,9 +122,17 @@ mod tests {
     fn filter_rounds_and_quick_are_passed_on() {
         let options = read(&["tree", "--rounds", "5", "--quick"]).unwrap();
         assert_eq!(options.for_compare(), ["tree", "--rounds=5", "--quick"]);
+        assert_eq!(read(&["--long"]).unwrap().for_compare(), ["--long"]);
         assert!(!options.is_full());
         assert!(read(&["--rounds", "5"]).unwrap().is_full());
         assert!(!read(&["tree"]).unwrap().is_full());
+    }
+
+    #[test]
+    fn arguments_about_queries_are_passed_on_and_writing_gets_its_folder() {
+        let words = ["--rounds", "3", "--queries", "--write"].map(OsString::from);
+        let passed_on = for_queries(&words, OsStr::new("benches"));
+        assert_eq!(passed_on, ["--rounds", "3", "--write", "benches"]);
     }
 
     #[test]

@@ -19,13 +19,16 @@
 //! | [`board`] | in which order jobs stand |
 //! | [`standing`] | whether a job stands on the board |
 //! | [`role`] | which job a worker takes |
+//! | [`allowance`] | how much of its time a worker may give to young jobs |
 //! | [`visit`] | how many slots it claims, how long it stays, what it gives back |
 //! | `finish` | what follows the last slot of a stage |
 //! | [`need`] | how many workers a job is worth |
+//! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
 
+pub mod allowance;
 pub mod board;
 pub mod claim;
 pub mod close;
@@ -33,6 +36,7 @@ pub mod counters;
 pub(crate) mod finish;
 pub mod job_state;
 pub mod ledger;
+pub mod lend;
 pub mod look;
 pub mod need;
 pub mod ports;
@@ -49,8 +53,9 @@ pub use claim::{Claim, Claims, Piece};
 pub use close::{cancel, close_gate, stop};
 pub use job_state::{Class, JobBody, JobSpec, JobState};
 pub use ledger::{JobEnd, JobStatus, Ledger};
+pub use lend::lend;
 pub use look::{LookEnd, Looks, look};
 pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
-pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};
+pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_old, select_young};
 pub use shared::{PipelineConfig, PipelineShared};
 pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};

@@ -3,7 +3,7 @@
 //! ```text
 //!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job + QueryRun ──► QueryResult
 //!             checks          shown by       one stage,          submitted to     rows, in an order that
-//!             names, types    --explain      a slot per morsel   an executor      no thread decides
+//!             names, types    --explain      slots of morsels    an executor      no thread decides
 //! ```
 //!
 //! No kernel runs here: what a job does with columns is `columnar`.

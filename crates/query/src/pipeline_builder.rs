@@ -42,11 +42,9 @@ impl PipelineBuilder {
     /// The job to submit, and the handle that gives its result once it has ended.
     pub fn build(self) -> (Job, QueryRun) {
         let name = self.plan.table().to_owned();
-        let table = Arc::clone(&self.plan.scan.table);
         let stage = Arc::new(ScanStage::new(self.plan.scan));
-        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |morsel| {
-            table.rows(morsel)
-        }));
+        let rows = Arc::clone(&stage);
+        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
         let job = Job::builder(name.as_str())
             .stage(Arc::clone(&metered) as _)
             .cost(stage.cost())

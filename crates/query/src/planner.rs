@@ -34,8 +34,9 @@ use position::{Places, parse_error, place};
 /// Operators in one query: more than anyone writes, few enough for the stack below.
 const OPERATORS: usize = 10_000;
 
-/// Bytes of stack for planning, 6 KiB for each operator.
-const STACK: usize = OPERATORS * 6 * 1024;
+/// Bytes of stack for planning a query without operators, and for each operator.
+const STACK: usize = 256 * 1024;
+const STACK_PER_OPERATOR: usize = 6 * 1024;
 
 /// Plans queries.
 #[derive(Debug)]
@@ -53,8 +54,10 @@ impl QueryPlanner {
             let construct = format!("a query of more than {OPERATORS} operators");
             return Err(QueryError::Unsupported { construct, position });
         }
-        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses.
-        stacker::grow(STACK, || Self::plan_text(sql, tables, &places))
+        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses. A query that people write fits
+        // on the caller's stack; mapping one of 60 MiB each time would be most of what planning takes.
+        let stack = STACK + places.operators() * STACK_PER_OPERATOR;
+        stacker::maybe_grow(stack, stack, || Self::plan_text(sql, tables, &places))
     }
 
     fn plan_text(sql: &str, tables: &Catalog, places: &Places) -> Result<QueryPlan, QueryError> {

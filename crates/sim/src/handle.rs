@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
+use crate::clock::PS;
 use crate::party::{Resume, Teardown};
 use crate::trace::{Object, Op};
 use crate::word::{SimWord, WordName};
@@ -79,6 +80,16 @@ impl<'y> Handle<'y> {
             world.work(me, cost_ns);
         });
         // What comes after it is done when it is over, by virtual time as well.
+        self.step();
+    }
+
+    /// Does nothing before `at_ns` of virtual time.
+    pub(crate) fn sleep_until(&self, at_ns: u64) {
+        self.operate(|world, me| {
+            world.did(me, Op::Delay, Object::None, at_ns);
+            world.not_before(me, at_ns.saturating_mul(PS));
+        });
+        // What comes after it is done when that time has come.
         self.step();
     }
 

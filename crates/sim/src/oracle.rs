@@ -16,6 +16,8 @@
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
+//! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
@@ -27,10 +29,13 @@ mod economy;
 mod fairness;
 mod hunger;
 mod jobs;
+mod latency;
+mod lending;
 mod order;
 mod protocol;
 mod reach;
 mod service;
+mod share;
 mod sleep;
 mod tasks;
 mod turns;
@@ -49,10 +54,13 @@ pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
+pub(crate) use latency::{Kind, LatencyOracle};
+pub(crate) use lending::LendOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
+pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 pub(crate) use turns::{Came as CameToJob, TurnOracle};
@@ -123,8 +131,20 @@ oracles! {
     Quantum = "quantum",
     /// A worker went into a job although another had received less.
     Service = "service",
+    /// A worker went into a young job although it was an old one's turn.
+    Share = "share",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
+    /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.
+    Lending = "lending",
+    /// A short job took longer beside heavy ones than quanta explain.
+    Latency = "latency",
+    /// Heavy jobs had less than their share of the workers' time.
+    HeavyShare = "heavy-share",
+    /// A job that could be gone into was not, for longer than the others explain.
+    Starvation = "starvation",
+    /// A cancelled job ran on for longer than a quantum and a slot.
+    Stop = "stop",
     /// A ticket fired twice, or never.
     Ticket = "ticket",
     /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).

@@ -8,22 +8,26 @@ mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use executor_core::Rejected;
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
-use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
-    JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
+use pipeline_exec::{JobHandle, Role};
 
 use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{AdmissionOracle, JobOracle, Origin, ServiceOracle, TurnOracle};
+use crate::oracle::{
+    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Origin, ServiceOracle, ShareOracle, TurnOracle,
+};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
@@ -36,11 +40,32 @@ pub(crate) struct Look;
 
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
+
+/// Slots that a worker has claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claimed {
+    /// When, in nanoseconds of virtual time.
+    pub at_ns: u64,
+    /// Number of the worker.
+    pub worker: usize,
+    /// In which role it took the job.
+    pub role: Role,
+    /// Number of the job in the order of submission.
+    pub job: usize,
+    /// Number of the stage.
+    pub stage: usize,
+    /// The slots.
+    pub slots: Range<usize>,
+}
+
+/// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
+pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
+
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>;
 
 /// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
 pub(crate) const HEAVIEST: u32 = 0;
-const OLDEST: u32 = 1;
+const SERVED: u32 = 1;
 const JOBS: u32 = 2;
 const LEDGERS: u32 = 3;
 
@@ -57,18 +82,21 @@ pub(crate) struct Hub {
     /// What the job that was submitted last is said to cost.
     last_cost: Cell<Option<u64>>,
     pub(crate) oracle: RefCell<JobOracle>,
-    /// What a slot of a stage takes, in nanoseconds of virtual time.
-    slot_ns: Box<dyn Fn(usize, usize) -> u64>,
+    slot_ns: SlotNs,
+    claims: Option<Rc<RefCell<Vec<Claimed>>>>,
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
+    pub(crate) share: RefCell<ShareOracle>,
     turns: RefCell<TurnOracle>,
+    pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
-    /// Parties that wait for a ticket, and whether it has fired.
+    lending: RefCell<LendOracle>,
+    /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// A ticket's waker, as far as it is thread-safe: the rest is done by the party that fires it.
+/// The waker of whoever waits for a job, as far as it is thread-safe: the rest is done by the party that fires it.
 #[derive(Default)]
 struct Fired(AtomicBool);
 
@@ -80,15 +108,19 @@ impl Wake for Fired {
 }
 
 impl Hub {
-    /// An executor whose slots take `slot_ns`, by stage and slot.
-    pub(crate) fn new(config: PipelineConfig, slot_ns: Box<dyn Fn(usize, usize) -> u64>) -> Self {
+    /// An executor whose slots take `slot_ns`; each claim is noted in `claims`, if that is given.
+    pub(crate) fn new(
+        config: PipelineConfig,
+        slot_ns: SlotNs,
+        claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+    ) -> Self {
         let mut words = 0;
         let mut word = |value| {
             words += 1;
             SimWord::new(WordName::Other(words), value)
         };
         let ended = word(0);
-        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(OLDEST));
+        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
@@ -99,10 +131,17 @@ impl Hub {
             last_cost: Cell::new(None),
             oracle: RefCell::default(),
             slot_ns,
+            claims,
             stages: RefCell::default(),
             service: RefCell::default(),
+            share: RefCell::new(ShareOracle::new(
+                config.main,
+                u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX),
+            )),
             turns: RefCell::new(TurnOracle::new(config)),
+            latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
+            lending: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -177,29 +216,29 @@ impl Hub {
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
     }
 
-    /// In which of the board's orders `job` stands: heaviest first, oldest first.
+    /// Whether a slot of `job` could be claimed now, and as many workers as may be are not in it.
+    pub(crate) fn has_room(&self, job: JobHandle) -> bool {
+        self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
+    }
+
+    /// In which of the board's orders `job` stands: heaviest first, least served first.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
-        let stands = |next: &dyn Fn(Option<JobHandle>) -> Option<JobHandle>| {
-            let mut below = None;
-            while let Some(key) = next(below) {
-                if key.seq == job.seq {
-                    return true;
-                }
-                below = Some(key);
-            }
-            false
-        };
         let board = self.shared.board();
-        (
-            stands(&|below| board.heaviest(&Glass, below)),
-            stands(&|below| board.oldest(&Glass, below)),
-        )
+        let mut heaviest = walk(|below| board.heaviest(&Glass, below));
+        (heaviest.any(|key| key.seq == job.seq), self.tag(job).is_some())
+    }
+
+    /// The tag with which `job` stands in the order of service: the lower, if it has two keys for a moment.
+    pub(crate) fn tag(&self, job: JobHandle) -> Option<usize> {
+        let board = self.shared.board();
+        let mut served = walk(|below| board.least_served(&Glass, below));
+        served.find(|key| key.seq == job.seq).map(JobHandle::tag)
     }
 
     /// What is left over when everything has ended: jobs on the board, bodies in the table, jobs counted, looks out.
     pub(crate) fn leftovers(&self) -> HashMap<&'static str, usize> {
         let board = self.shared.board();
-        let on_board = board.heaviest(&Glass, None).is_some() || board.oldest(&Glass, None).is_some();
+        let on_board = board.heaviest(&Glass, None).is_some() || board.least_served(&Glass, None).is_some();
         HashMap::from([
             ("board", usize::from(on_board)),
             ("table", self.shared.jobs().taken()),
@@ -207,6 +246,12 @@ impl Hub {
             ("looks", self.shared.looks().out(&Glass)),
         ])
     }
+}
+
+/// The keys of one of the board's orders.
+fn walk(mut next: impl FnMut(Option<JobHandle>) -> Option<JobHandle>) -> impl Iterator<Item = JobHandle> {
+    let first = next(None);
+    std::iter::successors(first, move |key| next(Some(*key)))
 }
 
 /// One party's ports to a simulated pipeline executor.
@@ -237,23 +282,50 @@ impl PipeEnv<'_, '_> {
             if let Some(end) = end {
                 return end;
             }
-            let blocked = self.ports.handle.operate(|world, me| {
-                world.did(me, Op::Wait, Object::None, 0);
-                // Ordering: Relaxed. There is one thread.
-                if fired.0.load(Ordering::Relaxed) {
-                    world.marks.hit(Mark::TicketFiredBeforeWaiting);
-                    return false;
-                }
-                self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
-                world.wait_for_ticket(me);
-                true
-            });
-            if blocked {
-                self.ports.handle.wait();
-            }
-            // Ordering: Relaxed. There is one thread.
-            fired.0.store(false, Ordering::Relaxed);
+            self.sleep(
+                &fired,
+                |world, _me| world.marks.hit(Mark::TicketFiredBeforeWaiting),
+                |_, _| (),
+            );
         }
+    }
+
+    /// Lends this party's thread to the job until it has ended.
+    pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let fired = Arc::new(Fired::default());
+        let waker = Waker::from(Arc::clone(&fired));
+        handle.with(|world| self.hub.lending_began(world, me, job));
+        policy::lend(self, state, job, &waker, || {
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+        });
+        handle.with(|world| self.hub.lending_ended(world, me));
+    }
+
+    /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.
+    fn sleep(
+        &self,
+        fired: &Arc<Fired>,
+        at_once: impl FnOnce(&mut World, usize),
+        sleeps: impl FnOnce(&mut World, usize),
+    ) {
+        let blocked = self.ports.handle.operate(|world, me| {
+            world.did(me, Op::Wait, Object::None, 0);
+            // Ordering: Relaxed. There is one thread.
+            if fired.0.load(Ordering::Relaxed) {
+                at_once(world, me);
+                return false;
+            }
+            self.hub.awaiting.borrow_mut().push((me, Arc::clone(fired)));
+            sleeps(world, me);
+            world.wait_for_ticket(me);
+            true
+        });
+        if blocked {
+            self.ports.handle.wait();
+        }
+        // Ordering: Relaxed. There is one thread.
+        fired.0.store(false, Ordering::Relaxed);
     }
 
     /// Lets a slot take its time, and follows how far jobs have come.
@@ -263,19 +335,47 @@ impl PipeEnv<'_, '_> {
             PipelineEvent::SlotRan { job, stage, slot } => {
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns = (self.hub.slot_ns)(stage, slot);
+                let slot_ns =
+                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(body.spec(), stage, slot));
+                self.hub
+                    .latency
+                    .borrow_mut()
+                    .slot_began(job, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
                     handle.work(slot_ns);
                 }
+                self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
                 let reached = handle.with(|world| world.slot_ended(handle.party()));
                 self.hub.slot_ended(job, stage, reached);
             }
+            PipelineEvent::Submitted { job } => {
+                let mut latency = self.hub.latency.borrow_mut();
+                latency.submitted(job, handle.party(), self.clock_ns());
+            }
             PipelineEvent::Ended { job, .. } => {
                 self.hub.stages.borrow_mut().remove(&job.seq);
+                self.hub.latency.borrow_mut().ended(job, self.clock_ns());
             }
-            PipelineEvent::Submitted { .. }
-            | PipelineEvent::StageStarted { .. }
-            | PipelineEvent::Claimed { .. }
+            PipelineEvent::Claimed {
+                job,
+                stage,
+                first,
+                slots,
+                worker,
+                role,
+            } => {
+                if let Some(claims) = &self.hub.claims {
+                    claims.borrow_mut().push(Claimed {
+                        at_ns: self.clock_ns(),
+                        worker,
+                        role,
+                        job: job.seq,
+                        stage,
+                        slots: first..first + slots,
+                    });
+                }
+            }
+            PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
@@ -283,8 +383,17 @@ impl PipeEnv<'_, '_> {
         }
     }
 
+    /// What this party's clock says; nobody notices.
+    pub(crate) fn clock_ns(&self) -> u64 {
+        let handle = &self.ports.handle;
+        handle.with(|world| world.clock_ns(handle.party()))
+    }
+
     fn judge(&self, judge: impl FnOnce(&mut JobOracle, u64, usize) -> Result<(), crate::oracle::Violation>) {
         let me = self.ports.handle.party();
+        if self.hub.oracle.borrow().off {
+            return;
+        }
         self.ports.handle.with(|world| {
             let verdict = judge(&mut self.hub.oracle.borrow_mut(), world.steps(), me);
             world.judge(verdict);
@@ -323,8 +432,8 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         self.ports.signal_waiters();
     }
 
-    fn place_freed(&self) {
-        // It comes right after a ticket was fired: whoever waits for one that has is let go.
+    fn wake(&self, waker: Waker) {
+        waker.wake();
         self.ports.handle.with(World::tickets_fired);
         let mut awaiting = self.hub.awaiting.borrow_mut();
         let me = self.ports.handle.party();
@@ -332,7 +441,10 @@ impl PipelinePorts for PipeEnv<'_, '_> {
             // Ordering: Relaxed. There is one thread.
             let fired = fired.0.load(Ordering::Relaxed);
             if fired {
-                self.ports.handle.with(|world| world.ticket_fired(me, *party));
+                self.ports.handle.with(|world| {
+                    self.hub.woken(world, *party);
+                    world.ticket_fired(me, *party);
+                });
             }
             !fired
         });
@@ -363,10 +475,11 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
         let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
-        if below.is_none() {
+        if below.is_none_or(|below| below.is_bound()) {
+            let from_tag = below.map_or(0, |below| below.tag() + 1);
             self.ports
                 .handle
-                .with(|world| self.hub.scan_began(world, me, heaviest));
+                .with(|world| self.hub.scan_began(world, me, (!heaviest).then_some(from_tag)));
         }
         if last.is_none() {
             self.hub.scan_ended(me, heaviest);
@@ -383,7 +496,16 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
     }
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
-        self.ports.handle.get(table, index)
+        let body = self.ports.handle.get(table, index);
+        if let Some(body) = &body {
+            let (cost, seq) = (body.state().cost(), body.state().seq());
+            let job = JobHandle { cost, seq, index };
+            self.hub
+                .lending
+                .borrow_mut()
+                .fetched(self.ports.handle.party(), job);
+        }
+        body
     }
 
     fn used(&self, table: &Self::Places) -> usize {

@@ -1,10 +1,11 @@
 //! Scenarios: what the swarm runs. Plain data, so that each fits into a replay line.
 //!
-//! A scenario is a load, [tasks](Tasks) on the executor alone or [jobs](Jobs) on the pipeline executor above it, and a
-//! [`Setup`], which is the same for both.
+//! A scenario is a load and a [`Setup`]: [tasks](Tasks) on the executor alone, or [jobs](Jobs) and [traffic](Traffic) on the
+//! pipeline executor above it.
 
 mod jobs;
 mod tasks;
+mod traffic;
 
 use std::str::FromStr;
 
@@ -13,6 +14,7 @@ use executor_core::WorkerMetricsLocal;
 pub use jobs::Jobs;
 pub(crate) use jobs::Submitted;
 pub use tasks::{Shape, Tasks};
+pub use traffic::{Figures, Latency, Traffic};
 
 use crate::choices::Choices;
 use crate::line::{Fields, LineError, ReplayLine};
@@ -40,6 +42,8 @@ pub enum Load {
     Tasks(Tasks),
     /// Jobs on the pipeline executor.
     Jobs(Jobs),
+    /// Short jobs beside heavy ones, in virtual time.
+    Traffic(Traffic),
 }
 
 /// A scenario's run in short, if it went well.
@@ -86,11 +90,12 @@ impl Scenario {
         let known = Shape::ALL.map(|shape| shape.to_string()).join(", ");
         let Some(name) = name else {
             return Err(LineError(format!(
-                "the field `scenario` is missing; there are jobs, {known}"
+                "the field `scenario` is missing; there are jobs, traffic, {known}"
             )));
         };
         let load = match (name.as_str(), Shape::from_str(&name)) {
             ("jobs", _) => Load::Jobs(Jobs::read(&mut fields)?),
+            ("traffic", _) => Load::Traffic(Traffic::read(&mut fields)?),
             (_, Ok(shape)) => Load::Tasks(Tasks::read(shape, &mut fields)?),
             ("own", _) => {
                 return Err(LineError(
@@ -100,7 +105,7 @@ impl Scenario {
             }
             _ => {
                 return Err(LineError(format!(
-                    "`{name}` is no scenario; there are jobs, {known}"
+                    "`{name}` is no scenario; there are jobs, traffic, {known}"
                 )));
             }
         };
@@ -115,6 +120,7 @@ impl Scenario {
         match &scenario.load {
             Load::Tasks(tasks) => tasks.check(&scenario.setup)?,
             Load::Jobs(jobs) => jobs.check(&scenario.setup)?,
+            Load::Traffic(traffic) => traffic.check(&scenario.setup)?,
         }
         Ok(scenario)
     }
@@ -133,6 +139,7 @@ impl Scenario {
         match &self.load {
             Load::Tasks(tasks) => tasks.write(&mut label),
             Load::Jobs(jobs) => jobs.write(&mut label),
+            Load::Traffic(traffic) => traffic.write(&mut label),
         }
         label
     }
@@ -167,6 +174,7 @@ impl Scenario {
         match &self.load {
             Load::Tasks(tasks) => tasks.run(simulation),
             Load::Jobs(jobs) => jobs.run(simulation, seed),
+            Load::Traffic(traffic) => traffic.run(&simulation, seed),
         }
     }
 }

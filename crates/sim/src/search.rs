@@ -161,7 +161,7 @@ const PARTIES_MAX: usize = 32;
 fn check(scenario: &Scenario) -> Result<(), LineError> {
     let setup = &scenario.setup;
     let cancels = match &scenario.load {
-        Load::Tasks(_) => 0,
+        Load::Tasks(_) | Load::Traffic(_) => 0,
         Load::Jobs(jobs) => jobs.cancels,
     };
     let unending = Fault::ALL
@@ -187,6 +187,7 @@ fn check(scenario: &Scenario) -> Result<(), LineError> {
             "`scenario=meeting`: a task that waits beside the ports is none for a search".to_owned()
         }
         Load::Jobs(jobs) if jobs.troubles => "`troubles=true`: time stands still in a search".to_owned(),
+        Load::Traffic(_) => "`scenario=traffic`: time stands still in a search".to_owned(),
         Load::Tasks(_) | Load::Jobs(_) => return Ok(()),
     };
     Err(LineError(problem))

@@ -5,6 +5,8 @@
 //!                       closer: close, abort          tasks spawn more
 //! ```
 
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -19,6 +21,7 @@ use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
 use crate::outside;
 use crate::party::Side;
+use crate::pipeline::Claimed;
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
 use crate::scenario::{Submitted, Summary};
@@ -381,7 +384,7 @@ impl Simulation {
     /// stages.then(Arc::new(Slots(1)));
     /// let job = JobSpec {
     ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages,
+    ///     workers_max: usize::MAX, stages, output: None,
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
     /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)
@@ -395,18 +398,38 @@ impl Simulation {
     ///
     /// What the first oracle that found fault said.
     pub fn run_job(
-        mut self,
+        self,
         config: PipelineConfig,
         job: JobSpec,
         slot_ns: impl Fn(usize, usize) -> u64 + 'static,
     ) -> Result<Summary, Failure> {
+        let (summary, _claims) =
+            self.run_jobs(config, vec![job], move |_job, stage, slot| slot_ns(stage, slot))?;
+        Ok(summary)
+    }
+
+    /// Runs `jobs`, which one producer submits in their order, as [`run_job`](Self::run_job) runs one. Who claimed what when is told as well.
+    ///
+    /// # Errors
+    ///
+    /// What the first oracle that found fault said.
+    pub fn run_jobs(
+        mut self,
+        config: PipelineConfig,
+        jobs: Vec<JobSpec>,
+        slot_ns: impl Fn(&JobSpec, usize, usize) -> u64 + 'static,
+    ) -> Result<(Summary, Vec<Claimed>), Failure> {
         self.setup.config.workers = config.main + config.reserve;
+        let claims: Rc<RefCell<Vec<Claimed>>> = Rc::default();
         let submitted = Submitted {
-            hands: vec![vec![job]],
+            hands: vec![jobs],
             cancels: 0,
+            lends: false,
             slot_ns: Box::new(slot_ns),
+            claims: Some(Rc::clone(&claims)),
         };
-        submitted.run(&self, config, || None)
+        let summary = submitted.run(&self, config, || None)?;
+        Ok((summary, claims.take()))
     }
 
     /// How it is set up.

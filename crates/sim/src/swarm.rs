@@ -3,6 +3,8 @@
 //! Leaving features out at random finds more than always having all of them in (Groce et al., "Swarm testing", ISSTA
 //! 2012): a fault that ends most runs early hides what would have come later.
 
+mod traffic;
+
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -76,9 +78,10 @@ impl Swarm {
     /// What `seed` stands for.
     #[must_use]
     pub fn draw(&self, seed: u64) -> (Scenario, StrategyKind) {
-        let mut dice = Dice::new(seed ^ DRAW);
-        let scenario = draw_scenario(&mut dice);
-        let strategy = draw_strategy(&mut dice);
+        let (scenario, strategy) = traffic::draw(seed).unwrap_or_else(|| {
+            let mut dice = Dice::new(seed ^ DRAW);
+            (draw_scenario(&mut dice), draw_strategy(&mut dice))
+        });
         let mut scenario = self.scenario.clone().unwrap_or(scenario);
         if let Some(limit) = self.step_limit {
             scenario.setup.step_limit = scenario.setup.step_limit.min(limit);
@@ -277,6 +280,7 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         slot_ns: [0, 0, 300, 5_000][dice.below(4)],
         cancels: dice.below(3) / 2 * (1 + dice.below(3)),
         troubles: dice.below(2) == 0,
+        lends: dice.below(2) == 0,
     };
     Scenario {
         load: Load::Jobs(jobs),

@@ -14,7 +14,7 @@ use super::{Output, Scan};
 use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::FilterPlan;
+use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::{Chunk, Columns};
 
 /// How rows become groups.
@@ -42,6 +42,12 @@ impl GroupPlan {
             encoding,
             aggregates: AggregatePlan::new(aggregates.clone()),
         }
+    }
+
+    /// What it costs to add a row, by the estimate that orders filters.
+    pub(super) fn cost_per_row(&self) -> f64 {
+        let expressions = self.keys.iter().chain(self.aggregates.arguments());
+        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.new_states().len() as f64
     }
 
     /// The groups of a morsel's chunks.

@@ -1,4 +1,4 @@
-//! A scan as a stage of a pipeline job: a slot per morsel, a cell per slot.
+//! A scan as a stage of a pipeline job: a slot per morsel or part of one, a cell per slot.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,6 +11,7 @@ use pipeline_exec::{Stage, StepCx, StepError};
 use super::collect::Collected;
 use super::groups::GroupPlan;
 use super::rows::RowPlan;
+use super::slots::{self, SlotRange};
 use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
@@ -53,6 +54,7 @@ pub struct ScanStage {
     filter: FilterPlan,
     plan: OutputPlan,
     projection: Vec<usize>,
+    slots: Vec<SlotRange>,
     /// What each slot produced, until `finish` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
     /// How far results are complete, where a limit allows to stop early.
@@ -69,6 +71,15 @@ pub struct ScanStage {
 enum OutputPlan {
     Rows(RowPlan),
     Groups(Box<GroupPlan>),
+}
+
+impl OutputPlan {
+    fn cost_per_row(&self) -> f64 {
+        match self {
+            Self::Rows(plan) => plan.cost_per_row(),
+            Self::Groups(plan) => plan.cost_per_row(),
+        }
+    }
 }
 
 /// What a slot leaves in its cell.
@@ -89,12 +100,15 @@ impl ScanStage {
             Output::Rows { .. } => OutputPlan::Rows(RowPlan::new(&scan)),
             Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
         };
-        let slots = scan.table.morsels();
+        let projection = scan.projection();
+        let cost_per_row = filter.cost_per_row() + plan.cost_per_row();
+        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
         Self {
             filter,
             plan,
-            projection: scan.projection(),
-            cells: (0..slots).map(|_| Mutex::new(None)).collect(),
+            projection,
+            cells: slots.iter().map(|_| Mutex::new(None)).collect(),
+            slots,
             complete: Mutex::default(),
             enough_before: AtomicUsize::new(usize::MAX),
             skipped_morsels: AtomicUsize::new(0),
@@ -127,6 +141,15 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
+    /// The number of rows that `slot` reads.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn rows(&self, slot: usize) -> usize {
+        self.slots[slot].rows.len()
+    }
+
     /// An estimate of the work: bytes of the columns that are read.
     pub fn cost(&self) -> u64 {
         let schema = self.scan.table.schema();
@@ -142,15 +165,19 @@ impl ScanStage {
 
     fn run_slot(&self, slot: usize, cx: &StepCx<'_>) -> Result<Option<Collected>, ExecError> {
         let table = self.scan.table.as_ref();
-        if self.filter.skips(table, slot) {
-            // Ordering: Relaxed. A count for people; it publishes nothing.
-            self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+        let SlotRange { morsel, rows } = self.slots[slot].clone();
+        if self.filter.skips(table, morsel) {
+            // Its first slot counts it.
+            if rows.start == 0 {
+                // Ordering: Relaxed. A count for people; it publishes nothing.
+                self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+            }
             return Ok(Some(self.collect(&[], &mut std::iter::empty())?));
         }
-        let morsel = Morsel::new(table, slot, &self.projection);
+        let morsel = Morsel::new(table, morsel, &self.projection);
         let order = self.filter.order();
         let mut cancelled = false;
-        let mut chunks = morsel.chunks().take_while(|_| {
+        let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });

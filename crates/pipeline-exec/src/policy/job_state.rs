@@ -20,8 +20,10 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
+use crate::output::JobOutput;
 use crate::stage_graph::StageGraph;
 
 /// What a user says about a job: plain data.
@@ -41,6 +43,8 @@ pub struct JobSpec {
     pub workers_max: usize,
     /// Its stages, at least one.
     pub stages: StageGraph,
+    /// Made when the last stage is over, if it gives something.
+    pub output: Option<Arc<JobOutput>>,
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -75,9 +79,11 @@ pub struct JobState<W, P> {
     pub(crate) service: CachePadded<W>,
     /// Workers that are in the job, where their number is limited.
     visitors: W,
+    /// Not 0 once a thread is lent to the job.
+    lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran.
+    /// Slots that each worker ran, and behind the last one a lent thread.
     slots_per_worker: Box<[W]>,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
@@ -114,9 +120,11 @@ impl<W, P> JobBody<W, P> {
             ledger,
             service: CachePadded::new(word(0)),
             visitors: word(0),
+            lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            slots_per_worker: (0..workers).map(|_| word(0)).collect(),
+            // The last place is a lent thread's.
+            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
             begun,
             invited: word(0),
             cost: spec.cost,
@@ -234,16 +242,27 @@ impl<W, P> JobState<W, P> {
         self.invites_anew(mem, workers) - invited
     }
 
+    /// The caller's thread is lent to the job. `true` if it has the number of lent threads in it to itself.
+    pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Nothing is handed over with the number: whoever has it keeps it until the job has ended.
+        mem.compare_exchange(&self.lent, 0, 1, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether only so many workers may be in it.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.workers_max != usize::MAX
+    }
+
     /// Whether a worker could go in and claim something.
-    pub(crate) fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
-        (self.workers_max == usize::MAX || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+        (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
     /// A worker goes in, unless as many as may are in.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        if self.workers_max == usize::MAX {
+        if !self.is_limited() {
             return true;
         }
         // Ordering: Relaxed. A bound on one word; nothing is read because of it.
@@ -260,7 +279,7 @@ impl<W, P> JobState<W, P> {
 
     /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        if self.workers_max != usize::MAX {
+        if self.is_limited() {
             // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
             mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
         }
@@ -284,16 +303,22 @@ impl<W, P> JobState<W, P> {
             .collect()
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time.
-    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64) {
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, goes on at
+    /// `floor` if that is more: it gets in line behind those that have waited.
+    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = (ns / 250) as usize;
         let weighted = match self.weight {
             Class::Interactive => us / 16,
             Class::Normal => us / 4,
             Class::Batch => us,
         };
-        // Ordering: Relaxed. A hint for the choice of a job.
-        mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
+        // Ordering: Relaxed. It decides about the job's place; whoever settles the job afterwards brings it along.
+        let before = mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
+        let after = before + weighted.max(1);
+        if before < young && young <= after && after < floor {
+            // Ordering: Relaxed. As above.
+            mem.fetch(&self.service, Fetch::Add(floor - after), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn is_past_deadline(&self, now_ns: u64) -> bool {
@@ -347,6 +372,7 @@ mod tests {
                 deadline: None,
                 workers_max,
                 stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
+                output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

@@ -1,6 +1,8 @@
-//! What the policy asks for: core's ports, and three calls of its own.
+//! What the policy asks for: core's ports, and a few calls of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Waker;
 
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, Table};
 
@@ -32,6 +34,12 @@ pub trait PipelinePorts:
 
     /// A place has become free: whoever waits for one is told.
     fn place_freed(&self) {}
+
+    /// Wakes somebody who waits for a job, or for a slot of it.
+    fn wake(&self, waker: Waker) {
+        // A waker that panics is its owner's affair; the others are woken all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
 
     /// Something happened. For oracles, counters and traces; the policy does not depend on it.
     #[inline]

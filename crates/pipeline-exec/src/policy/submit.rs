@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use executor_core::ports::{Exclusive, Fetch, Memory};
+use executor_core::ports::{Exclusive, Memory};
 use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
@@ -27,9 +27,9 @@ pub struct Admitted<W, P> {
 /// A job that was not let in. None of its slots was claimed.
 pub enum Refused<W, P> {
     /// The gate is closed, for good.
-    Closed(JobBody<W, P>),
+    Closed(Box<JobBody<W, P>>),
     /// As many jobs are in flight as the executor admits.
-    Full(JobBody<W, P>),
+    Full(Box<JobBody<W, P>>),
     /// It was let in, but the executor is being shut down at the same time; so it was taken off the board again.
     Stopped(Arc<JobBody<W, P>>),
 }
@@ -45,18 +45,17 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
         Ok(()) => {}
-        Err(GateRefused::GateClosed) => return Err(Refused::Closed(body)),
-        Err(GateRefused::CountOverflow) => return Err(Refused::Full(body)),
+        Err(GateRefused::GateClosed) => return Err(Refused::Closed(Box::new(body))),
+        Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns());
-    // Ordering: Relaxed. Nobody else knows the job yet.
-    env.fetch(
-        &body.state.service,
-        Fetch::Add(shared.service_floor(env)),
-        Ordering::Relaxed,
-    );
+    if shared.young_tag() == 0 {
+        // It is old from the beginning.
+        // Ordering: Relaxed. Nobody else knows the job yet.
+        env.store(&body.state.service, shared.service_floor(env), Ordering::Relaxed);
+    }
     let state = Arc::clone(&body.state);
     let slots = slots.map_err(|failure| {
         // Before a shutdown can find it in the table: this is the submission's to end.
@@ -157,8 +156,8 @@ impl<W, P> fmt::Debug for Admitted<W, P> {
 impl<W, P> fmt::Debug for Refused<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (variant, body) = match self {
-            Self::Closed(body) => ("Closed", body),
-            Self::Full(body) => ("Full", body),
+            Self::Closed(body) => ("Closed", &**body),
+            Self::Full(body) => ("Full", &**body),
             Self::Stopped(body) => ("Stopped", &**body),
         };
         f.debug_tuple(variant).field(&body.spec.id).finish()

@@ -26,10 +26,17 @@ impl Places {
         Self { tokens }
     }
 
+    /// The number of operators.
+    pub(super) fn operators(&self) -> usize {
+        self.operator_tokens().count()
+    }
+
     /// The place of the operator after the first `count`, if there are so many.
     pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
-        let operators = self.tokens.iter().filter(|token| is_operator(&token.token));
-        operators.skip(count).map(|token| place(token.span)).next()
+        self.operator_tokens()
+            .skip(count)
+            .map(|token| place(token.span))
+            .next()
     }
 
     /// The first place of a keyword or symbol.
@@ -58,6 +65,10 @@ impl Places {
             construct: construct.to_owned(),
             position: self.of_word(word),
         }
+    }
+
+    fn operator_tokens(&self) -> impl Iterator<Item = &TokenWithSpan> {
+        self.tokens.iter().filter(|token| is_operator(&token.token))
     }
 }
 

@@ -134,6 +134,13 @@ impl TpchTable {
         self.kind.name().eq_ignore_ascii_case(name)
     }
 
+    /// What was loaded, if the columns `projection` are among it.
+    fn loaded_with(&self, projection: &[usize]) -> Option<&Loaded> {
+        let loaded = self.loaded.get()?;
+        let has = |column| loaded.projection.contains(column);
+        projection.iter().all(has).then_some(loaded)
+    }
+
     /// The rows of each part.
     fn parts(&self) -> &Arc<[usize]> {
         self.rows
@@ -199,12 +206,14 @@ impl TableSource for TpchTable {
         self.parts()[morsel]
     }
 
+    fn is_loaded(&self, projection: &[usize]) -> bool {
+        self.loaded_with(projection).is_some()
+    }
+
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        let columns = match self.loaded.get() {
-            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => {
-                ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned())
-            }
-            _ => {
+        let columns = match self.loaded_with(projection) {
+            Some(loaded) => ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned()),
+            None => {
                 let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
                 ReadyColumns::new(projection, arrays)
             }

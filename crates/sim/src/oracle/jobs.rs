@@ -34,6 +34,8 @@ pub(crate) struct JobOracle {
     pub(crate) picks_compared: u64,
     /// Those for which another job was equally heavy.
     pub(crate) picks_tied: u64,
+    /// Keeps no books: a run of thousands of jobs for the sake of its virtual time would be all bookkeeping.
+    pub(crate) off: bool,
 }
 
 #[derive(Debug)]
@@ -89,6 +91,9 @@ impl JobOracle {
         step: u64,
         party: usize,
     ) -> Result<(), Violation> {
+        if self.off {
+            return Ok(());
+        }
         match event {
             PipelineEvent::Submitted { job } => self.submitted(hub, job),
             PipelineEvent::StageStarted { job, stage, slots } => {
@@ -230,6 +235,9 @@ impl JobOracle {
 
     /// `job` was let in, and its submitter has returned.
     pub(crate) fn admitted(&self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
+        if self.off {
+            return Ok(());
+        }
         self.find(job)?;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));

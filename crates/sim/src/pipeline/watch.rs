@@ -1,12 +1,12 @@
 //! What the oracles and the marks hear of jobs: from the policy's events, and from what the parties do on the board.
 
 use executor_core::ports::OrderedSet;
-use pipeline_exec::policy::{LookEnd, PipelineEvent};
+use pipeline_exec::policy::{LookEnd, PipelineConfig, PipelineEvent};
 use pipeline_exec::{JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameToJob as Came};
+use crate::oracle::{Answer, CameByShare, CameToJob as Came};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -31,7 +31,7 @@ impl Hub {
                 if self.oracle.borrow().is_side_by_side(job) {
                     world.marks.hit(Mark::StagesSideBySide);
                 }
-                self.claimed(world, job, worker, role);
+                self.claimed(world, me, job, (worker, role));
             }
             PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
             PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
@@ -47,6 +47,9 @@ impl Hub {
             }
             PipelineEvent::Ended { .. } => {
                 self.admission.borrow_mut().ended();
+                if self.lending.borrow().is_lent(me) {
+                    world.marks.hit(Mark::EndedByLentThread);
+                }
                 if world.is_canceller(me) {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
@@ -63,25 +66,31 @@ impl Hub {
     }
 
     /// A look has ended.
-    pub(crate) fn look_ended(&self, world: &mut World, end: LookEnd) {
+    pub(crate) fn look_ended(&self, world: &mut World, worker: usize, end: LookEnd) {
+        self.left_job(world, worker);
         if end == LookEnd::Again {
             world.marks.hit(Mark::QuantumOver);
         }
     }
 
-    /// `party` begins to go down one of the board's orders.
-    pub(super) fn scan_began(&self, world: &mut World, party: usize, heaviest: bool) {
-        let step = world.steps();
+    /// `party` begins to go down one of the board's orders: heaviest first, or least served first `from_tag` on.
+    pub(super) fn scan_began(&self, world: &mut World, party: usize, from_tag: Option<usize>) {
+        self.left_job(world, party);
+        let (step, heaviest) = (world.steps(), from_tag.is_none());
         let mut jobs = self.oracle.borrow_mut();
         jobs.scan_began(party, heaviest, step);
         self.turns.borrow_mut().scan_began(party, heaviest);
-        if !heaviest {
-            let mut service = self.service.borrow_mut();
-            service.floor_is(self.shared.service_floor(&Glass));
-            let open = jobs
-                .open_to_all()
-                .filter_map(|job| Some((job, self.service_of(job)?)));
-            service.scan_began(party, step, open);
+        let young_tag = self.shared.young_tag();
+        let old = jobs
+            .open_to_all()
+            .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
+        let among_old = from_tag.is_some_and(|from| from >= young_tag);
+        self.share.borrow_mut().scan_began(party, step, among_old, old);
+        if let Some(from_tag) = from_tag {
+            let open = (jobs.open_to_all())
+                .filter_map(|job| Some((job, self.tag(job)?)))
+                .filter(|(_, tag)| *tag >= from_tag);
+            self.service.borrow_mut().scan_began(party, step, open);
         }
     }
 
@@ -93,6 +102,7 @@ impl Hub {
     /// `party` has read its clock.
     pub(super) fn read_clock(&self, party: usize, now_ns: u64) {
         self.turns.borrow_mut().read_clock(party, now_ns);
+        self.share.borrow_mut().read_clock(party, now_ns);
     }
 
     /// `party` begins to submit a job.
@@ -116,6 +126,23 @@ impl Hub {
         self.admission.borrow_mut().closed();
     }
 
+    /// A worker has gone into a job that it looked for.
+    fn went_into(&self, world: &mut World, worker: usize, role: Role) {
+        let jobs = self.oracle.borrow();
+        let waits =
+            |job: JobHandle, since: u64| jobs.is_open_to_all_since(job, since) && self.is_claimable(job);
+        let came = self
+            .share
+            .borrow_mut()
+            .went_into(worker, role == Role::Main, waits);
+        match came {
+            Ok(CameByShare::YoungBeforeOld) => world.marks.hit(Mark::YoungBeforeOld),
+            Ok(CameByShare::OldInTurn) => world.marks.hit(Mark::OldInTurn),
+            Ok(CameByShare::Another) => {}
+            Err(violation) => world.judge(Err(violation)),
+        }
+    }
+
     fn submitted(&self, world: &mut World, me: usize) {
         let in_table = self.shared.jobs().taken();
         if in_table == self.shared.config().capacity {
@@ -125,7 +152,49 @@ impl Hub {
         world.judge(verdict);
     }
 
-    fn claimed(&self, world: &mut World, job: JobHandle, worker: usize, role: Role) {
+    /// The thread of `party` is lent to `job` from now on.
+    pub(crate) fn lending_began(&self, world: &mut World, party: usize, job: JobHandle) {
+        if self.lending.borrow_mut().began(party, job) > 0 {
+            world.marks.hit(Mark::TwoThreadsLent);
+        }
+    }
+
+    /// The thread of `party` is its own again.
+    pub(crate) fn lending_ended(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().ended(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    /// `party`, whose thread is lent, goes to sleep.
+    pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
+        world.marks.hit(Mark::LentThreadSlept);
+        let verdict = self.lending.borrow_mut().sleeps(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    /// `party` sleeps no longer for its ticket, or for a slot if its thread is lent.
+    pub(super) fn woken(&self, world: &mut World, party: usize) {
+        let mut lending = self.lending.borrow_mut();
+        let ended = |job| self.oracle.borrow().end_of(job).is_some();
+        let for_more = lending.job_of(party).is_some_and(|job| !ended(job));
+        if lending.woken(party) && for_more {
+            world.marks.hit(Mark::LentThreadWoken);
+        }
+    }
+
+    /// `party` has gone on to something else than the job in which it was.
+    fn left_job(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().left(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    fn claimed(&self, world: &mut World, party: usize, job: JobHandle, (worker, role): (usize, Role)) {
+        let PipelineConfig { main, reserve, .. } = *self.shared.config();
+        let verdict = (self.lending.borrow_mut()).claimed(party, job, (worker, role), main + reserve);
+        world.judge(verdict);
+        if role == Role::Lent {
+            return world.marks.hit(Mark::LentThreadRan);
+        }
         let came = match self.turns.borrow_mut().claimed(worker, role) {
             Ok(came) => came,
             Err(violation) => return world.judge(Err(violation)),
@@ -134,25 +203,22 @@ impl Hub {
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {
             world.marks.hit(Mark::ReserveTurn);
         }
+        if came != Came::Stays {
+            self.went_into(world, worker, role);
+        }
         match (came, role) {
-            (Came::FellThrough, Role::Main) => world.marks.hit(Mark::MainFellThrough),
-            (Came::FellThrough, Role::Reserve) => world.marks.hit(Mark::ReserveFellThrough),
+            (Came::FellThrough, _) => {}
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
-                    if open { self.service_of(other) } else { None }
+                    if open { self.tag(other) } else { None }
                 };
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve) | (Came::Stays, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays, _) => {}
         }
-    }
-
-    /// Service that `job` has received, unless it has ended.
-    fn service_of(&self, job: JobHandle) -> Option<usize> {
-        self.peek(job).map(|body| body.state().service(&Glass))
     }
 }
 

@@ -21,6 +21,8 @@ pub struct SimSet<K> {
 pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
+    /// Which of them are free.
+    free: RefCell<BTreeSet<usize>>,
     /// How many of them were ever taken.
     used: Cell<usize>,
 }
@@ -77,6 +79,7 @@ impl<V> SimTable<V> {
         Self {
             number,
             places: RefCell::new((0..places).map(|_| None).collect()),
+            free: RefCell::new((0..places).collect()),
             used: Cell::new(0),
         }
     }
@@ -91,7 +94,7 @@ impl<V> SimTable<V> {
 
     /// How many places are taken, seen without anybody noticing.
     pub(crate) fn taken(&self) -> usize {
-        self.places.borrow().iter().flatten().count()
+        self.places.borrow().len() - self.free.borrow().len()
     }
 }
 
@@ -139,7 +142,7 @@ impl<V: Clone> Table<V> for Handle<'_> {
     fn put(&self, table: &SimTable<V>, value: V) -> Result<usize, V> {
         self.operate(|world, me| {
             let mut places = table.places.borrow_mut();
-            let index = places.iter().position(Option::is_none);
+            let index = table.free.borrow_mut().pop_first();
             let object = Object::Collection(table.number);
             world.did(
                 me,
@@ -176,7 +179,9 @@ impl<V: Clone> Table<V> for Handle<'_> {
     fn clear(&self, table: &SimTable<V>, index: usize) -> Option<V> {
         self.operate(|world, me| {
             world.did(me, Op::TableClear, Object::Collection(table.number), index as u64);
-            table.places.borrow_mut().get_mut(index)?.take()
+            let value = table.places.borrow_mut().get_mut(index)?.take()?;
+            table.free.borrow_mut().insert(index);
+            Some(value)
         })
     }
 }

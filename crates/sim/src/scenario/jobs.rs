@@ -23,7 +23,7 @@ use crate::mark::Mark;
 use crate::oracle::{Answer, Oracle, Violation};
 use crate::outside::{give_up, pause};
 use crate::party::Side;
-use crate::pipeline::{Hub, Look, PipeEnv, SimState};
+use crate::pipeline::{Claimed, Hub, Look, PipeEnv, SimState, SlotNs};
 use crate::ports::SimPorts;
 use crate::report::Failure;
 use crate::run::{Finished, Run};
@@ -55,6 +55,8 @@ pub struct Jobs {
     pub cancels: usize,
     /// Whether slots may fail and panic, and jobs be late.
     pub troubles: bool,
+    /// Whether those who wait for a job may lend it their thread.
+    pub lends: bool,
 }
 
 impl Default for Jobs {
@@ -69,6 +71,7 @@ impl Default for Jobs {
             slot_ns: 0,
             cancels: 0,
             troubles: false,
+            lends: false,
         }
     }
 }
@@ -91,6 +94,7 @@ impl Jobs {
             slot_ns,
             cancels,
             troubles,
+            lends,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -102,6 +106,9 @@ impl Jobs {
         fields.push("slot_ns", slot_ns);
         fields.push("cancels", cancels);
         fields.push("troubles", troubles);
+        if *lends {
+            fields.push("lends", lends);
+        }
     }
 
     pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
@@ -116,6 +123,7 @@ impl Jobs {
             slot_ns: fields.take("slot_ns")?.unwrap_or(default.slot_ns),
             cancels: fields.take("cancels")?.unwrap_or(default.cancels),
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
+            lends: fields.take("lends")?.unwrap_or(default.lends),
         })
     }
 
@@ -161,7 +169,9 @@ impl Jobs {
         let submitted = Submitted {
             hands,
             cancels: self.cancels,
-            slot_ns: Box::new(move |_stage, slot| if slot < 2 { 0 } else { slot_ns }),
+            lends: self.lends,
+            slot_ns: Box::new(move |_spec, _stage, slot| if slot < 2 { 0 } else { slot_ns }),
+            claims: None,
         };
         submitted.run(&simulation, config, || plan.complaint())
     }
@@ -173,8 +183,12 @@ pub(crate) struct Submitted {
     pub(crate) hands: Vec<Vec<JobSpec>>,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub(crate) cancels: usize,
-    /// What a slot of a stage takes, in nanoseconds of virtual time.
-    pub(crate) slot_ns: Box<dyn Fn(usize, usize) -> u64>,
+    /// Whether those who wait for a job may lend it their thread.
+    pub(crate) lends: bool,
+    /// What a slot takes.
+    pub(crate) slot_ns: SlotNs,
+    /// Where each claim is noted, if anybody wants to know.
+    pub(crate) claims: Option<Rc<RefCell<Vec<Claimed>>>>,
 }
 
 impl Submitted {
@@ -188,9 +202,11 @@ impl Submitted {
         let Self {
             hands,
             cancels,
+            lends,
             slot_ns,
+            claims,
         } = self;
-        let hub = Rc::new(Hub::new(config, slot_ns));
+        let hub = Rc::new(Hub::new(config, slot_ns, claims));
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
@@ -208,6 +224,7 @@ impl Submitted {
                     ports: &ports,
                     hub: &hub,
                     came_back: &came_back,
+                    lends,
                 }
                 .submit_all(specs, &admitted);
             });
@@ -219,7 +236,7 @@ impl Submitted {
             });
         }
         let closing = Rc::clone(&hub);
-        let Setup { ending, begin_ns, .. } = *simulation.setup();
+        let ending = simulation.setup().ending;
         let returned = Rc::clone(&came_back);
         run.outside(Side::Closer, move |ports| {
             if start_failed {
@@ -229,65 +246,77 @@ impl Submitted {
             }
         });
 
-        let Finished {
-            world,
-            left,
-            refused: _,
-            violation,
-        } = run.finish();
-        let mut world = world.borrow_mut();
-        if hub.oracle.borrow().picks_compared > 0 {
-            world.marks.hit(Mark::PickCompared);
-        }
-        if hub.oracle.borrow().picks_tied > 0 {
-            world.marks.hit(Mark::PickTied);
-        }
-        if hub.service.borrow().compared > 0 {
-            world.marks.hit(Mark::ServiceCompared);
-        }
-        let course = simulation.course(&mut world);
-        let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
-        let judge_end = || {
-            let oracle = hub.oracle.borrow();
-            let complaint = complaint().map(|message| Violation::new(Oracle::Claims, message));
-            let verdicts = [
-                oracle.judge_tickets().err(),
-                oracle.judge_leftovers(&hub, stopped).err(),
-                judge_handed_back(&hub, &came_back.borrow()).err(),
-                complaint,
-            ];
-            let mut violations = verdicts.into_iter().flatten();
-            violations.find(|violation| world.hears(violation.oracle))
-        };
-        let violation = match violation {
-            None if !course.cut => judge_end(),
-            violation => violation,
-        };
-        if let Some(violation) = violation {
-            return Err(Failure::new(violation, course));
-        }
-        let mut metrics = executor_core::WorkerMetricsLocal::default();
-        left.iter().for_each(|gone| metrics.merge(&gone.metrics));
-        Ok(Summary {
-            metrics,
-            makespan_ns: world.makespan_ns(),
-            profile: world.profiler.profile(begin_ns),
-            course,
-        })
+        conclude(simulation, &hub, run.finish(), &came_back.borrow(), complaint())
     }
 }
 
+/// What a run came to, when all that watch it have been asked. `complaint` is what the stages themselves found wrong.
+pub(super) fn conclude(
+    simulation: &Simulation,
+    hub: &Hub,
+    finished: Finished<Look, ()>,
+    came_back: &[usize],
+    complaint: Option<String>,
+) -> Result<Summary, Failure> {
+    let Setup { ending, begin_ns, .. } = *simulation.setup();
+    let Finished {
+        world,
+        left,
+        refused: _,
+        violation,
+    } = finished;
+    let mut world = world.borrow_mut();
+    if hub.oracle.borrow().picks_compared > 0 {
+        world.marks.hit(Mark::PickCompared);
+    }
+    if hub.oracle.borrow().picks_tied > 0 {
+        world.marks.hit(Mark::PickTied);
+    }
+    if hub.service.borrow().compared > 0 {
+        world.marks.hit(Mark::ServiceCompared);
+    }
+    let course = simulation.course(&mut world);
+    let stopped = matches!(ending, Ending::Abort | Ending::CloseThenAbort);
+    let judge_end = || {
+        let oracle = hub.oracle.borrow();
+        let verdicts = [
+            oracle.judge_tickets().err(),
+            oracle.judge_leftovers(hub, stopped).err(),
+            judge_handed_back(hub, came_back).err(),
+            complaint.map(|message| Violation::new(Oracle::Claims, message)),
+        ];
+        let mut violations = verdicts.into_iter().flatten();
+        violations.find(|violation| world.hears(violation.oracle))
+    };
+    let violation = match violation {
+        None if !course.cut => judge_end(),
+        violation => violation,
+    };
+    if let Some(violation) = violation {
+        return Err(Failure::new(violation, course));
+    }
+    let mut metrics = executor_core::WorkerMetricsLocal::default();
+    left.iter().for_each(|gone| metrics.merge(&gone.metrics));
+    Ok(Summary {
+        metrics,
+        makespan_ns: world.makespan_ns(),
+        profile: world.profiler.profile(begin_ns),
+        course,
+    })
+}
+
 /// The runner of the executor below: what the threaded one does, too.
-fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
-    hub.look_began(cx.worker_id());
+pub(super) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
+    let worker = cx.worker_id();
+    hub.look_began(worker);
     let end = policy::look(
         &PipeEnv {
             ports: cx.ports(),
             hub,
         },
-        cx.worker_id(),
+        worker,
     );
-    cx.ports().handle.with(|world| hub.look_ended(world, end));
+    cx.ports().handle.with(|world| hub.look_ended(world, worker, end));
     if end == LookEnd::Again {
         cx.spawn_global(Look);
     }
@@ -295,11 +324,14 @@ fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
 
 type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
 
-struct Submitter<'a, 'y> {
-    ports: &'a SimPorts<'y, Look>,
-    hub: &'a Hub,
+/// Somebody outside who submits jobs.
+pub(super) struct Submitter<'a, 'y> {
+    pub(super) ports: &'a SimPorts<'y, Look>,
+    pub(super) hub: &'a Hub,
     /// Numbers of jobs that were stopped at the door.
-    came_back: &'a RefCell<Vec<usize>>,
+    pub(super) came_back: &'a RefCell<Vec<usize>>,
+    /// Whether it may lend its thread to the jobs that it waits for.
+    pub(super) lends: bool,
 }
 
 impl Submitter<'_, '_> {
@@ -313,6 +345,9 @@ impl Submitter<'_, '_> {
             }
         }
         for (state, job) in mine {
+            if self.lends {
+                self.lend((Arc::clone(&state), job), admitted);
+            }
             self.wait(&state, job);
             self.ports
                 .handle
@@ -320,7 +355,8 @@ impl Submitter<'_, '_> {
         }
     }
 
-    fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
+    /// Tries a few times. `None` if it was not let in.
+    pub(super) fn submit(&self, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
         let me = self.ports.handle.party();
         for _ in 0..TRIES {
             let body = self.hub.body(self.hub.tied(&self.ports.handle, spec));
@@ -355,6 +391,22 @@ impl Submitter<'_, '_> {
         None
     }
 
+    /// Lends its thread to the job of its own that it would wait for, to any that was let in, or to none.
+    fn lend(&self, own: (Arc<SimState>, JobHandle), admitted: &AdmittedJobs) {
+        let lent_to = self.ports.handle.with(|world| match world.below(4) {
+            0 => None,
+            1 => {
+                world.meets(false);
+                let admitted = admitted.borrow();
+                Some(admitted[world.below(admitted.len())].clone())
+            }
+            _ => Some(own),
+        });
+        if let Some((state, job)) = lent_to {
+            self.env().lend(&state, job);
+        }
+    }
+
     /// Waits for the ticket; it must say what the oracle has seen.
     fn wait(&self, state: &SimState, job: JobHandle) {
         let end = self.env().wait_ticket(state);
@@ -375,7 +427,7 @@ impl Submitter<'_, '_> {
         });
     }
 
-    fn env(&self) -> PipeEnv<'_, '_> {
+    pub(super) fn env(&self) -> PipeEnv<'_, '_> {
         PipeEnv {
             ports: self.ports,
             hub: self.hub,
@@ -405,7 +457,7 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
 }
 
 /// The one who ends it, as the threaded executor's `drain` and `shutdown` do.
-fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCell<Vec<usize>>) {
+pub(super) fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_back: &RefCell<Vec<usize>>) {
     let env = PipeEnv { ports, hub };
     let scheduler = Rc::clone(&ports.queues.scheduler);
     let close = || {

@@ -2,9 +2,11 @@
 
 mod corpus;
 mod determinism;
+mod equal_slots;
 mod failures;
 mod faults;
 mod jobs;
+mod latency;
 mod page;
 mod program;
 mod races;
@@ -12,4 +14,6 @@ mod recorded;
 mod scenes;
 mod shrinking;
 mod shutdown;
+mod speed_up;
 mod virtual_time;
+mod worked_examples;

@@ -2,7 +2,7 @@
 //!
 //! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
 //! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
-//! ledgers are plain data that loom does not see: they publish nothing at all.
+//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what a ledger orders.
 //!
 //! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
 //! deadlock, which loom reports.
@@ -24,23 +24,49 @@ use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Stage, StepCx, StepEr
 
 use super::memory::LoomMemory;
 
-/// The board's stand-in: a cell a job, and the keys that belong to them.
+/// The board's stand-in: for each job as many cells as it may have keys in the course of a model, and the keys that belong to them.
 #[derive(Default)]
 pub(crate) struct Row {
     cells: Vec<AtomicUsize>,
     keys: RefCell<Vec<Option<JobHandle>>>,
 }
 
+/// A key for each visit, and two at a time.
+const KEYS: usize = 6;
+
 impl Row {
     fn new(jobs: usize) -> Self {
         Self {
-            cells: (0..jobs).map(|_| AtomicUsize::new(0)).collect(),
-            keys: RefCell::new(vec![None; jobs]),
+            cells: (0..jobs * KEYS).map(|_| AtomicUsize::new(0)).collect(),
+            keys: RefCell::new(vec![None; jobs * KEYS]),
         }
+    }
+
+    /// Where `key` is, or else where it may be put.
+    fn place(&self, key: JobHandle) -> usize {
+        let keys = self.keys.borrow();
+        let mut places = key.seq * KEYS..(key.seq + 1) * KEYS;
+        let found = places.clone().find(|&place| keys[place] == Some(key));
+        found
+            .or_else(|| places.find(|&place| keys[place].is_none()))
+            .expect("no job of a model has so many keys")
     }
 }
 
-pub(crate) type Place = RefCell<Ledger>;
+/// A ledger in its place.
+pub(crate) struct Place {
+    ledger: RefCell<Ledger>,
+    /// Where changes come one after another for loom as well.
+    order: Option<Mutex<()>>,
+}
+
+impl Place {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        let _held = self.order.as_ref().map(|order| order.lock().unwrap());
+        change(&mut self.ledger.borrow_mut())
+    }
+}
+
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
@@ -49,6 +75,7 @@ type Places = RefCell<Vec<Option<Arc<Body>>>>;
 pub(crate) struct Scene {
     shared: PipelineShared<AtomicUsize, Row, Places>,
     jobs: usize,
+    ordered_ledgers: bool,
     news: Mutex<News>,
     told: Condvar,
 }
@@ -61,6 +88,15 @@ struct News {
 impl Scene {
     /// `workers` workers, and exactly `jobs` jobs that will come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, false)
+    }
+
+    /// The same, with ledgers whose changes order what comes before and after them, as the port says.
+    pub(crate) fn with_ordered_ledgers(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, true)
+    }
+
+    fn build(workers: usize, jobs: usize, ordered_ledgers: bool) -> Rc<Self> {
         let config = PipelineConfig {
             main: workers,
             reserve: 0,
@@ -72,6 +108,7 @@ impl Scene {
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),
             jobs,
+            ordered_ledgers,
             news: Mutex::new(News { looks: 0, ended: 0 }),
             told: Condvar::new(),
         })
@@ -79,16 +116,30 @@ impl Scene {
 
     /// Submits a job; `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_narrow(stages, usize::MAX)
+    }
+
+    /// Submits a job that at most `workers_max` workers may be in.
+    pub(crate) fn submit_narrow(
+        &self,
+        stages: Vec<Arc<dyn Stage>>,
+        workers_max: usize,
+    ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
             id: String::new(),
             cost: 1,
             class: Class::Normal,
             deadline: None,
-            workers_max: usize::MAX,
+            workers_max,
             stages: stages.into(),
+            output: None,
         };
-        let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
+        let ledger = Place {
+            ledger: RefCell::default(),
+            order: self.ordered_ledgers.then(|| Mutex::new(())),
+        };
+        let body = JobBody::new(spec, self.shared.config().main, ledger, AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),
             Err(Refused::Full(_)) => panic!("the scene has room for its jobs"),
@@ -125,7 +176,7 @@ impl Scene {
             "a job was left on the board"
         );
         assert!(
-            self.shared.board().oldest(self, None).is_none(),
+            self.shared.board().least_served(self, None).is_none(),
             "a job was left on the board"
         );
         assert!(
@@ -144,7 +195,7 @@ impl Scene {
     }
 
     pub(crate) fn status(&self, state: &State) -> JobStatus {
-        state.ledger().borrow().status()
+        state.ledger().change(|ledger| ledger.status())
     }
 }
 
@@ -205,23 +256,32 @@ impl OrderedSet<JobHandle> for Scene {
     type Set = Row;
 
     fn insert(&self, set: &Row, key: JobHandle) -> bool {
-        set.keys.borrow_mut()[key.seq] = Some(key);
-        let new = set.cells[key.seq].load(Ordering::Relaxed) == 0;
-        set.cells[key.seq].store(1, Ordering::Release);
+        let place = set.place(key);
+        set.keys.borrow_mut()[place] = Some(key);
+        let new = set.cells[place].load(Ordering::Relaxed) == 0;
+        set.cells[place].store(1, Ordering::Release);
         new
     }
 
     fn remove(&self, set: &Row, key: &JobHandle) -> bool {
-        set.cells[key.seq]
+        set.cells[set.place(*key)]
             .compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
     fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Equal costs: the lower number comes first.
-        let from = below.map_or(0, |below| below.seq + 1);
-        let found = (from..set.cells.len()).find(|seq| set.cells[*seq].load(Ordering::Acquire) == 1)?;
-        set.keys.borrow()[found]
+        // Every job's next cell is looked at as well, so that the model knows that this could find a key that is just coming.
+        let next =
+            |seq: usize| (seq * KEYS..(seq + 1) * KEYS).find(|&place| set.keys.borrow()[place].is_none());
+        for place in (0..self.jobs).filter_map(next) {
+            set.cells[place].load(Ordering::Acquire);
+        }
+        let keys = set.keys.borrow().clone();
+        let mut known: Vec<_> = keys.into_iter().flatten().collect();
+        known.sort_unstable_by(|one, other| other.cmp(one));
+        known.into_iter().find(|key| {
+            below.is_none_or(|below| key < below) && set.cells[set.place(*key)].load(Ordering::Acquire) == 1
+        })
     }
 }
 
@@ -256,7 +316,7 @@ impl Exclusive<Ledger> for Scene {
     type Place = Place;
 
     fn change<R>(&self, place: &Place, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        change(&mut place.borrow_mut())
+        place.change(change)
     }
 }
 

@@ -66,6 +66,7 @@ impl Plan {
             deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
             workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
             stages,
+            output: None,
         }
     }
 

@@ -1,0 +1,250 @@
+//! What every engine is asked, of which rows, and what the answers are.
+//!
+//! The rows are those of TPC-H at a scale factor, the columns those that the two queries read. We hold them as they are generated;
+//! peers get the same values as two Parquet files, and load them into memory before the clock runs. Known answers come from a plain
+//! loop over the columns, in whole numbers, without any of our own filters and aggregates.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use arrow::array::{ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::{Date32Type, Decimal128Type, Schema, SchemaRef};
+use columnar::TableSource;
+use parquet::arrow::ArrowWriter;
+use query::pipeline_exec::PipelineExecutor;
+use query::source::{ScaleFactor, TpchTable, TpchTableKind};
+use serde::Serialize;
+
+/// A filter and a count over 150,000 rows.
+pub(crate) const SHORT: &str =
+    "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
+
+/// TPC-H Q1, with the date computed.
+pub(crate) const HEAVY: &str = "select l_returnflag, l_linestatus, sum(l_quantity) as sum_qty, \
+     sum(l_extendedprice) as sum_base_price, sum(l_extendedprice * (1 - l_discount)) as sum_disc_price, \
+     sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) as sum_charge, avg(l_quantity) as avg_qty, \
+     avg(l_extendedprice) as avg_price, avg(l_discount) as avg_disc, count(*) as count_order from lineitem \
+     where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus";
+
+const LINEITEM: [&str; 7] = [
+    "l_quantity",
+    "l_extendedprice",
+    "l_discount",
+    "l_tax",
+    "l_returnflag",
+    "l_linestatus",
+    "l_shipdate",
+];
+const CUSTOMER: [&str; 2] = ["c_acctbal", "c_mktsegment"];
+
+/// 1998-09-02 in days since 1970.
+const SHIPPED_UNTIL: i32 = 10_471;
+/// 5000 in hundredths.
+const BALANCE_ABOVE: i128 = 500_000;
+
+/// The tables, loaded.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    pub(crate) lineitem: Arc<TpchTable>,
+    pub(crate) customer: Arc<TpchTable>,
+}
+
+/// What the two queries answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Answers {
+    /// The count of the short one.
+    pub(crate) short: i64,
+    /// The rows of the heavy one.
+    pub(crate) heavy: Vec<Group>,
+}
+
+/// A row of Q1. Sums are exact, as text; averages follow from them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Group {
+    pub(crate) flag: String,
+    pub(crate) status: String,
+    pub(crate) sum_qty: String,
+    pub(crate) sum_base_price: String,
+    pub(crate) sum_disc_price: String,
+    pub(crate) sum_charge: String,
+    pub(crate) avg_qty: f64,
+    pub(crate) avg_price: f64,
+    pub(crate) avg_disc: f64,
+    pub(crate) count: i64,
+}
+
+/// All that a peer is told, as a file.
+#[derive(Debug, Serialize)]
+struct Told<'a> {
+    short: &'a str,
+    heavy: &'a str,
+    lineitem: PathBuf,
+    customer: PathBuf,
+    answers: &'a Answers,
+}
+
+impl Tables {
+    /// Generates the columns that the queries read.
+    pub(crate) fn generate(scale: f64, executor: &PipelineExecutor) -> anyhow::Result<Self> {
+        let load = |kind, columns: &[&str]| -> anyhow::Result<Arc<TpchTable>> {
+            let table = TpchTable::new(kind, ScaleFactor::new(scale)?);
+            table.load(&indices(&table.schema(), columns)?, executor)?;
+            Ok(Arc::new(table))
+        };
+        Ok(Self {
+            lineitem: load(TpchTableKind::Lineitem, &LINEITEM)?,
+            customer: load(TpchTableKind::Customer, &CUSTOMER)?,
+        })
+    }
+
+    /// The answers, from a plain loop over the rows.
+    pub(crate) fn answers(&self) -> anyhow::Result<Answers> {
+        let mut short = 0;
+        for morsel in 0..self.customer.morsels() {
+            let columns = read(&self.customer, morsel, &CUSTOMER)?;
+            let balance = columns[0].as_primitive::<Decimal128Type>().values();
+            let segment = columns[1].as_string::<i32>();
+            let rows = balance.iter().zip(segment);
+            short += rows
+                .filter(|(balance, segment)| **balance > BALANCE_ABOVE && *segment == Some("BUILDING"))
+                .count();
+        }
+        let mut groups: BTreeMap<(String, String), Sums> = BTreeMap::new();
+        for morsel in 0..self.lineitem.morsels() {
+            let columns = read(&self.lineitem, morsel, &LINEITEM)?;
+            let decimal = |column: usize| columns[column].as_primitive::<Decimal128Type>().values();
+            let (quantity, price, discount, tax) = (decimal(0), decimal(1), decimal(2), decimal(3));
+            let (flag, status) = (columns[4].as_string::<i32>(), columns[5].as_string::<i32>());
+            let shipped = columns[6].as_primitive::<Date32Type>().values();
+            for row in (0..shipped.len()).filter(|row| shipped[*row] <= SHIPPED_UNTIL) {
+                let key = (flag.value(row).to_owned(), status.value(row).to_owned());
+                let sums = groups.entry(key).or_default();
+                let discounted = price[row] * (100 - discount[row]);
+                sums.quantity += quantity[row];
+                sums.price += price[row];
+                sums.discounted += discounted;
+                sums.charge += discounted * (100 + tax[row]);
+                sums.discount += discount[row];
+                sums.count += 1;
+            }
+        }
+        Ok(Answers {
+            short: i64::try_from(short)?,
+            heavy: groups.into_iter().map(|(key, sums)| sums.group(key)).collect(),
+        })
+    }
+
+    /// Writes what a peer has to know into `folder`: two Parquet files, the queries, and the answers. Gives the path of the file that names
+    /// the others.
+    pub(crate) fn write_for_peers(&self, folder: &Path, answers: &Answers) -> anyhow::Result<PathBuf> {
+        let told = Told {
+            short: SHORT,
+            heavy: HEAVY,
+            lineitem: write(&self.lineitem, &LINEITEM, folder)?,
+            customer: write(&self.customer, &CUSTOMER, folder)?,
+            answers,
+        };
+        let path = folder.join("workload.json");
+        serde_json::to_writer(File::create(&path)?, &told)?;
+        Ok(path)
+    }
+}
+
+#[derive(Default)]
+struct Sums {
+    quantity: i128,
+    price: i128,
+    discounted: i128,
+    charge: i128,
+    discount: i128,
+    count: i64,
+}
+
+impl Sums {
+    fn group(self, (flag, status): (String, String)) -> Group {
+        let average = |hundredths: i128| hundredths as f64 / 100.0 / self.count as f64;
+        Group {
+            flag,
+            status,
+            sum_qty: decimal(self.quantity, 2),
+            sum_base_price: decimal(self.price, 2),
+            sum_disc_price: decimal(self.discounted, 4),
+            sum_charge: decimal(self.charge, 6),
+            avg_qty: average(self.quantity),
+            avg_price: average(self.price),
+            avg_disc: average(self.discount),
+            count: self.count,
+        }
+    }
+}
+
+/// A number that is not negative, with `places` digits behind the point.
+fn decimal(value: i128, places: u32) -> String {
+    let one = 10_i128.pow(places);
+    format!("{}.{:0width$}", value / one, value % one, width = places as usize)
+}
+
+fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Vec<usize>> {
+    let found: Result<Vec<usize>, _> = columns.iter().map(|name| schema.index_of(name)).collect();
+    let mut found = found?;
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The named columns of a morsel, in that order.
+fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow::Result<Vec<ArrayRef>> {
+    let schema = table.schema();
+    let mut reader = table.open(morsel, &indices(&schema, columns)?)?;
+    let arrays = columns
+        .iter()
+        .map(|name| Ok(reader.column(schema.index_of(name)?)?));
+    arrays.collect()
+}
+
+fn write(table: &TpchTable, columns: &[&str], folder: &Path) -> anyhow::Result<PathBuf> {
+    let path = folder.join(format!("{}.parquet", table.name()));
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    let whole = table.schema();
+    let fields = columns.iter().map(|name| whole.field_with_name(name).cloned());
+    let schema = Arc::new(Schema::new(fields.collect::<Result<Vec<_>, _>>()?));
+    let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), None)?;
+    for morsel in 0..table.morsels() {
+        let rows = RecordBatch::try_new(Arc::clone(&schema), read(table, morsel, columns)?)?;
+        writer.write(&rows)?;
+    }
+    writer.close()?;
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_are_written_with_their_places() {
+        assert_eq!(decimal(3_773_410_700, 2), "37734107.00");
+        assert_eq!(decimal(5, 4), "0.0005");
+    }
+
+    #[test]
+    fn a_peer_is_told_all_rows_queries_and_answers() {
+        let executor = PipelineExecutor::new(2).unwrap();
+        let tables = Tables::generate(0.01, &executor).unwrap();
+        let answers = tables.answers().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let told = tables.write_for_peers(folder.path(), &answers).unwrap();
+        let told: serde_json::Value = serde_json::from_reader(File::open(told).unwrap()).unwrap();
+        assert_eq!(told["answers"]["short"], answers.short);
+        assert_eq!(told["heavy"], HEAVY);
+        let opened = query::source::open("lineitem", told["lineitem"].as_str().unwrap(), &executor).unwrap();
+        let rows = |table: &dyn TableSource| {
+            (0..table.morsels())
+                .map(|morsel| table.rows(morsel))
+                .sum::<usize>()
+        };
+        assert_eq!(rows(opened.as_ref()), rows(tables.lineitem.as_ref()));
+    }
+}

@@ -1,0 +1,503 @@
+//! Traffic: short jobs that arrive whether or not those before them have ended, beside heavy clients that keep all workers busy.
+//!
+//! ```text
+//!   submitters   short jobs, each at its due time (an open loop)
+//!   clients      one heavy job after the other (a closed loop), each heavier than the last if so wanted      ─► executor
+//!   middle       jobs that are neither the oldest nor the heaviest, and outlast the traffic
+//!   cancellers   at some moment one of the heavy jobs
+//!   stopper      at the end of the traffic, what is left of heavy and middle ones
+//! ```
+//!
+//! What comes of it are [`Figures`] in virtual time. They mean something under [`StrategyKind::Earliest`] only, which is a machine
+//! with a core for each worker; then the run is held against [bounds](Traffic::judge) that follow from the policy. Under any other
+//! strategy the other oracles watch it as they watch everything.
+
+mod bounds;
+mod figures;
+mod work;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pipeline_exec::JobHandle;
+use pipeline_exec::policy::{self, JobSpec, PipelineConfig};
+
+pub use figures::{Figures, Latency};
+
+use super::Summary;
+use super::jobs::{Submitter, conclude, end, look};
+use crate::line::{Fields, LineError};
+use crate::oracle::Kind;
+use crate::outside::give_up;
+use crate::party::Side;
+use crate::pipeline::{Hub, Look, PipeEnv, SimState, SlotNs};
+use crate::ports::SimPorts;
+use crate::report::Failure;
+use crate::run::Run;
+use crate::schedule::StrategyKind;
+use crate::scheduler::Dice;
+use crate::setup::{Ending, Setup};
+use crate::simulation::Simulation;
+
+macro_rules! traffic {
+    ($($(#[doc = $doc:literal])+ $field:ident: $kind:ty = $default:expr,)+) => {
+        /// Short jobs beside heavy ones, in virtual time.
+        ///
+        /// ```
+        /// use sim::Traffic;
+        ///
+        /// let alone = Traffic { shorts: 20, length_ns: 40_000_000, ..Traffic::default() };
+        /// let beside = Traffic { heavies: 4, ..alone.clone() };
+        /// let (alone, beside) = (alone.measure(2, 1).unwrap(), beside.measure(2, 1).unwrap());
+        /// assert_eq!(alone.short.count, 20);
+        /// assert!(alone.heavy_share < 0.01 && beside.heavy_share > 0.15);
+        /// ```
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct Traffic {
+            $($(#[doc = $doc])+ pub $field: $kind,)+
+        }
+
+        impl Default for Traffic {
+            fn default() -> Self {
+                Self { $($field: $default,)+ }
+            }
+        }
+
+        impl Traffic {
+            pub(super) fn write(&self, fields: &mut Fields) {
+                fields.push("scenario", "traffic");
+                $(if self.$field != $default {
+                    fields.push(stringify!($field), self.$field);
+                })+
+            }
+
+            pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
+                Ok(Self {
+                    $($field: fields.take(stringify!($field))?.unwrap_or($default),)+
+                })
+            }
+        }
+    };
+}
+
+traffic! {
+    /// Short jobs in all.
+    shorts: u32 = 0,
+    /// Slots of a short job.
+    short_slots: u32 = 4,
+    /// What such a slot takes.
+    short_slot_ns: u64 = 250_000,
+    /// One short job is due in each such stretch of time, at some moment of it. 0: all at once.
+    short_every_ns: u64 = 2_000_000,
+    /// Clients that submit heavy jobs.
+    heavies: u32 = 0,
+    /// Slots of a heavy job.
+    heavy_slots: u32 = 1_000,
+    /// What such a slot takes.
+    heavy_slot_ns: u64 = 1_000_000,
+    /// How many heavy jobs a client submits at most. 0: as many as it can.
+    heavy_jobs: u32 = 0,
+    /// A client's next heavy job is due so long after the last one was, whether that has ended or not. 0: when it has ended.
+    heavy_every_ns: u64 = 0,
+    /// Each heavy job weighs so much more than the one that was made before it.
+    growth: u64 = 0,
+    /// Jobs that are neither the oldest nor the heaviest.
+    middles: u32 = 0,
+    /// One of so many short and heavy jobs panics or fails. 0: none.
+    panics: u32 = 0,
+    /// How many times somebody cancels a heavy job.
+    cancels: u32 = 0,
+    /// How long traffic comes in.
+    length_ns: u64 = 100_000_000,
+    /// How many of the workers look for the heaviest job first.
+    reserve: usize = 0,
+    /// How many jobs may be in flight.
+    capacity: usize = 4_096,
+    /// How long a worker stays with a job.
+    quantum_ns: u64 = 2_000_000,
+}
+
+/// So that what the traffic is and the walk through the run do not come from one sequence of numbers.
+const PLAN: u64 = 0x8cb9_2ba7_2f3d_8dd7;
+
+/// What an operation of a worker may take on top of the time of its slots, for [`Traffic::middles`] to outlast the traffic.
+const MIDDLE_SLOTS_SPARE: u64 = 16;
+
+impl Traffic {
+    /// Runs it on `workers` workers, of which [`Traffic::reserve`] look for the heaviest job first, with all else as on threads.
+    ///
+    /// # Errors
+    ///
+    /// What the first oracle that found fault said. None speaks about how long anything took: that is for the caller to judge.
+    pub fn measure(&self, workers: usize, seed: u64) -> Result<Figures, Failure> {
+        let setup = Setup {
+            config: executor_core::ExecutorConfig {
+                workers,
+                ..Setup::default().config
+            },
+            step_limit: u64::MAX,
+            ..Setup::default()
+        };
+        let mut label = Fields::default();
+        self.write(&mut label);
+        let simulation = Simulation::of(setup, StrategyKind::Earliest, seed, label).keep_choices(false);
+        let (_, figures) = self.go(&simulation, seed, true)?;
+        Ok(figures)
+    }
+
+    pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
+        let workers = setup.config.workers;
+        let problem = if self.reserve >= workers {
+            format!(
+                "`reserve={}`: of {workers} workers one must be main",
+                self.reserve
+            )
+        } else if self.capacity == 0 {
+            "`capacity=0`: no job would be let in".to_owned()
+        } else if self.shorts > 0 && self.short_slots == 0 || self.heavies > 0 && self.heavy_slots == 0 {
+            "`short_slots=0`, `heavy_slots=0`: there is nothing in such jobs to wait for".to_owned()
+        } else if self.heavies > 0 && self.heavy_jobs == 0 && self.heavy_slot_ns == 0 {
+            "`heavy_slot_ns=0`: clients without an end need jobs that take time".to_owned()
+        } else if setup.faults.panic_something() {
+            "`panics`, `inside`, `hooks` of the executor: looks do not panic; slots do".to_owned()
+        } else if setup.faults.overflows > 0 {
+            "`overflows`: looks are few; how many jobs there may be is `capacity`".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(LineError(problem))
+    }
+
+    pub(super) fn run(&self, simulation: &Simulation, seed: u64) -> Result<Summary, Failure> {
+        let (summary, figures) = self.go(simulation, seed, false)?;
+        let is_timed = simulation.strategy_kind() == StrategyKind::Earliest
+            && matches!(simulation.setup().ending, Ending::Join | Ending::Idle)
+            && simulation.setup().faults == crate::fault::Faults::NONE;
+        if is_timed && !summary.course.cut {
+            self.judge(simulation, seed, &figures)
+                .map_err(|violation| Failure::new(violation, summary.course.clone()))?;
+        }
+        Ok(summary)
+    }
+
+    /// One run; `unwatched`: without the oracles that keep books of every job.
+    fn go(&self, simulation: &Simulation, seed: u64, unwatched: bool) -> Result<(Summary, Figures), Failure> {
+        let setup = simulation.setup();
+        let workers = setup.config.workers;
+        let config = PipelineConfig {
+            main: workers - self.reserve,
+            reserve: self.reserve,
+            quantum: Duration::from_nanos(self.quantum_ns),
+            capacity: self.capacity,
+        };
+        let hub = Rc::new(Hub::new(config, self.slot_ns(), None));
+        hub.oracle.borrow_mut().off = unwatched;
+        let begin_ns = setup.begin_ns;
+        let end_ns = begin_ns.saturating_add(self.length_ns);
+        hub.latency.borrow_mut().window(begin_ns, end_ns);
+        let mut run: Run<Look, ()> = simulation.start();
+        let looking = Rc::clone(&hub);
+        run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        let scene = Rc::new(Scene {
+            traffic: self.clone(),
+            hub: Rc::clone(&hub),
+            start_failed: run.start_failed,
+            begin_ns,
+            end_ns,
+            heavies: RefCell::default(),
+            heavies_made: Cell::new(0),
+            came_back: RefCell::default(),
+            over: Cell::new(false),
+        });
+        self.parties(&mut run, &scene, Dice::new(seed ^ PLAN), setup.ending);
+        let finished = run.finish();
+        let summary = conclude(simulation, &hub, finished, &scene.came_back.borrow(), None)?;
+        let latency = hub.latency.borrow();
+        let figures = Figures {
+            short: latency.latency(Kind::Short),
+            heavy: latency.latency(Kind::Heavy),
+            short_share: latency.share(Kind::Short, workers),
+            heavy_share: latency.share(Kind::Heavy, workers),
+            middle_share: latency.share(Kind::Middle, workers),
+            heavy_wait_ns: latency.longest_wait_ns(Kind::Heavy),
+            middle_wait_ns: latency.longest_wait_ns(Kind::Middle),
+            stop: latency.stops(),
+            makespan_ns: latency.last_end_ns().saturating_sub(begin_ns),
+        };
+        Ok((summary, figures))
+    }
+
+    fn slot_ns(&self) -> SlotNs {
+        let Self {
+            short_slot_ns,
+            heavy_slot_ns,
+            ..
+        } = *self;
+        Box::new(move |spec, _stage, _slot| {
+            if work::is(spec, Kind::Short) {
+                short_slot_ns
+            } else {
+                heavy_slot_ns
+            }
+        })
+    }
+
+    /// Adds who is outside.
+    fn parties(&self, run: &mut Run<Look, ()>, scene: &Rc<Scene>, mut dice: Dice, ending: Ending) {
+        let submitters = if self.shorts == 0 { 0 } else { SUBMITTERS };
+        let mut producers = 0;
+        let mut producer = |run: &mut Run<Look, ()>, does: Box<dyn FnOnce(&Party<'_, '_>)>| {
+            let scene = Rc::clone(scene);
+            run.outside(Side::Producer(producers), move |ports| {
+                if !scene.start_failed {
+                    does(&Party {
+                        ports: &ports,
+                        scene: &scene,
+                    });
+                }
+            });
+            producers += 1;
+        };
+        let mut hands: Vec<Vec<(u64, JobSpec)>> = (0..submitters).map(|_| Vec::new()).collect();
+        for n in 0..self.shorts as usize {
+            let spec = self.short(&mut dice);
+            hands[n % submitters].push((scene.begin_ns + self.due_ns(&mut dice, n as u64), spec));
+        }
+        for hand in hands {
+            producer(run, Box::new(move |party| party.submit_shorts(hand)));
+        }
+        for _ in 0..self.heavies {
+            let dice = Dice::new(dice.below(usize::MAX) as u64);
+            producer(run, Box::new(move |party| party.be_a_client(dice)));
+        }
+        for _ in 0..self.middles {
+            producer(run, Box::new(|party| party.submit_middle()));
+        }
+        let canceller = |run: &mut Run<Look, ()>, number, does: Box<dyn FnOnce(&Party<'_, '_>)>| {
+            let scene = Rc::clone(scene);
+            run.outside(Side::Canceller(number), move |ports| {
+                does(&Party {
+                    ports: &ports,
+                    scene: &scene,
+                });
+            });
+        };
+        let cancels = self.cancels as usize;
+        for number in 0..cancels {
+            let (at, which) = (dice.below(1 << 20) as u64, dice.below(1 << 20));
+            let at_ns = scene.begin_ns + self.length_ns.saturating_mul(at) / (1 << 20);
+            canceller(run, number, Box::new(move |party| party.cancel_one(at_ns, which)));
+        }
+        canceller(run, cancels, Box::new(|party| party.stop_all()));
+        let scene = Rc::clone(scene);
+        run.outside(Side::Closer, move |ports| {
+            if scene.start_failed {
+                give_up(&ports);
+            } else {
+                end(&ports, &scene.hub, ending, &scene.came_back);
+            }
+        });
+    }
+
+    /// When the `n`th short job is due.
+    fn due_ns(&self, dice: &mut Dice, n: u64) -> u64 {
+        match usize::try_from(self.short_every_ns) {
+            Ok(0) | Err(_) => 0,
+            Ok(every_ns) => n * self.short_every_ns + dice.below(every_ns) as u64,
+        }
+    }
+
+    fn short(&self, dice: &mut Dice) -> JobSpec {
+        work::job(
+            Kind::Short,
+            self.short_slots as usize,
+            0,
+            self.breaks(dice, self.short_slots),
+        )
+    }
+
+    /// The `n`th heavy job of all.
+    fn heavy(&self, dice: &mut Dice, n: u64) -> JobSpec {
+        let cost = self.weight() + n.saturating_mul(self.growth);
+        work::job(
+            Kind::Heavy,
+            self.heavy_slots as usize,
+            cost,
+            self.breaks(dice, self.heavy_slots),
+        )
+    }
+
+    /// A job that has more to do than all workers can, and weighs half of what a heavy one does.
+    fn middle(&self, workers: usize) -> JobSpec {
+        let slots = (self.length_ns / self.heavy_slot_ns.max(1)).saturating_add(MIDDLE_SLOTS_SPARE);
+        let slots = slots.saturating_mul(workers as u64);
+        work::job(Kind::Middle, slots as usize, self.weight() / 2, None)
+    }
+
+    /// What a heavy job weighs at least: a microsecond weighs 1, and more than short ones, which weigh their slots.
+    fn weight(&self) -> u64 {
+        let work_ns = u64::from(self.heavy_slots).saturating_mul(self.heavy_slot_ns);
+        (work_ns / 1_000).max(4 * (1 + u64::from(self.short_slots)))
+    }
+
+    fn breaks(&self, dice: &mut Dice, slots: u32) -> Option<(usize, bool)> {
+        let breaks = self.panics > 0 && dice.below(self.panics as usize) == 0;
+        breaks.then(|| (dice.below(slots as usize), dice.below(2) == 0))
+    }
+}
+
+/// Parties that submit short jobs by turns, so that none of them is late because of what it costs to submit.
+const SUBMITTERS: usize = 4;
+
+/// What the parties of a run share.
+struct Scene {
+    traffic: Traffic,
+    hub: Rc<Hub>,
+    start_failed: bool,
+    begin_ns: u64,
+    end_ns: u64,
+    /// Heavy and middle jobs that were let in.
+    heavies: RefCell<Vec<(Arc<SimState>, JobHandle)>>,
+    heavies_made: Cell<u64>,
+    came_back: RefCell<Vec<usize>>,
+    /// No more jobs are submitted.
+    over: Cell<bool>,
+}
+
+/// Somebody outside.
+struct Party<'a, 'y> {
+    ports: &'a SimPorts<'y, Look>,
+    scene: &'a Scene,
+}
+
+impl Party<'_, '_> {
+    fn submit_shorts(&self, shorts: Vec<(u64, JobSpec)>) {
+        for (due_ns, spec) in shorts {
+            if self.env().clock_ns() < due_ns {
+                self.ports.handle.sleep_until(due_ns);
+            }
+            self.submit(Kind::Short, due_ns, &spec);
+        }
+    }
+
+    fn be_a_client(&self, mut dice: Dice) {
+        let Traffic {
+            heavy_jobs,
+            heavy_every_ns,
+            ..
+        } = self.scene.traffic;
+        let mut due_ns = self.env().clock_ns();
+        for n in 0.. {
+            if heavy_jobs > 0 && n == heavy_jobs || self.is_over() {
+                return;
+            }
+            let number = self.scene.heavies_made.replace(self.scene.heavies_made.get() + 1);
+            let spec = self.scene.traffic.heavy(&mut dice, number);
+            let submitted = self.submit(Kind::Heavy, due_ns, &spec);
+            if heavy_every_ns > 0 {
+                due_ns += heavy_every_ns;
+                self.ports.handle.sleep_until(due_ns);
+            } else if let Some((state, job)) = submitted {
+                if self.is_over() {
+                    policy::cancel(&self.env(), &state, job);
+                }
+                // The oracle of jobs compares what tickets say; here only the time matters.
+                let _how_it_ended = self.env().wait_ticket(&state);
+                due_ns = self.env().clock_ns();
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Submits a middle job once others have been there for a while.
+    fn submit_middle(&self) {
+        let Scene { begin_ns, end_ns, .. } = *self.scene;
+        let due_ns = begin_ns + (end_ns - begin_ns) / 10;
+        self.ports.handle.sleep_until(due_ns);
+        let workers = self.ports.queues.scheduler.config().workers;
+        let spec = self.scene.traffic.middle(workers);
+        if !self.is_over() {
+            self.submit(Kind::Middle, due_ns, &spec);
+        }
+    }
+
+    fn submit(&self, kind: Kind, due_ns: u64, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
+        let Scene { hub, came_back, .. } = self.scene;
+        let me = self.ports.handle.party();
+        hub.latency.borrow_mut().is_about_to_submit(me, kind, due_ns);
+        let submitter = Submitter {
+            ports: self.ports,
+            hub,
+            came_back,
+            lends: false,
+        };
+        let (state, job) = submitter.submit(spec)?;
+        if kind != Kind::Short {
+            self.ports.handle.with(|world| world.meets(true));
+            let mut heavies = self.scene.heavies.borrow_mut();
+            heavies.push((Arc::clone(&state), job));
+            heavies.retain(|&(_, job)| hub.latency.borrow().is_in_flight(job));
+        }
+        Some((state, job))
+    }
+
+    /// Cancels one of the heavy jobs that are in flight at `at_ns`.
+    fn cancel_one(&self, at_ns: u64, which: usize) {
+        self.ports.handle.sleep_until(at_ns);
+        let chosen = {
+            self.ports.handle.with(|world| world.meets(false));
+            let heavies = self.scene.heavies.borrow();
+            let in_flight: Vec<_> = heavies
+                .iter()
+                .filter(|(_, job)| self.is_in_flight(*job))
+                .collect();
+            (!in_flight.is_empty()).then(|| in_flight[which % in_flight.len()].clone())
+        };
+        if let Some((state, job)) = chosen {
+            self.cancel(&state, job);
+        }
+    }
+
+    /// When the traffic is over, what would take longer is cancelled.
+    fn stop_all(&self) {
+        self.ports.handle.sleep_until(self.scene.end_ns);
+        if self.scene.traffic.heavy_jobs > 0 {
+            return;
+        }
+        self.scene.over.set(true);
+        self.ports.handle.with(|world| world.meets(true));
+        let heavies = self.scene.heavies.borrow().clone();
+        for (state, job) in heavies {
+            if self.is_in_flight(job) {
+                self.cancel(&state, job);
+            }
+        }
+    }
+
+    fn cancel(&self, state: &Arc<SimState>, job: JobHandle) {
+        let env = self.env();
+        let mut latency = self.scene.hub.latency.borrow_mut();
+        latency.is_being_cancelled(job, env.clock_ns());
+        drop(latency);
+        policy::cancel(&env, state, job);
+    }
+
+    fn is_in_flight(&self, job: JobHandle) -> bool {
+        self.scene.hub.latency.borrow().is_in_flight(job)
+    }
+
+    fn is_over(&self) -> bool {
+        self.ports.handle.with(|world| world.meets(false));
+        self.scene.over.get()
+    }
+
+    fn env(&self) -> PipeEnv<'_, '_> {
+        PipeEnv {
+            ports: self.ports,
+            hub: &self.scene.hub,
+        }
+    }
+}

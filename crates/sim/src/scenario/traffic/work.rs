@@ -1,0 +1,58 @@
+//! What the jobs of a load are made of: slots of equal length, of which one may panic or fail.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+
+use pipeline_exec::policy::{Class, JobSpec};
+use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
+
+use crate::fault::InjectedPanic;
+use crate::oracle::Kind;
+
+/// A stage of equal slots.
+struct Work {
+    slots: usize,
+    /// The slot that does not end well, and whether it panics or fails.
+    breaks: Option<(usize, bool)>,
+}
+
+/// A job of `slots` slots in one stage.
+pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
+    JobSpec {
+        table_name: name(kind).to_owned(),
+        id: name(kind).to_owned(),
+        cost,
+        class: Class::Normal,
+        deadline: None,
+        workers_max: usize::MAX,
+        stages: StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]),
+        output: None,
+    }
+}
+
+/// Whether `spec` is of this kind.
+pub(super) fn is(spec: &JobSpec, kind: Kind) -> bool {
+    spec.table_name == name(kind)
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Short => "short",
+        Kind::Heavy => "heavy",
+        Kind::Middle => "middle",
+    }
+}
+
+impl Stage for Work {
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        match self.breaks {
+            Some((broken, true)) if broken == slot => resume_unwind(Box::new(InjectedPanic)),
+            Some((broken, false)) if broken == slot => Err("as planned".into()),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Traffic, drawn from seeds: small, and most of it under the strategy that gives virtual time a meaning.
+
+use std::time::Duration;
+
+use executor_core::ExecutorConfig;
+
+use crate::scenario::{Load, Scenario, Traffic};
+use crate::schedule::StrategyKind;
+use crate::scheduler::Dice;
+use crate::setup::Setup;
+
+/// So that the seeds that are traffic, and what it is, have nothing to do with what the others are.
+const DRAW: u64 = 0x5851_f42d_4c95_7f2d;
+
+/// One of so many seeds is traffic.
+const ONE_IN: usize = 12;
+
+/// No more short jobs than these: what the oracles do at each step grows with the jobs that wait.
+const SHORTS_MAX: u64 = 200;
+
+/// The traffic that `seed` stands for, if it stands for one.
+pub(super) fn draw(seed: u64) -> Option<(Scenario, StrategyKind)> {
+    let mut dice = Dice::new(seed ^ DRAW);
+    (dice.below(ONE_IN) == 0).then(|| {
+        let scenario = scenario(&mut dice);
+        let strategy = match dice.below(8) {
+            0 => StrategyKind::Random,
+            1 => StrategyKind::Sticky,
+            _ => StrategyKind::Earliest,
+        };
+        (scenario, strategy)
+    })
+}
+
+fn scenario(dice: &mut Dice) -> Scenario {
+    let workers = [1, 1, 2, 2, 3, 4, 8][dice.below(7)];
+    let quantum_ns = [200_000, 500_000, 2_000_000][dice.below(3)];
+    let heavy_slot_ns = quantum_ns / [1, 2, 2, 5][dice.below(4)];
+    let short_slot_ns = quantum_ns / [1, 2, 8][dice.below(3)];
+    let length_ns = quantum_ns * [30, 90, 90, 150][dice.below(4)];
+    // A sixteenth of the workers' time, a fourth, or more than all of it.
+    let load_percent = [6, 25, 120][dice.below(3)];
+    let mut short_slots = 1 + dice.below(4) as u32;
+    let every_ns = |slots: u32| u64::from(slots) * short_slot_ns * 100 / (load_percent * workers as u64);
+    while length_ns / every_ns(short_slots) > SHORTS_MAX {
+        short_slots += 1;
+    }
+    let short_every_ns = every_ns(short_slots);
+    let shorts = (length_ns / short_every_ns) as u32;
+    let heavies = [0, 1, 2, 5, 8][dice.below(5)];
+    let troubles = dice.below(3) == 0;
+    let cancels = if heavies > 0 {
+        dice.below(3) / 2 * (1 + dice.below(4))
+    } else {
+        0
+    };
+    let traffic = Traffic {
+        shorts,
+        short_slots,
+        short_slot_ns,
+        short_every_ns,
+        heavies,
+        heavy_slots: [8, 40, 400][dice.below(3)],
+        heavy_slot_ns,
+        growth: [0, 0, 1, 1_000][dice.below(4)],
+        middles: (dice.below(3) / 2) as u32,
+        panics: if troubles { 10 } else { 0 },
+        cancels: cancels as u32,
+        length_ns,
+        reserve: if workers == 1 {
+            0
+        } else {
+            dice.below(2).max(workers * 15 / 100)
+        },
+        quantum_ns,
+        ..Traffic::default()
+    };
+    let config = ExecutorConfig {
+        workers,
+        park_timeout: (dice.below(8) == 0).then(|| Duration::from_micros(200)),
+        ..Setup::default().config
+    };
+    Scenario {
+        load: Load::Traffic(traffic),
+        setup: Setup {
+            config,
+            ..Setup::default()
+        },
+    }
+}

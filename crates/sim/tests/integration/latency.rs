@@ -1,0 +1,219 @@
+//! Short jobs beside heavy ones, at full size and in virtual time: latency, shares, waits and cancels, on 1 to 64 workers.
+//!
+//! Short jobs take 1 ms and arrive in an open loop; heavy ones take 1 s in slots of 1 ms, and each client submits the next when the last one has ended.
+
+use std::num::NonZeroUsize;
+
+use pipeline_exec::split_threads;
+use sim::{Figures, Traffic};
+
+const WORKERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
+
+const MS: u64 = 1_000_000;
+
+/// What waking, claiming and accounting may add.
+const OVERHEAD_NS: u64 = MS / 20;
+
+/// Short jobs that take an eighth of the time of all workers.
+fn short_jobs(workers: usize, slots: u32) -> Traffic {
+    let (_, reserve) = split_threads(NonZeroUsize::new(workers).expect("there are workers"));
+    let shorts = 1_000;
+    let short_every_ns = 8 * MS / workers as u64;
+    Traffic {
+        shorts,
+        short_slots: slots,
+        short_slot_ns: MS / u64::from(slots),
+        short_every_ns,
+        length_ns: u64::from(shorts) * short_every_ns,
+        reserve,
+        ..Traffic::default()
+    }
+}
+
+/// More short jobs than all workers could do, beside as many heavy ones as there are workers and at least 8.
+fn too_many_short_jobs(workers: usize, length_ns: u64) -> Traffic {
+    let alone = short_jobs(workers, 1);
+    let short_every_ns = MS * 100 / (120 * workers as u64);
+    Traffic {
+        short_every_ns,
+        shorts: (length_ns / short_every_ns) as u32,
+        heavies: (workers as u32).max(8),
+        length_ns,
+        capacity: 1 << 20,
+        ..alone
+    }
+}
+
+fn measure(traffic: &Traffic, workers: usize) -> Figures {
+    let figures = traffic.measure(workers, 1);
+    figures.unwrap_or_else(|failure| panic!("{failure}"))
+}
+
+/// The 99th percentile of 1,000 short jobs beside `heavies` may be two quanta and a slot above that alone.
+fn takes_two_quanta_more(alone: &Traffic, beside: &Traffic, workers: usize) {
+    let (alone_figures, figures) = (measure(alone, workers), measure(beside, workers));
+    assert_eq!(figures.short.count, alone.shorts as usize);
+    let bound_ns = alone_figures.short.p99_ns + 2 * beside.quantum_ns + beside.heavy_slot_ns + OVERHEAD_NS;
+    assert!(
+        figures.short.p99_ns <= bound_ns,
+        "{workers} workers, at most {bound_ns} ns\nalone\n{alone_figures}beside\n{figures}"
+    );
+    let (served, kept) = (figures.heavy_share, 1.0 - figures.short_share);
+    assert!(
+        served > kept - 0.05,
+        "workers were idle beside heavy jobs:\n{figures}"
+    );
+}
+
+#[test]
+fn a_short_job_of_four_slots_takes_two_quanta_more_beside_eight_heavy_ones() {
+    for workers in WORKERS {
+        let alone = short_jobs(workers, 4);
+        let heavies = 8;
+        takes_two_quanta_more(
+            &alone,
+            &Traffic {
+                heavies,
+                ..alone.clone()
+            },
+            workers,
+        );
+    }
+}
+
+#[test]
+fn a_short_job_of_one_slot_takes_two_quanta_more_beside_eight_heavy_ones() {
+    for workers in WORKERS {
+        let alone = short_jobs(workers, 1);
+        let heavies = 8;
+        takes_two_quanta_more(
+            &alone,
+            &Traffic {
+                heavies,
+                ..alone.clone()
+            },
+            workers,
+        );
+    }
+}
+
+#[test]
+fn a_storm_of_panics_and_cancels_changes_neither_latency_nor_share() {
+    for workers in WORKERS {
+        let alone = short_jobs(workers, 4);
+        let beside = Traffic {
+            heavies: 8,
+            panics: 10,
+            cancels: 20,
+            ..alone.clone()
+        };
+        takes_two_quanta_more(&alone, &beside, workers);
+    }
+}
+
+#[test]
+fn heavy_jobs_keep_their_share_beside_more_short_ones_than_all_workers_can_do() {
+    for workers in WORKERS {
+        let traffic = too_many_short_jobs(workers, 2_000 * MS / workers.min(8) as u64);
+        let storm = Traffic {
+            panics: 10,
+            ..traffic.clone()
+        };
+        for traffic in [traffic, storm] {
+            let figures = measure(&traffic, workers);
+            assert!(figures.heavy_share >= 0.15, "{workers} workers\n{figures}");
+            // The rest is theirs, but for what the reserve workers have of it.
+            let main = workers - traffic.reserve;
+            let of_main = figures.short_share * workers as f64 / main as f64;
+            assert!(of_main >= 0.8, "{workers} workers, {main} main\n{figures}");
+        }
+    }
+}
+
+#[test]
+fn neither_the_oldest_nor_the_heaviest_starves_for_a_minute_of_short_and_ever_heavier_jobs() {
+    for workers in [1, 2, 4] {
+        let traffic = Traffic {
+            middles: 1,
+            growth: 1_000,
+            ..too_many_short_jobs(workers, 60_000 * MS)
+        };
+        let figures = measure(&traffic, workers);
+        let bound_ns = traffic.wait_bound_ns();
+        assert!(bound_ns < 2_000 * MS, "a bound that means something");
+        for waited_ns in [figures.middle_wait_ns, figures.heavy_wait_ns] {
+            assert!(
+                waited_ns <= bound_ns,
+                "{workers} workers, at most {bound_ns} ns\n{figures}"
+            );
+        }
+        assert!(figures.middle_share > 0.005, "{workers} workers\n{figures}");
+    }
+}
+
+#[test]
+fn nobody_starves_on_many_workers() {
+    for workers in [8, 16, 32, 64] {
+        let traffic = Traffic {
+            middles: 1,
+            growth: 1_000,
+            ..too_many_short_jobs(workers, 4_000 * MS / workers as u64)
+        };
+        let figures = measure(&traffic, workers);
+        let bound_ns = traffic.wait_bound_ns();
+        for waited_ns in [figures.middle_wait_ns, figures.heavy_wait_ns] {
+            assert!(
+                waited_ns <= bound_ns,
+                "{workers} workers, at most {bound_ns} ns\n{figures}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_job_has_stopped_within_a_quantum_and_a_slot() {
+    for workers in WORKERS {
+        let beside = Traffic {
+            heavies: 8,
+            cancels: 100,
+            ..short_jobs(workers, 4)
+        };
+        let figures = measure(&beside, workers);
+        assert!(figures.stop.count >= 30, "too few were cancelled:\n{figures}");
+        assert!(
+            figures.stop.max_ns <= beside.visit_ns(),
+            "{workers} workers\n{figures}"
+        );
+    }
+}
+
+#[test]
+fn loads_that_are_all_heavy_or_all_light_lose_nothing_to_the_split() {
+    for workers in WORKERS {
+        let light = Traffic {
+            shorts: 100 * workers as u32,
+            short_every_ns: 0,
+            capacity: 1 << 20,
+            ..short_jobs(workers, 1)
+        };
+        let heavy = Traffic {
+            shorts: 0,
+            heavies: 8,
+            heavy_jobs: 2,
+            heavy_slots: 10 * workers as u32,
+            ..light.clone()
+        };
+        for split in [light, heavy] {
+            let one_role = Traffic {
+                reserve: 0,
+                ..split.clone()
+            };
+            let (split, one_role) = (measure(&split, workers), measure(&one_role, workers));
+            let (took, bound) = (split.makespan_ns as f64, one_role.makespan_ns as f64 / 0.97);
+            assert!(
+                took <= bound,
+                "{workers} workers\nsplit\n{split}one role\n{one_role}"
+            );
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Examples that can be followed by hand: who takes which step of which job, round by round.
+//!
+//! Operations take no time here and every step takes one round, a millisecond, which is also the quantum: after each step
+//! a worker looks at the board again. All jobs are on the board before the first worker has woken. Jobs are called A to D by their
+//! weight, A is the heaviest, and submitted lightest first.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use pipeline_exec::Role;
+use pipeline_exec::policy::JobSpec;
+use sim::{Claimed, Costs, Simulation, StrategyKind};
+
+use crate::equal_slots::{executor, job};
+
+const ROUND: u64 = 1_000_000;
+
+/// Who took what: main's and reserve's steps of a round, as `A0` for the first step of A.
+type Round = (Vec<String>, Vec<String>);
+
+/// The claims of a run, round by round.
+fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
+    let mut costs = Costs::default();
+    costs.set_all(0);
+    // An instant until they have woken, in which all jobs are submitted.
+    costs.wake_ps = 1_000;
+    let simulation = Simulation::new(1)
+        .strategy(StrategyKind::Earliest)
+        .costs(costs)
+        .begin_ns(ROUND);
+    let config = executor(workers, Duration::from_nanos(ROUND));
+    let ran = simulation.run_jobs(config, jobs.to_vec(), |_job, _stage, _slot| ROUND);
+    let (_, claims) = ran.unwrap_or_else(|failure| panic!("{failure}"));
+    let mut rounds: BTreeMap<u64, Round> = BTreeMap::new();
+    for Claimed {
+        at_ns,
+        role,
+        job,
+        slots,
+        ..
+    } in claims
+    {
+        let (main, reserve) = rounds.entry(at_ns / ROUND).or_default();
+        let by_role = match role {
+            Role::Main => main,
+            Role::Reserve => reserve,
+            Role::Lent => unreachable!("nobody lends a thread in these examples"),
+        };
+        by_role.extend(slots.map(|slot| format!("{}{slot}", jobs[job].id)));
+    }
+    rounds.into_values().collect()
+}
+
+/// The same in words, with the board before each round: `board: main | reserve`.
+fn told(workers: usize, jobs: &[JobSpec], steps: &[(&str, usize)]) -> Vec<String> {
+    let mut left: BTreeMap<&str, usize> = steps.iter().copied().collect();
+    let board = |left: &BTreeMap<&str, usize>| {
+        let open = left.iter().filter(|&(_, &steps)| steps > 0);
+        let jobs: Vec<String> = open.map(|(name, steps)| format!("{name}{steps}")).collect();
+        jobs.join(" ")
+    };
+    let mut states = Vec::new();
+    for (main, reserve) in rounds(workers, jobs) {
+        states.push(format!(
+            "{}: {} | {}",
+            board(&left),
+            main.join(" "),
+            reserve.join(" ")
+        ));
+        for step in main.iter().chain(&reserve) {
+            *left.get_mut(&step[..1]).expect("it is one of the jobs") -= 1;
+        }
+    }
+    states.push(format!("{}:", board(&left)));
+    states
+}
+
+/// Which steps run in each round of a single job's run, whoever takes them.
+fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
+    let rounds = rounds(workers, &[job("A", 0, steps)]);
+    let sorted = |(main, reserve): &Round| {
+        let mut steps: Vec<&str> = main.iter().chain(reserve).map(String::as_str).collect();
+        steps.sort_unstable();
+        steps.join(" ")
+    };
+    rounds.iter().map(sorted).collect()
+}
+
+#[test]
+fn five_steps_are_claimed_in_their_order_by_two_workers() {
+    assert_eq!(steps_by_round(2, 5), ["A0 A1", "A2 A3", "A4"]);
+}
+
+#[test]
+fn ten_steps_are_claimed_in_their_order_by_four_workers() {
+    assert_eq!(steps_by_round(4, 10), ["A0 A1 A2 A3", "A4 A5 A6 A7", "A8 A9"]);
+}
+
+/// A > B > C > D with so many steps, the lightest submitted first; and what [`told`] says of it.
+fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
+    let names = ["A", "B", "C", "D"];
+    let jobs = (0..4).rev().map(|n| job(names[n], 40 - 10 * n as u64, steps[n]));
+    let steps: Vec<(&str, usize)> = names.into_iter().zip(steps).collect();
+    told(workers, &jobs.collect::<Vec<_>>(), &steps)
+}
+
+#[test]
+fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_the_board() {
+    let states = four_jobs(2, [4, 3, 3, 2]);
+    let expected = [
+        // Nobody has been served: the first submitted is the least served, A the heaviest.
+        "A4 B3 C3 D2: D0 | A0",
+        "A3 B3 C3 D1: C0 | A1",
+        "A2 B3 C2 D1: B0 | A2",
+        // All but A have had one step: the first submitted again.
+        "A1 B2 C2 D1: D1 | A3",
+        // A is off the board, and B the heaviest.
+        "B2 C2: C1 | B1",
+        "B1 C1: C2 | B2",
+        ":",
+    ];
+    assert_eq!(states, expected);
+}
+
+#[test]
+fn several_main_workers_take_the_least_served_until_its_steps_are_claimed() {
+    let states = four_jobs(4, [5, 4, 3, 2]);
+    let expected = [
+        "A5 B4 C3 D2: D0 D1 C0 | A0",
+        "A4 B4 C2: C1 C2 B0 | A1",
+        "A3 B3: B1 B2 B3 | A2",
+        // Main workers fall through to the only job there is.
+        "A2: A3 | A4",
+        ":",
+    ];
+    assert_eq!(states, expected);
+}
+
+#[test]
+fn a_single_worker_takes_three_turns_of_twenty_in_the_reserve_role() {
+    let rounds = rounds(
+        1,
+        &(0..4)
+            .map(|n| job(["D", "C", "B", "A"][n], 10 + n as u64, 5))
+            .collect::<Vec<_>>(),
+    );
+    let reserve = rounds.iter().filter(|(main, _)| main.is_empty());
+    let reserve: Vec<&str> = reserve.map(|(_, reserve)| reserve[0].as_str()).collect();
+    assert_eq!(rounds.len(), 20);
+    assert_eq!(reserve, ["A1", "A3", "A4"], "the heaviest");
+}
+
+#[test]
+fn roles_are_split_by_85_to_15() {
+    let split = |workers| {
+        let config = executor(workers, Duration::from_nanos(ROUND));
+        (config.main, config.reserve)
+    };
+    let table = [1, 2, 4, 8, 16, 32, 100].map(split);
+    let expected = [(1, 0), (1, 1), (3, 1), (7, 1), (14, 2), (28, 4), (85, 15)];
+    assert_eq!(table, expected);
+    for workers in 2..200 {
+        let (main, reserve) = split(workers);
+        assert_eq!(
+            (main + reserve, main),
+            (workers, (workers * 85).div_ceil(100).min(workers - 1))
+        );
+    }
+}

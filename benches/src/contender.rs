@@ -45,13 +45,15 @@ pub(crate) struct Outcome {
     pub(crate) answer: u64,
     /// What the contender measured itself, because time from outside is not what the workload is about.
     pub(crate) measured: Vec<f64>,
+    /// What it measured many times, for percentiles of all rounds together.
+    pub(crate) samples: Vec<f64>,
 }
 
 impl From<u64> for Outcome {
     fn from(answer: u64) -> Self {
         Self {
             answer,
-            measured: Vec::new(),
+            ..Self::default()
         }
     }
 }

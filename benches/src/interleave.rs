@@ -12,6 +12,7 @@ use cpu_time::ProcessTime;
 
 use crate::contender::Contender;
 use crate::others::Watch;
+use crate::percentile::percentile;
 use crate::report::{Report, Row, Stats};
 use crate::workload::{Column, Workload};
 
@@ -21,6 +22,7 @@ const QUIET: Duration = Duration::from_millis(2);
 /// One contender's measurements: for each column, a value a round.
 struct Series {
     columns: Vec<Vec<f64>>,
+    samples: Vec<f64>,
     wall: Duration,
     cpu: Duration,
 }
@@ -38,6 +40,7 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
         .iter()
         .map(|_| Series {
             columns: workload.columns.iter().map(|_| Vec::new()).collect(),
+            samples: Vec::new(),
             wall: Duration::ZERO,
             cpu: Duration::ZERO,
         })
@@ -56,13 +59,27 @@ pub(crate) fn run(workload: Workload, rounds: usize) -> Report {
         .contenders
         .iter()
         .zip(series)
-        .map(|(contender, series)| Row {
-            name: contender.name().to_owned(),
-            role: contender.role(),
-            rounds: rounds.min(contender.rounds_max()),
-            figures: series.columns.into_iter().map(Stats::of).collect(),
-            cpu_per_wall: (!workload.is_elsewhere)
-                .then(|| series.cpu.as_secs_f64() / series.wall.as_secs_f64()),
+        .map(|(contender, mut series)| {
+            series.samples.sort_by(f64::total_cmp);
+            let figure = |(column, values): (&Column, Vec<f64>)| {
+                let stats = Stats::of(values);
+                match *column {
+                    Column::Percentile { percent, .. } => Stats {
+                        median: percentile(&series.samples, percent),
+                        ..stats
+                    },
+                    _ => stats,
+                }
+            };
+            Row {
+                name: contender.name().to_owned(),
+                role: contender.role(),
+                rounds: rounds.min(contender.rounds_max()),
+                figures: workload.columns.iter().zip(series.columns).map(figure).collect(),
+                samples: series.samples,
+                cpu_per_wall: (!workload.is_elsewhere)
+                    .then(|| series.cpu.as_secs_f64() / series.wall.as_secs_f64()),
+            }
         });
     let rows = rows.collect();
     Report::new(workload, rounds, others, rows)
@@ -78,17 +95,20 @@ fn one_round(workload: &Workload, contender: &dyn Contender, answer: u64, series
         check(running.run().answer);
     }
     let (wall, cpu) = (Instant::now(), ProcessTime::now());
-    let outcome = running.run();
+    let mut outcome = running.run();
     let (wall, cpu) = (wall.elapsed(), cpu.elapsed());
     drop(running);
     check(outcome.answer);
+    outcome.samples.sort_by(f64::total_cmp);
     for (column, values) in workload.columns.iter().zip(&mut series.columns) {
         values.push(match *column {
             Column::PerUnit { ns, .. } => wall.as_nanos() as f64 / ns / workload.units as f64,
             Column::CpuPercent => cpu.as_secs_f64() / wall.as_secs_f64() * 100.0,
-            Column::Measured { index, .. } => outcome.measured[index],
+            Column::Measured { index, .. } | Column::Gained { index, .. } => outcome.measured[index],
+            Column::Percentile { percent, .. } => percentile(&outcome.samples, percent),
         });
     }
+    series.samples.append(&mut outcome.samples);
     series.wall += wall;
     series.cpu += cpu;
     std::thread::sleep(QUIET);

@@ -13,6 +13,7 @@
 mod contender;
 mod interleave;
 mod others;
+mod percentile;
 mod pool;
 mod report;
 mod tally;
@@ -36,11 +37,12 @@ const THREADS: usize = 2;
 const ROUNDS: usize = 11;
 const ROUNDS_QUICK: usize = 3;
 
-const USAGE: &str = "usage: compare [FILTER] [--rounds N] [--quick] [--write FOLDER]
+const USAGE: &str = "usage: compare [FILTER] [--rounds N] [--quick] [--long] [--write FOLDER]
 
   FILTER          only workloads whose name contains it
   --rounds N      rounds of each contender, 1 or more
   --quick         a first look: few rounds, shorter windows
+  --long          also workloads that take minutes
   --write FOLDER  also write the generated part of README.md and the plots in this folder;
                   of all workloads, so neither with FILTER nor with --quick";
 
@@ -69,6 +71,7 @@ struct Options {
     filter: Option<String>,
     rounds: Option<usize>,
     quick: bool,
+    long: bool,
     folder: Option<PathBuf>,
     queued: Option<String>,
 }
@@ -81,6 +84,7 @@ impl Options {
             match argument {
                 Arg::Long("rounds") => options.rounds = Some(parser.value()?.parse()?),
                 Arg::Long("quick") => options.quick = true,
+                Arg::Long("long") => options.long = true,
                 Arg::Long("write") => options.folder = Some(parser.value()?.into()),
                 Arg::Long(workload::memory::OPTION) => options.queued = Some(parser.value()?.string()?),
                 Arg::Value(filter) if options.filter.is_none() => options.filter = Some(filter.string()?),
@@ -104,10 +108,11 @@ fn run() -> Result<(), Problem> {
         filter,
         rounds,
         quick,
+        long,
         folder,
         queued,
     } = Options::read().map_err(|error| Problem::Misuse(error.to_string()))?;
-    let effort = Effort { quick };
+    let effort = Effort { quick, long };
     if let Some(contender) = queued {
         return workload::memory::measure_here(&contender, effort).map_err(Problem::Misuse);
     }
@@ -127,16 +132,22 @@ fn run() -> Result<(), Problem> {
         reports.push(report);
     }
     if let Some(folder) = folder {
-        let command = match rounds {
-            Some(rounds) => format!("cargo xtask bench --rounds {rounds}"),
-            None => "cargo xtask bench".to_owned(),
-        };
+        let mut command = "cargo xtask bench".to_owned();
+        if let Some(rounds) = rounds {
+            command.push_str(&format!(" --rounds {rounds}"));
+        }
+        if long {
+            command.push_str(" --long");
+        }
         report::write(&folder, &reports, &command).map_err(Problem::Failure)?;
     }
     Ok(())
 }
 
 fn names() -> Vec<String> {
-    let all = workload::all(Effort { quick: true });
+    let all = workload::all(Effort {
+        quick: true,
+        long: true,
+    });
     all.into_iter().map(|workload| workload.name).collect()
 }

@@ -21,6 +21,8 @@ pub(crate) struct Report {
     /// Cores that others kept busy meanwhile.
     others: Option<f64>,
     heads: Vec<&'static str>,
+    /// For each column, whether more is better.
+    more_is_better: Vec<bool>,
     rows: Vec<Row>,
     verdicts: Vec<Verdict>,
     family: Option<Family>,
@@ -36,6 +38,8 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
     /// A figure for each column.
     pub(crate) figures: Vec<Stats>,
+    /// What it measured many times, in all rounds, sorted.
+    pub(crate) samples: Vec<f64>,
     /// CPU time of the process by time, over all rounds: how many cores were kept busy. `None` if it was another process.
     pub(crate) cpu_per_wall: Option<f64>,
 }
@@ -77,16 +81,29 @@ impl Report {
             rounds,
             others,
             heads,
+            more_is_better: workload.columns.iter().map(Column::more_is_better).collect(),
             rows,
             verdicts,
             family: workload.family,
         }
     }
 
+    /// Whether there is anybody to be compared with.
+    fn has_peers(&self) -> bool {
+        self.rows.iter().any(|row| row.role == Role::Peer)
+    }
+
     /// The best figure of a peer in a column.
     fn best_peer(&self, column: usize) -> Option<f64> {
         let peers = self.rows.iter().filter(|row| row.role == Role::Peer);
-        peers.map(|row| row.figures[column].median).min_by(f64::total_cmp)
+        let figures = peers
+            .map(|row| row.figures[column].median)
+            .filter(|figure| !figure.is_nan());
+        if self.more_is_better[column] {
+            figures.max_by(f64::total_cmp)
+        } else {
+            figures.min_by(f64::total_cmp)
+        }
     }
 
     /// The table with its caption, as Markdown.
@@ -103,6 +120,7 @@ fn sample([ours, peer]: [f64; 2]) -> Report {
         role,
         rounds: 3,
         figures: vec![Stats::of(vec![figure, figure * 1.5, figure / 2.0])],
+        samples: Vec::new(),
         cpu_per_wall: Some(2.0),
     };
     Report {
@@ -111,6 +129,7 @@ fn sample([ours, peer]: [f64; 2]) -> Report {
         rounds: 3,
         others: Some(0.5),
         heads: vec!["ns"],
+        more_is_better: vec![false],
         rows: vec![row("windlass", Role::Ours, ours), row("rayon", Role::Peer, peer)],
         verdicts: vec![Verdict {
             text: "windlass ≤ rayon".to_owned(),

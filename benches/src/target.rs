@@ -11,10 +11,23 @@ pub(crate) struct Target {
     pub(crate) row: &'static str,
     /// Index of the column.
     pub(crate) column: usize,
-    /// The row's figure is to be at most so many times the other. Without it the distance is only told.
-    pub(crate) at_most: Option<f64>,
+    /// How the row's figure is to stand to the other.
+    pub(crate) aim: Aim,
     /// The other figure.
     pub(crate) of: Of,
+}
+
+/// How one figure is to stand to another.
+#[derive(Clone, Copy)]
+pub(crate) enum Aim {
+    /// At most so many times the other.
+    AtMost(f64),
+    /// At least so many times the other, where more is better.
+    AtLeast(f64),
+    /// Both are times, and the row is to be at least so many times as fast.
+    AsFast(f64),
+    /// The distance is only told.
+    Told,
 }
 
 /// What a row is put beside.
@@ -29,6 +42,12 @@ pub(crate) enum Of {
         times: f64,
         called: &'static str,
     },
+    /// A row's figure and so much more.
+    More {
+        row: &'static str,
+        plus: f64,
+        called: &'static str,
+    },
     /// A number.
     Number(f64),
 }
@@ -39,19 +58,30 @@ pub(crate) const ALL_PEERS: Of = Of::Best(&[]);
 impl Target {
     /// Our plain row in the first column.
     pub(crate) fn at_most(at_most: f64, of: Of) -> Self {
-        Self {
-            row: "windlass",
-            column: 0,
-            at_most: Some(at_most),
-            of,
-        }
+        Self::new(Aim::AtMost(at_most), of)
+    }
+
+    /// The same where more is better.
+    pub(crate) fn at_least(at_least: f64, of: Of) -> Self {
+        Self::new(Aim::AtLeast(at_least), of)
+    }
+
+    /// A time that is to be at least so many times as short as the other.
+    pub(crate) fn as_fast(times: f64, of: Of) -> Self {
+        Self::new(Aim::AsFast(times), of)
     }
 
     /// A distance that is worth telling, without an aim.
     pub(crate) fn told(of: Of) -> Self {
+        Self::new(Aim::Told, of)
+    }
+
+    fn new(aim: Aim, of: Of) -> Self {
         Self {
-            at_most: None,
-            ..Self::at_most(0.0, of)
+            row: "windlass",
+            column: 0,
+            aim,
+            of,
         }
     }
 
@@ -97,6 +127,7 @@ impl Target {
             }
             Of::Row(name) => (figure(find(name)), (*name).to_owned()),
             Of::Share { row, times, called } => (figure(find(row)) * times, (*called).to_owned()),
+            Of::More { row, plus, called } => (figure(find(row)) + plus, (*called).to_owned()),
             Of::Number(number) => (*number, String::new()),
         };
         let head = if heads.len() > 1 {
@@ -105,23 +136,36 @@ impl Target {
             String::new()
         };
         let row = self.row;
-        match (&self.of, self.at_most) {
-            (Of::Number(_), factor) => {
-                let limit = other * factor.unwrap_or(1.0);
-                Verdict {
-                    text: format!("{row}{head} ≤ {limit}: {}", short(ours)),
-                    met: Some(ours <= limit),
-                }
+        let ratio = ours / other;
+        let (text, met) = match (&self.of, self.aim) {
+            (Of::Number(_), Aim::AtMost(factor)) => {
+                let limit = other * factor;
+                let text = format!("{row}{head} ≤ {limit}: {}", short(ours));
+                (text, Some(ours <= limit))
             }
-            (_, Some(factor)) => Verdict {
-                text: format!("{row}{head} ≤ {factor} × {called}: {} ×", short(ours / other)),
-                met: Some(ours <= factor * other),
-            },
-            (_, None) => Verdict {
-                text: format!("{row}{head} is at {} × {called}", short(ours / other)),
-                met: None,
-            },
-        }
+            (Of::Number(_), Aim::AtLeast(factor)) => {
+                let limit = other * factor;
+                let text = format!("{row}{head} ≥ {limit}: {}", short(ours));
+                (text, Some(ours >= limit))
+            }
+            (_, Aim::AtMost(factor)) => {
+                let text = format!("{row}{head} ≤ {factor} × {called}: {} ×", short(ratio));
+                (text, Some(ours <= factor * other))
+            }
+            (_, Aim::AtLeast(factor)) => {
+                let text = format!("{row}{head} ≥ {factor} × {called}: {} ×", short(ratio));
+                (text, Some(ours >= factor * other))
+            }
+            (_, Aim::AsFast(times)) => {
+                let text = format!(
+                    "{row}{head} is ≥ {times} × as fast as {called}: {} ×",
+                    short(1.0 / ratio)
+                );
+                (text, Some(ours * times <= other))
+            }
+            (_, Aim::Told) => (format!("{row}{head} is at {} × {called}", short(ratio)), None),
+        };
+        Verdict { text, met }
     }
 }
 
@@ -145,6 +189,7 @@ mod tests {
             role,
             rounds: 1,
             figures: vec![Stats::of(vec![figure])],
+            samples: Vec::new(),
             cpu_per_wall: Some(1.0),
         }
     }
@@ -183,6 +228,30 @@ mod tests {
             (number.text.as_str(), number.met),
             ("windlass ≤ 0: 3.00", Some(false))
         );
+        let judged = |target| {
+            let Verdict { text, met } = judge(target);
+            (text, met)
+        };
+        assert_eq!(
+            judged(Target::as_fast(3.0, Of::Row("slow"))),
+            ("windlass is ≥ 3 × as fast as slow: 3.00 ×".to_owned(), Some(true))
+        );
+        assert_eq!(judged(Target::as_fast(0.7, Of::Row("serial"))).1, Some(false));
+        assert_eq!(
+            judged(Target::at_least(0.5, Of::Row("fast"))),
+            ("windlass ≥ 0.5 × fast: 0.75 ×".to_owned(), Some(true))
+        );
+        assert_eq!(judged(Target::at_least(4.0, Of::Number(1.0))).1, Some(false));
+        let more = |plus| Of::More {
+            row: "serial",
+            plus,
+            called: "serial + a bit",
+        };
+        assert_eq!(
+            judged(Target::at_most(1.0, more(2.0))),
+            ("windlass ≤ 1 × serial + a bit: 0.75 ×".to_owned(), Some(true))
+        );
+        assert_eq!(judged(Target::at_most(1.0, more(0.5))).1, Some(false));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod life_cycle;
 mod long;
 pub(crate) mod memory;
 mod pace;
+mod pipeline;
 mod producer;
 mod queens;
 mod recursion;
@@ -55,7 +56,7 @@ pub(crate) struct Family {
     pub(crate) size: f64,
 }
 
-/// A figure of a contender; less is better in all.
+/// A figure of a contender; less is better, but where it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     /// Time by the clock from the call to its return, for each unit of work.
@@ -74,6 +75,20 @@ pub(crate) enum Column {
         /// Which of the outcome's figures it is.
         index: usize,
     },
+    /// The same, where more is better.
+    Gained {
+        /// Head of the column.
+        head: &'static str,
+        /// Which of the outcome's figures it is.
+        index: usize,
+    },
+    /// A percentile of the samples of all rounds together; its spread is that of the rounds.
+    Percentile {
+        /// Head of the column.
+        head: &'static str,
+        /// Which; 100 is the greatest.
+        percent: f64,
+    },
 }
 
 impl Column {
@@ -86,8 +101,16 @@ impl Column {
     pub(crate) fn head(&self) -> &'static str {
         match self {
             Self::CpuPercent => "CPU, % of a core",
-            Self::PerUnit { head, .. } | Self::Measured { head, .. } => head,
+            Self::PerUnit { head, .. }
+            | Self::Measured { head, .. }
+            | Self::Gained { head, .. }
+            | Self::Percentile { head, .. } => head,
         }
+    }
+
+    /// Whether the greatest figure is the best.
+    pub(crate) fn more_is_better(&self) -> bool {
+        matches!(self, Self::Gained { .. })
     }
 }
 
@@ -96,6 +119,8 @@ impl Column {
 pub(crate) struct Effort {
     /// A first look: shorter windows, fewer samples.
     pub(crate) quick: bool,
+    /// Also what takes minutes for a single round.
+    pub(crate) long: bool,
 }
 
 impl Effort {
@@ -122,5 +147,6 @@ pub(crate) fn all(effort: Effort) -> Vec<Workload> {
     all.extend(long::workloads());
     all.extend(memory::workloads(effort));
     all.push(life_cycle::workload(effort));
+    all.extend(pipeline::workloads(effort));
     all
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask bench [FILTER] [--rounds N] [--quick]`: our own micro-benches, then the comparison with others.
+//! `cargo xtask bench [FILTER] [--rounds N] [--quick] [--long]`: our own micro-benches, then the comparison with others.
 //!
 //! A full run also writes what it found into `benches/README.md`, with plots; a filtered or a quick one prints only.
 //!
@@ -23,6 +23,7 @@ struct Options {
     filter: Option<String>,
     rounds: Option<usize>,
     quick: bool,
+    long: bool,
 }
 
 /// Runs both, or the one about queries; the first failure ends it.
@@ -82,6 +83,7 @@ impl Options {
             match argument {
                 Arg::Long("rounds") => options.rounds = Some(parser.value()?.parse()?),
                 Arg::Long("quick") => options.quick = true,
+                Arg::Long("long") => options.long = true,
                 Arg::Value(filter) if options.filter.is_none() => options.filter = Some(filter.string()?),
                 other => return Err(other.unexpected()),
             }
@@ -100,7 +102,8 @@ impl Options {
     fn for_compare(&self) -> Vec<String> {
         let rounds = self.rounds.map(|rounds| format!("--rounds={rounds}"));
         let quick = self.quick.then(|| "--quick".to_owned());
-        [self.filter.clone(), rounds, quick]
+        let long = self.long.then(|| "--long".to_owned());
+        [self.filter.clone(), rounds, quick, long]
             .into_iter()
             .flatten()
             .collect()
@@ -119,6 +122,7 @@ mod tests {
     fn filter_rounds_and_quick_are_passed_on() {
         let options = read(&["tree", "--rounds", "5", "--quick"]).unwrap();
         assert_eq!(options.for_compare(), ["tree", "--rounds=5", "--quick"]);
+        assert_eq!(read(&["--long"]).unwrap().for_compare(), ["--long"]);
         assert!(!options.is_full());
         assert!(read(&["--rounds", "5"]).unwrap().is_full());
         assert!(!read(&["tree"]).unwrap().is_full());

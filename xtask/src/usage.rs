@@ -19,7 +19,7 @@ cargo xtask <subcommand>
                    --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)
   record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
-                   (--rounds N, --quick: a first look);
+                   (--rounds N, --quick: a first look, --long: also what takes minutes);
                    --queries: a short query beside heavy ones, here and in other engines (--rounds, --seconds, --write)
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices
   docs [--open]    rustdoc of the workspace, warnings denied

@@ -75,7 +75,8 @@ fn spec(slots: Slots) -> JobSpec {
         class: Class::default(),
         deadline: None,
         workers_max: usize::MAX,
-        stages: vec![stage; slots.stages],
+        stages: vec![stage; slots.stages].into(),
+        output: None,
     }
 }
 

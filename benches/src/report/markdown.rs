@@ -49,9 +49,15 @@ fn table(report: &Report) -> String {
     let mut rule = "|---|".to_owned();
     let spread = report.rounds > 1;
     for column in &report.heads {
-        let (more, lines) = if spread { (" spread |", "--:|") } else { ("", "") };
-        push(&mut head, format_args!(" {column} |{more} × best peer |"));
-        push(&mut rule, format_args!("--:|{lines}--:|"));
+        let columns = [
+            (true, *column),
+            (spread, "spread"),
+            (report.has_peers(), "× best peer"),
+        ];
+        for (_, title) in columns.into_iter().filter(|(is_there, _)| *is_there) {
+            push(&mut head, format_args!(" {title} |"));
+            push(&mut rule, format_args!("--:|"));
+        }
     }
     let mut text = format!("{head} CPU / wall |\n{rule}--:|\n");
     for row in &report.rows {
@@ -74,15 +80,19 @@ fn row_text(report: &Report, row: &Row, spread: bool) -> String {
     let mut text = format!("| {name}{rounds} |");
     for (column, stats) in row.figures.iter().enumerate() {
         push(&mut text, format_args!(" {} |", short(stats.median)));
-        if spread {
+        if spread && stats.median.is_nan() {
+            push(&mut text, format_args!(" – |"));
+        } else if spread {
             push(
                 &mut text,
                 format_args!(" {} … {} |", short(stats.min), short(stats.max)),
             );
         }
-        let best = report.best_peer(column).filter(|best| *best > 0.0);
-        let ratio = best.map_or_else(|| "–".to_owned(), |best| short(stats.median / best));
-        push(&mut text, format_args!(" {ratio} |"));
+        if report.has_peers() {
+            let best = report.best_peer(column).filter(|best| *best > 0.0);
+            let ratio = best.map_or_else(|| "–".to_owned(), |best| short(stats.median / best));
+            push(&mut text, format_args!(" {ratio} |"));
+        }
     }
     let cpu = row
         .cpu_per_wall
@@ -101,7 +111,7 @@ fn push(text: &mut String, what: std::fmt::Arguments<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::{Stats, sample};
     use super::*;
 
     #[test]
@@ -122,5 +132,19 @@ Nothing is done. 3 rounds. **Others kept 0.50 cores busy meanwhile: take these f
 ![sample](plots/sample.svg)
 ";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn without_peers_there_is_no_ratio_and_without_a_figure_no_spread() {
+        let mut report = sample([2.0, 4.0]);
+        report.rows[1].role = Role::Ours;
+        report.rows[1].figures[0] = Stats::of(vec![f64::NAN]);
+        let expected = "\
+| contender | ns | spread | CPU / wall |
+|---|--:|--:|--:|
+| **windlass** | 2.00 | 1.00 … 3.00 | 2.00 |
+| **rayon** | – | – | 2.00 |
+";
+        assert_eq!(table(&report), expected);
     }
 }

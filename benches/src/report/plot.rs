@@ -1,9 +1,14 @@
-//! Reports as pictures: bars for one table, lines for a row of sizes. Always to a log axis where values spread.
+//! Reports as pictures: bars for one table, lines for a row of sizes, curves of percentiles where many samples were taken. Always
+//! to a log axis where values spread.
+
+mod curves;
 
 use benches::chart::{Axis, Drawn, FONT, INK, LINES, PALE, canvas};
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
+use self::curves::{Curve, Picture};
 use super::{Report, Row};
 use crate::contender::Role;
 use crate::target::short;
@@ -11,8 +16,6 @@ use crate::target::short;
 const BAR_HEIGHT: u32 = 26;
 /// Left of the bars, for names.
 const NAMES_WIDTH: u32 = 230;
-/// Between two names at the ends of lines.
-const NAME_HEIGHT: i32 = 17;
 const OURS: RGBColor = LINES[0];
 const PEER: RGBColor = RGBColor(160, 160, 160);
 const BASELINE: RGBColor = RGBColor(215, 190, 120);
@@ -94,72 +97,77 @@ pub(super) fn lines(family: &[&Report]) -> Drawn {
         .collect();
     let first = family.first().ok_or("a family has members")?;
     let about = first.family.as_ref().ok_or("a family has a name")?;
-    let mut svg = String::new();
-    {
-        let area = canvas(&mut svg, 420)?;
-        let all = family
-            .iter()
-            .flat_map(|report| report.rows.iter().map(|row| row.figures[0].median));
-        let (x_axis, y_axis) = (Axis::over(sizes.iter().copied()), Axis::over(all));
-        let mut chart = ChartBuilder::on(&area)
-            .caption(
-                format!(
-                    "{}: {}, less is better{}",
-                    about.name,
-                    first.heads[0],
-                    y_axis.note()
-                ),
-                FONT,
-            )
-            .margin(10)
-            .margin_right(200)
-            .y_label_area_size(60)
-            .x_label_area_size(45)
-            .build_cartesian_2d(x_axis, y_axis)?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(PALE)
-            .x_desc(about.axis)
-            .axis_desc_style(FONT.into_font().color(&INK))
-            .label_style(FONT.into_font().color(&INK))
-            .draw()?;
-        let mut names = Vec::new();
-        // The last one drawn is on top, so ours comes last.
-        for (index, row) in first.rows.iter().enumerate().rev() {
-            let points: Vec<(f64, f64)> = family
-                .iter()
-                .zip(&sizes)
-                .filter_map(|(report, size)| {
-                    let row = report.rows.iter().find(|other| other.name == row.name)?;
-                    Some((*size, row.figures[0].median))
-                })
-                .collect();
-            let colour = LINES[index % LINES.len()];
-            let width = if row.role == Role::Ours { 3 } else { 2 };
-            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(width)))?;
-            chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
-            if let Some(last) = points.last() {
-                names.push((chart.backend_coord(last), row.name.clone(), colour));
+    let all = family
+        .iter()
+        .flat_map(|report| report.rows.iter().map(|row| row.figures[0].median));
+    let (x_axis, y_axis) = (Axis::over(sizes.iter().copied()), Axis::over(all));
+    let curve = |row: &Row| {
+        let point = |(report, size): (&&Report, &f64)| {
+            let row = report.rows.iter().find(|other| other.name == row.name)?;
+            Some((*size, row.figures[0].median))
+        };
+        Curve {
+            name: row.name.clone(),
+            role: row.role,
+            points: family.iter().zip(&sizes).filter_map(point).collect(),
+        }
+    };
+    Picture {
+        title: format!(
+            "{}: {}, less is better{}",
+            about.name,
+            first.heads[0],
+            y_axis.note()
+        ),
+        x_axis,
+        y_axis,
+        about: about.axis.to_owned(),
+        x_label: Axis::format,
+        has_dots: true,
+        curves: first.rows.iter().map(curve).collect(),
+    }
+    .draw()
+}
+
+/// Where two points of a percentile curve are no longer told apart.
+const CLOSE: f64 = 1.01;
+
+/// One curve per contender that has samples: the value below which each part of them lies, in logarithms, so that the slow
+/// ones have as much room as the others. `None` if nobody has samples.
+pub(super) fn percentiles(report: &Report) -> Option<Drawn> {
+    let rows = || report.rows.iter().filter(|row| !row.samples.is_empty());
+    let most = rows().map(|row| row.samples.len()).max()? as f64;
+    let curve = |row: &Row| {
+        let count = row.samples.len();
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        for (below, sample) in row.samples.iter().enumerate() {
+            // One in so many is slower, this one included.
+            let rarity = count as f64 / (count - below) as f64;
+            if points
+                .last()
+                .is_none_or(|(last, _)| rarity / last > CLOSE || below + 1 == count)
+            {
+                points.push((rarity, *sample));
             }
         }
-        // Names at the ends of the lines, moved apart where they would cover each other, and all together off the axis.
-        names.sort_by_key(|((_, y), ..)| *y);
-        let mut free = 0;
-        for ((_, y), ..) in &mut names {
-            *y = (*y).max(free);
-            free = *y + NAME_HEIGHT;
+        Curve {
+            name: row.name.clone(),
+            role: row.role,
+            points,
         }
-        let (_, bottom) = chart.plotting_area().get_pixel_range();
-        let below = (free - bottom.end).max(0);
-        for ((x, y), name, colour) in names {
-            let style = FONT.into_font().color(&colour);
-            let style = style.pos(Pos::new(HPos::Left, VPos::Center));
-            area.draw(&Text::new(name, (x + 22, y - below), style))?;
-        }
-        area.present()?;
-    }
-    Ok(svg)
+    };
+    let unit = report.heads[0].rsplit(", ").next().unwrap_or_default();
+    let y_axis = Axis::over(rows().flat_map(|row| row.samples.iter().copied()));
+    let picture = Picture {
+        title: format!("{}: {unit} by percentile{}", report.name, y_axis.note()),
+        x_axis: Axis::log(1.0..most * 1.3),
+        y_axis,
+        about: "percent that take no longer".to_owned(),
+        x_label: |rarity| (((1.0 - 1.0 / rarity) * 1e5).round() / 1e3).to_string(),
+        has_dots: false,
+        curves: rows().map(curve).collect(),
+    };
+    Some(picture.draw())
 }
 
 #[cfg(test)]
@@ -174,5 +182,17 @@ mod tests {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
         assert!(bars(&sample([0.0, 0.0])).is_none());
+    }
+
+    #[test]
+    fn who_has_samples_has_a_curve_that_ends_with_the_slowest() {
+        let mut report = sample([2.0, 4.0]);
+        assert!(percentiles(&report).is_none());
+        report.rows[0].samples = (1..=1_000).map(f64::from).collect();
+        let svg = percentiles(&report).unwrap().unwrap();
+        for text in ["windlass", "sample: ns by percentile, log axis", "99.9"] {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
+        assert!(!svg.contains("rayon"), "it has no samples");
     }
 }

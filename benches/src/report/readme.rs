@@ -33,7 +33,9 @@ pub(crate) fn write(folder: &Path, reports: &[Report], command: &str) -> io::Res
             .iter()
             .all(|later| family_name(later) != family);
         let plot = match family {
-            None => plot::bars(report).map(|drawn| (report.name.as_str(), drawn)),
+            None => plot::percentiles(report)
+                .or_else(|| plot::bars(report))
+                .map(|drawn| (report.name.as_str(), drawn)),
             Some(name) if is_last => Some((name, plot::lines(&siblings().collect::<Vec<_>>()))),
             Some(_) => None,
         };

@@ -8,6 +8,7 @@ use super::{Column, Effort, Workload};
 use crate::THREADS;
 use crate::burn::{STEPS_1_MS, burn, now_ns};
 use crate::contender::{Contender, Named, Outcome};
+use crate::percentile::percentile;
 use crate::pool::{self, Ours, Pool};
 use crate::target::{Of, Target};
 
@@ -113,10 +114,11 @@ fn one_run(pool: &dyn Pool<u64>, shared: &Shared, samples: u64) -> Outcome {
     while shared.started.load(Ordering::Acquire) < sent {
         std::thread::sleep(PACE);
     }
-    delays.sort_unstable();
-    let at = |percent: usize| delays[(delays.len() - 1) * percent / 100] as f64 / 1_000.0;
+    let mut delays: Vec<f64> = delays.into_iter().map(|ns| ns as f64 / 1e3).collect();
+    delays.sort_by(f64::total_cmp);
     Outcome {
         answer: u64::from(shared.started.load(Ordering::Acquire) == sent),
-        measured: vec![at(50), at(99)],
+        measured: vec![percentile(&delays, 50.0), percentile(&delays, 99.0)],
+        ..Outcome::default()
     }
 }

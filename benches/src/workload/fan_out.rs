@@ -136,6 +136,7 @@ fn repeated(size: u32, mut once: impl FnMut() -> Once) -> impl FnMut() -> Outcom
         Outcome {
             answer,
             measured: vec![inside as f64 / f64::from(TASKS)],
+            ..Outcome::default()
         }
     }
 }

@@ -33,6 +33,7 @@ pub(super) fn workload(effort: Effort) -> Workload {
                 Outcome {
                     answer,
                     measured: vec![(count() - before) as f64, burnt],
+                    ..Outcome::default()
                 }
             }
         };

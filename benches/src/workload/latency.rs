@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{Column, Effort, Workload};
 use crate::burn::now_ns;
 use crate::contender::{Contender, Named, Outcome};
+use crate::percentile::percentile;
 use crate::pool::{self, Ours};
 use crate::target::{ALL_PEERS, Target};
 
@@ -21,18 +22,18 @@ pub(super) fn workload(effort: Effort) -> Workload {
         let start = move || {
             let mut pool = (pool.start)();
             move || {
-                let delay = |_| {
+                let mut delay = |_| {
                     pool.spawn(now_ns());
                     // By then it has long run: nobody has to wake the caller, which would move it to the worker's core.
                     std::thread::sleep(PACE);
                     pool.wait(1)
                 };
-                let mut delays: Vec<u64> = (0..samples).map(delay).collect();
-                delays.sort_unstable();
-                let at = |percent: usize| delays[(delays.len() - 1) * percent / 100] as f64 / 1_000.0;
+                let mut delays: Vec<f64> = (0..samples).map(|n| delay(n) as f64 / 1e3).collect();
+                delays.sort_by(f64::total_cmp);
                 Outcome {
                     answer: delays.len() as u64,
-                    measured: vec![at(50), at(99)],
+                    measured: vec![percentile(&delays, 50.0), percentile(&delays, 99.0)],
+                    ..Outcome::default()
                 }
             }
         };

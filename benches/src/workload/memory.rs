@@ -114,6 +114,7 @@ fn elsewhere(contender: &str, effort: Effort) -> Outcome {
     Outcome {
         answer: answer.expect("the answer is the second word"),
         measured: vec![bytes.expect("bytes per task are the first word")],
+        ..Outcome::default()
     }
 }
 

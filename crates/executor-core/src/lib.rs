@@ -45,6 +45,8 @@ mod spawner;
 mod step;
 mod task_ctx;
 mod task_time;
+mod text;
+mod time_histogram;
 mod victim;
 
 pub use chrome::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
@@ -64,6 +66,8 @@ pub use spawner::Spawner;
 pub use step::{PopSource, Popped, WorkerStepResult, pop_task, worker_step};
 pub use task_ctx::{SeenByTasks, TaskCtx, WorkerCtxLike};
 pub use task_time::SEARCHED_LOOK_MAX;
+pub use text::{thousands, write_columns};
+pub use time_histogram::TimeHistogram;
 pub use victim::nth_victim;
 
 /// How many tasks a worker spawns or pops, knowing them to be short, before it wakes a *sleeper* for them.

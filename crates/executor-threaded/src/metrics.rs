@@ -7,10 +7,9 @@ mod delays;
 
 use std::fmt;
 
-use executor_core::WorkerMetricsLocal;
+use executor_core::{WorkerMetricsLocal, thousands, write_columns};
 
 pub use delays::Delays;
-pub(crate) use delays::Histogram;
 
 /// The counters of an executor that has ended: each worker's, and their sum.
 ///
@@ -113,16 +112,7 @@ impl fmt::Display for MetricsSnapshot {
         if n > 1 {
             rows.push(row("total".to_owned(), &self.total));
         }
-        let widths: [usize; COLUMNS.len()] =
-            std::array::from_fn(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0));
-        for (i, row) in rows.iter().enumerate() {
-            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-                write!(f, "{}{cell:>width$}", if column == 0 { "" } else { "  " })?;
-            }
-            if i + 1 < rows.len() {
-                writeln!(f)?;
-            }
-        }
+        write_columns(f, &rows)?;
         for (what, delays) in [
             ("waited in the injector", &self.injector_wait),
             ("from wake to running", &self.wake_delay),
@@ -153,29 +143,12 @@ fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
     ]
 }
 
-/// `1234567` as `1,234,567`.
-fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
+    use executor_core::TimeHistogram;
+
     use super::*;
     use std::time::Duration;
-
-    #[test]
-    fn numbers_are_grouped_by_thousands() {
-        let shown = [0, 7, 999, 1_000, 1_234_567].map(thousands);
-        assert_eq!(shown, ["0", "7", "999", "1,000", "1,234,567"]);
-    }
 
     #[test]
     fn the_total_is_the_sum_and_the_table_has_a_line_a_worker() {
@@ -203,10 +176,10 @@ mod tests {
             lines[1..].iter().all(|line| line.len() == lines[1].len()),
             "{text}"
         );
-        let mut waits = Histogram::default();
-        waits.add(1_500);
+        let mut waits = TimeHistogram::default();
+        waits.add_ns(1_500);
         let told = MetricsSnapshot {
-            injector_wait: waits.delays(),
+            injector_wait: Delays::of(&waits),
             ..snapshot
         };
         let text = told.to_string();

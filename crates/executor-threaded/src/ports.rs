@@ -22,14 +22,12 @@ use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Stealer, Worker};
 use executor_core::ports::{Faults, Memory, Native, NativeWord, ProducerPorts};
-use executor_core::{ExecutorConfig, Rejected, Scheduler, delegate_memory};
+use executor_core::{ExecutorConfig, Rejected, Scheduler, TimeHistogram, delegate_memory};
 use injector::Injector;
 
 use arrival::{Arrival, Waits};
 pub(crate) use events::Departures;
 use events::EventCount;
-
-use crate::metrics::Histogram;
 
 /// What all workers and producers of an executor share.
 ///
@@ -141,7 +139,7 @@ impl<T, M: Memory> Shared<T, M> {
     }
 
     /// How long tasks waited in the injector.
-    pub(crate) fn injector_waits(&self) -> Histogram {
+    pub(crate) fn injector_waits(&self) -> TimeHistogram {
         self.waits.histogram()
     }
 
@@ -166,7 +164,7 @@ struct Measured {
     /// Time spent parked.
     idle: Cell<Duration>,
     /// How long it took to run after being unparked.
-    wake_delays: RefCell<Histogram>,
+    wake_delays: RefCell<TimeHistogram>,
     /// The last of these, until it has been asked for.
     wake_delay_ns: Cell<u64>,
 }
@@ -181,7 +179,7 @@ impl<T, M: Memory> ThreadPorts<T, M> {
     }
 
     /// How long it took this worker to run after it was unparked.
-    pub(crate) fn wake_delays(&self) -> Histogram {
+    pub(crate) fn wake_delays(&self) -> TimeHistogram {
         self.measured.wake_delays.borrow().clone()
     }
 }
@@ -275,21 +273,21 @@ mod tests {
         let worker = ports.remove(0);
         shared.unpark(0);
         worker.park(None);
-        assert_eq!(worker.wake_delays().delays().samples, 0, "it was awake");
+        assert_eq!(worker.wake_delays().samples(), 0, "it was awake");
         worker.park(Some(Duration::from_nanos(1)));
-        assert_eq!(worker.wake_delays().delays().samples, 0, "nobody woke it");
+        assert_eq!(worker.wake_delays().samples(), 0, "nobody woke it");
         let thread = std::thread::spawn(move || {
-            while worker.wake_delays().delays().samples == 0 {
+            while worker.wake_delays().samples() == 0 {
                 worker.park(None);
             }
-            worker.wake_delays().delays()
+            worker.wake_delays()
         });
         while !thread.is_finished() {
             shared.unpark(0);
             std::thread::yield_now();
         }
         let delays = thread.join().expect("nothing panics");
-        assert_eq!((delays.samples, delays.p50), (1, delays.max));
+        assert_eq!((delays.samples(), delays.percentile(50.0)), (1, delays.max()));
     }
 
     fn taken(ports: &ThreadPorts<u32>, most: usize) -> Vec<u32> {

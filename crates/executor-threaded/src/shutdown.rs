@@ -21,11 +21,11 @@ use std::panic::resume_unwind;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use executor_core::WorkerMetricsLocal;
+use executor_core::{TimeHistogram, WorkerMetricsLocal};
 
 use crate::error::{Aborted, panic_message};
 use crate::executor::Executor;
-use crate::metrics::{Histogram, MetricsSnapshot};
+use crate::metrics::{Delays, MetricsSnapshot};
 use crate::ports::Shared;
 use crate::worker::Remains;
 
@@ -160,7 +160,7 @@ impl<T, K> End<T, K> {
         joined: impl Iterator<Item = thread::Result<Remains<T, K>>>,
     ) -> Self {
         let (mut workers, mut handed_back, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
-        let mut wake_delays = Histogram::default();
+        let mut wake_delays = TimeHistogram::default();
         let mut panic = None;
         for remains in joined {
             match remains {
@@ -179,8 +179,8 @@ impl<T, K> End<T, K> {
         let metrics = MetricsSnapshot::new(
             workers,
             shared.wakes_external(),
-            shared.injector_waits().delays(),
-            wake_delays.delays(),
+            Delays::of(&shared.injector_waits()),
+            Delays::of(&wake_delays),
         );
         tracing::debug!(
             executed = metrics.total.executed(),

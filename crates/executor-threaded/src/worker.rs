@@ -16,14 +16,15 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use executor_core::ports::Faults;
-use executor_core::{ExecutorConfig, IdleHooks, Pin, TraceHooks, WorkerMetricsLocal, run_worker};
+use executor_core::{
+    ExecutorConfig, IdleHooks, Pin, TimeHistogram, TraceHooks, WorkerMetricsLocal, run_worker,
+};
 
 pub use context::{Spawner, WorkerCtx};
 pub(crate) use context::{below, worker_rng};
 
 use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
-use crate::metrics::Histogram;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 use crate::start::Settings;
@@ -55,7 +56,7 @@ pub(crate) struct Seat<T> {
 pub(crate) struct Remains<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
     pub(crate) handed_back: Vec<T>,
-    pub(crate) wake_delays: Histogram,
+    pub(crate) wake_delays: TimeHistogram,
     /// What was kept of the scratch value. There is none if it was never made, or if a panic came in between.
     pub(crate) scratch: Option<K>,
 }
@@ -101,7 +102,7 @@ impl<T, S, K, A, R, FI, FH> Body<T, S, K, A, R, FI, FH> {
                 return Remains {
                     metrics: WorkerMetricsLocal::default(),
                     handed_back: Vec::new(),
-                    wake_delays: Histogram::default(),
+                    wake_delays: TimeHistogram::default(),
                     scratch: None,
                 };
             }

@@ -1,7 +1,7 @@
-//! Runs jobs in parallel: work that is cut into slots, stage after stage, with a ticket that always fires.
+//! Runs jobs in parallel: stages that are cut into slots and follow one another, with a ticket that always fires.
 //!
-//! A job is made of *stages*, which run one after another; a stage is cut into *slots*, which run at the same time on any
-//! worker. Workers claim slots by compare-and-swap, so each runs exactly once and no lock is held. A *board*
+//! A job is made of *stages*, each of which starts when those before it are finished; a stage is cut into *slots*, which run at the
+//! same time on any worker, and beside the slots of other stages. Workers claim slots by compare-and-swap, so each runs exactly once and no lock is held. A *board*
 //! orders the jobs that have unclaimed slots: main workers keep short work moving, reserve workers push the heaviest.
 //!
 //! ```
@@ -43,10 +43,12 @@ mod job_id;
 mod metrics;
 mod mutant;
 mod native;
+mod output;
 pub mod policy;
 mod report;
 mod split;
 mod stage;
+mod stage_graph;
 mod step_cx;
 mod ticket;
 
@@ -55,6 +57,7 @@ pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::JobIds;
 pub use metrics::PipelineSnapshot;
+pub use output::JobOutput;
 pub use policy::counters::{CounterValues, TIME_BUCKETS};
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,
@@ -62,6 +65,7 @@ pub use policy::{
 pub use report::JobReport;
 pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step};
+pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};
 

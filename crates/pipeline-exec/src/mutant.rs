@@ -21,12 +21,42 @@ executor_core::planted_bugs! {
     m41_cancelled_is_told_as_completed,
     /// A job stays on the board when the last slot of its last stage is claimed.
     m45_never_off_the_board,
-    /// A slot that was claimed before its job was closed is accounted for and not run.
-    m46_closed_claims_not_run,
+    /// A slot that was claimed before its job was closed is run all the same.
+    m46_closed_claims_are_run,
     /// One job more is let in than the capacity says.
     m48_one_job_too_many,
     /// A worker goes on looking after its quantum is over.
     m50_quantum_never_over,
+    /// Whoever finds somebody else settling a job does not say that its claims have changed.
+    m55_no_dirty_bit,
     /// Among the oldest jobs a main worker takes the one that has received the most service.
     m51_most_served_first,
+    /// A stage starts when one of several before it is finished.
+    m63_started_after_one_of_several,
+    /// Whoever closes a job accounts for nothing of the stages that have started behind the current one.
+    m64_closed_in_the_current_run_alone,
+    /// Whoever closes a job lets stages start after that.
+    m65_closed_and_not_sealed,
+    /// Slots that are given back are not said to be there.
+    m66_given_back_in_silence,
+    /// A closed job takes slots that are given back, as if somebody would claim them.
+    m67_given_back_to_a_closed_job,
+    /// Slots that were given back are claimed and stay where they are.
+    m68_returned_piece_stays,
+    /// A worker runs all that it has claimed, however long it takes.
+    m69_claims_run_to_their_end,
+    /// A claim takes as much as fits into the time, however little it leaves to others.
+    m70_claims_leave_nothing,
+    /// One worker is invited to a job, however long it will take, and nobody else when that shows.
+    m71_one_worker_invited,
+    /// A stage that starts is not counted as open.
+    m72_started_stage_not_counted,
+    /// A thread that is lent to a job registers as a sleeper and sleeps, without looking for slots once more.
+    m73_sleeps_without_a_last_look,
+    /// Whoever starts a stage does not tell the thread that is lent to the job and sleeps.
+    m74_stage_start_wakes_no_lent_thread,
+    /// Two threads that are lent to a job at the same time both run slots of it, with the same number.
+    m75_lent_number_shared,
+    /// Whoever leaves a job that limits its workers does not tell the thread that is lent to it and found no room.
+    m76_room_is_not_told,
 }

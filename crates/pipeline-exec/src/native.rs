@@ -5,7 +5,7 @@
 mod job_table;
 mod room;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
@@ -78,10 +78,26 @@ impl Hub {
         work()
     }
 
+    /// Runs `work`, in which this thread is lent to a job: its steps may wait no more than a worker's.
+    pub(crate) fn as_lent<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        struct Until;
+
+        impl Drop for Until {
+            fn drop(&mut self) {
+                LENT_TO.with_borrow_mut(Vec::pop);
+            }
+        }
+
+        LENT_TO.with_borrow_mut(|hubs| hubs.push(Arc::as_ptr(self).addr()));
+        let _until = Until;
+        work()
+    }
+
     /// A step that waits for its own executor may wait for itself; rather than hang, say so.
     pub(crate) fn assert_not_on_own_worker(self: &Arc<Self>, method: &str) {
+        let own = Arc::as_ptr(self).addr();
         assert!(
-            WORKS_FOR.get() != Arc::as_ptr(self).addr(),
+            WORKS_FOR.get() != own && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -91,6 +107,9 @@ impl Hub {
 thread_local! {
     /// Address of the hub for which this thread runs looks, or 0.
     static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+
+    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
+    static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
@@ -135,6 +154,10 @@ impl Table<Arc<NativeBody>> for Hub {
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<NativeBody>> {
         table.get(index)
+    }
+
+    fn used(&self, table: &Self::Places) -> usize {
+        table.used()
     }
 
     fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<NativeBody>> {
@@ -196,7 +219,11 @@ impl PipelinePorts for Hub {
                     tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
                 }
             },
-            PipelineEvent::Claimed { .. } | PipelineEvent::SlotRan { .. } => {}
+            PipelineEvent::Claimed { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::SlotRan { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. } => {}
         }
     }
 }

@@ -5,7 +5,7 @@
 //! threads, under a simulator that may switch workers before each of them, and under the loom model checker.
 //!
 //! ```text
-//!   submit ──► board ◄────────────── start of the next stage
+//!   submit ──► board ◄────────────── start of the next stages
 //!     │          ▲ take off            ▲
 //!     ▼          │                     │ last finisher
 //!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► quantum over: look again
@@ -15,10 +15,14 @@
 //!
 //! | module | decides |
 //! |---|---|
-//! | [`claim`] | which slots are whose, when a stage is over |
+//! | [`mod@claim`] | which slots are whose, when a stage is over |
 //! | [`board`] | in which order jobs stand |
+//! | [`standing`] | whether a job stands on the board |
 //! | [`role`] | which job a worker takes |
-//! | [`visit`] | how long it stays there, and what follows the last slot of a stage |
+//! | [`visit`] | how many slots it claims, how long it stays, what it gives back |
+//! | `finish` | what follows the last slot of a stage |
+//! | [`need`] | how many workers a job is worth |
+//! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
@@ -27,22 +31,27 @@ pub mod board;
 pub mod claim;
 pub mod close;
 pub mod counters;
+pub(crate) mod finish;
 pub mod job_state;
 pub mod ledger;
+pub mod lend;
 pub mod look;
+pub mod need;
 pub mod ports;
 pub mod role;
 pub mod shared;
+pub mod standing;
 pub mod submit;
 pub mod visit;
 
 pub(crate) mod guard;
 
 pub use board::{JobBoard, JobHandle};
-pub use claim::{Claim, Claims};
+pub use claim::{Claim, Claims, Piece};
 pub use close::{cancel, close_gate, stop};
 pub use job_state::{Class, JobBody, JobSpec, JobState};
 pub use ledger::{JobEnd, JobStatus, Ledger};
+pub use lend::lend;
 pub use look::{LookEnd, Looks, look};
 pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};

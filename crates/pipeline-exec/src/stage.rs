@@ -10,7 +10,7 @@ use crate::step_cx::StepCx;
 
 /// A part of a job that is cut into slots, which run at the same time and in any order.
 ///
-/// The stages of a job run one after another. What a slot produces belongs into a place of that slot's own (a
+/// A stage starts when those before it are finished. What a slot produces belongs into a place of that slot's own (a
 /// `OnceLock` or a `Mutex` in a row of them); [`Stage::finish`] then merges the places in the slots' order, so
 /// that results do not depend on who ran what when.
 ///
@@ -52,7 +52,7 @@ pub trait Stage: Send + Sync {
         Cow::Borrowed(self.name())
     }
 
-    /// Number of slots. Asked once, when the stage starts: for the first stage on the thread that submits the job,
+    /// Number of slots. Asked once, when the stage starts: for stages that start with the job on the thread that submits it,
     /// for later ones on a worker. 0 is a stage that only finishes.
     fn slots(&self) -> usize;
 

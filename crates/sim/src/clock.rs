@@ -159,7 +159,10 @@ impl Costs {
             Op::Spin => value.saturating_mul(self.spin_ps),
             Op::Yield => self.yield_ps,
             Op::Park | Op::Wait => self.park_ps,
-            Op::TableGet | Op::TablePut | Op::TableClear | Op::Change => self.lock_ps,
+            Op::TableGet | Op::TablePut | Op::TableClear | Op::TableUsed | Op::Change => self.lock_ps,
+            Op::FifoPush => self.inject_ps,
+            Op::FifoPop => self.take_ps,
+            Op::FifoLen => self.look_ps,
             Op::SetLast => self.board_look_ps,
             Op::SetInsert | Op::SetRemove => self.board_change_ps,
             // By whether somebody sleeps: the world knows.

@@ -235,8 +235,16 @@ impl History {
                 let places = [Thing::Signals, Thing::Tickets].map(|thing| self.place(thing));
                 places.into_iter().for_each(|place| self.reads(place));
             }
-            Op::SetLast | Op::TableGet => self.meets(Thing::Object(object), false),
-            Op::SetInsert | Op::SetRemove | Op::TablePut | Op::TableClear | Op::Change => {
+            Op::SetLast | Op::TableGet | Op::TableUsed | Op::FifoLen => {
+                self.meets(Thing::Object(object), false)
+            }
+            Op::SetInsert
+            | Op::SetRemove
+            | Op::TablePut
+            | Op::TableClear
+            | Op::FifoPush
+            | Op::FifoPop
+            | Op::Change => {
                 self.meets(Thing::Object(object), true);
             }
             Op::Now => self.learns(value),

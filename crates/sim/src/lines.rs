@@ -186,7 +186,9 @@ fn touched(party: usize, op: Op, object: Object) -> Option<(Name, Touch)> {
         _ => return None,
     };
     let touch = match op {
-        Op::Load | Op::TakeEmpty | Op::Peek | Op::SetLast | Op::TableGet => Touch::Read,
+        Op::Load | Op::TakeEmpty | Op::Peek | Op::SetLast | Op::TableGet | Op::TableUsed | Op::FifoLen => {
+            Touch::Read
+        }
         _ => Touch::Write,
     };
     Some((name, touch))

@@ -145,10 +145,28 @@ marks! {
     StageWithoutSlots = "stage without slots",
     /// Two had run the last slots of a stage and not accounted for them yet.
     TwoFinishers = "two finishers race",
+    /// Slots of two stages of one job ran at the same time.
+    StagesSideBySide = "stages side by side",
+    /// Several slots were claimed at once.
+    SeveralClaimed = "several slots claimed at once",
+    /// Slots that had been claimed were given back.
+    SlotsGivenBack = "claimed slots given back",
+    /// Slots that had been claimed were given up.
+    SlotsGivenUp = "claimed slots given up",
     /// A job was cancelled of which slots were running.
     CancelledOverClaimed = "cancelled over claimed slots",
     /// The last finisher of a job was one who cancelled it.
     EndedByCanceller = "last finisher is a canceller",
+    /// A thread that was lent to a job ran slots of it.
+    LentThreadRan = "lent thread ran slots",
+    /// A lent thread found nothing to claim, and slept.
+    LentThreadSlept = "lent thread slept",
+    /// A lent thread was woken before its job had ended.
+    LentThreadWoken = "lent thread woken for more",
+    /// The last finisher of a job was a lent thread.
+    EndedByLentThread = "last finisher is a lent thread",
+    /// A second thread was lent to a job.
+    TwoThreadsLent = "two threads lent to one job",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

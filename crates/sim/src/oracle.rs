@@ -16,6 +16,7 @@
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
 //! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
@@ -27,6 +28,7 @@ mod economy;
 mod fairness;
 mod hunger;
 mod jobs;
+mod lending;
 mod order;
 mod protocol;
 mod reach;
@@ -49,6 +51,7 @@ pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
+pub(crate) use lending::LendOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
@@ -125,6 +128,8 @@ oracles! {
     Service = "service",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
+    /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.
+    Lending = "lending",
     /// A ticket fired twice, or never.
     Ticket = "ticket",
     /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).

@@ -16,14 +16,14 @@ use executor_core::Rejected;
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
 use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
-    JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
 
 use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{AdmissionOracle, JobOracle, Origin, ServiceOracle, TurnOracle};
+use crate::oracle::{AdmissionOracle, JobOracle, LendOracle, Origin, ServiceOracle, TurnOracle};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
@@ -60,15 +60,16 @@ pub(crate) struct Hub {
     /// What a slot of a stage takes, in nanoseconds of virtual time.
     slot_ns: Box<dyn Fn(usize, usize) -> u64>,
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
-    stages: RefCell<HashMap<usize, Vec<Reached>>>,
+    stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     turns: RefCell<TurnOracle>,
     admission: RefCell<AdmissionOracle>,
-    /// Parties that wait for a ticket, and whether it has fired.
+    lending: RefCell<LendOracle>,
+    /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// A ticket's waker, as far as it is thread-safe: the rest is done by the party that fires it.
+/// The waker of whoever waits for a job, as far as it is thread-safe: the rest is done by the party that fires it.
 #[derive(Default)]
 struct Fired(AtomicBool);
 
@@ -103,6 +104,7 @@ impl Hub {
             service: RefCell::default(),
             turns: RefCell::new(TurnOracle::new(config)),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
+            lending: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -118,25 +120,34 @@ impl Hub {
         })
     }
 
-    /// How far along its path a slot of `stage` begins: where all slots of the stage before have ended.
+    /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
-        let stages = self.stages.borrow();
-        let ended = stages.get(&job.seq).zip(stage.checked_sub(1));
-        ended
-            .and_then(|(ended, before)| ended.get(before).copied())
-            .unwrap_or_default()
+        let Some(body) = self.peek(job) else {
+            return Reached::default();
+        };
+        let graph = &body.spec().stages;
+        let mut stages = self.stages.borrow_mut();
+        let ended = stages.entry(job.seq).or_default();
+        ended.resize(graph.len(), None);
+        let began = |ended: &[Option<Reached>], stage: usize| {
+            let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
+            before.fold(Reached::default(), Reached::max)
+        };
+        // A stage of which no slot has ended is over where those before it are, if it has none; else nobody asks yet.
+        for earlier in 0..stage {
+            if ended[earlier].is_none() {
+                ended[earlier] = Some(began(ended, earlier));
+            }
+        }
+        began(ended, stage)
     }
 
     /// A slot of `stage` has come so far.
     fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
         let mut stages = self.stages.borrow_mut();
-        let ended = stages.entry(job.seq).or_default();
-        if ended.len() <= stage {
-            // A stage without slots is over where the one before it is.
-            let before = ended.last().copied().unwrap_or_default();
-            ended.resize(stage + 1, before);
+        if let Some(ended) = stages.get_mut(&job.seq).and_then(|ended| ended.get_mut(stage)) {
+            *ended = Some(ended.unwrap_or_default().max(reached));
         }
-        ended[stage] = ended[stage].max(reached);
     }
 
     /// `spec`, with the cost of the job that was submitted before if a tie strikes.
@@ -156,10 +167,21 @@ impl Hub {
         (body.state().seq() == job.seq).then_some(body)
     }
 
+    /// Whether no slot of `job` will be claimed any more.
+    pub(crate) fn is_closed(&self, job: JobHandle) -> bool {
+        self.peek(job)
+            .is_none_or(|body| body.state().claims().is_closed(&Glass))
+    }
+
     /// Whether a slot of `job` could be claimed now.
     pub(crate) fn is_claimable(&self, job: JobHandle) -> bool {
         self.peek(job)
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
+    }
+
+    /// Whether a slot of `job` could be claimed now, and as many workers as may be are not in it.
+    pub(crate) fn has_room(&self, job: JobHandle) -> bool {
+        self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
     }
 
     /// In which of the board's orders `job` stands: heaviest first, oldest first.
@@ -222,23 +244,50 @@ impl PipeEnv<'_, '_> {
             if let Some(end) = end {
                 return end;
             }
-            let blocked = self.ports.handle.operate(|world, me| {
-                world.did(me, Op::Wait, Object::None, 0);
-                // Ordering: Relaxed. There is one thread.
-                if fired.0.load(Ordering::Relaxed) {
-                    world.marks.hit(Mark::TicketFiredBeforeWaiting);
-                    return false;
-                }
-                self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
-                world.wait_for_ticket(me);
-                true
-            });
-            if blocked {
-                self.ports.handle.wait();
-            }
-            // Ordering: Relaxed. There is one thread.
-            fired.0.store(false, Ordering::Relaxed);
+            self.sleep(
+                &fired,
+                |world, _me| world.marks.hit(Mark::TicketFiredBeforeWaiting),
+                |_, _| (),
+            );
         }
+    }
+
+    /// Lends this party's thread to the job until it has ended.
+    pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let fired = Arc::new(Fired::default());
+        let waker = Waker::from(Arc::clone(&fired));
+        handle.with(|world| self.hub.lending_began(world, me, job));
+        policy::lend(self, state, job, &waker, || {
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+        });
+        handle.with(|world| self.hub.lending_ended(world, me));
+    }
+
+    /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.
+    fn sleep(
+        &self,
+        fired: &Arc<Fired>,
+        at_once: impl FnOnce(&mut World, usize),
+        sleeps: impl FnOnce(&mut World, usize),
+    ) {
+        let blocked = self.ports.handle.operate(|world, me| {
+            world.did(me, Op::Wait, Object::None, 0);
+            // Ordering: Relaxed. There is one thread.
+            if fired.0.load(Ordering::Relaxed) {
+                at_once(world, me);
+                return false;
+            }
+            self.hub.awaiting.borrow_mut().push((me, Arc::clone(fired)));
+            sleeps(world, me);
+            world.wait_for_ticket(me);
+            true
+        });
+        if blocked {
+            self.ports.handle.wait();
+        }
+        // Ordering: Relaxed. There is one thread.
+        fired.0.store(false, Ordering::Relaxed);
     }
 
     /// Lets a slot take its time, and follows how far jobs have come.
@@ -261,6 +310,9 @@ impl PipeEnv<'_, '_> {
             PipelineEvent::Submitted { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::Claimed { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }
@@ -305,8 +357,8 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         self.ports.signal_waiters();
     }
 
-    fn place_freed(&self) {
-        // It comes right after a ticket was fired: whoever waits for one that has is let go.
+    fn wake(&self, waker: Waker) {
+        waker.wake();
         self.ports.handle.with(World::tickets_fired);
         let mut awaiting = self.hub.awaiting.borrow_mut();
         let me = self.ports.handle.party();
@@ -314,7 +366,10 @@ impl PipelinePorts for PipeEnv<'_, '_> {
             // Ordering: Relaxed. There is one thread.
             let fired = fired.0.load(Ordering::Relaxed);
             if fired {
-                self.ports.handle.with(|world| world.ticket_fired(me, *party));
+                self.ports.handle.with(|world| {
+                    self.hub.woken(world, *party);
+                    world.ticket_fired(me, *party);
+                });
             }
             !fired
         });
@@ -332,13 +387,13 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
         let new = self.ports.handle.insert(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, key, step));
+        self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
         new
     }
 
     fn remove(&self, set: &Self::Set, key: &JobHandle) -> bool {
         let was_there = self.ports.handle.remove(set, key);
-        self.judge(|oracle, step, _| oracle.board_changed(self.hub, *key, step));
+        self.judge(|oracle, step, me| oracle.taken_off(self.hub, *key, step, me));
         was_there
     }
 
@@ -365,7 +420,20 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
     }
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
-        self.ports.handle.get(table, index)
+        let body = self.ports.handle.get(table, index);
+        if let Some(body) = &body {
+            let (cost, seq) = (body.state().cost(), body.state().seq());
+            let job = JobHandle { cost, seq, index };
+            self.hub
+                .lending
+                .borrow_mut()
+                .fetched(self.ports.handle.party(), job);
+        }
+        body
+    }
+
+    fn used(&self, table: &Self::Places) -> usize {
+        self.ports.handle.used(table)
     }
 
     fn clear(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {

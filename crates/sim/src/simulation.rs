@@ -365,7 +365,7 @@ impl Simulation {
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
-    /// use pipeline_exec::{Stage, StepCx, StepError};
+    /// use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
     /// use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
     /// use sim::{Simulation, StrategyKind};
     ///
@@ -376,9 +376,12 @@ impl Simulation {
     ///     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> { Ok(()) }
     /// }
     ///
+    /// let mut stages = StageGraph::default();
+    /// stages.then(Arc::new(Slots(10)));
+    /// stages.then(Arc::new(Slots(1)));
     /// let job = JobSpec {
     ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages: vec![Arc::new(Slots(10)), Arc::new(Slots(1))],
+    ///     workers_max: usize::MAX, stages, output: None,
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
     /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)
@@ -401,6 +404,7 @@ impl Simulation {
         let submitted = Submitted {
             hands: vec![vec![job]],
             cancels: 0,
+            lends: false,
             slot_ns: Box::new(slot_ns),
         };
         submitted.run(&self, config, || None)

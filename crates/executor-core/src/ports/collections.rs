@@ -35,6 +35,9 @@ pub trait Table<V: Clone> {
     /// What is at `index` now.
     fn get(&self, table: &Self::Places, index: usize) -> Option<V>;
 
+    /// How many places were ever taken: every value is at an index below. What was put before a fence of the caller's is counted.
+    fn used(&self, table: &Self::Places) -> usize;
+
     /// Empties the place.
     fn clear(&self, table: &Self::Places, index: usize) -> Option<V>;
 }

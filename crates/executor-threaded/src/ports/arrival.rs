@@ -10,9 +10,8 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::vec;
 
+use executor_core::TimeHistogram;
 use executor_core::ports::Run;
-
-use crate::metrics::Histogram;
 
 /// One push in so many of each thread is watched, its first one included.
 const WATCHED: u32 = 64;
@@ -79,21 +78,21 @@ impl<T> Arrival<T> {
 
 /// How long those that were watched lay in the injector.
 #[derive(Debug, Default)]
-pub(super) struct Waits(Mutex<Histogram>);
+pub(super) struct Waits(Mutex<TimeHistogram>);
 
 impl Waits {
     /// One has left after so many nanoseconds. Not kept if somebody else is just writing one down: nobody waits for this.
     #[cold]
     pub(super) fn add(&self, ns: u64) {
         match self.0.try_lock() {
-            Ok(mut waits) => waits.add(ns),
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().add(ns),
+            Ok(mut waits) => waits.add_ns(ns),
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().add_ns(ns),
             Err(TryLockError::WouldBlock) => {}
         }
     }
 
     /// What was measured, once nobody measures any more.
-    pub(super) fn histogram(&self) -> Histogram {
+    pub(super) fn histogram(&self) -> TimeHistogram {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

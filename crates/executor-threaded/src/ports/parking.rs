@@ -56,7 +56,7 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         if unparked_ns != NOT_UNPARKED {
             let delay_ns = awake_ns.saturating_sub(unparked_ns);
             measured.wake_delay_ns.set(delay_ns);
-            measured.wake_delays.borrow_mut().add(delay_ns);
+            measured.wake_delays.borrow_mut().add_ns(delay_ns);
         }
     }
 

@@ -4,12 +4,11 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use executor_core::{SeenByTasks, WorkerCtxLike, WorkerMetricsLocal};
+use executor_core::{SeenByTasks, TimeHistogram, WorkerCtxLike, WorkerMetricsLocal};
 use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
 use crate::handle::ExecutorHandle;
-use crate::metrics::Histogram;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
 
@@ -109,7 +108,7 @@ impl<T, S> WorkerCtx<T, S> {
     }
 
     /// How long it took this worker to run after it was unparked.
-    pub(crate) fn wake_delays(&self) -> Histogram {
+    pub(crate) fn wake_delays(&self) -> TimeHistogram {
         self.spawner.0.ports().wake_delays()
     }
 

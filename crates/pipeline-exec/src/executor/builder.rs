@@ -38,6 +38,8 @@ const CAPACITY_MAX: usize = 1 << 24;
 #[must_use = "`build` starts the executor"]
 pub struct PipelineBuilder {
     threads: usize,
+    /// Main and reserve threads, in place of the split of `threads`.
+    roles: Option<(usize, usize)>,
     queue_capacity: usize,
     quantum: Duration,
     pinning: Pin,
@@ -49,6 +51,7 @@ impl Default for PipelineBuilder {
     fn default() -> Self {
         Self {
             threads: 1,
+            roles: None,
             queue_capacity: CAPACITY,
             quantum: Duration::from_millis(2),
             pinning: Pin::Auto,
@@ -61,6 +64,19 @@ impl PipelineBuilder {
     /// Number of threads, split by [`split_threads`]. Default 1.
     pub fn threads(mut self, total: usize) -> Self {
         self.threads = total;
+        self.roles = None;
+        self
+    }
+
+    /// Number of threads that look for short work first, and of those that look for heavy work first, in place of
+    /// [`threads`](Self::threads) and its split.
+    ///
+    /// Without reserve threads latency is all that counts: a heavy job gets what young ones leave. Without main threads
+    /// throughput is: jobs run heaviest first, and a light one waits as long as there is a heavier one. `(1, 0)` is the single
+    /// thread that has both roles by turns.
+    pub fn roles(mut self, main: usize, reserve: usize) -> Self {
+        self.threads = main.saturating_add(reserve);
+        self.roles = Some((main, reserve));
         self
     }
 
@@ -96,7 +112,7 @@ impl PipelineBuilder {
     pub fn build(self) -> Result<PipelineExecutor, BuildError> {
         let threads = within("threads", self.threads, WORKERS_MAX)?;
         let capacity = within("queue_capacity", self.queue_capacity, CAPACITY_MAX)?.get();
-        let (main, reserve) = split_threads(threads);
+        let (main, reserve) = self.roles.unwrap_or_else(|| split_threads(threads));
         let hub = Hub::new(PipelineConfig {
             main,
             reserve,

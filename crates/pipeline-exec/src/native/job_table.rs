@@ -52,6 +52,11 @@ impl<V> JobTable<V> {
         Ok(index)
     }
 
+    /// How many places were ever taken.
+    pub(crate) fn used(&self) -> usize {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh
+    }
+
     pub(crate) fn get(&self, index: usize) -> Option<V>
     where
         V: Clone,
@@ -98,6 +103,7 @@ mod tests {
         assert_eq!([table.put('a'), table.put('b')], [Ok(0), Ok(1)]);
         assert_eq!(table.put('c'), Err('c'));
         assert_eq!((table.clear(0), table.clear(0)), (Some('a'), None));
+        assert_eq!(table.used(), 2, "emptied or not");
         assert_eq!(table.put('c'), Ok(0));
         assert_eq!(
             (table.get(0), table.get(1), table.get(2), table.get(5_000)),

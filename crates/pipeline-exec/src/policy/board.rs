@@ -7,15 +7,13 @@
 //! The same jobs stand in two orders, heaviest first and oldest first:
 //!
 //! ```text
-//!   insert ──► oldest ──► heaviest        a job is put in before its slots can be claimed,
-//!   remove ◄── oldest ◄── heaviest        and taken off by whoever claimed the last one, before that slot runs
+//!   insert ──► oldest ──► heaviest        by `settle`, when there is something to claim
+//!   remove ◄── oldest ◄── heaviest        by `settle`, when there is not
 //! ```
 //!
-//! Each order is a set of its own, and a job enters them one after the other; that its slots cannot be claimed until it is in both
-//! is what keeps a fast worker from taking a job off that is not on yet.
-//!
-//! So a job that has unclaimed slots in a stage that has started is on the board, always; for an instant it may be on the
-//! board without any, and whoever finds it then looks further.
+//! Each order is a set of its own, and a job enters them one after the other. One party at a time changes a job's keys, see
+//! [`standing`](super::standing), so the board agrees with the claims but for the moment in which that party is at it: a job with
+//! unclaimed slots may not be on yet, and one without may still be, and whoever finds it then looks further.
 
 use std::cmp::Ordering;
 

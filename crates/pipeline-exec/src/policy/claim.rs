@@ -1,30 +1,6 @@
-//! Which slots of a job are taken, and how many are accounted for: two words and a row.
+#![doc = include_str!("claim/README.md")]
 //!
-//! A claim is one compare-and-swap of `next_free_slot`, so that each slot is claimed once and no lock is held. It
-//! publishes nothing about completion: the slot has yet to run. Completion is another word, added to with Release
-//! after the slot ran; whoever adds the last one takes an Acquire fence and so sees what every slot wrote.
-//!
-//! ```text
-//!  63       62 … 48   47 … 0
-//! ┌────────┬─────────┬────────────────┐
-//! │ CLOSED │ stage   │ next free slot │   next_free_slot      (32-bit words: 31, 30 … 24, 23 … 0)
-//! └────────┴─────────┴────────────────┘
-//! done           slots accounted for, over all stages
-//! ends[stage]    slots of this stage and those before, written before the stage starts
-//! ```
-//!
-//! | `next_free_slot` | phase | who leaves it |
-//! |---|---|---|
-//! | slot = HELD, the largest number | on its way to the board | the submitter, by [`Claims::open`] |
-//! | slot < slots of the stage | running | claims, one by one; or [`Claims::close`] |
-//! | slot = slots of the stage | all claimed | the last finisher, by [`Claims::start`]; or `close` |
-//! | CLOSED | closed | nobody, for ever |
-//!
-//! The stage is part of the word that is compared, so a claim that was read in one stage cannot succeed in another,
-//! and starting a stage and closing the job exclude each other. Whoever closes is told how many slots nobody had
-//! claimed and accounts for them: that is why a ticket always fires.
-//!
-//! A stage without slots still has to be finished by a worker, so it counts as one *unit* to claim, with no slot in it.
+//! This file is the words of that protocol; [`visit`](super::visit) and [`close`](super::close) are those who take its steps.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -36,142 +12,157 @@ use crate::mutant;
 
 const SLOT_BITS: u32 = usize::BITS / 4 * 3;
 const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
-const STAGE: usize = 1 << SLOT_BITS;
-const CLOSED: usize = 1 << (usize::BITS - 1);
+const RUN: usize = 1 << SLOT_BITS;
+/// In `next`: no slot is claimed any more. In a row of the runs: there is a run.
+const TOP: usize = 1 << (usize::BITS - 1);
 
-/// A next free slot behind all slots: nothing can be claimed yet.
-const HELD: usize = SLOT_MASK;
+/// A row behind which no run will come.
+const SEALED: usize = usize::MAX;
 
 /// The largest number of slots that a stage can have.
-pub const SLOTS_MAX: usize = HELD - 1;
+pub const SLOTS_MAX: usize = SLOT_MASK;
 
 /// The largest number of stages that a job can have.
-pub const STAGES_MAX: usize = (CLOSED - 1) >> SLOT_BITS;
+pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 
 /// The words that say which slots of a job are claimed and which are done.
 #[derive(Debug)]
 pub struct Claims<W> {
-    /// CLOSED, stage and slot: the table in the module's documentation.
-    next_free_slot: CachePadded<W>,
-    /// Slots that have run or were given up, over all stages.
-    done: CachePadded<W>,
-    /// For each stage, the slots of it and of those before it.
-    ends: Box<[W]>,
+    /// CLOSED, run and slot: the table in the module's documentation.
+    next: CachePadded<W>,
+    /// Pieces that were given back and that nobody has taken yet.
+    returned: W,
+    /// Stages that have started and whose last finisher is not through yet.
+    open: W,
+    /// Row `k` has the run that started as the `k`-th, and the words of stage `k`.
+    rows: Box<[Row<W>]>,
+}
+
+#[derive(Debug)]
+struct Row<W> {
+    /// The stage and its slots; 0 as long as nothing has started here.
+    run: W,
+    /// Slots of the stage that are not accounted for.
+    left: W,
+    /// Stages before this one that are not finished.
+    pending: W,
+    /// What a slot of the stage took of late, in nanoseconds; 0 as long as nobody knows.
+    slot_ns: W,
+}
+
+/// Slots that were claimed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Number of the stage.
+    pub stage: usize,
+    /// Slots of the stage; empty if it has none.
+    pub slots: Range<usize>,
 }
 
 /// What an attempt to claim came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Claim {
-    /// These slots are the caller's, who runs each once and then accounts for them.
+    /// These slots are the caller's, who accounts for each once: after it ran, or was given up.
     Slots {
-        /// Number of the stage.
-        stage: usize,
-        /// Slots of the stage; empty if it has none.
-        slots: Range<usize>,
-        /// These were the last of their stage, so the caller takes the job off the board before it runs them.
+        /// Which.
+        piece: Piece,
+        /// They were the last of those that have started, so the caller settles the job before it runs them.
         last: bool,
     },
-    /// Every slot of the current stage is claimed.
+    /// A piece that was given back is the caller's, who takes it out of where those lie, and settles the job.
+    Returned,
+    /// Every slot of the stages that have started is claimed.
     Exhausted,
     /// No slot will be claimed any more.
     Closed,
 }
 
 /// What nobody had claimed when the job was closed. The closer accounts for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
-    /// Number of the stage.
-    pub stage: usize,
-    /// Slots of it that nobody had claimed.
-    pub slots: usize,
+    /// Stages that have started, and how many slots of each nobody had claimed.
+    pub stages: Vec<(usize, usize)>,
     /// Whether nothing of the job had been claimed at all.
     pub untouched: bool,
 }
 
 impl<W> Claims<W> {
-    /// A job of `stages` stages, of which the first has yet to [`begin`](Claims::begin); words are made by `word`.
+    /// A job none of whose stages has started; `before` says for each how many it comes after. Words are made by `word`.
     ///
     /// # Panics
     ///
-    /// If `stages` is 0 or more than [`STAGES_MAX`].
-    pub fn new(stages: usize, mut word: impl FnMut(usize) -> W) -> Self {
+    /// If there is no stage, or more than [`STAGES_MAX`].
+    pub fn new(before: impl ExactSizeIterator<Item = usize>, mut word: impl FnMut(usize) -> W) -> Self {
         assert!(
-            (1..=STAGES_MAX).contains(&stages),
-            "a job has 1 to {STAGES_MAX} stages, not {stages}"
+            (1..=STAGES_MAX).contains(&before.len()),
+            "a job has 1 to {STAGES_MAX} stages, not {}",
+            before.len()
         );
         Self {
-            next_free_slot: CachePadded::new(word(0)),
-            done: CachePadded::new(word(0)),
-            ends: (0..stages).map(|_| word(0)).collect(),
+            next: CachePadded::new(word(0)),
+            returned: word(0),
+            open: word(0),
+            rows: before
+                .map(|before| Row {
+                    run: word(0),
+                    left: word(0),
+                    pending: word(before),
+                    slot_ns: word(0),
+                })
+                .collect(),
         }
     }
 
-    /// Gives the first stage its number of slots, before anybody else knows the job.
-    pub fn begin<M: Memory<Word = W>>(&self, mem: &M, slots: usize) {
-        // Ordering: Relaxed. Nobody else knows the job yet; the board publishes it.
-        mem.store(&self.ends[0], slots, Ordering::Relaxed);
+    /// Starts a stage that comes after no other, as run number `run`, before anybody else knows the job.
+    pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
+        // Ordering: Relaxed, all. Nobody else knows the job yet; the table and the board publish it.
+        mem.store(&self.rows[stage].left, slots, Ordering::Relaxed);
+        mem.store(&self.rows[run].run, Run::word(stage, slots), Ordering::Relaxed);
+        mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
-    /// Keeps everybody from claiming while the job is put on the board; before anybody else knows it. Gives what
-    /// [`Claims::open`] needs.
-    pub fn hold<M: Memory<Word = W>>(&self, mem: &M) -> Held {
-        // Ordering: Relaxed, both. Nobody else knows the job yet; the board publishes it.
-        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Relaxed));
-        mem.store(
-            &self.next_free_slot,
-            ClaimWord::at(at.stage(), HELD),
-            Ordering::Relaxed,
-        );
-        Held(at)
-    }
-
-    /// Lets slots be claimed. If the job was closed meanwhile: what nobody had claimed, for the caller to account for.
+    /// Claims slots of one stage: as many as `wanted` says, given the stage's number and how many of its slots are left,
+    /// but at least one, and no more than are left.
     ///
-    /// # Errors
-    ///
-    /// What the caller has to account for.
-    pub fn open<M: Memory<Word = W>>(&self, mem: &M, held: Held) -> Result<(), Unclaimed> {
-        let Held(at) = held;
-        let current = ClaimWord::at(at.stage(), HELD);
-        // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `claim` and in `close`.
-        mem.compare_exchange(&self.next_free_slot, current, at.0, Ordering::Release)
-            .map(|_| ())
-            .map_err(|_| self.unclaimed(mem, at))
-    }
-
-    /// Claims up to `wanted` slots, at least one.
-    pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: usize) -> Claim {
+    /// What was given back goes first.
+    pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
-            // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. Whoever reads a stage sees its
-            // number of slots and all that the stages before it wrote. Claims in between only prolong that release.
-            let word = mem.load(&self.next_free_slot, Ordering::Acquire);
+            // Ordering: Acquire. Edge `claim/run`: pairs with the Release of the claim that went on to this run. Claims in
+            // between only prolong that release.
+            let word = mem.load(&self.next, Ordering::Acquire);
             let at = ClaimWord(word);
             if at.is_closed() {
                 return Claim::Closed;
             }
-            let (stage, slot) = (at.stage(), at.slot());
-            let slots = self.slots(mem, stage);
-            let units = slots.max(1);
-            if slot >= units {
-                return Claim::Exhausted;
+            if self.take_returned(mem) {
+                return Claim::Returned;
             }
-            let taken = wanted.clamp(1, units - slot);
+            let Some((number, run, slot)) = self.claimable(mem, at) else {
+                return Claim::Exhausted;
+            };
+            let left = run.units() - slot;
+            let taken = wanted(run.stage(), left).clamp(1, left);
+            let taken_to = ClaimWord::at(number, slot + taken);
             let by_store = mutant::m14_claim_by_load_and_store();
             if by_store {
-                // Ordering: Relaxed. As the compare below, in whose place it is.
-                mem.store(&self.next_free_slot, word + taken, Ordering::Relaxed);
+                // Ordering: Release. As the compare below, in whose place it is.
+                mem.store(&self.next, taken_to, Ordering::Release);
             }
-            // Ordering: Relaxed. The claim is the compare; it publishes nothing, and what it relies on was acquired by
-            // the load of the same value.
+            // Ordering: Release. Edge `claim/run`: pairs with the Acquire above and in `close`. Whoever reads this run's
+            // number finds the run. About completion a claim says nothing.
             if by_store
                 || mem
-                    .compare_exchange(&self.next_free_slot, word, word + taken, Ordering::Relaxed)
+                    .compare_exchange(&self.next, word, taken_to, Ordering::Release)
                     .is_ok()
             {
+                let end = (slot + taken).min(run.slots());
                 return Claim::Slots {
-                    stage,
-                    slots: slot.min(slots)..(slot + taken).min(slots),
-                    last: slot + taken == units,
+                    piece: Piece {
+                        stage: run.stage(),
+                        slots: slot.min(end)..end,
+                    },
+                    last: taken == left && self.run(mem, number + 1).is_none(),
                 };
             }
         }
@@ -181,118 +172,281 @@ impl<W> Claims<W> {
     /// last finisher, the only one, and sees what every slot wrote.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the last finisher. What
-        // this slot wrote comes before.
-        let before = mem.fetch(&self.done, Fetch::Add(slots), Ordering::Release);
-        // Ordering: Relaxed. The claim that is being accounted for has acquired it.
-        let end = mem.load(&self.ends[stage], Ordering::Relaxed);
-        debug_assert!(before + slots <= end, "more slots are done than there are");
-        let last = before + slots == end;
+        // these slots wrote comes before.
+        let left = mem.fetch(&self.rows[stage].left, Fetch::Sub(slots), Ordering::Release);
+        debug_assert!(slots <= left, "more slots are done than there are");
+        let last = left == slots;
         if last {
-            // Ordering: Acquire fence. Edge `slot/done`: pairs with the Release additions of all other slots.
+            // Ordering: Acquire fence. Edge `slot/done`: pairs with the Release subtractions of all other slots.
             mem.fence(Ordering::Acquire);
         }
         last
     }
 
-    /// Starts the next stage, `stage`, with `slots` slots, unless the job was closed meanwhile. For the last finisher of the
-    /// stage before.
-    #[must_use]
-    pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
-        // Ordering: Relaxed. Only last finishers write it, one after another.
-        let before = mem.load(&self.ends[stage - 1], Ordering::Relaxed);
-        // Ordering: Relaxed. Published by the exchange.
-        mem.store(&self.ends[stage], before + slots, Ordering::Relaxed);
-        let units = self.slots(mem, stage - 1).max(1);
-        // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `claim` and in `close`.
-        mem.compare_exchange(
-            &self.next_free_slot,
-            ClaimWord::at(stage - 1, units),
-            ClaimWord::at(stage, 0),
-            Ordering::Release,
-        )
-        .is_ok()
+    /// One of the stages before `stage` is finished. `true` if it was the last of them: the caller starts the stage, and sees what
+    /// those before it wrote.
+    pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
+        // Ordering: AcqRel. Edge `stage/pending`: what this one's slots and its `finish` wrote goes to whoever starts the
+        // stage.
+        let pending = mem.fetch(&self.rows[stage].pending, Fetch::Sub(1), Ordering::AcqRel);
+        pending == 1 || mutant::m63_started_after_one_of_several()
     }
 
-    /// No slot is claimed after this. Gives what nobody had claimed, to the one caller that closed.
+    /// Starts `stage` with `slots` slots, unless the job was closed meanwhile. For the last finisher of a stage before it, which
+    /// has not said [`finished`](Claims::finished) yet.
+    #[must_use]
+    pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
+        // Ordering: Relaxed. The caller's own stage is still counted, so nobody takes this for the end.
+        let counted = usize::from(!mutant::m72_started_stage_not_counted());
+        mem.fetch(&self.open, Fetch::Add(counted), Ordering::Relaxed);
+        // Ordering: Relaxed. Published by the exchange.
+        mem.store(&self.rows[stage].left, slots, Ordering::Relaxed);
+        // Ordering: Relaxed. Every run before that one has started; where to begin the search is all that it says.
+        let mut number = ClaimWord(mem.load(&self.next, Ordering::Relaxed)).run();
+        while let Some(row) = self.rows.get(number) {
+            // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `run`.
+            match mem.compare_exchange(&row.run, 0, Run::word(stage, slots), Ordering::Release) {
+                Ok(_) => return true,
+                Err(SEALED) => break,
+                Err(_) => number += 1,
+            }
+        }
+        // Ordering: Relaxed. As the addition.
+        mem.fetch(&self.open, Fetch::Sub(counted), Ordering::Relaxed);
+        false
+    }
+
+    /// The last finisher of a stage is through with it. `true` if no other stage is open: the job is over, and the caller, the only
+    /// one who is told, sees what all of them wrote.
+    pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: AcqRel. Edge `job/open`: what was written in each stage goes to whoever ends the job.
+        mem.fetch(&self.open, Fetch::Sub(1), Ordering::AcqRel) == 1
+    }
+
+    /// A piece was laid where those lie that were given back: it can be claimed from now on.
+    pub fn give_back<M: Memory<Word = W>>(&self, mem: &M, pieces: usize) {
+        // Ordering: Release. Edge `claim/returned`: pairs with the Acquire in `take_returned`. The piece lies there, and what
+        // the giver knew of its stage goes with it.
+        mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
+    }
+
+    /// No slot is claimed after this. Gives what nobody had claimed, to the one caller that closed. What was given back is not in it.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
-        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`; the closer reads the number of
-        // slots.
-        let at = ClaimWord(mem.fetch(&self.next_free_slot, Fetch::Or(CLOSED), Ordering::Acquire));
+        // Ordering: Acquire. Edge `claim/run`: pairs with the Release in `claim`, so that the current run is found.
+        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Acquire));
         if at.is_closed() {
             return None;
         }
-        (at.slot() < self.slots(mem, at.stage()).max(1)).then(|| self.unclaimed(mem, at))
+        let mut unclaimed = Unclaimed {
+            stages: Vec::new(),
+            untouched: at.0 == 0,
+        };
+        let mut slot = at.slot();
+        for (number, row) in self.rows.iter().enumerate().skip(at.run()) {
+            if self.run(mem, number).is_none() {
+                if mutant::m65_closed_and_not_sealed() {
+                    break;
+                }
+                // Ordering: Relaxed. A seal publishes nothing; a run that is found instead is read again.
+                if mem
+                    .compare_exchange(&row.run, 0, SEALED, Ordering::Relaxed)
+                    .is_ok()
+                {
+                    break;
+                }
+            }
+            let Some(run) = self.run(mem, number) else { break };
+            if slot < run.units() {
+                unclaimed.stages.push((run.stage(), run.slots() - slot));
+            }
+            slot = 0;
+            if mutant::m64_closed_in_the_current_run_alone() {
+                break;
+            }
+        }
+        Some(unclaimed)
+    }
+
+    /// Accounts for what was left when the job was closed, stage by stage. `true` if the job is over, as
+    /// [`finished`](Claims::finished) says it.
+    pub fn give_up<M: Memory<Word = W>>(&self, mem: &M, stages: &[(usize, usize)]) -> bool {
+        let over = |&(stage, slots): &(usize, usize)| self.account(mem, stage, slots) && self.finished(mem);
+        // Each of them, whatever came of the others; the last one that is open says so.
+        stages.iter().filter(|left| over(left)).count() > 0
     }
 
     /// Whether a claim would succeed now.
     pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`, for the number of slots.
-        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Acquire));
-        !at.is_closed() && at.slot() < self.slots(mem, at.stage()).max(1)
+        // Ordering: Acquire. Edge `claim/run`: pairs with the Release in `claim`, so that the current run is found.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
     }
 
     /// Whether no slot will be claimed any more.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. It asks only whether to stop.
-        ClaimWord(mem.load(&self.next_free_slot, Ordering::Relaxed)).is_closed()
+        ClaimWord(mem.load(&self.next, Ordering::Relaxed)).is_closed()
     }
 
-    /// The current stage, and the lowest slot of it that nobody has claimed.
+    /// The stage and the slot that are claimed next; or, if nothing is left, the stage of which the last was claimed, and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
-        // Ordering: Relaxed. A number for people and tests.
-        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Relaxed));
-        (at.stage(), at.slot())
+        // Ordering: Acquire. Edge `claim/run`: as in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        match self.claimable(mem, at) {
+            Some((_, run, slot)) => (run.stage(), slot),
+            None => (self.run(mem, at.run()).map_or(0, Run::stage), at.slot()),
+        }
+    }
+
+    /// Slots of stages that have started and that nobody has claimed. It may change at once.
+    pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `claim/run`: as in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        let slots = self.runs(mem, at.run()).map(Run::units).sum::<usize>();
+        slots.saturating_sub(at.slot())
+    }
+
+    /// The stages that have started, and their slots.
+    pub fn started<'a, M: Memory<Word = W>>(
+        &'a self,
+        mem: &'a M,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
     /// Slots that ran or were given up, and slots of the stages that have started. Both only grow, and the first is
     /// never more than the second.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
-        // Ordering: Acquire. Edge `slot/done`: pairs with the Release additions; the stage that was started for a
-        // slot that is done is seen below, so that the total covers it.
-        let done = mem.load(&self.done, Ordering::Acquire);
-        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`.
-        let at = ClaimWord(mem.load(&self.next_free_slot, Ordering::Acquire));
-        // Ordering: Relaxed. Acquired with the stage.
-        (done, mem.load(&self.ends[at.stage()], Ordering::Relaxed))
+        let each = self.runs(mem, 0).map(|run| {
+            // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions: whoever reads that a slot is done sees what
+            // it wrote.
+            let left = mem.load(&self.rows[run.stage()].left, Ordering::Acquire);
+            (run.slots() - left, run.slots())
+        });
+        each.fold((0, 0), |(done, total), (more, slots)| {
+            (done + more, total + slots)
+        })
     }
 
-    fn unclaimed<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Unclaimed {
-        Unclaimed {
-            stage: at.stage(),
-            slots: self.slots(mem, at.stage()) - at.slot(),
-            untouched: at.0 == 0,
+    /// Slots of `stage`, which has started, that are not accounted for.
+    pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
+        // Ordering: Relaxed. A number for people and oracles.
+        mem.load(&self.rows[stage].left, Ordering::Relaxed)
+    }
+
+    /// What a slot of `stage` took of late, in nanoseconds; `None` as long as none has run.
+    pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
+        // Ordering: Relaxed. An estimate; it decides who runs what, and nothing about what comes out.
+        match mem.load(&self.rows[stage].slot_ns, Ordering::Relaxed) {
+            0 => None,
+            ns => Some(ns as u64),
         }
     }
 
-    /// Slots of `stage`, which has started.
-    fn slots<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
-        // Ordering: Relaxed, both. Acquired with the stage, edge `claim/stage`.
-        let before = stage
-            .checked_sub(1)
-            .map_or(0, |before| mem.load(&self.ends[before], Ordering::Relaxed));
-        mem.load(&self.ends[stage], Ordering::Relaxed) - before
+    /// Slots of `stage` took `slot_ns` each: halfway between that and what was known before is known now.
+    pub fn learn<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slot_ns: u64) {
+        let slot_ns = slot_ns.max(1);
+        let known = match self.slot_ns(mem, stage) {
+            None => slot_ns,
+            Some(before) => before.midpoint(slot_ns).max(1),
+        };
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        // Ordering: Relaxed. An estimate; that one of two who learn at once is forgotten does no harm.
+        mem.store(&self.rows[stage].slot_ns, known, Ordering::Relaxed);
+    }
+
+    /// What all slots of the stages that have started took, or take, as far as it is known; in nanoseconds.
+    pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
+        let each = self.runs(mem, 0).map(|run| {
+            let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);
+            slot_ns.saturating_mul(run.units() as u64)
+        });
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// Takes a piece that was given back, if there is one. Where it lies is not this word's affair.
+    fn take_returned<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        let mut pieces = self.pieces(mem);
+        while pieces > 0 {
+            // Ordering: Acquire. Edge `claim/returned`: pairs with the Release in `give_back`.
+            match mem.compare_exchange(&self.returned, pieces, pieces - 1, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => pieces = now,
+            }
+        }
+        false
+    }
+
+    fn pieces<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. Taking is the exchange; who asks only whether there are any has the standing's word for it.
+        mem.load(&self.returned, Ordering::Relaxed)
+    }
+
+    /// The run from which a claim at `at` would be, its number, and the slot: of this run, or of the next.
+    fn claimable<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Option<(usize, Run, usize)> {
+        let (number, slot) = (at.run(), at.slot());
+        let run = self.run(mem, number)?;
+        if slot < run.units() {
+            return Some((number, run, slot));
+        }
+        let next = self.run(mem, number + 1)?;
+        Some((number + 1, next, 0))
+    }
+
+    /// Run number `number`, if it has started.
+    fn run<M: Memory<Word = W>>(&self, mem: &M, number: usize) -> Option<Run> {
+        let row = self.rows.get(number)?;
+        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. Whoever reads a run sees all that the stages
+        // before it wrote.
+        match mem.load(&row.run, Ordering::Acquire) {
+            0 | SEALED => None,
+            run => Some(Run(run)),
+        }
+    }
+
+    /// The runs from number `from` on.
+    fn runs<'a, M: Memory<Word = W>>(&'a self, mem: &'a M, from: usize) -> impl Iterator<Item = Run> + 'a {
+        (from..self.rows.len()).map_while(|number| self.run(mem, number))
     }
 }
 
-/// Where a job stood when it was held.
+/// A stage that has started, and its slots: the table in the module's documentation.
 #[derive(Clone, Copy, Debug)]
-#[must_use = "a job that is not opened is never run"]
-pub struct Held(ClaimWord);
+struct Run(usize);
+
+impl Run {
+    fn word(stage: usize, slots: usize) -> usize {
+        TOP | (stage * RUN + slots)
+    }
+
+    fn stage(self) -> usize {
+        (self.0 & !TOP) >> SLOT_BITS
+    }
+
+    fn slots(self) -> usize {
+        self.0 & SLOT_MASK
+    }
+
+    /// What there is to claim: a stage without slots is to be finished all the same.
+    fn units(self) -> usize {
+        self.slots().max(1)
+    }
+}
 
 #[derive(Clone, Copy, Debug)]
 struct ClaimWord(usize);
 
 impl ClaimWord {
-    fn at(stage: usize, slot: usize) -> usize {
-        stage * STAGE + slot
+    fn at(run: usize, slot: usize) -> usize {
+        run * RUN + slot
     }
 
     fn is_closed(self) -> bool {
-        self.0 & CLOSED != 0
+        self.0 & TOP != 0
     }
 
-    fn stage(self) -> usize {
-        (self.0 & !CLOSED) >> SLOT_BITS
+    fn run(self) -> usize {
+        (self.0 & !TOP) >> SLOT_BITS
     }
 
     fn slot(self) -> usize {

@@ -1,7 +1,7 @@
 //! How a job ends: early, because somebody closed it, or because its last stage is over.
 //!
 //! Closing is one bit of the claim word. Whoever sets it is told what nobody had claimed, takes the job off the board and accounts
-//! for the rest, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
+//! for the rest and for what was given back, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
 //! itself. The last finisher ends the job; there is exactly one, so the ticket fires exactly once.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,6 +15,7 @@ use super::board::JobHandle;
 use super::claim::Unclaimed;
 use super::ledger::{CloseReason, Failure, JobEnd};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::standing::settle;
 use crate::error::JobErrorKind;
 use crate::mutant;
 use crate::report::JobReport;
@@ -42,15 +43,16 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     close_gate(env);
     shared.set_stopping(env);
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `publish`. Whichever comes second, its side sees the
-    // other's write: the job on the board, or that the executor stops.
+    // other's write: the job and what can be claimed of it, or that the executor stops.
     env.fence(Ordering::SeqCst);
     let mut handed_back = Vec::new();
-    let mut below = None;
-    while let Some(job) = shared.board.heaviest(env, below) {
-        below = Some(job);
-        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+    for index in 0..env.used(&shared.jobs) {
+        // Where nothing can be claimed, the last slots run and may complete the job; whoever starts another stage closes it.
+        let body = env.get(&shared.jobs, index);
+        let Some(body) = body.filter(|body| body.state.claims.is_claimable(env)) else {
             continue;
         };
+        let job = body.handle(index);
         if close(env, body.state(), job, CloseReason::Stopped) == Closing::Untouched {
             handed_back.push(body);
         }
@@ -87,20 +89,23 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     close_claims(env, state, job, false);
 }
 
-/// The job is closed and on the board: takes it off, and accounts for what nobody had claimed.
-pub(crate) fn abandon<E: PipelinePorts>(
+/// The job is closed: takes it off the board, and accounts for what nobody had claimed and for what was given back.
+fn abandon<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
     job: JobHandle,
-    left: Unclaimed,
+    mut left: Unclaimed,
 ) -> Closing {
-    env.shared().board.remove(env, job);
+    let returned = env.change(&state.ledger, |ledger| ledger.refuse_returned());
+    let returned = returned.into_iter().map(|piece| (piece.stage, piece.slots.len()));
+    left.stages.extend(returned);
+    settle(env, state, job, None);
     let closing = if left.untouched {
         Closing::Untouched
     } else {
         Closing::Touched
     };
-    if state.claims.account(env, left.stage, left.slots) {
+    if state.claims.give_up(env, &left.stages) {
         end(env, state, job, closing);
     }
     closing
@@ -125,7 +130,7 @@ fn close_claims<E: PipelinePorts>(
 pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, closing: Closing) {
     let shared = env.shared();
     // So that a cancel that comes now finds nothing to do.
-    state.claims.close(env);
+    let _nothing_left = state.claims.close(env);
     let now = env.now_ns();
     let slots_per_worker = state.slots_per_worker(env);
     let slots = slots_per_worker.iter().sum();
@@ -145,6 +150,11 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     shared
         .counters
         .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
+    if error.is_none() {
+        shared
+            .experience
+            .learn(env, state.cost_kind(), state.claims.worked_ns(env));
+    }
     env.observe(PipelineEvent::Ended {
         job,
         id: &id,
@@ -159,6 +169,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let end: JobEnd = match error {
         Some(error) => Err(error),
         None => Ok(JobReport {
+            output: (),
             id,
             slots,
             wait: Duration::from_nanos(wait_ns),
@@ -166,10 +177,9 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
             slots_per_worker,
         }),
     };
-    let waker = env.change(&state.ledger, |ledger| ledger.tell(end));
-    if let Some(waker) = waker {
-        // A waker that panics is its owner's affair; this job's end is told all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(end));
+    for waker in waiter.into_iter().chain(sleepers) {
+        env.wake(waker);
     }
     env.place_freed();
     if settled == Settled::Ended {

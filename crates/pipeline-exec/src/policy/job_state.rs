@@ -20,7 +20,11 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
-use crate::stage::Stage;
+use super::lend::lent_number;
+use super::need::Cost;
+use super::standing::Standing;
+use crate::output::JobOutput;
+use crate::stage_graph::StageGraph;
 
 /// What a user says about a job: plain data.
 #[derive(Clone)]
@@ -29,7 +33,7 @@ pub struct JobSpec {
     pub table_name: String,
     /// Its name; for people and logs.
     pub id: String,
-    /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the first stage.
+    /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
     pub cost: u64,
     /// How urgent it is.
     pub class: Class,
@@ -38,7 +42,9 @@ pub struct JobSpec {
     /// The most workers that may be in it at the same time.
     pub workers_max: usize,
     /// Its stages, at least one.
-    pub stages: Vec<Arc<dyn Stage>>,
+    pub stages: StageGraph,
+    /// Made when the last stage is over, if it gives something.
+    pub output: Option<Arc<JobOutput>>,
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -65,19 +71,27 @@ pub struct JobBody<W, P> {
 pub struct JobState<W, P> {
     /// Which slots are claimed and done.
     pub(crate) claims: Claims<W>,
+    /// Whether it is on the board.
+    pub(crate) standing: Standing<W>,
     /// Everything about it that is no word.
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
     pub(crate) service: CachePadded<W>,
     /// Workers that are in the job, where their number is limited.
     visitors: W,
+    /// Not 0 once a thread is lent to the job.
+    lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran.
+    /// Slots that each worker ran, and behind the last one a lent thread.
     slots_per_worker: Box<[W]>,
-    /// Whether the first stage's slots are known already.
+    /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
+    /// Workers that have been invited to its stages so far, in this run of stages.
+    invited: W,
     cost: u64,
+    /// Whether the cost was stated, and is not the number of slots.
+    cost_is_stated: bool,
     seq: usize,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
@@ -87,7 +101,7 @@ impl<W, P> JobBody<W, P> {
     /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
     /// [`Ledger`](super::Ledger) in its place.
     pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
-        let claims = Claims::new(spec.stages.len(), &mut word);
+        let claims = Claims::new(spec.stages.counts(), &mut word);
         Self::resume(spec, claims, false, workers, ledger, word)
     }
 
@@ -102,14 +116,19 @@ impl<W, P> JobBody<W, P> {
     ) -> Self {
         let state = JobState {
             claims,
+            standing: Standing::new(&mut word),
             ledger,
             service: CachePadded::new(word(0)),
             visitors: word(0),
+            lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            slots_per_worker: (0..workers).map(|_| word(0)).collect(),
+            // The last place is a lent thread's.
+            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
             begun,
+            invited: word(0),
             cost: spec.cost,
+            cost_is_stated: spec.cost > 0,
             seq: 0,
             submitted_ns: 0,
             deadline_ns: None,
@@ -150,7 +169,7 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are the first stage's.
+    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start.
     pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64) {
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
@@ -181,6 +200,15 @@ impl<W, P> JobState<W, P> {
         self.cost
     }
 
+    /// Its cost, and what it means.
+    pub(crate) fn cost_kind(&self) -> Cost {
+        if self.cost_is_stated {
+            Cost::Stated(self.cost)
+        } else {
+            Cost::Slots(self.cost)
+        }
+    }
+
     /// Number in the order of submission.
     pub fn seq(&self) -> usize {
         self.seq
@@ -192,21 +220,49 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// The most workers that its current stage can use.
+    /// The most workers that `slots` slots of it can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)
     }
 
+    /// Stages have started that are worth `workers` workers. Gives the same.
+    pub(crate) fn invites_anew<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. A hint; to invite some twice does no harm.
+        mem.store(&self.invited, workers, Ordering::Relaxed);
+        workers
+    }
+
+    /// What is left turns out to be worth `workers` workers. Gives how many more that is than were invited.
+    pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. As above.
+        let invited = mem.load(&self.invited, Ordering::Relaxed);
+        if invited >= workers {
+            return 0;
+        }
+        self.invites_anew(mem, workers) - invited
+    }
+
+    /// The caller's thread is lent to the job. `true` if it has the number of lent threads in it to itself.
+    pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Nothing is handed over with the number: whoever has it keeps it until the job has ended.
+        mem.compare_exchange(&self.lent, 0, 1, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether only so many workers may be in it.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.workers_max != usize::MAX
+    }
+
     /// Whether a worker could go in and claim something.
-    pub(crate) fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
-        (self.workers_max == usize::MAX || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+        (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
     /// A worker goes in, unless as many as may are in.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        if self.workers_max == usize::MAX {
+        if !self.is_limited() {
             return true;
         }
         // Ordering: Relaxed. A bound on one word; nothing is read because of it.
@@ -223,7 +279,7 @@ impl<W, P> JobState<W, P> {
 
     /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        if self.workers_max != usize::MAX {
+        if self.is_limited() {
             // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
             mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
         }
@@ -309,7 +365,8 @@ mod tests {
                 class: Class::Normal,
                 deadline: None,
                 workers_max,
-                stages: vec![Arc::new(crate::stage::Steps(Vec::new()))],
+                stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
+                output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

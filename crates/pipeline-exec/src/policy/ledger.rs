@@ -2,13 +2,16 @@
 //!
 //! One party at a time touches it ([`Exclusive`](executor_core::ports::Exclusive)), a few times in a job's life and not once a slot.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::task::Waker;
 
+use super::claim::Piece;
 use crate::error::{JobError, JobErrorKind, StepError};
+use crate::mutant;
 use crate::report::JobReport;
 
-/// How a job ended.
+/// How a job ended; what it gives lies elsewhere.
 pub type JobEnd = Result<JobReport, JobError>;
 
 /// The part of a job's state that is no word.
@@ -17,8 +20,12 @@ pub struct Ledger {
     started_ns: Option<u64>,
     closed: Option<CloseReason>,
     failure: Option<Failure>,
+    returned: Returned,
     end: End,
+    /// Of whoever awaits the ticket.
     waker: Option<Waker>,
+    /// Of those who lend the job a thread, and found nothing to claim.
+    sleepers: Vec<Waker>,
 }
 
 /// Why a job is closed before its last slot has run. The first reason counts.
@@ -46,6 +53,20 @@ pub struct Failure {
     pub(crate) panicked: bool,
     /// What it said.
     pub(crate) error: StepError,
+}
+
+/// Claimed slots that were given back, for whoever claims next.
+#[derive(Debug)]
+enum Returned {
+    Taken(VecDeque<Piece>),
+    /// The job is closed: nobody will claim them.
+    Refused,
+}
+
+impl Default for Returned {
+    fn default() -> Self {
+        Self::Taken(VecDeque::new())
+    }
 }
 
 #[derive(Debug, Default)]
@@ -130,6 +151,39 @@ impl Ledger {
         }
     }
 
+    /// Keeps pieces for whoever claims next.
+    ///
+    /// # Errors
+    ///
+    /// The pieces, if the job is closed: the caller accounts for them.
+    pub(crate) fn give_back(&mut self, pieces: Vec<Piece>) -> Result<(), Vec<Piece>> {
+        match &mut self.returned {
+            Returned::Taken(kept) => {
+                kept.extend(pieces);
+                Ok(())
+            }
+            Returned::Refused if mutant::m67_given_back_to_a_closed_job() => Ok(()),
+            Returned::Refused => Err(pieces),
+        }
+    }
+
+    /// A piece that was given back. `None` if somebody who closed the job came first.
+    pub(crate) fn take_returned(&mut self) -> Option<Piece> {
+        match &mut self.returned {
+            Returned::Taken(kept) if mutant::m68_returned_piece_stays() => kept.front().cloned(),
+            Returned::Taken(kept) => kept.pop_front(),
+            Returned::Refused => None,
+        }
+    }
+
+    /// Nothing is given back any more. What was and nobody has taken is the caller's to account for, who has closed the job.
+    pub(crate) fn refuse_returned(&mut self) -> VecDeque<Piece> {
+        match std::mem::replace(&mut self.returned, Returned::Refused) {
+            Returned::Taken(kept) => kept,
+            Returned::Refused => VecDeque::new(),
+        }
+    }
+
     /// What the job ends with; `untouched` if nothing of it was ever claimed. `None`: it completed.
     pub(crate) fn error(&mut self, untouched: bool) -> Option<JobError> {
         let kind = match self.closed? {
@@ -147,11 +201,28 @@ impl Ledger {
         Some(JobError::plain(kind))
     }
 
-    /// Notes the end and gives whoever waits for it.
-    pub(crate) fn tell(&mut self, end: JobEnd) -> Option<Waker> {
+    /// Notes the end and gives those who wait for it: with the ticket, and as sleepers.
+    pub(crate) fn tell(&mut self, end: JobEnd) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
         self.end = End::Told(Box::new(end));
-        self.waker.take()
+        (self.waker.take(), self.take_sleepers())
+    }
+
+    /// Registers somebody who lends the job a thread and is about to sleep. `true` if the job has ended, and there is nothing to wait
+    /// for.
+    pub(crate) fn await_news(&mut self, waker: &Waker) -> bool {
+        if !matches!(self.end, End::Pending) {
+            return true;
+        }
+        if !self.sleepers.iter().any(|known| known.will_wake(waker)) {
+            self.sleepers.push(waker.clone());
+        }
+        false
+    }
+
+    /// Takes out those who registered.
+    pub(crate) fn take_sleepers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.sleepers)
     }
 }
 

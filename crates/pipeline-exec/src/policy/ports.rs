@@ -1,6 +1,8 @@
-//! What the policy asks for: core's ports, and three calls of its own.
+//! What the policy asks for: core's ports, and a few calls of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Waker;
 
 use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, Table};
 
@@ -33,6 +35,12 @@ pub trait PipelinePorts:
     /// A place has become free: whoever waits for one is told.
     fn place_freed(&self) {}
 
+    /// Wakes somebody who waits for a job, or for a slot of it.
+    fn wake(&self, waker: Waker) {
+        // A waker that panics is its owner's affair; the others are woken all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
+
     /// Something happened. For oracles, counters and traces; the policy does not depend on it.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
@@ -54,7 +62,7 @@ pub type SharedOf<E> = PipelineShared<
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// It was let in, and is about to be put on the board.
+    /// It was let in, and is in the table.
     Submitted {
         /// The job.
         job: JobHandle,
@@ -83,6 +91,11 @@ pub enum PipelineEvent<'a> {
         /// In which role.
         role: Role,
     },
+    /// A party begins a round of making the board agree with what can be claimed of the job, as it reads it from now on.
+    Settles {
+        /// The job.
+        job: JobHandle,
+    },
     /// A slot has run, well or not.
     SlotRan {
         /// The job.
@@ -91,6 +104,28 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The slot.
         slot: usize,
+    },
+    /// Slots that were claimed were given back: somebody else claims them.
+    GivenBack {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The first of the slots.
+        first: usize,
+        /// How many.
+        slots: usize,
+    },
+    /// Slots that were claimed are given up, since the job is closed: they will not run.
+    GivenUp {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+        /// The first of the slots.
+        first: usize,
+        /// How many.
+        slots: usize,
     },
     /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job is closed.
     StageOver {

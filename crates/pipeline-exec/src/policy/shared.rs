@@ -10,6 +10,7 @@ use executor_core::ports::{Fetch, Memory};
 use super::board::JobBoard;
 use super::counters::Counters;
 use super::look::Looks;
+use super::need::Experience;
 use crate::mutant;
 
 /// What can be set about a pipeline executor: plain data.
@@ -36,6 +37,7 @@ pub struct PipelineShared<W, B, T> {
     pub(crate) admission: RunState<W>,
     pub(crate) looks: Looks<W>,
     pub(crate) counters: Counters<W>,
+    pub(crate) experience: Experience<W>,
     /// The next job's number.
     seqs: CachePadded<W>,
     /// Service that the least served job had when it was last taken: where new jobs start.
@@ -52,7 +54,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     ///
     /// # Panics
     ///
-    /// If the capacity is 0 or there is no main worker.
+    /// If the capacity is 0 or there is no worker.
     pub fn new(
         config: PipelineConfig,
         board: JobBoard<B>,
@@ -60,8 +62,8 @@ impl<W, B, T> PipelineShared<W, B, T> {
         mut word: impl FnMut(usize) -> W,
     ) -> Self {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
-        assert!(config.main > 0, "a pipeline executor must have a main worker");
         let workers = config.main + config.reserve;
+        assert!(workers > 0, "a pipeline executor must have a worker");
         // The gate counts up to its capacity and keeps the rest of its range back.
         let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
         let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;
@@ -71,6 +73,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
             admission: RunState::new(headroom, &mut word),
             looks: Looks::new(workers, &mut word),
             counters: Counters::new(workers, &mut word),
+            experience: Experience::new(&mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),

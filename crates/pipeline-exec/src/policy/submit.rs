@@ -9,10 +9,11 @@ use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
 use super::close::{self, Closing};
-use super::guard;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::standing::settle;
+use super::{finish, need};
 use crate::error::StepError;
 
 /// A job that was let in.
@@ -26,16 +27,16 @@ pub struct Admitted<W, P> {
 /// A job that was not let in. None of its slots was claimed.
 pub enum Refused<W, P> {
     /// The gate is closed, for good.
-    Closed(JobBody<W, P>),
+    Closed(Box<JobBody<W, P>>),
     /// As many jobs are in flight as the executor admits.
-    Full(JobBody<W, P>),
+    Full(Box<JobBody<W, P>>),
     /// It was let in, but the executor is being shut down at the same time; so it was taken off the board again.
     Stopped(Arc<JobBody<W, P>>),
 }
 
 /// Hands over a job. Its ticket fires, whatever happens.
 ///
-/// The first stage is asked for its slots here. If that fails, the job is let in and has failed already.
+/// The stages that come after none are asked for their slots here. If that fails, the job is let in and has failed already.
 ///
 /// # Errors
 ///
@@ -44,8 +45,8 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
         Ok(()) => {}
-        Err(GateRefused::GateClosed) => return Err(Refused::Closed(body)),
-        Err(GateRefused::CountOverflow) => return Err(Refused::Full(body)),
+        Err(GateRefused::GateClosed) => return Err(Refused::Closed(Box::new(body))),
+        Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
@@ -57,7 +58,16 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Ordering::Relaxed,
     );
     let state = Arc::clone(&body.state);
+    let slots = slots.map_err(|failure| {
+        // Before a shutdown can find it in the table: this is the submission's to end.
+        if let Some(left) = state.claims.close(env) {
+            state.claims.give_up(env, &left.stages);
+        }
+        env.change(&state.ledger, |ledger| ledger.fail(failure));
+    });
+    let has_slots = state.claims.is_claimable(env);
     let body = Arc::new(body);
+    shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,
         // The gate admits no more jobs than the table has places, and a place is free before its count is back.
@@ -68,44 +78,30 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         seq: state.seq(),
         index,
     };
-    shared.counters.submitted(env);
     env.observe(PipelineEvent::Submitted { job });
     match slots {
-        Ok(slots) if state.claims.is_claimable(env) => {
-            env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
-            // A job enters two orders one after the other, so it is held until it is in both: whoever claimed its last slot in
-            // between would take it off before it is on.
-            let held = state.claims.hold(env);
-            shared.board.insert(env, job);
-            let closing = match state.claims.open(env, held) {
-                Ok(()) => publish(env, &state, job, state.usable(slots)),
-                Err(left) => close::abandon(env, &state, job, left),
-            };
-            if closing == Closing::Untouched {
+        Ok(slots) if has_slots => {
+            state.claims.started(env).for_each(|(stage, slots)| {
+                env.observe(PipelineEvent::StageStarted { job, stage, slots });
+            });
+            let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
+            if settle(env, &state, job, Some(wanted)) == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
-        // Every slot was run by hand before.
-        Ok(_) => close::end(env, &state, job, Closing::Touched),
-        Err(failure) => {
-            // Nobody else knows the job, so it is this submission's to end.
-            state.claims.close(env);
-            close::fail(env, &state, job, failure);
-            close::end(env, &state, job, Closing::Touched);
-        }
+        // Every slot was run by hand before, or it has failed already.
+        _ => close::end(env, &state, job, Closing::Touched),
     }
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);
     Ok(Admitted { state, job })
 }
 
-/// Slots of the first stage, or of the one that was reached by hand. Begins the job if nobody has.
+/// Slots of the first stages, or of those that were reached by hand and are left. Begins the job if nobody has.
 fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
     let claims = &body.state.claims;
     if !body.state.begun {
-        let slots = guard::slots(&*body.spec.stages[0], 0)?;
-        claims.begin(env, slots);
-        return Ok(slots);
+        return finish::begin(env, claims, &body.spec.stages);
     }
     if claims.is_closed(env) {
         return Err(Failure {
@@ -126,7 +122,7 @@ pub type AdmittedOf<E> = Admitted<<E as Memory>::Word, <E as Exclusive<Ledger>>:
 /// [`Refused`] in environment `E`.
 pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// The job is on the board and its slots can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
+/// The job is on the board, or whoever puts it there publishes as well, and slots of it can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
 /// if the executor is being shut down.
 pub(crate) fn publish<E: PipelinePorts>(
     env: &E,
@@ -161,8 +157,8 @@ impl<W, P> fmt::Debug for Admitted<W, P> {
 impl<W, P> fmt::Debug for Refused<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (variant, body) = match self {
-            Self::Closed(body) => ("Closed", body),
-            Self::Full(body) => ("Full", body),
+            Self::Closed(body) => ("Closed", &**body),
+            Self::Full(body) => ("Full", &**body),
             Self::Stopped(body) => ("Stopped", &**body),
         };
         f.debug_tuple(variant).field(&body.spec.id).finish()

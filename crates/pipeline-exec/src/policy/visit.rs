@@ -1,23 +1,29 @@
 //! A worker's stay in a job: claim, run, account, until the quantum is over or nothing is left.
 //!
-//! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, and starts the next one or ends the
-//! job. The next stage's job is put on the board *before* its slots can be claimed; the other way round, workers that
-//! are still in the job could claim the last slot and take the job off the board before it was put on.
+//! A worker claims as many slots at once as take about a millisecond ([`CLAIM_NS`]), so that the claim costs next to nothing even where a
+//! slot takes a microsecond; but never more than its share of what is left, so that all workers end at the same time, nor more than fits
+//! into the rest of its quantum. What it knows of a slot's time is an estimate, so it reads the clock after each slot: when the quantum
+//! is over, the rest of the claim goes back. Before each slot it asks whether the job is closed; then the rest is given up.
+//!
+//! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, starts those that have waited for it, and ends
+//! the job if no stage is open. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
 
 use std::sync::Arc;
 
 use super::board::JobHandle;
-use super::claim::Claim;
+use super::claim::{Claim, Piece};
 use super::close::{Closing, close, end, fail};
-use super::guard;
 use super::ledger::{CloseReason, Failure};
+use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::standing::settle;
 use super::submit::publish;
+use super::{finish, guard, need};
 use crate::mutant;
 use crate::step_cx::{Role, StepCx, Watch};
 
-/// How many slots are claimed at once. More pays when slots are far shorter than a quantum.
-const CLAIM_WIDTH: usize = 1;
+/// A claim is as many slots as take about this long, in nanoseconds.
+pub const CLAIM_NS: u64 = 1_000_000;
 
 /// Who visits, and until when.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +50,13 @@ pub(crate) fn visit<E: PipelinePorts>(
     let span =
         tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
     let _inside = span.enter();
+    let visit = Visit {
+        env,
+        job,
+        body,
+        state,
+        visitor,
+    };
     let began_ns = env.now_ns();
     let mut now_ns = began_ns;
     let mut claimed = false;
@@ -52,58 +65,25 @@ pub(crate) fn visit<E: PipelinePorts>(
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        let Claim::Slots { stage, slots, last } = state.claims.claim(env, CLAIM_WIDTH) else {
-            break;
-        };
-        env.observe(PipelineEvent::Claimed {
-            job,
-            stage,
-            first: slots.start,
-            slots: slots.len(),
-            worker: visitor.worker,
-            role: visitor.role,
-        });
-        let stays = mutant::m45_never_off_the_board() && stage + 1 == body.spec.stages.len();
-        if last && !stays || mutant::m15_off_the_board_too_early() && slots.start == 0 {
-            // Before the slots run: once they have, the next stage may put the job on the board again.
-            env.shared().board.remove(env, job);
-        }
+        let Some(piece) = visit.claim(now_ns) else { break };
         // Later stages start in a job that has, unless it was begun by hand.
-        if !claimed && (stage == 0 || state.begun) {
+        if !claimed && (piece.stage == 0 || state.begun) {
             env.change(&state.ledger, |ledger| ledger.start(now_ns));
         }
         claimed = true;
-        let visit = Visit {
-            env,
-            job,
-            body,
-            state,
-            visitor,
-        };
-        let width = slots.len();
-        if mutant::m19_accounted_at_claim() && state.claims.account(env, stage, width) {
-            visit.stage_over(stage);
-        }
-        for slot in slots {
-            if mutant::m46_closed_claims_not_run() && state.claims.is_closed(env) {
-                continue;
-            }
-            visit.run_slot(stage, slot);
-        }
-        // Before it is accounted for: a slot that was told to stop may have left its work undone.
-        visit.close_if_late();
-        if visit.owes_account() && state.claims.account(env, stage, width) {
-            visit.stage_over(stage);
-        }
-        now_ns = env.now_ns();
+        now_ns = visit.run(piece, now_ns);
     }
-    if claimed {
+    // A thread that is lent to the job takes nothing from others.
+    if claimed && visitor.role != Role::Lent {
         state.charge(env, now_ns - began_ns);
         if mutant::m18_rekeyed_by_remove_and_insert() && env.shared().board.remove(env, job) {
             env.shared().board.insert(env, job);
         }
     }
     state.leave(env);
+    if state.is_limited() && !mutant::m76_room_is_not_told() {
+        lend::tell(env, state);
+    }
     claimed
 }
 
@@ -116,16 +96,161 @@ struct Visit<'a, E: PipelinePorts> {
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
+    /// Claims slots, at `now_ns`.
+    fn claim(&self, now_ns: u64) -> Option<Piece> {
+        let Self { env, job, state, .. } = *self;
+        let wanted = |stage, left| self.width(stage, left, now_ns);
+        let (piece, may_be_last) = match state.claims.claim(env, wanted) {
+            Claim::Slots { piece, last } => (piece, last),
+            // Somebody else may have claimed the last of the others meanwhile, and neither of the two knows.
+            Claim::Returned => (env.change(&state.ledger, |ledger| ledger.take_returned())?, true),
+            Claim::Exhausted | Claim::Closed => return None,
+        };
+        env.observe(PipelineEvent::Claimed {
+            job,
+            stage: piece.stage,
+            first: piece.slots.start,
+            slots: piece.slots.len(),
+            worker: self.visitor.worker,
+            role: self.visitor.role,
+        });
+        if may_be_last || mutant::m15_off_the_board_too_early() {
+            // Before the slots run, so that nobody looks at the job meanwhile.
+            settle(env, state, job, None);
+        }
+        Some(piece)
+    }
+
+    /// How many of the `left` slots of `stage` to claim.
+    fn width(&self, stage: usize, left: usize, now_ns: u64) -> usize {
+        let Some(slot_ns) = self.state.claims.slot_ns(self.env, stage) else {
+            // Nobody knows how long they take; the first one tells.
+            return 1;
+        };
+        let time_ns = CLAIM_NS.min(self.visitor.until_ns.saturating_sub(now_ns));
+        let fits = usize::try_from(time_ns / slot_ns).unwrap_or(usize::MAX);
+        if mutant::m70_claims_leave_nothing() {
+            return fits;
+        }
+        // Half of an equal share: the closer the end, the smaller the claims.
+        let workers = self.state.usable(self.env.shared().workers());
+        fits.min(left / (2 * workers))
+    }
+
+    /// Runs a piece that was claimed at `began_ns`, or gives back what the quantum is too short for, or gives up what is left when the
+    /// job is closed. Gives the time.
+    fn run(&self, piece: Piece, began_ns: u64) -> u64 {
+        let Self { env, job, state, .. } = *self;
+        let Piece { stage, slots } = piece;
+        let mut accounted = slots.len();
+        if mutant::m19_accounted_at_claim() && state.claims.account(env, stage, accounted) {
+            self.stage_over(stage);
+        }
+        let (mut rest, mut now_ns) = (slots.clone(), began_ns);
+        while !rest.is_empty() {
+            if state.claims.is_closed(env) && !mutant::m46_closed_claims_are_run() {
+                break;
+            }
+            let is_first = rest.start == slots.start;
+            if !is_first && now_ns >= self.visitor.until_ns && !mutant::m69_claims_run_to_their_end() {
+                if self.give_back(Piece {
+                    stage,
+                    slots: rest.clone(),
+                }) {
+                    accounted -= rest.len();
+                    rest.start = rest.end;
+                }
+                break;
+            }
+            let slot = rest.start;
+            self.run_slot(stage, slot);
+            rest.start += 1;
+            now_ns = env.now_ns();
+        }
+        if !rest.is_empty() {
+            env.observe(PipelineEvent::GivenUp {
+                job,
+                stage,
+                first: rest.start,
+                slots: rest.len(),
+            });
+        }
+        let ran = accounted - rest.len();
+        if ran > 0 {
+            self.note(stage, ran, now_ns - began_ns);
+        }
+        // Before it is accounted for: a slot that was told to stop may have left its work undone.
+        if state.is_past_deadline(now_ns) {
+            close(env, state, job, CloseReason::DeadlineExceeded);
+        }
+        if self.owes_account() && state.claims.account(env, stage, accounted) {
+            self.stage_over(stage);
+            now_ns = env.now_ns();
+        }
+        now_ns
+    }
+
     fn run_slot(&self, stage: usize, slot: usize) {
-        let Visitor { worker, role, .. } = self.visitor;
-        let ran = guard::run(&*self.body.spec.stages[stage], stage, slot, &self.cx());
-        self.state.count_slots(self.env, worker, 1);
-        self.env.shared().counters.ran(self.env, worker, role, 1);
+        let ran = guard::run(self.body.spec.stages.stage(stage), stage, slot, &self.cx());
         let job = self.job;
         self.env.observe(PipelineEvent::SlotRan { job, stage, slot });
         if let Err(failure) = ran {
             self.fail(failure);
         }
+    }
+
+    /// So many slots of `stage` took `ns` together.
+    fn note(&self, stage: usize, ran: usize, ns: u64) {
+        let Self { env, state, .. } = *self;
+        let Visitor { worker, role, .. } = self.visitor;
+        state.count_slots(env, worker, ran);
+        env.shared().counters.ran(env, worker, role, ran);
+        let slot_ns = ns / ran as u64;
+        state.claims.learn(env, stage, slot_ns);
+        if mutant::m71_one_worker_invited() {
+            return;
+        }
+        // What is left of other stages may take another time; they have an estimate of their own, and somebody who learns it.
+        let left = state.claims.unclaimed_slots(env);
+        let worth = need::workers(slot_ns.saturating_mul(left as u64));
+        let lookers = if left == 0 {
+            0
+        } else {
+            state.invites(env, state.usable(worth.min(left)))
+        };
+        if lookers > 0 {
+            publish(env, state, self.job, lookers);
+        }
+    }
+
+    /// Gives back slots that were claimed and have not run. `false` if the job is closed, so that they are given up instead.
+    fn give_back(&self, piece: Piece) -> bool {
+        let Self { env, job, state, .. } = *self;
+        let Piece { stage, slots } = piece;
+        // In as many pieces as a claim of all of them would be cut into: they take longer than was thought.
+        let pieces = slots.len().min(2 * state.usable(env.shared().workers()));
+        let cut = |nth| slots.start + slots.len() * nth / pieces;
+        let cut: Vec<Piece> = (0..pieces)
+            .map(|nth| Piece {
+                stage,
+                slots: cut(nth)..cut(nth + 1),
+            })
+            .collect();
+        if env.change(&state.ledger, |ledger| ledger.give_back(cut)).is_err() {
+            return false;
+        }
+        env.observe(PipelineEvent::GivenBack {
+            job,
+            stage,
+            first: slots.start,
+            slots: slots.len(),
+        });
+        if !mutant::m66_given_back_in_silence() {
+            state.claims.give_back(env, pieces);
+        }
+        // This worker looks at the board again; others are for the rest.
+        settle(env, state, job, Some(state.usable(pieces)));
+        true
     }
 
     /// Whether slots that have run are still to be accounted for. They always are, but for a planted bug.
@@ -136,39 +261,54 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     /// The last slot of `stage` is accounted for, and this is the last finisher.
     fn stage_over(&self, stage: usize) {
-        let Self { env, job, state, .. } = *self;
+        let Self {
+            env,
+            job,
+            body,
+            state,
+            ..
+        } = *self;
         env.observe(PipelineEvent::StageOver { job, stage });
-        if !state.claims.is_closed(env) {
-            let next = self.next_stage(stage);
-            self.close_if_late();
-            match next {
-                Ok(Some(slots)) => {
-                    env.shared().board.insert(env, job);
-                    if state.claims.start(env, stage + 1, slots) {
-                        env.observe(PipelineEvent::StageStarted {
-                            job,
-                            stage: stage + 1,
-                            slots,
-                        });
-                        // This worker stays, or looks at the board again; others are for the rest.
-                        publish(env, state, job, state.usable(slots) - 1);
-                        return;
-                    }
-                    env.shared().board.remove(env, job);
-                }
-                Ok(None) => {}
-                Err(failure) => self.fail(failure),
-            }
+        let mut lookers = None;
+        let finished = finish::finish(
+            env,
+            &state.claims,
+            &body.spec.stages,
+            stage,
+            &self.cx(),
+            || self.close_if_late(),
+            |stage, slots| {
+                env.observe(PipelineEvent::StageStarted { job, stage, slots });
+                *lookers.get_or_insert(0) += slots.max(1);
+            },
+        );
+        if let Err(failure) = finished {
+            self.fail(failure);
         }
-        end(env, state, job, Closing::Touched);
+        if let Some(slots) = lookers {
+            if !mutant::m74_stage_start_wakes_no_lent_thread() {
+                lend::tell(env, state);
+            }
+            // This worker stays, or looks at the board again; others are for the rest.
+            let wanted = state.invites_anew(env, need::of_stages(env, state, slots)) - 1;
+            settle(env, state, job, Some(wanted));
+        }
+        if state.claims.finished(env) {
+            if let Err(failure) = self.make_output() {
+                self.fail(failure);
+            }
+            end(env, state, job, Closing::Touched);
+        }
     }
 
-    /// Finishes `stage` and asks the next one, if there is one, for its slots.
-    fn next_stage(&self, stage: usize) -> Result<Option<usize>, Failure> {
-        let stages = &self.body.spec.stages;
-        guard::finish(&*stages[stage], stage, &self.cx())?;
-        let next = stages.get(stage + 1);
-        next.map(|next| guard::slots(&**next, stage + 1)).transpose()
+    /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.
+    fn make_output(&self) -> Result<(), Failure> {
+        match &self.body.spec.output {
+            Some(output) if !self.state.claims.is_closed(self.env) => {
+                guard::output(output, self.body.spec.stages.len(), &self.cx())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn fail(&self, failure: Failure) {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use executor_core::ports::{Native, NativeWord};
 use pipeline_exec::policy::claim::{SLOTS_MAX, STAGES_MAX};
-use pipeline_exec::policy::{Claim, Claims};
+use pipeline_exec::policy::{Claim, Claims, Piece};
 use pipeline_exec::{Class, Job, JobErrorKind, JobStatus, Stage, StepCx, StepError, step};
 
 use crate::plain::Plain;
@@ -42,24 +42,24 @@ fn two_workers_share_a_job_of_five_steps_and_the_sixth_claim_gets_nothing() {
 
 #[test]
 fn a_claim_of_several_slots_takes_no_more_than_are_left() {
-    let claims = Claims::new(1, NativeWord::new);
-    claims.begin(&Native, 5);
+    let claims = Claims::new([0].into_iter(), NativeWord::new);
+    claims.begin(&Native, 0, 0, 5);
+    let claim = |wanted| claims.claim(&Native, |_stage, _left| wanted);
     let slots = |slots, last| Claim::Slots {
-        stage: 0,
-        slots,
+        piece: Piece { stage: 0, slots },
         last,
     };
-    assert_eq!(claims.claim(&Native, 2), slots(0..2, false));
-    assert_eq!(claims.claim(&Native, 0), slots(2..3, false), "at least one");
-    assert_eq!(claims.claim(&Native, 100), slots(3..5, true));
-    assert_eq!(claims.claim(&Native, 1), Claim::Exhausted);
+    assert_eq!(claim(2), slots(0..2, false));
+    assert_eq!(claim(0), slots(2..3, false), "at least one");
+    assert_eq!(claim(100), slots(3..5, true));
+    assert_eq!(claim(1), Claim::Exhausted);
 }
 
 /// Three quarters of a word for the slot, the rest for the stage and one bit that closes.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_job_has_room_for_as_many_stages_and_slots_as_the_table_of_its_word_says() {
-    assert_eq!(SLOTS_MAX, (1 << 48) - 2, "the largest number holds the job");
+    assert_eq!(SLOTS_MAX, (1 << 48) - 1);
     assert_eq!(STAGES_MAX, (1 << 15) - 1);
 }
 

@@ -73,7 +73,8 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages,
+        stages: stages.into(),
+        output: None,
     }
 }
 
@@ -304,6 +305,10 @@ impl Table<Arc<Body>> for Plain {
 
     fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         table.borrow().get(index)?.clone()
+    }
+
+    fn used(&self, table: &Places) -> usize {
+        table.borrow().len()
     }
 
     fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {

@@ -225,3 +225,29 @@ fn a_single_worker_has_both_roles_17_to_3() {
     assert_eq!(counted.slots_main + counted.slots_reserve, 2_000);
     assert_eq!(counted.slots_reserve, 300);
 }
+
+#[test]
+fn roles_that_are_asked_for_are_had() {
+    for (main, reserve, other) in [(2, 0, Role::Reserve), (0, 2, Role::Main)] {
+        let executor = PipelineExecutor::builder().roles(main, reserve).build().unwrap();
+        let tickets = [1, 50].map(|slots| {
+            let steps = (0..slots).map(|_| {
+                step(move |cx| {
+                    assert_ne!(cx.role(), other, "{main} main and {reserve} reserve");
+                    assert!(cx.worker_id() < 2);
+                    Ok(())
+                })
+            });
+            executor
+                .submit(Job::from_steps("either", steps.collect()))
+                .unwrap()
+        });
+        for ticket in tickets {
+            ticket.wait().unwrap();
+        }
+    }
+    let nobody = PipelineExecutor::builder().roles(0, 0).build();
+    assert!(nobody.is_err());
+    let as_ever = PipelineExecutor::builder().roles(0, 0).threads(2).build();
+    assert!(as_ever.is_ok(), "the last word counts");
+}

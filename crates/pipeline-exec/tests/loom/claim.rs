@@ -172,23 +172,6 @@ fn stage_start_against_cancel() {
     });
 }
 
-/// A cancel while the submitter lets slots be claimed: exactly one of them accounts for the slots.
-#[test]
-fn open_against_cancel() {
-    model("open_against_cancel", None, || {
-        let claims = claims(1, 2);
-        let held = claims.hold(&LoomMemory);
-        let canceller = thread::spawn({
-            let claims = claims.clone();
-            move || close(&claims)
-        });
-        let opened = claims.open(&LoomMemory, held);
-        let opener = opened.is_err_and(|left| claims.account(&LoomMemory, left.stage, left.slots));
-        assert!(opener != canceller.join().unwrap(), "accounted for exactly once");
-        assert_eq!(claims.progress(&LoomMemory), (2, 2));
-    });
-}
-
 /// Somebody looks at the progress while slots run and the next stage starts: done is never more than the total, and both
 /// only grow.
 #[test]

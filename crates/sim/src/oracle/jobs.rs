@@ -4,23 +4,32 @@
 //! words itself where it matters. What it holds against a run:
 //!
 //! - a slot that is claimed twice, run twice, run without having been claimed, or never, in a job that completed;
-//! - a stage that starts before the one before it is over, or is over before its slots have run;
-//! - a job that is taken off the board while a slot could still be claimed, or has one and is not on it;
+//! - a slot that runs although its job was closed at the slot boundary before, or is given up although it is not closed;
+//! - a stage that starts twice, or before those before it are over, or is over before its slots have run;
+//! - a job that is taken off the board although a slot could be claimed all the while, or by somebody who does not settle it;
+//! - a job of which nothing was claimed and that is not on the board when its submitter returns;
 //! - a worker that looked for the heaviest job and went into one although a heavier one, or an equally heavy and older
 //!   one, could be gone into during all of its look;
 //! - a job that ends twice, or never.
+
+use std::ops::Range;
 
 use pipeline_exec::policy::PipelineEvent;
 use pipeline_exec::{JobErrorKind, JobHandle};
 
 use super::{Oracle, Violation};
 use crate::pipeline::Hub;
+use crate::word::Glass;
 
 /// What is known of every job.
 #[derive(Debug, Default)]
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
+    /// What each party has begun to settle last, and in which micro-step.
+    settles: Vec<Option<(JobHandle, u64)>>,
+    /// What each party has claimed last.
+    held: Vec<Held>,
     /// First claims that were compared with what was on the board.
     pub(crate) picks_compared: u64,
     /// Those for which another job was equally heavy.
@@ -33,16 +42,27 @@ struct Record {
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
     stages: Vec<StageRecord>,
-    stages_in_all: usize,
     /// Since which micro-step any worker that looks could find it and claim something.
     open_since: Option<u64>,
     end: Option<Option<JobErrorKind>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct StageRecord {
-    slots: Vec<Slot>,
+    /// Numbers of the stages that have to be over first.
+    before: Vec<usize>,
+    /// Once it has started.
+    slots: Option<Vec<Slot>>,
     over: bool,
+}
+
+/// What a party does with the slots that it has claimed last.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Those that it accounts for.
+    slots: usize,
+    /// The job that it found closed, or could have, at the last slot boundary.
+    closed: Option<usize>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +70,7 @@ enum Slot {
     Free,
     Claimed,
     Ran,
+    GivenUp,
 }
 
 /// A party goes down one of the board's orders.
@@ -71,7 +92,7 @@ impl JobOracle {
         match event {
             PipelineEvent::Submitted { job } => self.submitted(hub, job),
             PipelineEvent::StageStarted { job, stage, slots } => {
-                self.stage_started(hub, job, stage, slots)?;
+                self.stage_started(job, stage, slots)?;
                 self.look_at(hub, job, step);
                 Ok(())
             }
@@ -86,20 +107,74 @@ impl JobOracle {
                 // Both, whatever the first says: what was claimed has to be in the books.
                 let picked = self.compare_pick(hub, job, worker, party);
                 self.claimed(job, stage, first, slots)?;
+                self.held_by(party).slots = slots;
+                self.boundary(hub, job, party);
                 self.look_at(hub, job, step);
                 picked
             }
-            PipelineEvent::SlotRan { job, stage, slot } => self.slot_ran(job, stage, slot),
+            PipelineEvent::Settles { job } => {
+                self.settles.resize(self.settles.len().max(party + 1), None);
+                self.settles[party] = Some((job, step));
+                self.find(job).map(|_| ())
+            }
+            PipelineEvent::SlotRan { job, stage, slot } => {
+                let was_closed = self.held_by(party).closed == Some(job.seq);
+                self.boundary(hub, job, party);
+                self.slot_ran(job, stage, slot, was_closed)
+            }
+            PipelineEvent::GivenBack {
+                job,
+                stage,
+                first,
+                slots,
+            } => {
+                self.held_by(party).slots -= slots;
+                self.let_go(job, stage, first..first + slots, Slot::Free)?;
+                self.look_at(hub, job, step);
+                Ok(())
+            }
+            PipelineEvent::GivenUp {
+                job,
+                stage,
+                first,
+                slots,
+            } => {
+                if !hub.is_closed(job) {
+                    return Err(claims(job, "had slots given up and is not closed".to_owned()));
+                }
+                self.let_go(job, stage, first..first + slots, Slot::GivenUp)
+            }
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }
     }
 
-    /// `job` was put into one of the board's orders, or taken out.
-    pub(crate) fn board_changed(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
-        let was_open = self.find(job).is_ok_and(|record| record.open_since.is_some());
+    /// `job` was put into one of the board's orders.
+    pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         self.look_at(hub, job, step);
-        if was_open && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        self.find(job).map(|_| ())
+    }
+
+    /// `party` has taken `job` out of one of the board's orders. There may be something to claim again, since it has read that there
+    /// is not; but not all the while.
+    pub(crate) fn taken_off(
+        &mut self,
+        hub: &Hub,
+        job: JobHandle,
+        step: u64,
+        party: usize,
+    ) -> Result<(), Violation> {
+        let open_since = self.find(job)?.open_since;
+        self.look_at(hub, job, step);
+        let settles = self.settles.get(party).copied().flatten();
+        let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
+            return Err(board(
+                job,
+                "was taken off the board by somebody who does not settle it",
+            ));
+        };
+        let stood = hub.on_board(job) == (true, true);
+        if open_since.is_some_and(|since| since < began) && hub.is_claimable(job) && !stood {
             return Err(board(job, "was taken off the board while it had slots to claim"));
         }
         Ok(())
@@ -128,31 +203,40 @@ impl JobOracle {
         self.find(job).is_ok_and(open)
     }
 
-    /// Whether all slots of `stage` have run, and of several nobody has accounted for yet: they race for being the last.
-    pub(crate) fn is_anybody_else_finishing(&self, hub: &Hub, job: JobHandle, stage: usize) -> bool {
-        let Some(body) = hub.peek(job) else { return false };
-        let (Ok(record), (done, _)) = (
-            self.find(job),
-            body.state().claims().progress(&crate::word::Glass),
-        ) else {
+    /// Whether all slots of `stage` have run, and somebody else than `party` has not accounted for theirs yet: they race for being
+    /// the last.
+    pub(crate) fn is_anybody_else_finishing(
+        &self,
+        hub: &Hub,
+        job: JobHandle,
+        stage: usize,
+        party: usize,
+    ) -> bool {
+        let (Some(body), Ok(record)) = (hub.peek(job), self.find(job)) else {
             return false;
         };
-        let over = |slot: &Slot| *slot == Slot::Ran;
-        let ran = record.stages.iter().flat_map(|stage| &stage.slots);
-        let all_ran = record
-            .stages
-            .get(stage)
-            .is_some_and(|row| row.slots.iter().all(over));
-        all_ran && ran.filter(|slot| over(slot)).count() >= done + 2
+        let slots = record.stages.get(stage).and_then(|row| row.slots.as_ref());
+        let all_ran = slots.is_some_and(|slots| slots.iter().all(|slot| *slot == Slot::Ran));
+        let mine = self.held.get(party).map_or(0, |held| held.slots);
+        all_ran && body.state().claims().left(&Glass, stage) > mine
+    }
+
+    /// Whether slots of two stages of `job` are claimed and run at this moment.
+    pub(crate) fn is_side_by_side(&self, job: JobHandle) -> bool {
+        let Ok(record) = self.find(job) else { return false };
+        let slots = record.stages.iter().filter_map(|row| row.slots.as_ref());
+        slots.filter(|slots| slots.contains(&Slot::Claimed)).count() > 1
     }
 
     /// `job` was let in, and its submitter has returned.
     pub(crate) fn admitted(&self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
         self.find(job)?;
-        if hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        let body = hub.peek(job);
+        let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
+        if untouched && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
             return Err(board(
                 job,
-                "was submitted, has slots to claim, and is not on the board",
+                "was submitted, nobody has claimed a slot, and it is not on the board",
             ));
         }
         Ok(())
@@ -209,31 +293,30 @@ impl JobOracle {
         self.jobs.push(Record {
             job,
             limited: body.spec().workers_max != usize::MAX,
-            stages: Vec::new(),
-            stages_in_all: body.spec().stages.len(),
+            stages: (0..body.spec().stages.len())
+                .map(|stage| StageRecord {
+                    before: body.spec().stages.before(stage).to_vec(),
+                    ..StageRecord::default()
+                })
+                .collect(),
             open_since: None,
             end: None,
         });
         Ok(())
     }
 
-    fn stage_started(
-        &mut self,
-        hub: &Hub,
-        job: JobHandle,
-        stage: usize,
-        slots: usize,
-    ) -> Result<(), Violation> {
+    fn stage_started(&mut self, job: JobHandle, stage: usize, slots: usize) -> Result<(), Violation> {
         let record = self.find_mut(job)?;
-        if stage != record.stages.len() || record.stages.last().is_some_and(|before| !before.over) {
-            return Err(claims(job, format!("started stage {stage} out of turn")));
+        let waits = (record.stages[stage].before.iter()).find(|&&before| !record.stages[before].over);
+        if let Some(before) = waits {
+            return Err(claims(
+                job,
+                format!("started stage {stage} before stage {before} was over"),
+            ));
         }
-        record.stages.push(StageRecord {
-            slots: vec![Slot::Free; slots],
-            over: false,
-        });
-        if stage > 0 && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
-            return Err(board(job, "started a stage and is not on the board"));
+        let started = &mut record.stages[stage].slots;
+        if started.replace(vec![Slot::Free; slots]).is_some() {
+            return Err(claims(job, format!("started stage {stage} twice")));
         }
         Ok(())
     }
@@ -247,14 +330,14 @@ impl JobOracle {
             ));
         }
         // A stage is announced before anybody can claim a slot of it, or in the same micro-step.
-        let Some(row) = record.stages.get_mut(stage) else {
+        let Some(row) = record.stages.get_mut(stage).and_then(|row| row.slots.as_mut()) else {
             return Err(claims(
                 job,
                 format!("had slots of stage {stage} claimed before it started"),
             ));
         };
         for slot in first..first + slots {
-            match row.slots.get_mut(slot) {
+            match row.get_mut(slot) {
                 Some(place @ Slot::Free) => *place = Slot::Claimed,
                 Some(_) => {
                     return Err(claims(
@@ -268,32 +351,66 @@ impl JobOracle {
         Ok(())
     }
 
-    fn slot_ran(&mut self, job: JobHandle, stage: usize, slot: usize) -> Result<(), Violation> {
-        let record = self.find_mut(job)?;
-        match record
-            .stages
-            .get_mut(stage)
-            .and_then(|row| row.slots.get_mut(slot))
-        {
-            Some(place @ Slot::Claimed) => {
-                *place = Slot::Ran;
-                Ok(())
-            }
-            other => Err(claims(
+    fn slot_ran(
+        &mut self,
+        job: JobHandle,
+        stage: usize,
+        slot: usize,
+        was_closed: bool,
+    ) -> Result<(), Violation> {
+        self.let_go(job, stage, slot..slot + 1, Slot::Ran)?;
+        if was_closed {
+            return Err(claims(
                 job,
-                format!("slot {slot} of stage {stage} ran while it was {other:?}"),
-            )),
+                format!("was closed, and then slot {slot} of stage {stage} was run"),
+            ));
         }
+        Ok(())
+    }
+
+    /// Claimed slots are over for whoever had them.
+    fn let_go(
+        &mut self,
+        job: JobHandle,
+        stage: usize,
+        slots: Range<usize>,
+        after: Slot,
+    ) -> Result<(), Violation> {
+        let record = self.find_mut(job)?;
+        let mut row = record.stages.get_mut(stage).and_then(|row| row.slots.as_mut());
+        for slot in slots {
+            match row.as_mut().and_then(|row| row.get_mut(slot)) {
+                Some(place @ Slot::Claimed) => *place = after,
+                other => {
+                    return Err(claims(
+                        job,
+                        format!("slot {slot} of stage {stage} is {after:?} now and was {other:?} before"),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `party` stands between two slots of `job`, or before the first that it has claimed: it asks next whether the job is closed.
+    fn boundary(&mut self, hub: &Hub, job: JobHandle, party: usize) {
+        self.held_by(party).closed = hub.is_closed(job).then_some(job.seq);
+    }
+
+    fn held_by(&mut self, party: usize) -> &mut Held {
+        self.held.resize(self.held.len().max(party + 1), Held::default());
+        &mut self.held[party]
     }
 
     fn stage_over(&mut self, hub: &Hub, job: JobHandle, stage: usize) -> Result<(), Violation> {
-        let closed = hub
-            .peek(job)
-            .is_some_and(|body| body.state().claims().is_closed(&crate::word::Glass));
+        let closed = hub.is_closed(job);
         let record = self.find_mut(job)?;
         let row = &mut record.stages[stage];
-        let unfinished = row.slots.iter().position(|&slot| match slot {
-            Slot::Ran => false,
+        let Some(slots) = &row.slots else {
+            return Err(claims(job, format!("stage {stage} is over and has not started")));
+        };
+        let unfinished = slots.iter().position(|&slot| match slot {
+            Slot::Ran | Slot::GivenUp => false,
             Slot::Claimed => true,
             Slot::Free => !closed,
         });
@@ -315,12 +432,16 @@ impl JobOracle {
             return Err(Violation::new(Oracle::Ticket, format!("{job:?} ended twice")));
         }
         record.open_since = None;
-        let slots = || record.stages.iter().flat_map(|stage| &stage.slots);
+        let slots = || {
+            record
+                .stages
+                .iter()
+                .flat_map(|stage| stage.slots.iter().flatten())
+        };
         if slots().any(|&slot| slot == Slot::Claimed) {
-            return Err(claims(job, "ended while a claimed slot had not run".to_owned()));
+            return Err(claims(job, "ended while somebody had a claimed slot".to_owned()));
         }
-        let all_over =
-            record.stages.len() == record.stages_in_all && record.stages.iter().all(|stage| stage.over);
+        let all_over = record.stages.iter().all(|stage| stage.over);
         match error {
             None if !all_over || slots().any(|&slot| slot != Slot::Ran) => {
                 Err(claims(job, "completed, but not all of its slots ran".to_owned()))
@@ -416,10 +537,9 @@ mod tests {
                 job: JOB,
                 limited: false,
                 stages: vec![StageRecord {
-                    slots: vec![Slot::Free; 2],
-                    over: false,
+                    slots: Some(vec![Slot::Free; 2]),
+                    ..StageRecord::default()
                 }],
-                stages_in_all: 1,
                 open_since: None,
                 end: None,
             }],
@@ -442,16 +562,49 @@ mod tests {
     fn a_slot_that_runs_twice_or_unclaimed_is_noticed() {
         let mut oracle = oracle();
         assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
-        assert_eq!(says(oracle.slot_ran(JOB, 0, 0)), Oracle::Claims);
-        assert_eq!(says(oracle.slot_ran(JOB, 0, 1)), Oracle::Claims);
+        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
+        assert_eq!(says(oracle.slot_ran(JOB, 0, 0, false)), Oracle::Claims);
+        assert_eq!(says(oracle.slot_ran(JOB, 0, 1, false)), Oracle::Claims);
+    }
+
+    #[test]
+    fn a_slot_that_runs_in_a_closed_job_is_noticed() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
+        assert_eq!(says(oracle.slot_ran(JOB, 0, 1, true)), Oracle::Claims);
+    }
+
+    #[test]
+    fn a_stage_that_starts_twice_or_before_another_is_over_is_noticed() {
+        let mut oracle = oracle();
+        oracle.jobs[0].stages.push(StageRecord {
+            before: vec![0],
+            ..StageRecord::default()
+        });
+        assert_eq!(says(oracle.stage_started(JOB, 1, 3)), Oracle::Claims);
+        oracle.jobs[0].stages[0].over = true;
+        assert_eq!(oracle.stage_started(JOB, 1, 3), Ok(()));
+        assert_eq!(says(oracle.stage_started(JOB, 1, 3)), Oracle::Claims);
+    }
+
+    #[test]
+    fn slots_that_are_given_back_can_be_claimed_again_and_those_given_up_cannot() {
+        let mut oracle = oracle();
+        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
+        assert_eq!(oracle.let_go(JOB, 0, 1..2, Slot::Free), Ok(()));
+        assert_eq!(says(oracle.let_go(JOB, 0, 1..2, Slot::Free)), Oracle::Claims);
+        assert_eq!(oracle.claimed(JOB, 0, 1, 1), Ok(()));
+        assert_eq!(oracle.let_go(JOB, 0, 0..1, Slot::GivenUp), Ok(()));
+        assert_eq!(says(oracle.claimed(JOB, 0, 0, 1)), Oracle::Claims);
+        assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
     }
 
     #[test]
     fn a_job_that_completes_without_all_of_its_slots_is_noticed() {
         let mut oracle = oracle();
         assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
         assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
     }
 
@@ -459,7 +612,7 @@ mod tests {
     fn a_job_that_is_handed_back_after_it_ran_is_noticed() {
         let mut oracle = oracle();
         assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0), Ok(()));
+        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
         assert_eq!(
             says(oracle.ended(JOB, Some(JobErrorKind::HandedBack))),
             Oracle::Claims

@@ -6,7 +6,7 @@
 //! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
 //!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
 //! - order: a claim comes after a scan of the role's own order, or of the other one when the own was scanned just before;
-//! - quantum: no second claim in a visit once the clock was read behind the quantum's end, and no further visit in that look
+//! - quantum: no second claim in a visit, and no second slot of a claim, once the clock was read behind the quantum's end, and no further visit in that look
 //!   unless the board had nothing open. The clock is the worker's, so that this is virtual time.
 
 use pipeline_exec::Role;
@@ -38,6 +38,10 @@ struct Turn {
     /// Since the last claim the whole board was seen to have nothing open.
     nothing_open: bool,
     visited: bool,
+    /// A slot of the current claim has run.
+    ran: bool,
+    /// The clock as it was read first after that slot.
+    after_slot_ns: Option<u64>,
     /// Turns of a single worker in the same role, but for those that found nothing in between.
     main_turns: u32,
     reserve_turns: u32,
@@ -81,6 +85,7 @@ impl TurnOracle {
         let quantum_ns = u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX);
         if let Some(turn) = self.workers.get_mut(party) {
             turn.now_ns = now_ns;
+            turn.after_slot_ns.get_or_insert(now_ns);
             turn.until_ns.get_or_insert(now_ns.saturating_add(quantum_ns));
         }
     }
@@ -110,6 +115,7 @@ impl TurnOracle {
         let PipelineConfig { main, reserve, .. } = self.config;
         let turn = &mut self.workers[worker];
         let over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
+        turn.ran = false;
         let Some(last) = turn.scanned.take() else {
             return if over {
                 Err(quantum(worker, "claims once more in a job"))
@@ -139,6 +145,19 @@ impl TurnOracle {
             ))),
         }
     }
+
+    /// `party` has run a slot.
+    pub(crate) fn ran(&mut self, party: usize) -> Result<(), Violation> {
+        let Some(turn) = self.workers.get_mut(party) else {
+            return Ok(());
+        };
+        let is_over = |ns| turn.until_ns.is_some_and(|until| ns >= until);
+        let was_over = turn.after_slot_ns.take().is_some_and(is_over);
+        if std::mem::replace(&mut turn.ran, true) && was_over {
+            return Err(quantum(party, "runs another slot of its claim"));
+        }
+        Ok(())
+    }
 }
 
 impl Turn {
@@ -147,6 +166,7 @@ impl Turn {
         match role {
             Role::Main => (self.main_turns, self.reserve_turns) = (self.main_turns + 1, 0),
             Role::Reserve => (self.main_turns, self.reserve_turns) = (0, self.reserve_turns + 1),
+            Role::Lent => return Err(said(format!("worker {worker} claims as a lent thread"))),
         }
         if self.main_turns > MAIN_TURNS_MAX || self.reserve_turns > 1 {
             return Err(said(format!(
@@ -232,6 +252,17 @@ mod tests {
         assert_eq!(oracle.claimed(0, Role::Main), Ok(Came::Stays));
         oracle.read_clock(0, 1_100);
         let violation = oracle.claimed(0, Role::Main).expect_err("it is over");
+        assert_eq!(violation.oracle, Oracle::Quantum);
+    }
+
+    #[test]
+    fn a_slot_after_the_quantum_is_noticed_but_for_the_first_of_a_claim() {
+        let mut oracle = oracle(2, 0);
+        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        oracle.read_clock(0, 1_100);
+        assert_eq!(oracle.ran(0), Ok(()), "the first");
+        oracle.read_clock(0, 1_101);
+        let violation = oracle.ran(0).expect_err("it is over");
         assert_eq!(violation.oracle, Oracle::Quantum);
     }
 

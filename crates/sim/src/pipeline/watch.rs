@@ -1,7 +1,7 @@
 //! What the oracles and the marks hear of jobs: from the policy's events, and from what the parties do on the board.
 
 use executor_core::ports::OrderedSet;
-use pipeline_exec::policy::{LookEnd, PipelineEvent};
+use pipeline_exec::policy::{LookEnd, PipelineConfig, PipelineEvent};
 use pipeline_exec::{JobHandle, Role};
 
 use super::Hub;
@@ -19,20 +19,44 @@ impl Hub {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
             PipelineEvent::Claimed {
-                job, worker, role, ..
-            } => self.claimed(world, job, worker, role),
+                job,
+                slots,
+                worker,
+                role,
+                ..
+            } => {
+                if slots > 1 {
+                    world.marks.hit(Mark::SeveralClaimed);
+                }
+                if self.oracle.borrow().is_side_by_side(job) {
+                    world.marks.hit(Mark::StagesSideBySide);
+                }
+                self.claimed(world, me, job, (worker, role));
+            }
+            PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
+            PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
             PipelineEvent::SlotRan { job, stage, .. } => {
-                if self.oracle.borrow().is_anybody_else_finishing(self, job, stage) {
+                world.judge(self.turns.borrow_mut().ran(me));
+                if self
+                    .oracle
+                    .borrow()
+                    .is_anybody_else_finishing(self, job, stage, me)
+                {
                     world.marks.hit(Mark::TwoFinishers);
                 }
             }
             PipelineEvent::Ended { .. } => {
                 self.admission.borrow_mut().ended();
+                if self.lending.borrow().is_lent(me) {
+                    world.marks.hit(Mark::EndedByLentThread);
+                }
                 if world.is_canceller(me) {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
             }
-            PipelineEvent::StageStarted { .. } | PipelineEvent::StageOver { .. } => {}
+            PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
+            | PipelineEvent::Settles { .. } => {}
         }
     }
 
@@ -42,7 +66,8 @@ impl Hub {
     }
 
     /// A look has ended.
-    pub(crate) fn look_ended(&self, world: &mut World, end: LookEnd) {
+    pub(crate) fn look_ended(&self, world: &mut World, worker: usize, end: LookEnd) {
+        self.left_job(world, worker);
         if end == LookEnd::Again {
             world.marks.hit(Mark::QuantumOver);
         }
@@ -50,6 +75,7 @@ impl Hub {
 
     /// `party` begins to go down one of the board's orders.
     pub(super) fn scan_began(&self, world: &mut World, party: usize, heaviest: bool) {
+        self.left_job(world, party);
         let step = world.steps();
         let mut jobs = self.oracle.borrow_mut();
         jobs.scan_began(party, heaviest, step);
@@ -104,7 +130,49 @@ impl Hub {
         world.judge(verdict);
     }
 
-    fn claimed(&self, world: &mut World, job: JobHandle, worker: usize, role: Role) {
+    /// The thread of `party` is lent to `job` from now on.
+    pub(crate) fn lending_began(&self, world: &mut World, party: usize, job: JobHandle) {
+        if self.lending.borrow_mut().began(party, job) > 0 {
+            world.marks.hit(Mark::TwoThreadsLent);
+        }
+    }
+
+    /// The thread of `party` is its own again.
+    pub(crate) fn lending_ended(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().ended(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    /// `party`, whose thread is lent, goes to sleep.
+    pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
+        world.marks.hit(Mark::LentThreadSlept);
+        let verdict = self.lending.borrow_mut().sleeps(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    /// `party` sleeps no longer for its ticket, or for a slot if its thread is lent.
+    pub(super) fn woken(&self, world: &mut World, party: usize) {
+        let mut lending = self.lending.borrow_mut();
+        let ended = |job| self.oracle.borrow().end_of(job).is_some();
+        let for_more = lending.job_of(party).is_some_and(|job| !ended(job));
+        if lending.woken(party) && for_more {
+            world.marks.hit(Mark::LentThreadWoken);
+        }
+    }
+
+    /// `party` has gone on to something else than the job in which it was.
+    fn left_job(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().left(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    fn claimed(&self, world: &mut World, party: usize, job: JobHandle, (worker, role): (usize, Role)) {
+        let PipelineConfig { main, reserve, .. } = *self.shared.config();
+        let verdict = (self.lending.borrow_mut()).claimed(party, job, (worker, role), main + reserve);
+        world.judge(verdict);
+        if role == Role::Lent {
+            return world.marks.hit(Mark::LentThreadRan);
+        }
         let came = match self.turns.borrow_mut().claimed(worker, role) {
             Ok(came) => came,
             Err(violation) => return world.judge(Err(violation)),
@@ -125,7 +193,7 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve) | (Came::Stays, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent) | (Came::FellThrough, Role::Lent) | (Came::Stays, _) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! Ordered sets, tables, exclusive places and the clock, for policies above the executor.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 
 use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
@@ -21,6 +21,8 @@ pub struct SimSet<K> {
 pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
+    /// How many of them were ever taken.
+    used: Cell<usize>,
 }
 
 /// A place that simulated parties share and that one at a time touches.
@@ -75,6 +77,7 @@ impl<V> SimTable<V> {
         Self {
             number,
             places: RefCell::new((0..places).map(|_| None).collect()),
+            used: Cell::new(0),
         }
     }
 
@@ -147,6 +150,7 @@ impl<V: Clone> Table<V> for Handle<'_> {
             match index {
                 Some(index) => {
                     places[index] = Some(value);
+                    table.used.set(table.used.get().max(index + 1));
                     Ok(index)
                 }
                 None => Err(value),
@@ -158,6 +162,14 @@ impl<V: Clone> Table<V> for Handle<'_> {
         self.operate(|world, me| {
             world.did(me, Op::TableGet, Object::Collection(table.number), index as u64);
             table.places.borrow().get(index)?.clone()
+        })
+    }
+
+    fn used(&self, table: &SimTable<V>) -> usize {
+        self.operate(|world, me| {
+            let used = table.used.get();
+            world.did(me, Op::TableUsed, Object::Collection(table.number), used as u64);
+            used
         })
     }
 

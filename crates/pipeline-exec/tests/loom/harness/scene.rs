@@ -2,7 +2,7 @@
 //!
 //! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
 //! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
-//! ledgers are plain data that loom does not see: they publish nothing at all.
+//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what a ledger orders.
 //!
 //! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
 //! deadlock, which loom reports.
@@ -40,7 +40,20 @@ impl Row {
     }
 }
 
-pub(crate) type Place = RefCell<Ledger>;
+/// A ledger in its place.
+pub(crate) struct Place {
+    ledger: RefCell<Ledger>,
+    /// Where changes come one after another for loom as well.
+    order: Option<Mutex<()>>,
+}
+
+impl Place {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        let _held = self.order.as_ref().map(|order| order.lock().unwrap());
+        change(&mut self.ledger.borrow_mut())
+    }
+}
+
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
@@ -49,6 +62,7 @@ type Places = RefCell<Vec<Option<Arc<Body>>>>;
 pub(crate) struct Scene {
     shared: PipelineShared<AtomicUsize, Row, Places>,
     jobs: usize,
+    ordered_ledgers: bool,
     news: Mutex<News>,
     told: Condvar,
 }
@@ -61,6 +75,15 @@ struct News {
 impl Scene {
     /// `workers` workers, and exactly `jobs` jobs that will come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, false)
+    }
+
+    /// The same, with ledgers whose changes order what comes before and after them, as the port says.
+    pub(crate) fn with_ordered_ledgers(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, true)
+    }
+
+    fn build(workers: usize, jobs: usize, ordered_ledgers: bool) -> Rc<Self> {
         let config = PipelineConfig {
             main: workers,
             reserve: 0,
@@ -72,6 +95,7 @@ impl Scene {
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),
             jobs,
+            ordered_ledgers,
             news: Mutex::new(News { looks: 0, ended: 0 }),
             told: Condvar::new(),
         })
@@ -79,16 +103,30 @@ impl Scene {
 
     /// Submits a job; `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_narrow(stages, usize::MAX)
+    }
+
+    /// Submits a job that at most `workers_max` workers may be in.
+    pub(crate) fn submit_narrow(
+        &self,
+        stages: Vec<Arc<dyn Stage>>,
+        workers_max: usize,
+    ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
             id: String::new(),
             cost: 1,
             class: Class::Normal,
             deadline: None,
-            workers_max: usize::MAX,
-            stages,
+            workers_max,
+            stages: stages.into(),
+            output: None,
         };
-        let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
+        let ledger = Place {
+            ledger: RefCell::default(),
+            order: self.ordered_ledgers.then(|| Mutex::new(())),
+        };
+        let body = JobBody::new(spec, self.shared.config().main, ledger, AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),
             Err(Refused::Full(_)) => panic!("the scene has room for its jobs"),
@@ -144,7 +182,7 @@ impl Scene {
     }
 
     pub(crate) fn status(&self, state: &State) -> JobStatus {
-        state.ledger().borrow().status()
+        state.ledger().change(|ledger| ledger.status())
     }
 }
 
@@ -243,6 +281,10 @@ impl Table<Arc<Body>> for Scene {
         table.borrow()[index].clone()
     }
 
+    fn used(&self, table: &Places) -> usize {
+        table.borrow().len()
+    }
+
     fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         table.borrow_mut()[index].take()
     }
@@ -252,7 +294,7 @@ impl Exclusive<Ledger> for Scene {
     type Place = Place;
 
     fn change<R>(&self, place: &Place, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        change(&mut place.borrow_mut())
+        place.change(change)
     }
 }
 

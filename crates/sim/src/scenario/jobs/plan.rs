@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pipeline_exec::policy::{Class, JobSpec};
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
 
 use super::Jobs;
 use crate::fault::InjectedPanic;
@@ -33,6 +33,14 @@ enum Behaviour {
     Panics,
 }
 
+/// How the stages of a job hang together.
+#[derive(Clone, Copy)]
+enum Shape {
+    Chain,
+    Fan,
+    Any,
+}
+
 struct PlannedStage {
     name: String,
     slots: Vec<Behaviour>,
@@ -47,10 +55,7 @@ struct PlannedStage {
 impl Plan {
     /// Job number `n`.
     pub(super) fn job(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> JobSpec {
-        let stages = 1 + dice.below(jobs.stages as usize);
-        let stages = (0..stages)
-            .map(|stage| self.stage(dice, n, stage, jobs))
-            .collect();
+        let stages = self.graph(dice, n, jobs);
         let late = jobs.troubles && dice.below(8) == 0;
         JobSpec {
             table_name: "planned".to_owned(),
@@ -61,7 +66,28 @@ impl Plan {
             deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
             workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
             stages,
+            output: None,
         }
+    }
+
+    /// Some stages, one after another, side by side, or both.
+    fn graph(&self, dice: &mut Dice, job: usize, jobs: &Jobs) -> StageGraph {
+        let mut graph = StageGraph::default();
+        let shape = [Shape::Chain, Shape::Fan, Shape::Fan, Shape::Any][dice.below(4)];
+        for stage in 0..1 + dice.below(jobs.stages as usize) {
+            let added = self.stage(dice, job, stage, jobs);
+            match shape {
+                Shape::Chain => graph.then(added),
+                // The second and the third stand side by side, and whatever comes next waits for both.
+                Shape::Fan if stage == 1 || stage == 2 => graph.after(&[0], added),
+                Shape::Fan => graph.then(added),
+                Shape::Any => {
+                    let before: Vec<usize> = (0..stage).filter(|_| dice.below(3) == 0).collect();
+                    graph.after(&before, added)
+                }
+            };
+        }
+        graph
     }
 
     /// What a stage complained about, if one did.

@@ -1,0 +1,78 @@
+//! What the job board's orders are made of, alone: a skip list of small keys, beside a tree behind a lock.
+//!
+//! A board with that many jobs, and one more that comes, is found and goes, or a look at the heaviest. What a submission, a service and a cancel
+//! cost with all that belongs to them is a workload of `compare`.
+
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::sync::{Mutex, PoisonError};
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use crossbeam_skiplist::SkipSet;
+use pipeline_exec::JobHandle;
+
+/// Jobs that wait.
+const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];
+
+/// Jobs whose costs are all over.
+fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
+    (0..count).map(|seq| JobHandle {
+        cost: (seq as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40,
+        seq,
+        index: seq,
+    })
+}
+
+/// The jobs that come and go: many, so that not the same path is walked each time.
+fn comers(waiting: usize) -> impl FnMut() -> JobHandle {
+    let mut all = jobs(waiting + 4_096)
+        .skip(waiting)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .cycle();
+    move || all.next().expect("a cycle has no end")
+}
+
+fn come_and_go(c: &mut Criterion) {
+    let mut group = c.benchmark_group("board's orders: a job comes and goes");
+    for waiting in SIZES {
+        let set: SkipSet<JobHandle> = jobs(waiting).collect();
+        let mut next = comers(waiting);
+        group.bench_function(BenchmarkId::new("skip list", waiting), |b| {
+            b.iter(|| {
+                let job = next();
+                set.insert(job);
+                set.remove(&job).is_some()
+            });
+        });
+        let set: Mutex<BTreeSet<JobHandle>> = Mutex::new(jobs(waiting).collect());
+        let lock = || set.lock().unwrap_or_else(PoisonError::into_inner);
+        group.bench_function(BenchmarkId::new("tree behind a lock", waiting), |b| {
+            b.iter(|| {
+                let job = next();
+                lock().insert(job);
+                lock().remove(&job)
+            });
+        });
+    }
+    group.finish();
+}
+
+fn look(c: &mut Criterion) {
+    let mut group = c.benchmark_group("board's orders: the heaviest");
+    for waiting in SIZES {
+        let set: SkipSet<JobHandle> = jobs(waiting).collect();
+        group.bench_function(BenchmarkId::new("skip list", waiting), |b| {
+            b.iter(|| black_box(&set).back().map(|entry| *entry.value()));
+        });
+        let set: Mutex<BTreeSet<JobHandle>> = Mutex::new(jobs(waiting).collect());
+        let lock = || set.lock().unwrap_or_else(PoisonError::into_inner);
+        group.bench_function(BenchmarkId::new("tree behind a lock", waiting), |b| {
+            b.iter(|| black_box(lock().last().copied()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(board, come_and_go, look);
+criterion_main!(board);

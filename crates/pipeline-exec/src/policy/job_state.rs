@@ -220,6 +220,14 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
+    /// Its place in the order of service: young jobs, with less than `young` of service, come first and in the order of their submission.
+    pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
+        match self.service(mem) {
+            service if service < young => 0,
+            service => service,
+        }
+    }
+
     /// The most workers that `slots` slots of it can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)

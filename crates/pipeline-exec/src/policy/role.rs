@@ -1,9 +1,13 @@
 //! Which job a worker takes: the two orders of looking.
 //!
 //! *Main* takes the job that has received the least service, so that short jobs do not wait behind heavy ones. A job that has
-//! received less than eight quanta is *young*: it starts at nothing, so it comes before all old ones. From then on it is *old*, goes on
-//! where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts of a main worker's
-//! time at most ([`allowance`](super::allowance)), so a stream of new jobs starves nobody.
+//! received less than a quantum is *young*: it comes before all old ones, and young ones go in the order of their submission. From then on
+//! it is *old*, goes on where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts
+//! of a main worker's time at most ([`allowance`](super::allowance)). So nobody starves: of the young the first goes first and is soon
+//! old, of the old the least served goes first, and both kinds have a part of the time.
+//!
+//! Jobs for which nobody waits ([`Class::Batch`](super::Class)) are old from the beginning, and so are those that experience says will take
+//! more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at once delays no short one by a quantum each.
 //!
 //! *Reserve* takes the heaviest, so that heavy ones keep at least their share.
 //!
@@ -67,7 +71,7 @@ pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<Body
     None
 }
 
-/// The young job with the least service that a worker could go into; of several, the first submitted.
+/// The young job that was submitted first, of those that a worker could go into.
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);

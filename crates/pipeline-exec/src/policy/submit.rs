@@ -9,7 +9,7 @@ use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
 use super::close::{self, Closing};
-use super::job_state::{JobBody, JobState};
+use super::job_state::{Class, JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
@@ -51,10 +51,12 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns());
-    if shared.young_tag() == 0 {
+    let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
+    if body.spec.class == Class::Batch || expected_ns.is_some_and(|work_ns| shared.is_long(work_ns)) {
         // It is old from the beginning.
+        let service = shared.service_floor(env).max(shared.young_tag());
         // Ordering: Relaxed. Nobody else knows the job yet.
-        env.store(&body.state.service, shared.service_floor(env), Ordering::Relaxed);
+        env.store(&body.state.service, service, Ordering::Relaxed);
     }
     let state = Arc::clone(&body.state);
     let slots = slots.map_err(|failure| {

@@ -122,7 +122,7 @@ fn a_job_of_two_milliseconds_does_not_wake_sixty_four_workers() {
     assert!(plain.main_runs_one(0));
     assert_eq!(
         plain.handed_over.get() - before,
-        60,
-        "as many as have no look yet"
+        59,
+        "one for each slot that is left"
     );
 }

@@ -165,6 +165,10 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, "m52_stamps_stand_still"),
     sim(CORE, "m53_end_is_overlooked"),
     sim(CORE, "m54_last_look_left_to_a_searcher"),
+    sim(PIPELINE, "m73_sleeps_without_a_last_look"),
+    sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
+    sim(PIPELINE, "m75_lent_number_shared"),
+    sim(PIPELINE, "m76_room_is_not_told"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -192,6 +196,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("quantum", "m50_quantum_never_over"),
     ("service", "m51_most_served_first"),
     ("admission", "m48_one_job_too_many"),
+    ("lending", "m74_stage_start_wakes_no_lent_thread"),
     ("ticket", "m41_cancelled_is_told_as_completed"),
     ("determinism", "m40_process_wide_victims"),
 ];

@@ -521,7 +521,11 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
     type Place = SimPlace<Ledger>;
 
     fn change<R>(&self, place: &SimPlace<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        self.ports.handle.change(place, change)
+        let changed = self.ports.handle.change(place, change);
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let step = handle.with(|world| world.steps());
+        self.hub.lending.borrow_mut().changed_ledger(me, step);
+        changed
     }
 }
 

@@ -168,7 +168,12 @@ impl Hub {
     /// `party`, whose thread is lent, goes to sleep.
     pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
         world.marks.hit(Mark::LentThreadSlept);
-        let verdict = self.lending.borrow_mut().sleeps(party, |job| self.has_room(job));
+        let jobs = self.oracle.borrow();
+        let verdict = self.lending.borrow_mut().sleeps(
+            party,
+            |job| self.has_room(job),
+            |job, since| jobs.is_open_to_all_since(job, since) && self.is_claimable(job),
+        );
         world.judge(verdict);
     }
 

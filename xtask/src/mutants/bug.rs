@@ -173,6 +173,12 @@ pub(crate) const BUGS: &[Bug] = &[
         Hint::Test("roles"),
     ),
     sim(PIPELINE, "m58_allowance_ignored"),
+    bug(
+        PIPELINE,
+        "m59_singles_lost_in_the_clearance",
+        Layer::Unit,
+        Hint::Test("board"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

@@ -15,6 +15,7 @@ use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use crate::error::StepError;
+use crate::mutant;
 
 /// A job that was let in.
 pub struct Admitted<W, P> {
@@ -63,6 +64,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.fail(failure));
     });
     let has_slots = state.claims.is_claimable(env);
+    let is_single = known <= 1 && body.spec.stages.len() == 1 && body.spec.cost <= 1 && !state.begun;
     let body = Arc::new(body);
     shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
@@ -79,7 +81,13 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     match slots {
         Ok(slots) if has_slots => {
             env.observe(PipelineEvent::StageStarted { job, stage: 0, slots });
-            if settle(env, &state, job, Some(state.usable(slots))) == Closing::Untouched {
+            let closing = if is_single {
+                let put_back = append_single(env, job);
+                publish(env, &state, job, 1 + put_back)
+            } else {
+                settle(env, &state, job, Some(state.usable(slots)))
+            };
+            if closing == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
@@ -89,6 +97,30 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);
     Ok(Admitted { state, job })
+}
+
+/// Appends a job to the queue of singles, in which there may be handles of jobs that were closed. If there are more than there may be
+/// jobs, two are taken out; gives how many were alive and went back to the end.
+fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
+    let shared = env.shared();
+    shared.board.push_single(env, job);
+    if shared.board.singles(env) <= shared.config.capacity {
+        return 0;
+    }
+    let mut put_back = 0;
+    for _ in 0..2 {
+        let Some(other) = shared.board.pop_single(env) else {
+            break;
+        };
+        let is_alive = env
+            .get(&shared.jobs, other.index)
+            .is_some_and(|body| body.is(other));
+        if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
+            shared.board.push_single(env, other);
+            put_back += 1;
+        }
+    }
+    put_back
 }
 
 /// Slots of the first stage, or of the one that was reached by hand. Begins the job if nobody has.

@@ -34,6 +34,8 @@ pub(crate) struct JobOracle {
 #[derive(Debug)]
 struct Record {
     job: JobHandle,
+    /// Its handle has been in the queue of singles.
+    appended: bool,
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
     stages: Vec<StageRecord>,
@@ -102,6 +104,12 @@ impl JobOracle {
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }
+    }
+
+    /// `job` was appended to the queue of singles.
+    pub(crate) fn appended(&mut self, job: JobHandle) -> Result<(), Violation> {
+        self.find_mut(job)?.appended = true;
+        Ok(())
     }
 
     /// `job` was put into one of the board's orders.
@@ -175,10 +183,12 @@ impl JobOracle {
 
     /// `job` was let in, and its submitter has returned.
     pub(crate) fn admitted(&self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
-        self.find(job)?;
+        // A single that is no more in its queue is somebody's who is about to claim it.
+        let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
-        if untouched && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        let found = hub.on_board(job) == (true, true) || appended;
+        if untouched && hub.is_claimable(job) && !found {
             return Err(board(
                 job,
                 "was submitted, nobody has claimed a slot, and it is not on the board",
@@ -237,6 +247,7 @@ impl JobOracle {
         };
         self.jobs.push(Record {
             job,
+            appended: false,
             limited: body.spec().workers_max != usize::MAX,
             stages: Vec::new(),
             stages_in_all: body.spec().stages.len(),
@@ -434,6 +445,7 @@ mod tests {
         JobOracle {
             jobs: vec![Record {
                 job: JOB,
+                appended: false,
                 limited: false,
                 stages: vec![StageRecord {
                     slots: vec![Slot::Free; 2],

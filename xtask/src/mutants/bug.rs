@@ -197,6 +197,12 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
     sim(PIPELINE, "m75_lent_number_shared"),
     sim(PIPELINE, "m76_room_is_not_told"),
+    bug(
+        PIPELINE,
+        "m59_singles_lost_in_the_clearance",
+        Layer::Unit,
+        Hint::Test("board"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

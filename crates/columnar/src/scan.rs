@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   slot 0   rows of morsel 0 ─► filter ─► expressions or partial groups ─► cell 0 ┐
-//!   slot 1   ...              ─► filter ─► ...                            ─► cell 1 ├─► finish: cells in slot order,
+//!   slot 1   ...              ─► filter ─► ...                            ─► cell 1 ├─► merge: cells in slot order,
 //!   ...                                                                            ┘   then HAVING, ORDER BY, LIMIT
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The policy's ports on threads: the machine's atomics, crossbeam's skip list, mutexes, and the monotonic clock.
+//! The policy's ports on threads: the machine's atomics, crossbeam's skip list and queue, mutexes, and the monotonic clock.
 //!
 //! Nothing here decides anything. Each method is the operation that its port names.
 
@@ -10,8 +10,9 @@ use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use crossbeam::queue::SegQueue;
 use crossbeam_skiplist::SkipSet;
-use executor_core::ports::{Clock, Exclusive, Native, NativeWord, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
 use crate::policy::{
@@ -29,9 +30,11 @@ pub(crate) type NativePlace = Mutex<Ledger>;
 pub(crate) type NativeBody = JobBody<NativeWord, NativePlace>;
 pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
 
+type Shared = PipelineShared<NativeWord, SkipSet<JobHandle>, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
+
 /// What all parties of a pipeline executor on threads share; through a reference it is each party's ports as well.
 pub(crate) struct Hub {
-    shared: PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>>,
+    shared: Shared,
     /// The executor below; set once its threads run.
     workers: OnceLock<ExecutorHandle<PipelineTask>>,
     epoch: Instant,
@@ -42,7 +45,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
-        let board = JobBoard::new(SkipSet::new(), SkipSet::new());
+        let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SegQueue::new());
         let jobs = JobTable::new(config.capacity);
         Self {
             shared: PipelineShared::new(config, board, jobs, NativeWord::new),
@@ -145,6 +148,25 @@ impl OrderedSet<JobHandle> for Hub {
     }
 }
 
+impl Fifo<JobHandle> for Hub {
+    type Queue = SegQueue<JobHandle>;
+
+    #[inline]
+    fn push(&self, queue: &Self::Queue, value: JobHandle) {
+        queue.push(value);
+    }
+
+    #[inline]
+    fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
+        queue.pop()
+    }
+
+    #[inline]
+    fn len(&self, queue: &Self::Queue) -> usize {
+        queue.len()
+    }
+}
+
 impl Table<Arc<NativeBody>> for Hub {
     type Places = JobTable<Arc<NativeBody>>;
 
@@ -174,7 +196,7 @@ impl Exclusive<Ledger> for Hub {
 }
 
 impl PipelinePorts for Hub {
-    fn shared(&self) -> &PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>> {
+    fn shared(&self) -> &Shared {
         &self.shared
     }
 

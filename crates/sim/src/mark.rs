@@ -131,6 +131,10 @@ marks! {
     AdmittedAtLimit = "job admitted at the limit",
     /// A single worker took a turn in the reserve role.
     ReserveTurn = "reserve turn of a single worker",
+    /// A reserve worker found nothing heavy, and took a single.
+    ReserveFellThrough = "reserve role fell through",
+    /// A main worker took a single.
+    SingleTaken = "single taken",
     /// A main worker went into a young job while an old one waited.
     YoungBeforeOld = "young job before an old one",
     /// A main worker went into an old job, to which it owed time.

@@ -63,7 +63,7 @@ pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
-pub(crate) use turns::{Came as CameToJob, TurnOracle};
+pub(crate) use turns::{Came as CameToJob, Order, TurnOracle};
 
 macro_rules! oracles {
     ($($(#[doc = $doc:literal])+ $oracle:ident = $name:literal,)+) => {

@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use executor_core::Rejected;
-use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
+use executor_core::ports::{
+    Clock, Exclusive, Fifo, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
+};
 use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
@@ -26,9 +28,10 @@ use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{
-    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Origin, ServiceOracle, ShareOracle, TurnOracle,
+    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Order, Origin, ServiceOracle, ShareOracle,
+    TurnOracle,
 };
-use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
+use crate::ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
@@ -61,13 +64,14 @@ pub struct Claimed {
 /// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
-type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>;
+type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;
 
 /// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
 pub(crate) const HEAVIEST: u32 = 0;
 const SERVED: u32 = 1;
 const JOBS: u32 = 2;
-const LEDGERS: u32 = 3;
+const SINGLES: u32 = 3;
+const LEDGERS: u32 = 4;
 
 /// Places of the table that nobody should take.
 const SPARE_PLACES: usize = 4;
@@ -120,7 +124,7 @@ impl Hub {
             SimWord::new(WordName::Other(words), value)
         };
         let ended = word(0);
-        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED));
+        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED), SimFifo::new(SINGLES));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
@@ -474,17 +478,52 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
-        let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
+        let me = self.ports.handle.party();
+        let order = match set.number() {
+            HEAVIEST => Order::Heaviest,
+            _ => Order::Served {
+                from_tag: below.filter(|key| key.is_bound()).map_or(0, |key| key.tag() + 1),
+            },
+        };
         if below.is_none_or(|below| below.is_bound()) {
-            let from_tag = below.map_or(0, |below| below.tag() + 1);
             self.ports
                 .handle
-                .with(|world| self.hub.scan_began(world, me, (!heaviest).then_some(from_tag)));
+                .with(|world| self.hub.scan_began(world, me, order));
         }
         if last.is_none() {
-            self.hub.scan_ended(me, heaviest);
+            self.hub.scan_ended(me, order);
         }
         last
+    }
+}
+
+impl Fifo<JobHandle> for PipeEnv<'_, '_> {
+    type Queue = SimFifo<JobHandle>;
+
+    fn push(&self, queue: &Self::Queue, value: JobHandle) {
+        self.ports.handle.push(queue, value);
+        self.judge(|oracle, _, _| oracle.appended(value));
+    }
+
+    fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
+        let first = self.ports.handle.pop(queue);
+        let me = self.ports.handle.party();
+        self.ports
+            .handle
+            .with(|world| self.hub.scan_began(world, me, Order::Singles));
+        if first.is_none() {
+            self.hub.scan_ended(me, Order::Singles);
+        }
+        first
+    }
+
+    fn len(&self, queue: &Self::Queue) -> usize {
+        let (len, me) = (self.ports.handle.len(queue), self.ports.handle.party());
+        self.hub.share.borrow_mut().left(me);
+        if len == 0 {
+            self.hub.scan_ended(me, Order::Singles);
+        }
+        len
     }
 }
 
@@ -521,7 +560,11 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
     type Place = SimPlace<Ledger>;
 
     fn change<R>(&self, place: &SimPlace<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        self.ports.handle.change(place, change)
+        let changed = self.ports.handle.change(place, change);
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let step = handle.with(|world| world.steps());
+        self.hub.lending.borrow_mut().changed_ledger(me, step);
+        changed
     }
 }
 

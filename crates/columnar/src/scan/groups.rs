@@ -1,6 +1,6 @@
 //! The output of groups: aggregates of the rows that the filter lets through.
 //!
-//! Each slot groups its own rows; `finish` merges the slots' groups in slot order, so that groups come in the order of
+//! Each slot groups its own rows; [`ScanStage::merge`](super::ScanStage::merge) merges the slots' groups in slot order, so that groups come in the order of
 //! their first row and sums of floats are added in an order that no thread decides. Then HAVING, the output
 //! expressions and the order run over the groups as they would over rows.
 

@@ -1,6 +1,6 @@
 //! The output of rows: expressions of what the filter lets through, in input order or sorted.
 //!
-//! With an order, each slot sorts its own rows and keeps no more than the limit needs; `finish` then merges runs that
+//! With an order, each slot sorts its own rows and keeps no more than the limit needs; [`ScanStage::merge`](super::ScanStage::merge) then merges runs that
 //! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
 
 use std::sync::Arc;

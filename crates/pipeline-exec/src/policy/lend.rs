@@ -78,6 +78,7 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
         role: Role::Lent,
         until_ns: env.now_ns().saturating_add(shared.quantum_ns()),
         pays: Pays::Nothing,
+        single: false,
     };
     let claimed = visit(env, job, &body, visitor);
     super::close::quietly_drop(body);

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
-use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
 use super::board::JobHandle;
 use super::job_state::{JobBody, JobState};
@@ -19,6 +19,7 @@ pub trait PipelinePorts:
     + Memory
     + Clock
     + OrderedSet<JobHandle>
+    + Fifo<JobHandle>
     + Exclusive<Ledger>
     + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
 {
@@ -56,6 +57,7 @@ pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Plac
 pub type SharedOf<E> = PipelineShared<
     <E as Memory>::Word,
     <E as OrderedSet<JobHandle>>::Set,
+    <E as Fifo<JobHandle>>::Queue,
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 

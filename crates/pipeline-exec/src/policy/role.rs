@@ -9,7 +9,9 @@
 //! Jobs for which nobody waits ([`Class::Batch`](super::Class)) are old from the beginning, and so are those that experience says will take
 //! more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at once delays no short one by a quantum each.
 //!
-//! *Reserve* takes the heaviest, so that heavy ones keep at least their share.
+//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns with the young jobs of the board.
+//!
+//! *Reserve* takes the heaviest, so that heavy ones keep at least their share, and then singles.
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
@@ -35,13 +37,17 @@ pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) 
         role: Role::Main,
         until_ns,
         pays,
+        single: false,
     };
     if shared.allowances.is_used_up(env, worker) && take(env, select_old, visitor(Pays::Old)) {
         return true;
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
-    take(env, select_young, young) || take(env, select_old, visitor(Pays::Old))
+    let young_found = shared.allowances.single_comes_first(env, worker) && take_single(env, young)
+        || take(env, select_young, young)
+        || take_single(env, young);
+    young_found || take(env, select_old, visitor(Pays::Old))
 }
 
 /// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
@@ -51,11 +57,12 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
         role: Role::Reserve,
         until_ns,
         pays: Pays::Nothing,
+        single: false,
     };
     if mutant::m20_reserve_takes_the_least_served() && take(env, select_young, visitor) {
         return true;
     }
-    take(env, select_heaviest, visitor)
+    take(env, select_heaviest, visitor) || take_single(env, visitor)
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -110,7 +117,7 @@ fn first_open<E: PipelinePorts>(
 
 /// Whether any job on the board could be gone into.
 pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
-    select_heaviest(env).is_some()
+    env.shared().board.singles(env) > 0 || select_heaviest(env).is_some()
 }
 
 /// The role in which `worker` looks this time.
@@ -133,6 +140,27 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 /// may be another.
 fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, visitor: Visitor) -> bool {
     while let Some((job, body)) = select(env) {
+        let claimed = visit(env, job, &body, visitor);
+        super::close::quietly_drop(body);
+        if claimed {
+            return true;
+        }
+    }
+    false
+}
+
+/// Visits the first single that has not ended yet.
+fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> bool {
+    let shared = env.shared();
+    let visitor = Visitor {
+        single: true,
+        ..visitor
+    };
+    while let Some(job) = shared.board.pop_single(env) {
+        // It is gone from the queue, so there is nobody to be quicker than; but it may have been closed.
+        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+            continue;
+        };
         let claimed = visit(env, job, &body, visitor);
         super::close::quietly_drop(body);
         if claimed {

@@ -32,9 +32,9 @@ pub struct PipelineConfig {
 
 /// Board, table, and the words beside them.
 #[derive(Debug)]
-pub struct PipelineShared<W, B, T> {
+pub struct PipelineShared<W, B, Q, T> {
     pub(crate) config: PipelineConfig,
-    pub(crate) board: JobBoard<B>,
+    pub(crate) board: JobBoard<B, Q>,
     /// Bodies of the jobs that were let in and have not ended.
     pub(crate) jobs: T,
     /// The gate, and how many jobs are in flight.
@@ -54,7 +54,7 @@ pub struct PipelineShared<W, B, T> {
     turns: W,
 }
 
-impl<W, B, T> PipelineShared<W, B, T> {
+impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     /// An executor without jobs, on an empty board and an empty table with at least `config.capacity` places; words are made
     /// by `word`.
     ///
@@ -63,7 +63,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     /// If the capacity is 0 or there is no worker.
     pub fn new(
         config: PipelineConfig,
-        board: JobBoard<B>,
+        board: JobBoard<B, Q>,
         jobs: T,
         mut word: impl FnMut(usize) -> W,
     ) -> Self {
@@ -95,7 +95,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     }
 
     /// The board.
-    pub fn board(&self) -> &JobBoard<B> {
+    pub fn board(&self) -> &JobBoard<B, Q> {
         &self.board
     }
 

@@ -15,6 +15,7 @@ use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use super::{finish, need};
 use crate::error::StepError;
+use crate::mutant;
 
 /// A job that was let in.
 pub struct Admitted<W, P> {
@@ -52,8 +53,9 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns());
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
-    if body.spec.class == Class::Batch || expected_ns.is_some_and(|work_ns| shared.is_long(work_ns)) {
-        // It is old from the beginning.
+    let is_young =
+        body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+    if !is_young {
         let service = shared.service_floor(env).max(shared.young_tag());
         // Ordering: Relaxed. Nobody else knows the job yet.
         env.store(&body.state.service, service, Ordering::Relaxed);
@@ -67,6 +69,8 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.fail(failure));
     });
     let has_slots = state.claims.is_claimable(env);
+    let is_single =
+        is_young && known <= 1 && body.spec.stages.len() == 1 && body.spec.cost <= 1 && !state.begun;
     let body = Arc::new(body);
     shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
@@ -85,8 +89,14 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             state.claims.started(env).for_each(|(stage, slots)| {
                 env.observe(PipelineEvent::StageStarted { job, stage, slots });
             });
-            let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
-            if settle(env, &state, job, Some(wanted)) == Closing::Untouched {
+            let closing = if is_single {
+                let put_back = append_single(env, job);
+                publish(env, &state, job, 1 + put_back)
+            } else {
+                let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
+                settle(env, &state, job, Some(wanted))
+            };
+            if closing == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
@@ -96,6 +106,30 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);
     Ok(Admitted { state, job })
+}
+
+/// Appends a job to the queue of singles, in which there may be handles of jobs that were closed. If there are more than there may be
+/// jobs, two are taken out; gives how many were alive and went back to the end.
+fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
+    let shared = env.shared();
+    shared.board.push_single(env, job);
+    if shared.board.singles(env) <= shared.config.capacity {
+        return 0;
+    }
+    let mut put_back = 0;
+    for _ in 0..2 {
+        let Some(other) = shared.board.pop_single(env) else {
+            break;
+        };
+        let is_alive = env
+            .get(&shared.jobs, other.index)
+            .is_some_and(|body| body.is(other));
+        if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
+            shared.board.push_single(env, other);
+            put_back += 1;
+        }
+    }
+    put_back
 }
 
 /// Slots of the first stages, or of those that were reached by hand and are left. Begins the job if nobody has.

@@ -4,13 +4,13 @@
 //! does not end, or a test's that waits for the policy, is a panic that says what went on, not a test that hangs.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused,
@@ -18,6 +18,7 @@ use pipeline_exec::policy::{
 use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Role, Stage, StepCx, StepError};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
+type Queue = RefCell<VecDeque<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
@@ -26,7 +27,7 @@ const OPERATIONS_MAX: u32 = 1_000_000;
 
 /// A pipeline executor without threads.
 pub(crate) struct Plain {
-    shared: PipelineShared<Cell<usize>, Set, Places>,
+    shared: PipelineShared<Cell<usize>, Set, Queue, Places>,
     /// Nanoseconds, moved by whoever holds the clock.
     clock: RefCell<Arc<AtomicU64>>,
     /// Looks that were handed over, in all.
@@ -217,6 +218,12 @@ impl Plain {
         names
     }
 
+    /// Names of the jobs in the queue of singles, the first in first.
+    pub(crate) fn singles(&self) -> Vec<String> {
+        let queue = self.shared.board().singles_queue().borrow();
+        queue.iter().map(|job| self.name(*job)).collect()
+    }
+
     /// One visit of one slot in the main role.
     pub(crate) fn main_runs_one(&self, worker: usize) -> bool {
         pipeline_exec::run_main_worker(self, worker, 0)
@@ -321,6 +328,23 @@ impl OrderedSet<JobHandle> for Plain {
     }
 }
 
+impl Fifo<JobHandle> for Plain {
+    type Queue = Queue;
+
+    fn push(&self, queue: &Queue, value: JobHandle) {
+        queue.borrow_mut().push_back(value);
+    }
+
+    fn pop(&self, queue: &Queue) -> Option<JobHandle> {
+        self.spend("takes singles");
+        queue.borrow_mut().pop_front()
+    }
+
+    fn len(&self, queue: &Queue) -> usize {
+        queue.borrow().len()
+    }
+}
+
 impl Table<Arc<Body>> for Plain {
     type Places = Places;
 
@@ -362,7 +386,7 @@ impl Exclusive<Ledger> for Plain {
 }
 
 impl PipelinePorts for Plain {
-    fn shared(&self) -> &PipelineShared<Cell<usize>, Set, Places> {
+    fn shared(&self) -> &PipelineShared<Cell<usize>, Set, Queue, Places> {
         &self.shared
     }
 

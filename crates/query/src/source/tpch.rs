@@ -156,7 +156,7 @@ impl TpchTable {
     pub fn load(
         &self,
         projection: &[usize],
-        runner: &dyn JobRunner,
+        runner: &impl JobRunner,
     ) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
@@ -169,23 +169,19 @@ impl TpchTable {
         });
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
-        let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
-        let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
-        let Some(parts) = parts else {
-            return Err(QueryError::Internal {
-                message: format!("a part of {} was not generated", self.kind.name()),
-            });
-        };
-        // If another caller was faster, its columns are as good.
-        let _ = self.loaded.set(Loaded {
-            projection: projection.to_vec(),
-            parts,
-        });
-        Ok(Some(JobStatistics::new(
+        let job = Job::builder(self.kind.name()).stage(metered.clone());
+        let report = runner.run(job.output(move |_cx| stage.parts()).build())?;
+        let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),
             &report,
             metered.workers(),
-        )))
+        );
+        // If another caller was faster, its columns are as good.
+        let _ = self.loaded.set(Loaded {
+            projection: projection.to_vec(),
+            parts: report.output,
+        });
+        Ok(Some(statistics))
     }
 }
 
@@ -238,6 +234,14 @@ struct Generate {
     scale: ScaleFactor,
     projection: Vec<usize>,
     parts: Vec<OnceLock<Vec<ArrayRef>>>,
+}
+
+impl Generate {
+    /// All parts, once every slot has run.
+    fn parts(&self) -> Result<Vec<Vec<ArrayRef>>, StepError> {
+        let parts = self.parts.iter().map(|part| part.get().cloned());
+        Ok(parts.collect::<Option<_>>().ok_or("a part was not generated")?)
+    }
 }
 
 impl Stage for Generate {

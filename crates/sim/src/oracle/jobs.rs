@@ -41,6 +41,8 @@ pub(crate) struct JobOracle {
 #[derive(Debug)]
 struct Record {
     job: JobHandle,
+    /// Its handle has been in the queue of singles.
+    appended: bool,
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
     stages: Vec<StageRecord>,
@@ -154,6 +156,12 @@ impl JobOracle {
         }
     }
 
+    /// `job` was appended to the queue of singles.
+    pub(crate) fn appended(&mut self, job: JobHandle) -> Result<(), Violation> {
+        self.find_mut(job)?.appended = true;
+        Ok(())
+    }
+
     /// `job` was put into one of the board's orders.
     pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         self.look_at(hub, job, step);
@@ -238,10 +246,12 @@ impl JobOracle {
         if self.off {
             return Ok(());
         }
-        self.find(job)?;
+        // A single that is no more in its queue is somebody's who is about to claim it.
+        let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
-        if untouched && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        let found = hub.on_board(job) == (true, true) || appended;
+        if untouched && hub.is_claimable(job) && !found {
             return Err(board(
                 job,
                 "was submitted, nobody has claimed a slot, and it is not on the board",
@@ -300,6 +310,7 @@ impl JobOracle {
         };
         self.jobs.push(Record {
             job,
+            appended: false,
             limited: body.spec().workers_max != usize::MAX,
             stages: (0..body.spec().stages.len())
                 .map(|stage| StageRecord {

@@ -6,7 +6,8 @@
 //! - a lent thread that claims a slot of another job, or under a worker's number, or a worker under a lent thread's role;
 //! - two lent threads that both claim slots of a job;
 //! - all threads that are lent to a job sleep, nobody has woken one, nobody is inside the job, and something of it could be claimed.
-//!   Whoever made it claimable, or made room, was inside, and owes the wake before it goes on.
+//!   Whoever made it claimable, or made room, was inside, and owes the wake before it goes on;
+//! - the only thread that is lent to a job sleeps though something of it could be claimed all the time since before it registered.
 
 use pipeline_exec::{JobHandle, Role};
 
@@ -27,6 +28,8 @@ pub(crate) struct LendOracle {
 struct Lent {
     party: usize,
     job: JobHandle,
+    /// The micro-step in which it changed a ledger last: when it is about to sleep, that in which it registered.
+    registered: u64,
     asleep: bool,
 }
 
@@ -37,6 +40,7 @@ impl LendOracle {
         self.lent.push(Lent {
             party,
             job,
+            registered: 0,
             asleep: false,
         });
         before
@@ -83,18 +87,38 @@ impl LendOracle {
         }
     }
 
-    /// `party`, whose thread is lent, is about to sleep.
+    /// `party` has changed a ledger in micro-step `step`.
+    pub(crate) fn changed_ledger(&mut self, party: usize, step: u64) {
+        if let Some(lent) = self.lent.iter_mut().find(|lent| lent.party == party) {
+            lent.registered = step;
+        }
+    }
+
+    /// `party`, whose thread is lent, is about to sleep. `is_open_since` says whether a job has been open to all since before
+    /// a micro-step.
     pub(crate) fn sleeps(
         &mut self,
         party: usize,
         is_open: impl Fn(JobHandle) -> bool,
+        is_open_since: impl Fn(JobHandle, u64) -> bool,
     ) -> Result<(), Violation> {
         let left = self.left(party, &is_open);
         let Some(lent) = self.lent.iter_mut().find(|lent| lent.party == party) else {
             return left;
         };
         lent.asleep = true;
-        let job = lent.job;
+        let Lent { job, registered, .. } = *lent;
+        // Of several, one runs slots, and which is not said here.
+        let alone = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count() == 1;
+        let may_run = self
+            .runs
+            .iter()
+            .all(|&(seq, runs)| seq != job.seq || runs == party);
+        if alone && may_run && is_open_since(job, registered) {
+            return Err(said(format!(
+                "party {party} is lent to {job:?} and sleeps, but could have claimed a slot of it since before it registered"
+            )));
+        }
         left.and(self.judge_sleep(job, is_open))
     }
 
@@ -198,7 +222,11 @@ mod tests {
     fn a_sleep_beside_open_slots_is_noticed_once_nobody_owes_the_wake() {
         let mut oracle = oracle();
         oracle.fetched(0, JOB);
-        assert_eq!(oracle.sleeps(7, |_| true), Ok(()), "somebody is inside");
+        assert_eq!(
+            oracle.sleeps(7, |_| true, |_, _| false),
+            Ok(()),
+            "somebody is inside"
+        );
         assert_eq!(oracle.left(0, |_| false), Ok(()), "nothing is open");
         oracle.fetched(0, JOB);
         assert!(oracle.left(0, |_| true).is_err());
@@ -208,10 +236,24 @@ mod tests {
     }
 
     #[test]
+    fn a_sleep_without_a_look_after_registering_is_noticed() {
+        let mut oracle = oracle();
+        oracle.changed_ledger(7, 30);
+        oracle.fetched(0, JOB);
+        let since = |open: u64| move |_, registered| open < registered;
+        assert_eq!(
+            oracle.sleeps(7, |_| true, since(30)),
+            Ok(()),
+            "it was opened afterwards"
+        );
+        assert!(oracle.sleeps(7, |_| true, since(29)).is_err());
+    }
+
+    #[test]
     fn one_of_two_may_sleep_while_the_other_is_awake() {
         let mut oracle = oracle();
         oracle.began(8, JOB);
-        assert_eq!(oracle.sleeps(8, |_| true), Ok(()));
-        assert!(oracle.sleeps(7, |_| true).is_err());
+        assert_eq!(oracle.sleeps(8, |_| true, |_, _| true), Ok(()));
+        assert!(oracle.sleeps(7, |_| true, |_, _| false).is_err());
     }
 }

@@ -6,7 +6,7 @@ use pipeline_exec::{JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameByShare, CameToJob as Came};
+use crate::oracle::{Answer, CameByShare, CameToJob as Came, Order};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -73,20 +73,20 @@ impl Hub {
         }
     }
 
-    /// `party` begins to go down one of the board's orders: heaviest first, or least served first `from_tag` on.
-    pub(super) fn scan_began(&self, world: &mut World, party: usize, from_tag: Option<usize>) {
+    /// `party` begins to go down one of the board's orders, or takes a single.
+    pub(super) fn scan_began(&self, world: &mut World, party: usize, order: Order) {
         self.left_job(world, party);
-        let (step, heaviest) = (world.steps(), from_tag.is_none());
+        let step = world.steps();
         let mut jobs = self.oracle.borrow_mut();
-        jobs.scan_began(party, heaviest, step);
-        self.turns.borrow_mut().scan_began(party, heaviest);
+        jobs.scan_began(party, order == Order::Heaviest, step);
+        self.turns.borrow_mut().scan_began(party, order);
         let young_tag = self.shared.young_tag();
         let old = jobs
             .open_to_all()
             .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
-        let among_old = from_tag.is_some_and(|from| from >= young_tag);
+        let among_old = matches!(order, Order::Served { from_tag } if from_tag >= young_tag);
         self.share.borrow_mut().scan_began(party, step, among_old, old);
-        if let Some(from_tag) = from_tag {
+        if let Order::Served { from_tag } = order {
             let open = (jobs.open_to_all())
                 .filter_map(|job| Some((job, self.tag(job)?)))
                 .filter(|(_, tag)| *tag >= from_tag);
@@ -95,8 +95,8 @@ impl Hub {
     }
 
     /// `party` has come to the end of one of the board's orders.
-    pub(super) fn scan_ended(&self, party: usize, heaviest: bool) {
-        self.turns.borrow_mut().scan_ended(party, heaviest);
+    pub(super) fn scan_ended(&self, party: usize, order: Order) {
+        self.turns.borrow_mut().scan_ended(party, order);
     }
 
     /// `party` has read its clock.
@@ -168,7 +168,12 @@ impl Hub {
     /// `party`, whose thread is lent, goes to sleep.
     pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
         world.marks.hit(Mark::LentThreadSlept);
-        let verdict = self.lending.borrow_mut().sleeps(party, |job| self.has_room(job));
+        let jobs = self.oracle.borrow();
+        let verdict = self.lending.borrow_mut().sleeps(
+            party,
+            |job| self.has_room(job),
+            |job, since| jobs.is_open_to_all_since(job, since) && self.is_claimable(job),
+        );
         world.judge(verdict);
     }
 
@@ -207,7 +212,8 @@ impl Hub {
             self.went_into(world, worker, role);
         }
         match (came, role) {
-            (Came::FellThrough, _) => {}
+            (Came::FellThrough, _) => world.marks.hit(Mark::ReserveFellThrough),
+            (Came::Single, _) => world.marks.hit(Mark::SingleTaken),
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {

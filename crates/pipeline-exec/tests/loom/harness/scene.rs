@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
 use pipeline_exec::policy::{
@@ -67,13 +67,28 @@ impl Place {
     }
 }
 
+/// The stand-in for the queue of singles: a cell a job, taken by a compare-and-swap. No job of a model enters it twice.
+pub(crate) struct Line {
+    cells: Vec<AtomicUsize>,
+    handles: RefCell<Vec<Option<JobHandle>>>,
+}
+
+impl Line {
+    fn new(jobs: usize) -> Self {
+        Self {
+            cells: (0..jobs).map(|_| AtomicUsize::new(0)).collect(),
+            handles: RefCell::new(vec![None; jobs]),
+        }
+    }
+}
+
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
 /// Everybody's handle to the scene.
 pub(crate) struct Scene {
-    shared: PipelineShared<AtomicUsize, Row, Places>,
+    shared: PipelineShared<AtomicUsize, Row, Line, Places>,
     jobs: usize,
     ordered_ledgers: bool,
     news: Mutex<News>,
@@ -103,7 +118,7 @@ impl Scene {
             quantum: Duration::ZERO,
             capacity: jobs,
         };
-        let board = JobBoard::new(Row::new(jobs), Row::new(jobs));
+        let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Line::new(jobs));
         let places = RefCell::new(vec![None; jobs]);
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),
@@ -285,6 +300,28 @@ impl OrderedSet<JobHandle> for Scene {
     }
 }
 
+impl Fifo<JobHandle> for Scene {
+    type Queue = Line;
+
+    fn push(&self, queue: &Line, value: JobHandle) {
+        queue.handles.borrow_mut()[value.seq] = Some(value);
+        queue.cells[value.seq].store(1, Ordering::Release);
+    }
+
+    fn pop(&self, queue: &Line) -> Option<JobHandle> {
+        let taken = (queue.cells.iter()).position(|cell| {
+            cell.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })?;
+        queue.handles.borrow()[taken]
+    }
+
+    fn len(&self, queue: &Line) -> usize {
+        let cells = queue.cells.iter();
+        cells.map(|cell| cell.load(Ordering::Acquire)).sum()
+    }
+}
+
 impl Table<Arc<Body>> for Scene {
     type Places = Places;
 
@@ -321,7 +358,7 @@ impl Exclusive<Ledger> for Scene {
 }
 
 impl PipelinePorts for Scene {
-    fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Places> {
+    fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Line, Places> {
         &self.shared
     }
 

@@ -13,6 +13,7 @@ fn oracle() -> JobOracle {
     JobOracle {
         jobs: vec![Record {
             job: JOB,
+            appended: false,
             limited: false,
             stages: vec![StageRecord {
                 slots: Some(vec![Slot::Free; 2]),

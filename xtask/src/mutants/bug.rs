@@ -165,12 +165,7 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, "m52_stamps_stand_still"),
     sim(CORE, "m53_end_is_overlooked"),
     sim(CORE, "m54_last_look_left_to_a_searcher"),
-    bug(
-        PIPELINE,
-        "m73_sleeps_without_a_last_look",
-        Layer::Loom,
-        Hint::None,
-    ),
+    sim(PIPELINE, "m73_sleeps_without_a_last_look"),
     sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
     sim(PIPELINE, "m75_lent_number_shared"),
     sim(PIPELINE, "m76_room_is_not_told"),

@@ -106,6 +106,7 @@ fn stages_in_parallel() -> Outcome {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads)?;
         let total = Arc::new(OnceLock::new());
+        let result = Arc::clone(&total);
         let job = Job::builder("numbers")
             .stage(Arc::new(Sum::new(100_500, &total)))
             .stage(Arc::new(Check(Arc::clone(&total))))
@@ -113,15 +114,18 @@ fn stages_in_parallel() -> Outcome {
             .class(Class::default())
             .deadline(Duration::from_secs(600))
             .max_workers(4)
+            .output(move |_cx| Ok(*result.get().ok_or("nothing was summed")?))
             .build();
-        let ticket: JobTicket = executor.submit(job)?;
+        let ticket: JobTicket<u64> = executor.submit(job)?;
         let control: JobControl = ticket.control();
         let bar = control.clone();
-        let report: JobReport = ticket.wait()?;
+        // This thread runs slots as well.
+        executor.run_until(&ticket);
+        let report: JobReport<u64> = ticket.wait()?;
         assert_eq!(bar.progress(), (101, 101));
         control.cancel();
         assert_eq!(report.slots, 101);
-        assert_eq!(total.get(), Some(&(100_499 * 100_500 / 2)));
+        assert_eq!(report.output, 100_499 * 100_500 / 2);
         executor.drain();
     }
     Ok(())

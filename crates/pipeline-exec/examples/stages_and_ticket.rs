@@ -1,4 +1,4 @@
-//! A job with two stages, its ticket awaited from async code, its progress watched by somebody else.
+//! A job with two stages and a result, its ticket awaited from async code, its progress watched by somebody else.
 //!
 //! Counts words: the first stage counts in each part of a text by itself, the second looks for the most frequent ones.
 //!
@@ -11,6 +11,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use pipeline_exec::{Job, JobError, PipelineExecutor, Stage, StepCx, StepError};
 
 type Counts = HashMap<&'static str, usize>;
+
+/// A word, and how often it was found.
+type Count = (&'static str, usize);
 
 /// A slot a part. What a slot counts goes into that slot's own place; `finish` merges the places in order.
 struct CountWords {
@@ -54,7 +57,7 @@ impl Stage for CountWords {
 /// One slot, which reads what the stage before it has merged.
 struct MostFrequent {
     total: Arc<OnceLock<Counts>>,
-    found: Mutex<Vec<(&'static str, usize)>>,
+    found: Mutex<Vec<Count>>,
 }
 
 impl Stage for MostFrequent {
@@ -91,20 +94,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     });
 
     let executor = PipelineExecutor::new(2)?;
-    let job = Job::builder("text").stage(count).stage(frequent.clone()).build();
+    let job = Job::builder("text")
+        .stage(count)
+        .stage(frequent.clone())
+        .output(move |_cx| {
+            Ok(std::mem::take(
+                &mut *frequent.found.lock().map_err(|_| "somebody panicked")?,
+            ))
+        })
+        .build();
     let ticket = executor.submit(job)?;
     // A control may go to a progress bar, or to whoever handles Ctrl-C.
     let control = ticket.control();
 
     // Any async runtime will do; this is the smallest.
-    let slots = pollster::block_on(async {
+    let report = pollster::block_on(async {
         let report = ticket.await?;
         println!("{} slots ran in {:?}", report.slots, report.run);
-        Ok::<_, JobError>(report.slots)
+        Ok::<_, JobError>(report)
     })?;
 
-    assert_eq!((slots, slots), control.progress());
-    for (word, count) in frequent.found.lock().map_err(|_| "somebody panicked")?.iter() {
+    assert_eq!((report.slots, report.slots), control.progress());
+    for (word, count) in report.output {
         println!("{count} x {word}");
     }
     Ok(())

@@ -280,7 +280,7 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         slot_ns: [0, 0, 300, 5_000][dice.below(4)],
         cancels: dice.below(3) / 2 * (1 + dice.below(3)),
         troubles: dice.below(2) == 0,
-        lends: dice.below(2) == 0,
+        lends: dice.below(4) > 0,
     };
     Scenario {
         load: Load::Jobs(jobs),

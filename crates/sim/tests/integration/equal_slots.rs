@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
-use pipeline_exec::{Stage, StepCx, StepError, split_threads};
+use pipeline_exec::{Stage, StageGraph, StepCx, StepError, split_threads};
 
 struct Slots(usize);
 
@@ -28,7 +28,7 @@ pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages: vec![Arc::new(Slots(slots))],
+        stages: StageGraph::from(vec![Arc::new(Slots(slots)) as _]),
     }
 }
 

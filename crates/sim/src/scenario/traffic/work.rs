@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use pipeline_exec::policy::{Class, JobSpec};
-use pipeline_exec::{Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
 
 use crate::fault::InjectedPanic;
 use crate::oracle::Kind;
@@ -25,7 +25,7 @@ pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bo
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages: vec![Arc::new(Work { slots, breaks })],
+        stages: StageGraph::from(vec![Arc::new(Work { slots, breaks }) as _]),
     }
 }
 

@@ -9,7 +9,7 @@ executor_core::planted_bugs! {
     m16_tie_break_inverted,
     /// Two jobs of the same weight have the same key.
     m17_sequence_not_in_the_key,
-    /// A job that has received service is taken off the board and put on it again, to give it a new place.
+    /// A job that has received service loses its old place before it has its new one.
     m18_rekeyed_by_remove_and_insert,
     /// A slot is accounted for when it is claimed, before it has run.
     m19_accounted_at_claim,
@@ -29,7 +29,11 @@ executor_core::planted_bugs! {
     m50_quantum_never_over,
     /// Whoever finds somebody else settling a job does not say that its claims have changed.
     m55_no_dirty_bit,
-    /// Among the oldest jobs a main worker takes the one that has received the most service.
+    /// A job that has grown old does not get in line behind those that have waited.
+    m57_floor_never_raised,
+    /// Young jobs come first for ever.
+    m58_allowance_ignored,
+    /// A main worker takes the job that has received the most service.
     m51_most_served_first,
     /// A stage starts when one of several before it is finished.
     m63_started_after_one_of_several,

@@ -107,7 +107,7 @@ impl OrderedSet<JobHandle> for Hub {
     type Set = SkipSet<JobHandle>;
 
     fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
-        // A job is put on the board by one party at a time, so nothing comes between the two.
+        // A job's keys are changed by one party at a time, so nothing comes between the two.
         let new = !set.contains(&key);
         set.get_or_insert(key);
         new

@@ -19,6 +19,7 @@
 //! | [`board`] | in which order jobs stand |
 //! | [`standing`] | whether a job stands on the board |
 //! | [`role`] | which job a worker takes |
+//! | [`allowance`] | how much of its time a worker may give to young jobs |
 //! | [`visit`] | how many slots it claims, how long it stays, what it gives back |
 //! | `finish` | what follows the last slot of a stage |
 //! | [`need`] | how many workers a job is worth |
@@ -26,6 +27,7 @@
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
 
+pub mod allowance;
 pub mod board;
 pub mod claim;
 pub mod close;
@@ -51,6 +53,6 @@ pub use job_state::{Class, JobBody, JobSpec, JobState};
 pub use ledger::{JobEnd, JobStatus, Ledger};
 pub use look::{LookEnd, Looks, look};
 pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
-pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};
+pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_old, select_young};
 pub use shared::{PipelineConfig, PipelineShared};
 pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};

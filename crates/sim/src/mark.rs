@@ -131,10 +131,10 @@ marks! {
     AdmittedAtLimit = "job admitted at the limit",
     /// A single worker took a turn in the reserve role.
     ReserveTurn = "reserve turn of a single worker",
-    /// A main worker found nothing in its own order and went by the other one.
-    MainFellThrough = "main role fell through",
-    /// A reserve worker did.
-    ReserveFellThrough = "reserve role fell through",
+    /// A main worker went into a young job while an old one waited.
+    YoungBeforeOld = "young job before an old one",
+    /// A main worker went into an old job, to which it owed time.
+    OldInTurn = "old job in its turn",
     /// A worker's quantum was over, and there was more to do.
     QuantumOver = "quantum over",
     /// Of two jobs equally heavy one was picked.

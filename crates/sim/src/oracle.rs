@@ -33,6 +33,7 @@ mod order;
 mod protocol;
 mod reach;
 mod service;
+mod share;
 mod sleep;
 mod tasks;
 mod turns;
@@ -56,6 +57,7 @@ pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
+pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 pub(crate) use turns::{Came as CameToJob, TurnOracle};
@@ -126,12 +128,14 @@ oracles! {
     Quantum = "quantum",
     /// A worker went into a job although another had received less.
     Service = "service",
+    /// A worker went into a young job although it was an old one's turn.
+    Share = "share",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
     /// A short job took longer beside heavy ones than quanta explain.
     Latency = "latency",
-    /// Heavy jobs had less than their share of the workers' time.
-    Share = "share",
+    /// Heavy jobs had less than their part of the workers' time.
+    HeavyShare = "heavy-share",
     /// A job that could be gone into was not, for longer than the others explain.
     Starvation = "starvation",
     /// A cancelled job ran on for longer than a quantum and a slot.

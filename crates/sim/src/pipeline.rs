@@ -25,7 +25,9 @@ use pipeline_exec::{JobHandle, Role};
 use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
-use crate::oracle::{AdmissionOracle, JobOracle, LatencyOracle, Origin, ServiceOracle, TurnOracle};
+use crate::oracle::{
+    AdmissionOracle, JobOracle, LatencyOracle, Origin, ServiceOracle, ShareOracle, TurnOracle,
+};
 use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
@@ -63,7 +65,7 @@ type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>
 
 /// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
 pub(crate) const HEAVIEST: u32 = 0;
-const OLDEST: u32 = 1;
+const SERVED: u32 = 1;
 const JOBS: u32 = 2;
 const LEDGERS: u32 = 3;
 
@@ -85,6 +87,7 @@ pub(crate) struct Hub {
     /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
+    pub(crate) share: RefCell<ShareOracle>,
     turns: RefCell<TurnOracle>,
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
@@ -116,7 +119,7 @@ impl Hub {
             SimWord::new(WordName::Other(words), value)
         };
         let ended = word(0);
-        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(OLDEST));
+        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
@@ -130,6 +133,10 @@ impl Hub {
             claims,
             stages: RefCell::default(),
             service: RefCell::default(),
+            share: RefCell::new(ShareOracle::new(
+                config.main,
+                u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX),
+            )),
             turns: RefCell::new(TurnOracle::new(config)),
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
@@ -207,29 +214,24 @@ impl Hub {
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
     }
 
-    /// In which of the board's orders `job` stands: heaviest first, oldest first.
+    /// In which of the board's orders `job` stands: heaviest first, least served first.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
-        let stands = |next: &dyn Fn(Option<JobHandle>) -> Option<JobHandle>| {
-            let mut below = None;
-            while let Some(key) = next(below) {
-                if key.seq == job.seq {
-                    return true;
-                }
-                below = Some(key);
-            }
-            false
-        };
         let board = self.shared.board();
-        (
-            stands(&|below| board.heaviest(&Glass, below)),
-            stands(&|below| board.oldest(&Glass, below)),
-        )
+        let mut heaviest = walk(|below| board.heaviest(&Glass, below));
+        (heaviest.any(|key| key.seq == job.seq), self.tag(job).is_some())
+    }
+
+    /// The tag with which `job` stands in the order of service: the lower, if it has two keys for a moment.
+    pub(crate) fn tag(&self, job: JobHandle) -> Option<usize> {
+        let board = self.shared.board();
+        let mut served = walk(|below| board.least_served(&Glass, below));
+        served.find(|key| key.seq == job.seq).map(JobHandle::tag)
     }
 
     /// What is left over when everything has ended: jobs on the board, bodies in the table, jobs counted, looks out.
     pub(crate) fn leftovers(&self) -> HashMap<&'static str, usize> {
         let board = self.shared.board();
-        let on_board = board.heaviest(&Glass, None).is_some() || board.oldest(&Glass, None).is_some();
+        let on_board = board.heaviest(&Glass, None).is_some() || board.least_served(&Glass, None).is_some();
         HashMap::from([
             ("board", usize::from(on_board)),
             ("table", self.shared.jobs().taken()),
@@ -237,6 +239,12 @@ impl Hub {
             ("looks", self.shared.looks().out(&Glass)),
         ])
     }
+}
+
+/// The keys of one of the board's orders.
+fn walk(mut next: impl FnMut(Option<JobHandle>) -> Option<JobHandle>) -> impl Iterator<Item = JobHandle> {
+    let first = next(None);
+    std::iter::successors(first, move |key| next(Some(*key)))
 }
 
 /// One party's ports to a simulated pipeline executor.
@@ -430,10 +438,11 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
         let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
-        if below.is_none() {
+        if below.is_none_or(|below| below.is_bound()) {
+            let from_tag = below.map_or(0, |below| below.tag() + 1);
             self.ports
                 .handle
-                .with(|world| self.hub.scan_began(world, me, heaviest));
+                .with(|world| self.hub.scan_began(world, me, (!heaviest).then_some(from_tag)));
         }
         if last.is_none() {
             self.hub.scan_ended(me, heaviest);

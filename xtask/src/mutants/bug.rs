@@ -186,6 +186,13 @@ pub(crate) const BUGS: &[Bug] = &[
     ),
     sim(PIPELINE, "m72_started_stage_not_counted"),
     sim(PIPELINE, "m55_no_dirty_bit"),
+    bug(
+        PIPELINE,
+        "m57_floor_never_raised",
+        Layer::Unit,
+        Hint::Test("roles"),
+    ),
+    sim(PIPELINE, "m58_allowance_ignored"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -212,6 +219,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("role", "m20_reserve_takes_the_least_served"),
     ("quantum", "m50_quantum_never_over"),
     ("service", "m51_most_served_first"),
+    ("share", "m58_allowance_ignored"),
     ("admission", "m48_one_job_too_many"),
     ("ticket", "m41_cancelled_is_told_as_completed"),
     ("determinism", "m40_process_wide_victims"),

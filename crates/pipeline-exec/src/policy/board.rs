@@ -1,14 +1,16 @@
 //! The job board: which jobs have slots that nobody has claimed.
 //!
 //! The board holds small keys, and a key never changes. A job's body lives in a table at [`JobHandle::index`]: what a skip list
-//! removes is freed late, and a user's job must not be. What changes while a job waits, the service that it has received, is a
-//! word in its state and not part of any key; re-keying would make a job vanish for an instant.
+//! removes is freed late, and a user's job must not be.
 //!
-//! The same jobs stand in two orders, heaviest first and oldest first:
+//! The same jobs stand in two orders, heaviest first and least served first. What a job has received changes, so in the second order
+//! it gets a new key after each visit, its *tag* in it: the new key is put in before the old one is taken out, so that the job never
+//! vanishes.
 //!
 //! ```text
-//!   insert ──► oldest ──► heaviest        by `settle`, when there is something to claim
-//!   remove ◄── oldest ◄── heaviest        by `settle`, when there is not
+//!   insert ──► served ──► heaviest        by `settle`, when there is something to claim
+//!   re-key     served                     by `settle`, when the job has received service: new key in, old key out
+//!   remove ◄── served ◄── heaviest        by `settle`, when there is nothing
 //! ```
 //!
 //! Each order is a set of its own, and a job enters them one after the other. One party at a time changes a job's keys, see
@@ -60,9 +62,34 @@ impl PartialOrd for JobHandle {
 }
 
 impl JobHandle {
-    /// The key of the same job where everything weighs the same, so that submission is the order.
-    fn weightless(self) -> Self {
-        Self { cost: 0, ..self }
+    /// The job's key in the order of service when its tag is `tag`: the greatest has the lowest.
+    fn served(self, tag: usize) -> Self {
+        Self {
+            cost: u64::MAX - tag as u64,
+            ..self
+        }
+    }
+
+    /// The tag in a key of the order of service.
+    #[must_use]
+    pub fn tag(self) -> usize {
+        (u64::MAX - self.cost) as usize
+    }
+
+    /// In the order of service, right before every key whose tag is at least `tag`.
+    fn before_tag(tag: usize) -> Option<Self> {
+        let cost = u64::MAX - tag.checked_sub(1)? as u64;
+        Some(Self {
+            cost,
+            seq: usize::MAX,
+            index: usize::MAX,
+        })
+    }
+
+    /// Whether it is no job's key, but where a search in the order of service began.
+    #[must_use]
+    pub fn is_bound(self) -> bool {
+        self.seq == usize::MAX
     }
 
     /// The order with one of the two bugs that can be planted in it.
@@ -79,27 +106,42 @@ impl JobHandle {
 #[derive(Debug, Default)]
 pub struct JobBoard<B> {
     heaviest: B,
-    oldest: B,
+    served: B,
 }
 
 impl<B> JobBoard<B> {
     /// An empty board of two empty sets.
-    pub fn new(heaviest: B, oldest: B) -> Self {
-        Self { heaviest, oldest }
+    pub fn new(heaviest: B, served: B) -> Self {
+        Self { heaviest, served }
     }
 
-    /// Puts a job on the board.
-    pub fn insert<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle) {
-        env.insert(&self.oldest, job.weightless());
+    /// Puts a job on the board that has received `tag`.
+    pub fn insert<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) {
+        env.insert(&self.served, job.served(tag));
         let new = env.insert(&self.heaviest, job);
         assert!(new, "job {} was put on the board twice", job.seq);
     }
 
-    /// Takes a job off the board. `false` if it was not on it.
-    pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle) -> bool {
+    /// Takes a job off the board on which it stands with `tag`. `false` if it was not on it.
+    pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) -> bool {
         let was_there = env.remove(&self.heaviest, &job);
-        env.remove(&self.oldest, &job.weightless());
+        env.remove(&self.served, &job.served(tag));
         was_there
+    }
+
+    /// A job that stood with the tag `from` has received `to`.
+    pub(crate) fn rekey<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        from: usize,
+        to: usize,
+    ) {
+        if mutant::m18_rekeyed_by_remove_and_insert() {
+            env.remove(&self.served, &job.served(from));
+        }
+        env.insert(&self.served, job.served(to));
+        env.remove(&self.served, &job.served(from));
     }
 
     /// The heaviest job, or the heaviest of those that come after `below` in this order.
@@ -111,12 +153,22 @@ impl<B> JobBoard<B> {
         env.last(&self.heaviest, below.as_ref())
     }
 
-    /// The job submitted first, or the first of those after `below` in this order. The cost in it is not the job's.
-    pub fn oldest<E: OrderedSet<JobHandle, Set = B>>(
+    /// The least served job, or the least served of those that come after `below` in this order. The cost in a key of this
+    /// order is not the job's; see [`JobHandle::tag`].
+    pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
         below: Option<JobHandle>,
     ) -> Option<JobHandle> {
-        env.last(&self.oldest, below.as_ref())
+        env.last(&self.served, below.as_ref())
+    }
+
+    /// The least served job whose tag is at least `tag`.
+    pub(crate) fn least_served_from<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        tag: usize,
+    ) -> Option<JobHandle> {
+        env.last(&self.served, JobHandle::before_tag(tag).as_ref())
     }
 }

@@ -284,16 +284,22 @@ impl<W, P> JobState<W, P> {
             .collect()
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time.
-    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64) {
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, goes on at
+    /// `floor` if that is more: it gets in line behind those that have waited.
+    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = (ns / 250) as usize;
         let weighted = match self.weight {
             Class::Interactive => us / 16,
             Class::Normal => us / 4,
             Class::Batch => us,
         };
-        // Ordering: Relaxed. A hint for the choice of a job.
-        mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
+        // Ordering: Relaxed. It decides about the job's place; whoever settles the job afterwards brings it along.
+        let before = mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
+        let after = before + weighted.max(1);
+        if before < young && young <= after && after < floor {
+            // Ordering: Relaxed. As above.
+            mem.fetch(&self.service, Fetch::Add(floor - after), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn is_past_deadline(&self, now_ns: u64) -> bool {

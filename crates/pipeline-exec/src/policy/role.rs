@@ -1,11 +1,17 @@
 //! Which job a worker takes: the two orders of looking.
 //!
-//! *Main* takes the job that has received the least service, so that short jobs do not wait behind heavy ones. *Reserve* takes the
-//! heaviest, so that heavy ones keep at least their share. Each falls through to the other's order when its own finds nothing: no
-//! worker sleeps while a slot is unclaimed.
+//! *Main* takes the job that has received the least service, so that short jobs do not wait behind heavy ones. A job that has
+//! received less than eight quanta is *young*: it starts at nothing, so it comes before all old ones. From then on it is *old*, goes on
+//! where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts of a main worker's
+//! time at most ([`allowance`](super::allowance)), so a stream of new jobs starves nobody.
+//!
+//! *Reserve* takes the heaviest, so that heavy ones keep at least their share.
+//!
+//! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
 use std::sync::Arc;
 
+use super::allowance::Pays;
 use super::board::JobHandle;
 use super::ports::{BodyOf, PipelinePorts};
 use super::shared::PipelineConfig;
@@ -13,23 +19,25 @@ use super::visit::{Visitor, visit};
 use crate::mutant;
 use crate::step_cx::Role;
 
-/// Among how many of the oldest jobs a main worker looks for the least served one. New jobs wait for a place among them, so
-/// no stream of new jobs starves an old one.
-pub const LEAST_SERVED_AMONG: usize = 32;
-
 /// Of how many turns a single worker takes `RESERVE_TURNS` in the reserve role: 17 to 3, as 85 to 15.
 const TURNS: usize = 20;
 const RESERVE_TURNS: usize = 3;
 
 /// One visit of worker `worker` in the main role. `false` if it found nothing to claim.
 pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
-    let visitor = Visitor {
+    let shared = env.shared();
+    let visitor = |pays| Visitor {
         worker,
         role: Role::Main,
         until_ns,
+        pays,
     };
-    // The heaviest order covers the whole board, the least served only the oldest.
-    take(env, select_least_served(env), visitor) || take(env, select_heaviest(env), visitor)
+    if shared.allowances.is_used_up(env, worker) && take(env, select_old, visitor(Pays::Old)) {
+        return true;
+    }
+    let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
+    let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
+    take(env, select_young, young) || take(env, select_old, visitor(Pays::Old))
 }
 
 /// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
@@ -38,11 +46,12 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
         worker,
         role: Role::Reserve,
         until_ns,
+        pays: Pays::Nothing,
     };
-    if mutant::m20_reserve_takes_the_least_served() {
-        return take(env, select_least_served(env), visitor) || take(env, select_heaviest(env), visitor);
+    if mutant::m20_reserve_takes_the_least_served() && take(env, select_young, visitor) {
+        return true;
     }
-    take(env, select_heaviest(env), visitor) || take(env, select_least_served(env), visitor)
+    take(env, select_heaviest, visitor)
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -58,37 +67,41 @@ pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<Body
     None
 }
 
-/// The job with the least service among the oldest [`LEAST_SERVED_AMONG`] that a worker could go into; the search ends early at a
-/// job that has received no more than where new jobs start.
-pub fn select_least_served<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+/// The young job with the least service that a worker could go into; of several, the first submitted.
+pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
-    let mut least: Option<(usize, Arc<BodyOf<E>>, usize)> = None;
-    let floor = shared.service_floor(env);
-    let mut below = None;
-    for _ in 0..LEAST_SERVED_AMONG {
-        let Some(job) = shared.board.oldest(env, below) else {
-            break;
-        };
-        below = Some(job);
-        let Some(body) = open(env, job) else { continue };
-        let service = body.state.service(env);
-        let comes_first = |lowest: usize| {
-            if mutant::m51_most_served_first() {
-                service > lowest
-            } else {
-                service < lowest
+    let first = shared.board.least_served(env, None);
+    let (_, job, body) = first_open(env, first, |tag| tag < shared.young_tag())?;
+    Some((job, body))
+}
+
+/// The old job with the least service that a worker could go into; of several, the first submitted.
+pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    let shared = env.shared();
+    let first = shared.board.least_served_from(env, shared.young_tag());
+    let (tag, job, body) = first_open(env, first, |_| true)?;
+    shared.raise_service_floor(env, tag);
+    Some((job, body))
+}
+
+/// From `first` on in the order of service, and while tags are `within`, the first job that a worker could go into.
+fn first_open<E: PipelinePorts>(
+    env: &E,
+    first: Option<JobHandle>,
+    within: impl Fn(usize) -> bool,
+) -> Option<(usize, JobHandle, Arc<BodyOf<E>>)> {
+    let mut next = first;
+    let mut found = None;
+    while let Some(key) = next.filter(|key| within(key.tag())) {
+        if let Some(body) = open(env, key) {
+            found = Some((key.tag(), body.handle(key.index), body));
+            if !mutant::m51_most_served_first() {
+                break;
             }
-        };
-        if least.as_ref().is_none_or(|(lowest, ..)| comes_first(*lowest)) {
-            least = Some((service, body, job.index));
         }
-        if service <= floor {
-            break;
-        }
+        next = env.shared().board.least_served(env, Some(key));
     }
-    let (service, body, index) = least?;
-    shared.raise_service_floor(env, service);
-    Some((body.handle(index), body))
+    found
 }
 
 /// Whether any job on the board could be gone into.
@@ -112,9 +125,18 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     (body.is(job) && body.state.has_room(env)).then_some(body)
 }
 
-fn take<E: PipelinePorts>(env: &E, job: Option<(JobHandle, Arc<BodyOf<E>>)>, visitor: Visitor) -> bool {
-    let Some((job, body)) = job else { return false };
-    let claimed = visit(env, job, &body, visitor);
-    super::close::quietly_drop(body);
-    claimed
+/// Visits the first job of an order in which there is something to claim. Somebody else may be quicker at one that was found; then there
+/// may be another.
+fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, visitor: Visitor) -> bool {
+    while let Some((job, body)) = select(env) {
+        let claimed = visit(env, job, &body, visitor);
+        super::close::quietly_drop(body);
+        if claimed {
+            return true;
+        }
+    }
+    false
 }
+
+/// A job that a worker could go into.
+type Found<E> = Option<(JobHandle, Arc<BodyOf<E>>)>;

@@ -7,11 +7,15 @@ use crossbeam::utils::CachePadded;
 use executor_core::RunState;
 use executor_core::ports::{Fetch, Memory};
 
+use super::allowance::Allowances;
 use super::board::JobBoard;
 use super::counters::Counters;
 use super::look::Looks;
 use super::need::Experience;
 use crate::mutant;
+
+/// A job is young until it has received so many quanta of weighted service.
+const YOUNG_QUANTA: u64 = 8;
 
 /// What can be set about a pipeline executor: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +44,9 @@ pub struct PipelineShared<W, B, T> {
     pub(crate) experience: Experience<W>,
     /// The next job's number.
     seqs: CachePadded<W>,
-    /// Service that the least served job had when it was last taken: where new jobs start.
+    /// How much of its time each worker may give to young jobs.
+    pub(crate) allowances: Allowances<W>,
+    /// Service that the least served old job had when one was last taken: where jobs that grow old go on.
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
     stopping: CachePadded<W>,
@@ -74,6 +80,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
             looks: Looks::new(workers, &mut word),
             counters: Counters::new(workers, &mut word),
             experience: Experience::new(&mut word),
+            allowances: Allowances::new(workers, nanos(config.quantum), &mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
@@ -117,7 +124,13 @@ impl<W, B, T> PipelineShared<W, B, T> {
     }
 
     pub(crate) fn quantum_ns(&self) -> u64 {
-        u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.config.quantum)
+    }
+
+    /// A job that has received less than this is young.
+    pub fn young_tag(&self) -> usize {
+        let us = nanos(self.config.quantum).saturating_mul(YOUNG_QUANTA) / 1_000;
+        usize::try_from(us).unwrap_or(usize::MAX)
     }
 
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
@@ -130,16 +143,16 @@ impl<W, B, T> PipelineShared<W, B, T> {
         mem.fetch(&self.turns, Fetch::Add(1), Ordering::Relaxed)
     }
 
-    /// Where a new job's service starts.
+    /// Where a job's service goes on when it grows old.
     pub fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. A hint for the choice of a job.
         mem.load(&self.service_floor, Ordering::Relaxed)
     }
 
-    /// The least served job had `service` when it was taken.
+    /// The least served old job had `service` when it was taken.
     pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
         // Ordering: Relaxed, both. A hint; that a race may lower it again for a moment does no harm.
-        if mem.load(&self.service_floor, Ordering::Relaxed) < service {
+        if mem.load(&self.service_floor, Ordering::Relaxed) < service && !mutant::m57_floor_never_raised() {
             mem.store(&self.service_floor, service, Ordering::Relaxed);
         }
     }
@@ -154,4 +167,8 @@ impl<W, B, T> PipelineShared<W, B, T> {
         // Ordering: Relaxed. Ordered by the fence in `publish`.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

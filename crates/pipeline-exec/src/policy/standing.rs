@@ -2,7 +2,8 @@
 //!
 //! A job's claims change all the time, by many parties: a worker claims the last slot there is, the last finisher of a stage starts
 //! the next one, somebody closes the job. Whether the job belongs on the board follows from its claims, and whoever changes them
-//! *settles* the job afterwards: [`settle`] makes the board agree with the claims. Nobody else touches a job's keys.
+//! *settles* the job afterwards: [`settle`] makes the board agree with the claims. So does whoever has charged the job for a visit,
+//! since its place among the served ones depends on it. Nobody else touches a job's keys.
 //!
 //! Two who settle one job at the same time must not both change its keys, and neither may wait for the other. So the word
 //! `standing` is a combining lock, which nobody ever blocks on:
@@ -15,7 +16,8 @@
 //! ```
 //!
 //! - **enter**: one read-modify-write sets BUSY and DIRTY. BUSY was set → leave it to the holder, who finds DIRTY.
-//! - **begin round**: the holder clears DIRTY, reads whether there is anything to claim, and puts the keys on or takes them off.
+//! - **begin round**: the holder clears DIRTY, reads whether there is anything to claim and the service received, and puts the keys on,
+//!   takes them off, or gives the job another place among the served.
 //! - **leave**: one compare-and-swap of BUSY alone to idle. DIRTY was set meanwhile → another round.
 //! - **publish**: whoever has put the keys on, or has made something to claim, sees to it that workers look.
 //!
@@ -45,7 +47,11 @@ const DIRTY: usize = 2;
 const ON: usize = 4;
 
 /// A job's `standing` word: the table in the module's documentation.
-pub(crate) struct Standing<W>(W);
+pub(crate) struct Standing<W> {
+    word: W,
+    /// The tag in the job's key in the order of service, while it is on the board. Only the holder touches it.
+    tag: W,
+}
 
 /// Makes the board agree with what can be claimed of `job`, now or by whoever is about to. For everybody who has changed that.
 ///
@@ -64,14 +70,18 @@ pub(crate) fn settle<E: PipelinePorts>(
         let on = standing.begin_round(env);
         env.observe(PipelineEvent::Settles { job });
         let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
-        if claimable && !on {
-            board.insert(env, job);
+        let tag = state.service(env);
+        if claimable && on {
+            standing.retag(env, tag, |from| board.rekey(env, job, from, tag));
+        } else if claimable {
+            standing.tag(env, tag);
+            board.insert(env, job, tag);
             if lookers.is_none() || !is_own {
                 // Others made it, and may rely on this party's publication.
                 lookers = lookers.max(Some(state.usable(state.claims.unclaimed_slots(env))));
             }
         } else if on && !claimable && !mutant::m45_never_off_the_board() {
-            board.remove(env, job);
+            board.remove(env, job, standing.tagged(env));
         }
         let stays = on && mutant::m45_never_off_the_board();
         is_holder = !standing.leave(env, on, claimable || stays);
@@ -91,7 +101,10 @@ fn off_too_early<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>) -> bool {
 impl<W> Standing<W> {
     /// Off the board, and nobody settles it.
     pub(crate) fn new(mut word: impl FnMut(usize) -> W) -> Self {
-        Self(word(0))
+        Self {
+            word: word(0),
+            tag: word(0),
+        }
     }
 
     /// Step enter: `true` if the caller is the holder now, and begins a round.
@@ -100,14 +113,14 @@ impl<W> Standing<W> {
         // Ordering: AcqRel. Edge `standing/dirty`, Release: pairs with the Acquire in `begin_round`, which sees what the caller has
         // changed. Edge `standing/hand-over`, Acquire: pairs with the Release in `leave`; a new holder finds the board as the last
         // one left it.
-        mem.fetch(&self.0, Fetch::Or(BUSY | dirty), Ordering::AcqRel) & BUSY == 0
+        mem.fetch(&self.word, Fetch::Or(BUSY | dirty), Ordering::AcqRel) & BUSY == 0
     }
 
     /// Step begin round, of the holder: whether the keys are on the board.
     fn begin_round<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `standing/dirty`: pairs with the Release in `enter`. What was changed before the DIRTY that is
         // cleared here is read in this round.
-        mem.fetch(&self.0, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
+        mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
     /// Step leave, of the holder, who found the keys `on` and leaves them as `now` says. `false` if there is another round to make.
@@ -116,14 +129,37 @@ impl<W> Standing<W> {
         if on != now {
             // Ordering: Relaxed. The holder's own bit; the next holder reads it behind the Release below.
             mem.fetch(
-                &self.0,
+                &self.word,
                 Fetch::Add(place(now).wrapping_sub(place(on))),
                 Ordering::Relaxed,
             );
         }
         // Ordering: Release. Edge `standing/hand-over`: pairs with the Acquire in `enter`.
-        mem.compare_exchange(&self.0, BUSY | place(now), place(now), Ordering::Release)
+        mem.compare_exchange(&self.word, BUSY | place(now), place(now), Ordering::Release)
             .is_ok()
+    }
+}
+
+impl<W> Standing<W> {
+    /// Of the holder: the tag with which the job stands on the board.
+    fn tagged<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. The holders' own word, handed over with the word beside it.
+        mem.load(&self.tag, Ordering::Relaxed)
+    }
+
+    /// Of the holder: the job is put on the board with `tag`.
+    fn tag<M: Memory<Word = W>>(&self, mem: &M, tag: usize) {
+        // Ordering: Relaxed. As above.
+        mem.store(&self.tag, tag, Ordering::Relaxed);
+    }
+
+    /// Of the holder: `rekey`, given the tag so far, gives the job `tag` on the board, unless it has it.
+    fn retag<M: Memory<Word = W>>(&self, mem: &M, tag: usize, rekey: impl FnOnce(usize)) {
+        let from = self.tagged(mem);
+        if from != tag {
+            rekey(from);
+            self.tag(mem, tag);
+        }
     }
 }
 

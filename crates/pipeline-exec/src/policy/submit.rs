@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use executor_core::ports::{Exclusive, Fetch, Memory};
+use executor_core::ports::{Exclusive, Memory};
 use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
@@ -51,12 +51,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns());
-    // Ordering: Relaxed. Nobody else knows the job yet.
-    env.fetch(
-        &body.state.service,
-        Fetch::Add(shared.service_floor(env)),
-        Ordering::Relaxed,
-    );
+    if shared.young_tag() == 0 {
+        // It is old from the beginning.
+        // Ordering: Relaxed. Nobody else knows the job yet.
+        env.store(&body.state.service, shared.service_floor(env), Ordering::Relaxed);
+    }
     let state = Arc::clone(&body.state);
     let slots = slots.map_err(|failure| {
         // Before a shutdown can find it in the table: this is the submission's to end.

@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use super::allowance::Pays;
 use super::board::JobHandle;
 use super::claim::{Claim, Piece};
 use super::close::{Closing, close, end, fail};
@@ -33,6 +34,8 @@ pub struct Visitor {
     pub role: Role,
     /// When its quantum is over.
     pub until_ns: u64,
+    /// What the visit does to its allowance for young jobs.
+    pub pays: Pays,
 }
 
 /// Runs slots of `job`. `false` if there was none to claim, or no room.
@@ -73,9 +76,12 @@ pub(crate) fn visit<E: PipelinePorts>(
         now_ns = visit.run(piece, now_ns);
     }
     if claimed {
-        state.charge(env, now_ns - began_ns);
-        if mutant::m18_rekeyed_by_remove_and_insert() && env.shared().board.remove(env, job) {
-            env.shared().board.insert(env, job);
+        let (shared, ns) = (env.shared(), now_ns - began_ns);
+        shared.allowances.pay(env, visitor.worker, visitor.pays, ns);
+        state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+        if state.claims.is_claimable(env) {
+            // It has another place among the served now.
+            settle(env, state, job, None);
         }
     }
     state.leave(env);

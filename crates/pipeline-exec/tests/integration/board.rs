@@ -75,14 +75,16 @@ fn jobs_of_equal_cost_leave_in_the_order_of_their_submission() {
 }
 
 #[test]
-fn the_other_order_is_that_of_submission_whatever_the_cost() {
+fn the_other_order_is_that_of_service_whatever_the_cost() {
     let plain = Plain::new(1, 1);
     for (name, cost) in [("first", 5), ("second", 9), ("third", 1)] {
-        plain.submit(name, cost, Class::Normal, slots(1));
+        plain.submit(name, cost, Class::Normal, slots(2));
     }
-    assert_eq!(plain.oldest(), ["first", "second", "third"]);
-    assert!(plain.reserve_runs_one(1));
-    assert_eq!(plain.oldest(), ["first", "third"], "a job leaves both orders");
+    assert_eq!(plain.served(), ["first", "second", "third"]);
+    assert!(plain.main_runs_one(0));
+    assert_eq!(plain.served(), ["second", "third", "first"]);
+    assert!(plain.reserve_runs_one(1) && plain.reserve_runs_one(1));
+    assert_eq!(plain.served(), ["third", "first"], "a job leaves both orders");
 }
 
 #[test]

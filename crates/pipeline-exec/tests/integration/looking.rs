@@ -166,12 +166,12 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
         seq: 77,
         index: 0,
     };
-    plain.shared().board().insert(&plain, old);
+    plain.shared().board().insert(&plain, old, 0);
     assert!(plain.reserve_runs_one(1) && plain.reserve_runs_one(1));
     stage.assert_each_ran_once();
     assert!(!plain.reserve_runs_one(1) && !plain.main_runs_one(0));
     let board = plain.shared().board();
-    assert!(board.remove(&plain, old), "it is not this job's to take off");
+    assert!(board.remove(&plain, old, 0), "it is not this job's to take off");
     assert_eq!(board.heaviest(&plain, None), None, "and its own is off");
 }
 

@@ -173,11 +173,11 @@ impl Plain {
         names
     }
 
-    /// Names of the jobs on the board, in the order of their submission.
-    pub(crate) fn oldest(&self) -> Vec<String> {
+    /// Names of the jobs on the board, least served first.
+    pub(crate) fn served(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut below = None;
-        while let Some(job) = self.shared.board().oldest(self, below) {
+        while let Some(job) = self.shared.board().least_served(self, below) {
             names.push(self.name(job));
             below = Some(job);
         }

@@ -49,6 +49,20 @@ impl Stage for Takes {
     }
 }
 
+/// One slot of a quantum.
+struct One(Arc<AtomicU64>);
+
+impl Stage for One {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &pipeline_exec::StepCx<'_>) -> Result<(), pipeline_exec::StepError> {
+        self.0.fetch_add(100_000, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 #[test]
 fn a_main_worker_takes_turns_between_old_and_new_jobs() {
     let plain = Plain::new(2, 1);
@@ -97,6 +111,49 @@ fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
         (99..=101).contains(&three),
         "{three} of 400, three times as long each"
     );
+}
+
+/// Slots of a quantum each, as the tests of young and old jobs have them.
+fn quanta(clock: &Arc<AtomicU64>) -> Vec<Arc<dyn Stage>> {
+    vec![Arc::new(Takes {
+        clock: clock.clone(),
+        us: 100,
+    })]
+}
+
+#[test]
+fn a_young_job_comes_before_old_ones_and_gets_in_line_when_it_grows_old() {
+    let plain = Plain::with_quantum(1, 0, std::time::Duration::from_micros(100));
+    let clock = Arc::new(AtomicU64::new(0));
+    plain.submit("old", 1, Class::Normal, quanta(&clock));
+    plain.follow(&clock);
+    assert_eq!(shares(&plain, 100).len(), 100);
+    plain.submit("new", 1, Class::Normal, quanta(&clock));
+    assert_eq!(shares(&plain, 8), ["new"; 8], "as long as it is young");
+    let both = shares(&plain, 40);
+    let new = both.iter().filter(|name| *name == "new").count();
+    assert!((19..=21).contains(&new), "{new} of 40");
+}
+
+#[test]
+fn a_stream_of_young_jobs_leaves_an_old_one_three_parts_of_twenty() {
+    let plain = Plain::with_quantum(1, 0, std::time::Duration::from_micros(100));
+    let clock = Arc::new(AtomicU64::new(0));
+    plain.submit("old", 1, Class::Normal, quanta(&clock));
+    plain.follow(&clock);
+    assert_eq!(shares(&plain, 100).len(), 100);
+    let one = |clock: &Arc<AtomicU64>| -> Arc<dyn Stage> { Arc::new(One(clock.clone())) };
+    let mut names = Vec::new();
+    for _ in 0..500 {
+        // There is always one.
+        if names.last().is_none_or(|name| name == "young") {
+            plain.submit("young", 9, Class::Normal, vec![one(&clock)]);
+        }
+        names.extend(shares(&plain, 1));
+    }
+    assert_eq!(names[..10], ["young"; 10], "ten quanta in a row");
+    let old = names.iter().filter(|name| *name == "old").count();
+    assert!((72..=75).contains(&old), "{old} of 500");
 }
 
 #[test]

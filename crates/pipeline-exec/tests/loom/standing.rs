@@ -18,12 +18,9 @@ fn claim_of_the_last_against_stage_start() {
             .expect("nobody closes here");
         let other = thread::spawn({
             let scene = scene.clone();
-            move || {
-                // A slot each time, and only as long as the job is found.
-                while pipeline_exec::run_main_worker(&*scene, 1, 0) {}
-            }
+            move || pipeline_exec::run_main_worker(&*scene, 1, 0)
         });
-        while pipeline_exec::run_main_worker(&*scene, 0, 0) {}
+        pipeline_exec::run_main_worker(&*scene, 0, 0);
         other.join().unwrap();
         // Nobody settles it any more: if a slot is left, the job is found.
         while pipeline_exec::run_main_worker(&*scene, 0, 0) {}

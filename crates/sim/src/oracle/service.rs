@@ -1,24 +1,21 @@
 //! Short jobs are served soon: a main worker takes the job that has received the least service.
 //!
-//! A new job starts with as much service as the least served one had when it was taken, and each visit adds to it. So a job waits
-//! for one visit, more or less, of each job before it, and not for their end; what that rests on is that nobody goes into a job
-//! while another has received less. The oracle notes at the beginning of a scan of the oldest jobs what each open one has received,
-//! and speaks when the worker goes into one although another had less, and has less still, and could be gone into all the while.
+//! A job starts with nothing and each visit adds to it, so a new one waits for a visit or two and not for the end of those before it.
+//! What that rests on is that nobody goes into a job while another stands before it in the order of service. The oracle notes at the
+//! beginning of a scan of that order at which tag each open job stands, and speaks when the worker goes into one although another stood
+//! before it, stands before it still, and could be gone into all the while. A tag only grows, so it stood there at every moment.
 //!
-//! The policy looks among so many of the oldest, and goes into the first that has no more than where new jobs start; what it may
-//! do by that is not held against it.
+//! A scan that begins among the old jobs is compared with those; that a worker goes to the old ones first only when it may is for the
+//! [turn oracle](super::TurnOracle).
 
 use pipeline_exec::JobHandle;
-use pipeline_exec::policy::role::LEAST_SERVED_AMONG;
 
 use super::{Oracle, Violation};
 
-/// Notes the service of open jobs at the beginning of each scan.
+/// Notes the tags of open jobs at the beginning of each scan.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceOracle {
     scans: Vec<Scan>,
-    /// The most that new jobs have started with so far.
-    floor: usize,
     /// Claims that were compared.
     pub(crate) compared: u64,
 }
@@ -26,17 +23,12 @@ pub(crate) struct ServiceOracle {
 #[derive(Clone, Debug, Default)]
 struct Scan {
     began: u64,
-    /// Open jobs that do not limit their workers, and what they had received.
+    /// Open jobs that do not limit their workers, and their tags.
     open: Vec<(JobHandle, usize)>,
 }
 
 impl ServiceOracle {
-    /// New jobs start with as much as `floor` now.
-    pub(crate) fn floor_is(&mut self, floor: usize) {
-        self.floor = self.floor.max(floor);
-    }
-
-    /// `party` begins to go down the oldest jobs, of which those that are `open` to all have received so much.
+    /// `party` begins to go down the order of service, from somewhere on, where those that are `open` to all have these tags.
     pub(crate) fn scan_began(
         &mut self,
         party: usize,
@@ -52,7 +44,7 @@ impl ServiceOracle {
         scan.open.extend(open);
     }
 
-    /// `party` went into `job` after that scan. `now` gives what a job has received, if it has been open to all since
+    /// `party` went into `job` after that scan. `now` gives a job's tag, if it has been open to all since
     /// a micro-step.
     pub(crate) fn claimed(
         &mut self,
@@ -66,19 +58,16 @@ impl ServiceOracle {
         let Some(&(_, had)) = scan.open.iter().find(|(other, _)| other.seq == job.seq) else {
             return Ok(());
         };
-        if had <= self.floor || scan.open.len() > LEAST_SERVED_AMONG {
-            return Ok(());
-        }
         self.compared += 1;
         let others = scan.open.iter().filter(|(other, _)| other.seq != job.seq);
         let less = (others.filter_map(|&(other, _)| Some((other, now(other, scan.began)?))))
-            .find(|&(_, received)| received < had);
+            .find(|&(_, tag)| tag < had);
         match less {
             None => Ok(()),
-            Some((other, received)) => Err(Violation::new(
+            Some((other, tag)) => Err(Violation::new(
                 Oracle::Service,
                 format!(
-                    "party {party} went into {job:?}, which had received {had}, but could have had {other:?}, which has {received}"
+                    "party {party} went into {job:?}, which had received {had}, but could have had {other:?}, which has {tag}"
                 ),
             )),
         }
@@ -103,7 +92,6 @@ mod tests {
     #[test]
     fn a_job_that_was_passed_over_for_one_with_more_service_is_noticed() {
         let mut oracle = ServiceOracle::default();
-        oracle.floor_is(3);
         oracle.scan_began(0, 7, [(ONE, 9), (OTHER, 5)].into_iter());
         assert_eq!(oracle.claimed(0, OTHER, |_, _| Some(9)), Ok(()));
         assert_eq!(
@@ -121,11 +109,5 @@ mod tests {
             Some(5)
         });
         assert_eq!(violation.expect_err("it had less").oracle, Oracle::Service);
-        oracle.floor_is(9);
-        assert_eq!(
-            oracle.claimed(0, ONE, |_, _| Some(5)),
-            Ok(()),
-            "new jobs start there"
-        );
     }
 }

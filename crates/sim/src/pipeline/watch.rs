@@ -6,7 +6,7 @@ use pipeline_exec::{JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameToJob as Came};
+use crate::oracle::{Answer, CameByShare, CameToJob as Came};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -69,19 +69,23 @@ impl Hub {
         }
     }
 
-    /// `party` begins to go down one of the board's orders.
-    pub(super) fn scan_began(&self, world: &mut World, party: usize, heaviest: bool) {
-        let step = world.steps();
+    /// `party` begins to go down one of the board's orders: heaviest first, or least served first `from_tag` on.
+    pub(super) fn scan_began(&self, world: &mut World, party: usize, from_tag: Option<usize>) {
+        let (step, heaviest) = (world.steps(), from_tag.is_none());
         let mut jobs = self.oracle.borrow_mut();
         jobs.scan_began(party, heaviest, step);
         self.turns.borrow_mut().scan_began(party, heaviest);
-        if !heaviest {
-            let mut service = self.service.borrow_mut();
-            service.floor_is(self.shared.service_floor(&Glass));
-            let open = jobs
-                .open_to_all()
-                .filter_map(|job| Some((job, self.service_of(job)?)));
-            service.scan_began(party, step, open);
+        let young_tag = self.shared.young_tag();
+        let old = jobs
+            .open_to_all()
+            .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
+        let among_old = from_tag.is_some_and(|from| from >= young_tag);
+        self.share.borrow_mut().scan_began(party, step, among_old, old);
+        if let Some(from_tag) = from_tag {
+            let open = (jobs.open_to_all())
+                .filter_map(|job| Some((job, self.tag(job)?)))
+                .filter(|(_, tag)| *tag >= from_tag);
+            self.service.borrow_mut().scan_began(party, step, open);
         }
     }
 
@@ -93,6 +97,7 @@ impl Hub {
     /// `party` has read its clock.
     pub(super) fn read_clock(&self, party: usize, now_ns: u64) {
         self.turns.borrow_mut().read_clock(party, now_ns);
+        self.share.borrow_mut().read_clock(party, now_ns);
     }
 
     /// `party` begins to submit a job.
@@ -116,6 +121,23 @@ impl Hub {
         self.admission.borrow_mut().closed();
     }
 
+    /// A worker has gone into a job that it looked for.
+    fn went_into(&self, world: &mut World, worker: usize, role: Role) {
+        let jobs = self.oracle.borrow();
+        let waits =
+            |job: JobHandle, since: u64| jobs.is_open_to_all_since(job, since) && self.is_claimable(job);
+        let came = self
+            .share
+            .borrow_mut()
+            .went_into(worker, role == Role::Main, waits);
+        match came {
+            Ok(CameByShare::YoungBeforeOld) => world.marks.hit(Mark::YoungBeforeOld),
+            Ok(CameByShare::OldInTurn) => world.marks.hit(Mark::OldInTurn),
+            Ok(CameByShare::Another) => {}
+            Err(violation) => world.judge(Err(violation)),
+        }
+    }
+
     fn submitted(&self, world: &mut World, me: usize) {
         let in_table = self.shared.jobs().taken();
         if in_table == self.shared.config().capacity {
@@ -134,25 +156,22 @@ impl Hub {
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {
             world.marks.hit(Mark::ReserveTurn);
         }
+        if came != Came::Stays {
+            self.went_into(world, worker, role);
+        }
         match (came, role) {
-            (Came::FellThrough, Role::Main) => world.marks.hit(Mark::MainFellThrough),
-            (Came::FellThrough, Role::Reserve) => world.marks.hit(Mark::ReserveFellThrough),
+            (Came::FellThrough, _) => {}
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
-                    if open { self.service_of(other) } else { None }
+                    if open { self.tag(other) } else { None }
                 };
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
             (Came::Own, Role::Reserve) | (Came::Stays, _) => {}
         }
-    }
-
-    /// Service that `job` has received, unless it has ended.
-    fn service_of(&self, job: JobHandle) -> Option<usize> {
-        self.peek(job).map(|body| body.state().service(&Glass))
     }
 }
 

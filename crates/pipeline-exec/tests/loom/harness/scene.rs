@@ -24,19 +24,32 @@ use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Stage, StepCx, StepEr
 
 use super::memory::LoomMemory;
 
-/// The board's stand-in: a cell a job, and the keys that belong to them.
+/// The board's stand-in: for each job as many cells as it may have keys in the course of a model, and the keys that belong to them.
 #[derive(Default)]
 pub(crate) struct Row {
     cells: Vec<AtomicUsize>,
     keys: RefCell<Vec<Option<JobHandle>>>,
 }
 
+/// A key for each visit, and two at a time.
+const KEYS: usize = 6;
+
 impl Row {
     fn new(jobs: usize) -> Self {
         Self {
-            cells: (0..jobs).map(|_| AtomicUsize::new(0)).collect(),
-            keys: RefCell::new(vec![None; jobs]),
+            cells: (0..jobs * KEYS).map(|_| AtomicUsize::new(0)).collect(),
+            keys: RefCell::new(vec![None; jobs * KEYS]),
         }
+    }
+
+    /// Where `key` is, or else where it may be put.
+    fn place(&self, key: JobHandle) -> usize {
+        let keys = self.keys.borrow();
+        let mut places = key.seq * KEYS..(key.seq + 1) * KEYS;
+        let found = places.clone().find(|&place| keys[place] == Some(key));
+        found
+            .or_else(|| places.find(|&place| keys[place].is_none()))
+            .expect("no job of a model has so many keys")
     }
 }
 
@@ -125,7 +138,7 @@ impl Scene {
             "a job was left on the board"
         );
         assert!(
-            self.shared.board().oldest(self, None).is_none(),
+            self.shared.board().least_served(self, None).is_none(),
             "a job was left on the board"
         );
         assert!(
@@ -205,23 +218,32 @@ impl OrderedSet<JobHandle> for Scene {
     type Set = Row;
 
     fn insert(&self, set: &Row, key: JobHandle) -> bool {
-        set.keys.borrow_mut()[key.seq] = Some(key);
-        let new = set.cells[key.seq].load(Ordering::Relaxed) == 0;
-        set.cells[key.seq].store(1, Ordering::Release);
+        let place = set.place(key);
+        set.keys.borrow_mut()[place] = Some(key);
+        let new = set.cells[place].load(Ordering::Relaxed) == 0;
+        set.cells[place].store(1, Ordering::Release);
         new
     }
 
     fn remove(&self, set: &Row, key: &JobHandle) -> bool {
-        set.cells[key.seq]
+        set.cells[set.place(*key)]
             .compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
 
     fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Equal costs: the lower number comes first.
-        let from = below.map_or(0, |below| below.seq + 1);
-        let found = (from..set.cells.len()).find(|seq| set.cells[*seq].load(Ordering::Acquire) == 1)?;
-        set.keys.borrow()[found]
+        // Every job's next cell is looked at as well, so that the model knows that this could find a key that is just coming.
+        let next =
+            |seq: usize| (seq * KEYS..(seq + 1) * KEYS).find(|&place| set.keys.borrow()[place].is_none());
+        for place in (0..self.jobs).filter_map(next) {
+            set.cells[place].load(Ordering::Acquire);
+        }
+        let keys = set.keys.borrow().clone();
+        let mut known: Vec<_> = keys.into_iter().flatten().collect();
+        known.sort_unstable_by(|one, other| other.cmp(one));
+        known.into_iter().find(|key| {
+            below.is_none_or(|below| key < below) && set.cells[set.place(*key)].load(Ordering::Acquire) == 1
+        })
     }
 }
 

@@ -83,9 +83,9 @@ impl Traffic {
                 bound_ns,
             )?;
         }
-        if hears(Oracle::Share) && self.keeps_busy(simulation) && figures.heavy_share < LEAST_SHARE {
+        if hears(Oracle::HeavyShare) && self.keeps_busy(simulation) && figures.heavy_share < LEAST_SHARE {
             let message = format!("heavy jobs had {:.3} of the workers' time", figures.heavy_share);
-            return Err(Violation::new(Oracle::Share, message));
+            return Err(Violation::new(Oracle::HeavyShare, message));
         }
         if hears(Oracle::Latency) && self.heavies > 0 && self.leaves_room(simulation) {
             let alone = self.alone_ns(simulation, seed).map_err(|failure| Violation {

@@ -1,0 +1,133 @@
+//! How much of its time a main worker may give to young jobs while old ones wait.
+//!
+//! Young jobs come first, so that short work does not wait; a stream of them that never ends would starve the old ones. So each worker
+//! has an allowance: a visit of a young job, while an old one waits, takes three times its length from it, and a visit of an old job adds
+//! seventeen times its length. While nothing is left, old jobs come first. In the long run young jobs get 17 of 20 parts of a
+//! main worker's time at most, and no more than ten quanta in a row; what they do not use goes to the old ones anyway.
+//!
+//! ```text
+//!  old first │ young first
+//! ───────────┼────────────────────────►   word = allowance + most, in nanoseconds;
+//!  0         most               2·most    a worker starts with all of it
+//! ```
+
+use std::sync::atomic::Ordering;
+
+use crossbeam::utils::CachePadded;
+use executor_core::ports::Memory;
+
+use crate::mutant;
+
+/// What a visit of a young job takes, and what one of an old job adds, for each nanosecond.
+const YOUNG_TAKES: u64 = 3;
+const OLD_ADDS: u64 = 17;
+
+/// So many quanta of visits of young jobs the full allowance is good for.
+const QUANTA: u64 = 10;
+
+/// What a visit does to the allowance of the worker that makes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pays {
+    /// Nothing: it was in the reserve role, or nobody old waited.
+    Nothing,
+    /// It takes from it: a young job, and an old one waited.
+    Young,
+    /// It adds to it: an old job.
+    Old,
+}
+
+/// Every worker's allowance.
+#[derive(Debug)]
+pub(crate) struct Allowances<W> {
+    workers: Box<[CachePadded<Allowance<W>>]>,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Allowance<W> {
+    /// The picture in the module's documentation. Only its worker touches it.
+    word: W,
+}
+
+impl<W> Allowances<W> {
+    pub(crate) fn new(workers: usize, quantum_ns: u64, mut word: impl FnMut(usize) -> W) -> Self {
+        let most = quantum_ns.saturating_mul(QUANTA * YOUNG_TAKES);
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(usize::MAX / 4);
+        Self {
+            workers: (0..workers)
+                .map(|_| CachePadded::new(Allowance { word: word(2 * most) }))
+                .collect(),
+            most,
+        }
+    }
+
+    /// Whether `worker` takes an old job first, if there is one.
+    pub(crate) fn is_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
+        // Ordering: Relaxed. Its own word.
+        mem.load(&self.workers[worker].word, Ordering::Relaxed) <= self.most
+            && !mutant::m58_allowance_ignored()
+    }
+
+    /// `worker` has made a visit of `ns` nanoseconds.
+    pub(crate) fn pay<M: Memory<Word = W>>(&self, mem: &M, worker: usize, pays: Pays, ns: u64) {
+        let times = |factor| usize::try_from(ns.saturating_mul(factor)).unwrap_or(usize::MAX);
+        let word = &self.workers[worker].word;
+        // Ordering: Relaxed. Its own word.
+        let before = mem.load(word, Ordering::Relaxed);
+        let after = match pays {
+            Pays::Nothing => return,
+            Pays::Young => before.saturating_sub(times(YOUNG_TAKES)),
+            Pays::Old => before.saturating_add(times(OLD_ADDS)).min(2 * self.most),
+        };
+        // Ordering: Relaxed. Its own word.
+        mem.store(word, after, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Native, NativeWord};
+
+    use super::*;
+
+    const QUANTUM: u64 = 1_000;
+
+    fn allowances() -> Allowances<NativeWord> {
+        Allowances::new(2, QUANTUM, NativeWord::new)
+    }
+
+    #[test]
+    fn young_jobs_have_ten_quanta_in_a_row_and_then_17_of_20_parts() {
+        let allowances = allowances();
+        let (mut young, mut old, mut in_a_row) = (0, 0, 0);
+        for visit in 0..2_000 {
+            if allowances.is_used_up(&Native, 0) {
+                allowances.pay(&Native, 0, Pays::Old, QUANTUM);
+                old += 1;
+            } else {
+                allowances.pay(&Native, 0, Pays::Young, QUANTUM);
+                young += 1;
+                in_a_row = if old == 0 { visit + 1 } else { in_a_row };
+            }
+        }
+        assert_eq!(in_a_row, 10);
+        let (owed, paid): (u64, u64) = ((young - 10) * 3, old * 17);
+        assert!(owed.abs_diff(paid) <= 17, "{young} young, {old} old");
+        assert!(!allowances.is_used_up(&Native, 1), "each worker has its own");
+    }
+
+    #[test]
+    fn one_long_visit_leaves_no_debt_beyond_ten_quanta_and_no_wealth_either() {
+        let allowances = allowances();
+        allowances.pay(&Native, 0, Pays::Young, 1_000_000 * QUANTUM);
+        assert!(allowances.is_used_up(&Native, 0));
+        allowances.pay(&Native, 0, Pays::Old, 2 * QUANTUM);
+        assert!(!allowances.is_used_up(&Native, 0));
+        allowances.pay(&Native, 0, Pays::Old, 1_000_000 * QUANTUM);
+        allowances.pay(&Native, 0, Pays::Young, 10 * QUANTUM);
+        assert!(allowances.is_used_up(&Native, 0));
+        allowances.pay(&Native, 0, Pays::Nothing, 1_000_000 * QUANTUM);
+        allowances.pay(&Native, 0, Pays::Old, 1);
+        assert!(!allowances.is_used_up(&Native, 0));
+    }
+}

@@ -1,0 +1,209 @@
+//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a main worker's time at most.
+//!
+//! The oracle keeps each main worker's account by itself: from the clock as the worker reads it and from what it goes into. A visit
+//! of a young job, while an old one could have been gone into, makes a debt of three times its length; a visit of an old job pays
+//! seventeen times its length. Ten quanta of young visits may be owed. A worker that owes them and goes into another young job, although
+//! an old one could be gone into all the while, does not keep to it.
+//!
+//! The policy counts an old job as waiting when its key is on the board, so it charges in all cases in which the oracle does.
+
+use pipeline_exec::JobHandle;
+
+use super::{Oracle, Violation};
+
+/// Every main worker's account.
+#[derive(Debug)]
+pub(crate) struct ShareOracle {
+    most: u64,
+    workers: Vec<Account>,
+}
+
+/// Where a worker has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// Into a young job, and an old one waits.
+    YoungBeforeOld,
+    /// Into an old job, to which it owes something.
+    OldInTurn,
+    /// Into another one.
+    Another,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Account {
+    now_ns: u64,
+    /// What the clock said when it was read before the last time.
+    before_ns: u64,
+    owes: u64,
+    visit: Option<Visit>,
+    search: Option<Search>,
+}
+
+/// A worker looks for a job.
+#[derive(Clone, Debug)]
+struct Search {
+    began: u64,
+    /// Old jobs that could be gone into when it began.
+    old: Vec<JobHandle>,
+    /// It has come to the old ones.
+    among_old: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    began_ns: u64,
+    of: Of,
+}
+
+/// What a main worker goes into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    /// A young job, and no old one could have been had.
+    Young,
+    /// A young job, and an old one could have been had all the while.
+    YoungBeforeOld,
+    /// An old job.
+    Old,
+}
+
+impl ShareOracle {
+    pub(crate) fn new(workers: usize, quantum_ns: u64) -> Self {
+        Self {
+            most: quantum_ns.saturating_mul(3 * 10),
+            workers: vec![Account::default(); workers],
+        }
+    }
+
+    /// `party` has read its clock.
+    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
+        if let Some(account) = self.workers.get_mut(party) {
+            account.before_ns = std::mem::replace(&mut account.now_ns, now_ns);
+        }
+    }
+
+    /// `party` begins to look for a job at micro-step `step`, or goes on to another order, or to the old jobs of one. `old` are those that
+    /// could be gone into now.
+    pub(crate) fn scan_began(
+        &mut self,
+        party: usize,
+        step: u64,
+        among_old: bool,
+        old: impl Iterator<Item = JobHandle>,
+    ) {
+        let Some(account) = self.workers.get_mut(party) else {
+            return;
+        };
+        match &mut account.search {
+            Some(search) => search.among_old = among_old,
+            none => {
+                *none = Some(Search {
+                    began: step,
+                    old: old.collect(),
+                    among_old,
+                });
+            }
+        }
+        // What it was in, it has left.
+        let Some(Visit { began_ns, of }) = account.visit.take() else {
+            return;
+        };
+        // A visit ends with a reading of the clock, and there is one more before the worker looks on.
+        let ns = account.before_ns.saturating_sub(began_ns);
+        account.owes = match of {
+            Of::Young => account.owes,
+            Of::YoungBeforeOld => account.owes.saturating_add(3 * ns).min(2 * self.most),
+            Of::Old => account.owes.saturating_sub(17 * ns),
+        };
+    }
+
+    /// `worker` has gone into a job that it looked for, in the main role or not. `waits` says whether a job could be gone into since a
+    /// micro-step.
+    pub(crate) fn went_into(
+        &mut self,
+        worker: usize,
+        is_main: bool,
+        waits: impl Fn(JobHandle, u64) -> bool,
+    ) -> Result<Came, Violation> {
+        let Some(account) = self.workers.get_mut(worker) else {
+            return Ok(Came::Another);
+        };
+        let search = account.search.take();
+        let Some(Search {
+            began,
+            old,
+            among_old,
+        }) = search.filter(|_| is_main)
+        else {
+            return Ok(Came::Another);
+        };
+        let of = match among_old {
+            true => Of::Old,
+            false if old.iter().any(|&job| waits(job, began)) => Of::YoungBeforeOld,
+            false => Of::Young,
+        };
+        account.visit = Some(Visit {
+            began_ns: account.now_ns,
+            of,
+        });
+        if of != Of::YoungBeforeOld {
+            let in_turn = of == Of::Old && account.owes > 0;
+            return Ok(if in_turn { Came::OldInTurn } else { Came::Another });
+        }
+        if account.owes < self.most || self.most == 0 {
+            return Ok(Came::YoungBeforeOld);
+        }
+        Err(Violation::new(
+            Oracle::Share,
+            format!(
+                "worker {worker} owes {} ns to old jobs, and went into a young one although an old one was waiting",
+                account.owes
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: JobHandle = JobHandle {
+        cost: 1,
+        seq: 1,
+        index: 0,
+    };
+
+    /// Worker 0 visits a job from then to then, an old one or a young one, while an old one waits or not.
+    fn visit(
+        oracle: &mut ShareOracle,
+        among_old: bool,
+        waits: bool,
+        ns: std::ops::Range<u64>,
+    ) -> Result<Came, Oracle> {
+        oracle.read_clock(0, ns.start);
+        oracle.scan_began(0, 7, among_old, [OLD].into_iter());
+        let verdict = oracle.went_into(0, true, |job, since| {
+            assert_eq!((job, since), (OLD, 7));
+            waits
+        });
+        oracle.read_clock(0, ns.end);
+        oracle.read_clock(0, ns.end + 1);
+        oracle.scan_began(0, 8, false, std::iter::empty());
+        oracle.workers[0].search = None;
+        verdict.map_err(|violation| violation.oracle)
+    }
+
+    #[test]
+    fn an_eleventh_quantum_of_young_jobs_before_an_old_one_is_noticed() {
+        let mut oracle = ShareOracle::new(1, 100);
+        let before_old = Ok(Came::YoungBeforeOld);
+        assert_eq!(visit(&mut oracle, false, true, 0..1_000), before_old);
+        assert_eq!(visit(&mut oracle, false, true, 1_000..1_010), Err(Oracle::Share));
+        assert_eq!(
+            visit(&mut oracle, false, false, 2_000..3_000),
+            Ok(Came::Another),
+            "nobody waits"
+        );
+        assert_eq!(visit(&mut oracle, true, true, 3_000..3_100), Ok(Came::OldInTurn));
+        assert_eq!(visit(&mut oracle, false, true, 3_100..3_200), before_old, "paid");
+    }
+}

@@ -52,12 +52,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for threads in [1, 2, 3] {
         let stage = Arc::new(ScanStage::new(scan(&table)?));
         let executor = PipelineExecutor::new(threads)?;
-        executor
-            .submit(Job::builder("numbers").stage(stage.clone()).build())?
-            .wait()?;
-        let result = stage
-            .take_result()
-            .ok_or("the job has ended, and there is no result")?;
+        let job = Job::builder("numbers").stage(stage.clone()).output(move |_| stage.merge());
+        let result = executor.submit(job.build())?.wait()?.output;
         let totals = result.batches[0].column(0).as_primitive::<Int64Type>();
         assert_eq!((totals.len(), totals.value(0)), (1, expected));
     }

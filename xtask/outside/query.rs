@@ -10,9 +10,9 @@ use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
 
 fn answer(sql: &str, tables: &Catalog, executor: &PipelineExecutor) -> Result<String, Box<dyn Error>> {
     let plan = QueryPlanner::plan(sql, tables)?;
-    let (job, run) = PipelineBuilder::new(plan).build();
-    executor.run(job)?;
-    Ok(String::from_utf8(render(&run.take()?, OutputFormat::Csv)?)?)
+    let (job, _run) = PipelineBuilder::new(plan).build();
+    let result = executor.run(job)?.output;
+    Ok(String::from_utf8(render(&result, OutputFormat::Csv)?)?)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

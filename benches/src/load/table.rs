@@ -95,7 +95,8 @@ impl SpeedUp {
             class: Class::Normal,
             deadline: None,
             workers_max: usize::MAX,
-            stages: StageGraph::from(vec![Arc::new(Slots) as _]),
+            stages: StageGraph::from(vec![Arc::new(Slots) as Arc<dyn Stage>]),
+            output: None,
         };
         // The workers sleep when it comes.
         let simulation = Simulation::new(1).strategy(StrategyKind::Earliest).begin_ns(MS);

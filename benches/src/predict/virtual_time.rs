@@ -76,6 +76,7 @@ fn spec(slots: Slots) -> JobSpec {
         deadline: None,
         workers_max: usize::MAX,
         stages: vec![stage; slots.stages].into(),
+        output: None,
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!   workload ──► windlass ──► load ──► figures ──► report ──► terminal
-//!   rows, SQL,      peer ── a script ────┘            └─────► queries.md, plot
+//!   rows, SQL,      peer ── a script ────┘            └─────► page, plot
 //!   answers
 //! ```
 

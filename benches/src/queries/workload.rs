@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn sums_are_written_with_their_places() {
-        assert_eq!(decimal(37_734_107_00, 2), "37734107.00");
+        assert_eq!(decimal(3_773_410_700, 2), "37734107.00");
         assert_eq!(decimal(5, 4), "0.0005");
     }
 

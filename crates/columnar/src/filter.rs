@@ -30,6 +30,8 @@ use crate::table::TableSource;
 
 use measure::Measured;
 
+pub(crate) use estimate::cost as cost_per_row;
+
 /// Below one row in this many left, a step reads only the rows that are left.
 const SPARSE: usize = 4;
 
@@ -124,6 +126,11 @@ impl FilterPlan {
             writeln!(f, "{indent}{}", self.steps[step])?;
         }
         Ok(())
+    }
+
+    /// What a row costs that goes through all steps.
+    pub(crate) fn cost_per_row(&self) -> f64 {
+        self.steps.iter().map(|step| step.cost).sum()
     }
 
     /// The part of the rows that is expected to pass all steps.

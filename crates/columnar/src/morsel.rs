@@ -5,6 +5,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef};
 
@@ -38,12 +39,13 @@ impl<'t> Morsel<'t> {
         }
     }
 
-    /// The chunks, in the order of their rows.
-    pub(crate) fn chunks(&self) -> impl Iterator<Item = Chunk<'_, 't>> {
-        (0..self.rows).step_by(CHUNK_ROWS).map(|start| Chunk {
+    /// The chunks of `rows`, in their order.
+    pub(crate) fn chunks(&self, rows: Range<usize>) -> impl Iterator<Item = Chunk<'_, 't>> {
+        let end = rows.end;
+        rows.step_by(CHUNK_ROWS).map(move |start| Chunk {
             morsel: self,
             start,
-            rows: CHUNK_ROWS.min(self.rows - start),
+            rows: CHUNK_ROWS.min(end - start),
         })
     }
 

@@ -1,9 +1,9 @@
 //! What a query does with one table: filter its rows, then give out expressions of them or aggregates of groups.
 //!
 //! ```text
-//!   slot 0   morsel 0 ─► filter ─► expressions or partial groups ─► cell 0 ┐
-//!   slot 1   morsel 1 ─► filter ─► ...                            ─► cell 1 ├─► finish: cells in slot order,
-//!   ...                                                                    ┘   then HAVING, ORDER BY, LIMIT
+//!   slot 0   rows of morsel 0 ─► filter ─► expressions or partial groups ─► cell 0 ┐
+//!   slot 1   ...              ─► filter ─► ...                            ─► cell 1 ├─► merge: cells in slot order,
+//!   ...                                                                            ┘   then HAVING, ORDER BY, LIMIT
 //! ```
 //!
 //! A [`Scan`] is the description, checked as it is built; a [`ScanStage`] runs it once as a stage of a pipeline job.
@@ -11,6 +11,7 @@
 mod collect;
 mod groups;
 mod rows;
+mod slots;
 mod stage;
 
 pub use stage::{ScanResult, ScanStage};

@@ -1,7 +1,7 @@
 //! What a table is to the steps that run over it: morsels of columns, read one by one.
 //!
 //! ```text
-//!   table ──► morsel 0  rows 0 .. 65,536        one slot of a stage runs one morsel
+//!   table ──► morsel 0  rows 0 .. 65,536        a slot of a stage runs a morsel or a part of one
 //!             morsel 1  rows 65,536 .. 131,072
 //!             ...
 //!   open(morsel, projection) ──► reader ──► column(2)   read when a step first needs it,
@@ -50,6 +50,13 @@ pub trait TableSource: Debug + Send + Sync {
     fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
         let _ = (morsel, column);
         ColumnStatistics::unknown()
+    }
+
+    /// Whether the columns `projection` are arrays already, so that opening a morsel once more costs nothing. Then a scan that is dear by
+    /// the row may run a morsel in several slots, each of which opens it.
+    fn is_loaded(&self, projection: &[usize]) -> bool {
+        let _ = projection;
+        false
     }
 
     /// Opens `morsel` for reading the columns named by `projection` (indices into the schema, ascending, no duplicates).

@@ -3,8 +3,8 @@
 //! Each method is one shared operation, or none: a simulator can switch workers before every one of them, and
 //! a model checker sees each as it is. [`Memory`] is the foundation: atomic words and fences. Everything else
 //! is queues ([`Inject`], [`LocalQueue`], [`Stealing`]), sleep ([`Unpark`], [`Parking`], [`Waiting`]), panics
-//! ([`Faults`]), and what policies above the executor need: a [`Clock`], an [`OrderedSet`], a [`Table`],
-//! an [`Exclusive`] place.
+//! ([`Faults`]), and what policies above the executor need: a [`Clock`], an [`OrderedSet`], a [`Fifo`], a
+//! [`Table`], an [`Exclusive`] place.
 //!
 //! Two bundles are what the policy asks for: [`ProducerPorts`], all that somebody outside needs to hand over
 //! a task, and [`WorkerPorts`], what a worker needs on top.
@@ -16,7 +16,7 @@ mod parking;
 mod queues;
 mod time;
 
-pub use collections::{Exclusive, OrderedSet, Table};
+pub use collections::{Exclusive, Fifo, OrderedSet, Table};
 pub use memory::{Fetch, Memory};
 pub use native::{Native, NativeWord};
 pub use parking::{Faults, Parking, Unpark, Waiting};

@@ -61,7 +61,7 @@ impl fmt::Debug for StepError {
 pub struct JobError {
     /// What kind of end it was.
     pub kind: JobErrorKind,
-    /// Name of the step or stage that failed, if one did.
+    /// Name of the step or stage that failed, if one did; `output` when it was the closure that makes the job's output.
     pub step: Option<String>,
     /// Number of the slot that failed, in its stage. `None` when it was the stage's `slots` or `finish`, or no step.
     pub slot: Option<usize>,
@@ -130,25 +130,25 @@ impl Error for JobError {
     }
 }
 
-/// The executor did not take the job, and here it is again.
-pub enum SubmitError {
+/// The executor did not take the job, and here it is again, as it was: it can be submitted once more.
+pub enum SubmitError<T = ()> {
     /// The executor was shut down, or drains.
-    Closed(Job),
+    Closed(Job<T>),
     /// As many jobs wait and run as the executor admits.
-    Full(Job),
+    Full(Job<T>),
 }
 
-impl SubmitError {
+impl<T> SubmitError<T> {
     /// The job.
     #[must_use]
-    pub fn into_job(self) -> Job {
+    pub fn into_job(self) -> Job<T> {
         match self {
             Self::Closed(job) | Self::Full(job) => job,
         }
     }
 }
 
-impl fmt::Debug for SubmitError {
+impl<T> fmt::Debug for SubmitError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Closed(job) => f.debug_tuple("Closed").field(&job.id).finish(),
@@ -157,7 +157,7 @@ impl fmt::Debug for SubmitError {
     }
 }
 
-impl fmt::Display for SubmitError {
+impl<T> fmt::Display for SubmitError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (job, why) = match self {
             Self::Closed(job) => (job, "the executor no longer accepts jobs"),
@@ -167,7 +167,7 @@ impl fmt::Display for SubmitError {
     }
 }
 
-impl Error for SubmitError {}
+impl<T> Error for SubmitError<T> {}
 
 /// The executor could not be built. No thread is left running.
 #[derive(Debug)]

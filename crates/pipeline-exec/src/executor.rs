@@ -88,7 +88,7 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// The job, when the executor admits no more at the moment.
-    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit(job)
     }
 
@@ -101,7 +101,7 @@ impl PipelineExecutor {
     /// # Panics
     ///
     /// In a step that runs on this executor, if there is no room: it may wait for itself.
-    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit_blocking(job)
     }
 
@@ -110,11 +110,40 @@ impl PipelineExecutor {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(
+    pub fn submit_async<T: Send + 'static>(
         &self,
-        job: Job,
-    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        job: Job<T>,
+    ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         self.handle.submit_async(job)
+    }
+
+    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended, instead of sleeping until then. The
+    /// ticket then tells at once: [`JobTicket::run`] does both.
+    ///
+    /// So a job gets on when all workers are busy with others. While nothing of it can be claimed the thread sleeps; it is woken
+    /// when a stage starts, slots come back, or the job ends. It counts against [`max_workers`](crate::JobBuilder::max_workers), its steps see
+    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind the last worker's, and its time is not
+    /// charged to the job. If two threads are lent to the same job, the second only waits.
+    ///
+    /// It blocks, so it has no place in async code: await the ticket there. A cancel, a deadline and a shutdown end the job at the next
+    /// slot boundaries, and so this call; a shutdown does not wait for a slot that runs here.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(2)?;
+    /// let job = Job::from_steps("cities", vec![step(|cx| { assert!(cx.worker_id() <= 2); Ok(()) })]);
+    /// let ticket = executor.submit(job)?;
+    /// executor.run_until(&ticket);
+    /// assert_eq!(ticket.wait()?.slots, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
+        self.handle.run_until(ticket);
     }
 
     /// A handle that can be cloned and sent.
@@ -146,7 +175,8 @@ impl PipelineExecutor {
     }
 
     /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
-    /// submission; their tickets say [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
+    /// submission, each as it was but for the type of what it gives ([`Job::downcast`]); their tickets say
+    /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
     /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.
     ///
     /// # Panics
@@ -183,16 +213,20 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// The job, when the executor admits no more at the moment.
-    pub fn submit(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let hub = &self.hub;
         let workers = hub.shared().workers();
-        let Admitted { state, job } =
-            policy::submit(&**hub, job.into_body(workers)).map_err(|refused| match refused {
-                Refused::Closed(body) => SubmitError::Closed(Job::from_body(body)),
-                Refused::Full(body) => SubmitError::Full(Job::from_body(body)),
-                Refused::Stopped(body) => SubmitError::Closed(Job::from_spec(body.spec().clone())),
-            })?;
-        Ok(JobTicket::new(Arc::clone(hub), state, job))
+        let (body, output) = job.into_body(workers);
+        match policy::submit(&**hub, body) {
+            Ok(Admitted { state, job }) => {
+                Ok(JobTicket::new(Arc::clone(hub), state, job, output.into_place()))
+            }
+            Err(Refused::Closed(body)) => Err(SubmitError::Closed(Job::from_body(*body, output))),
+            Err(Refused::Full(body)) => Err(SubmitError::Full(Job::from_body(*body, output))),
+            Err(Refused::Stopped(body)) => {
+                Err(SubmitError::Closed(Job::from_parts(body.spec().clone(), output)))
+            }
+        }
     }
 
     /// Hands over a job; while the executor is full it waits for room.
@@ -204,7 +238,7 @@ impl PipelineHandle {
     /// # Panics
     ///
     /// In a step that runs on the same executor, if there is no room: it may wait for itself.
-    pub fn submit_blocking(&self, job: Job) -> Result<JobTicket, SubmitError> {
+    pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.submit(job) {
             Err(SubmitError::Full(job)) => {
                 self.hub.assert_not_on_own_worker("submit_blocking");
@@ -219,10 +253,10 @@ impl PipelineHandle {
     /// # Errors
     ///
     /// [`SubmitError::Closed`] with the job.
-    pub fn submit_async(
+    pub fn submit_async<T: Send + 'static>(
         &self,
-        job: Job,
-    ) -> impl Future<Output = Result<JobTicket, SubmitError>> + Send + use<> {
+        job: Job<T>,
+    ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         let handle = self.clone();
         let mut waiting = Some(job);
         poll_fn(move |cx| {
@@ -240,6 +274,16 @@ impl PipelineHandle {
                 other => Poll::Ready(other),
             }
         })
+    }
+
+    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended: see
+    /// [`PipelineExecutor::run_until`].
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
+        ticket.lend(&self.hub, "run_until");
     }
 
     /// What the executor has counted.

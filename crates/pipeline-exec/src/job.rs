@@ -7,8 +7,10 @@ use std::time::Duration;
 use executor_core::ports::{Native, NativeWord};
 
 use crate::error::JobError;
+use crate::error::StepError;
 use crate::job_id::{JobIds, next_id};
 use crate::native::NativeBody;
+use crate::output::{Make, Output};
 use crate::policy::claim::{Claim, Claims, STAGES_MAX};
 use crate::policy::finish;
 use crate::policy::ledger::Failure;
@@ -20,8 +22,9 @@ use crate::step_cx::{Role, StepCx, Watch};
 
 /// Work for a pipeline executor: stages, each cut into slots that run in parallel.
 ///
-/// Made by [`Job::from_steps`] or [`Job::builder`], run by [`PipelineExecutor::submit`](crate::PipelineExecutor::submit).
-pub struct Job {
+/// Made by [`Job::from_steps`] or [`Job::builder`], run by [`PipelineExecutor::submit`](crate::PipelineExecutor::submit). `T` is
+/// what it gives, through its ticket: see [`JobBuilder::output`].
+pub struct Job<T = ()> {
     /// What it is about; for people.
     pub table_name: String,
     /// Its name in messages and logs: `pipe-` and sixteen hexadecimal digits.
@@ -30,12 +33,14 @@ pub struct Job {
     /// known; then the number of slots of the stages that start with it stands for it.
     pub cost: u64,
     class: Class,
-    deadline: Option<Duration>,
+    /// In nanoseconds; `u64::MAX`: none. Narrow, like the next one.
+    deadline_ns: u64,
     /// `u32::MAX`: no limit. Narrow, so that a job that comes back in an error is a small one.
     workers_max: u32,
     stages: StageGraph,
     /// What was claimed by hand, once somebody does so: the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
+    output: Output<T>,
 }
 
 impl Job {
@@ -60,9 +65,49 @@ impl Job {
             deadline: None,
             workers_max: usize::MAX,
             stages: StageGraph::default(),
+            output: Making::Nothing(()),
         }
     }
 
+    /// The job with the type of what it gives, if that is a `T`.
+    ///
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) hands back jobs of all kinds, without their types. One that is submitted
+    /// like that makes its output and gives it to nobody; with its type, its ticket has it.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let until_told_to_stop = step(|cx| { while !cx.is_cancelled() { std::thread::yield_now() } Ok(()) });
+    /// let busy = executor.submit(Job::from_steps("busy", vec![until_told_to_stop, step(|_cx| Ok(()))]))?;
+    /// while busy.status() == JobStatus::Queued { std::thread::yield_now() }
+    /// let ticket = executor.submit(Job::builder("sum").output(|_cx| Ok(1 + 2)).build())?;
+    ///
+    /// let mut handed_back = executor.shutdown();
+    /// assert!(ticket.wait().is_err());
+    /// let job = handed_back.remove(0).downcast::<i32>().map_err(|_| "it gives something else")?;
+    /// assert_eq!(PipelineExecutor::new(1)?.submit(job)?.wait()?.output, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The job as it was, if it gives something else or nothing.
+    pub fn downcast<T: Send + 'static>(self) -> Result<Job<T>, Self> {
+        match self.output.remember() {
+            Some(output) => Ok(self.giving(output).0),
+            None => Err(self),
+        }
+    }
+
+    /// A job again, of which nothing has run.
+    pub(crate) fn from_spec(mut spec: JobSpec) -> Self {
+        let output = Output::forgotten(spec.output.take());
+        Self::from_parts(spec, output)
+    }
+}
+
+impl<T> Job<T> {
     /// Claims the next free slot and runs it here, by hand and without an executor: for tests of stages, and to see how claims
     /// work. Any number of threads may do so. Whoever runs the last slot of a stage finishes it, and starts those that have waited for it.
     ///
@@ -81,7 +126,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// How the slot failed, or its stage's `finish`, or the `slots` of a stage behind it.
+    /// How the slot failed, or its stage's `finish`, or the `slots` of a stage behind it, or behind the last one the output.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
         let claims = self.by_hand.get_or_init(|| {
@@ -107,7 +152,9 @@ impl Job {
                 let finished = finish::finish(&Native, claims, &self.stages, stage, &cx, || {}, |_, _| {});
                 // After a failure nothing is finished.
                 ran = ran.and(finished.map_err(|failure| close(claims, failure)));
-                claims.finished(&Native);
+                if claims.finished(&Native) && ran.is_ok() && !claims.is_closed(&Native) {
+                    ran = self.make_output(&cx).map_err(|failure| close(claims, failure));
+                }
             }
             match (ran, slots.is_empty()) {
                 (Err(error), _) => return Some(Err(error)),
@@ -126,31 +173,41 @@ impl Job {
             .map_or((0, 0), |claims| claims.progress(&Native))
     }
 
-    /// What an executor of `workers` workers puts into its table.
-    pub(crate) fn into_body(self, workers: usize) -> NativeBody {
+    /// Every stage is over.
+    fn make_output(&self, cx: &StepCx<'_>) -> Result<(), Failure> {
+        match self.output.maker() {
+            Some(output) => guard::output(output, self.stages.len(), cx),
+            None => Ok(()),
+        }
+    }
+
+    /// What an executor of `workers` workers puts into its table, and what the job's ticket is for.
+    pub(crate) fn into_body(self, workers: usize) -> (NativeBody, Output<T>) {
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
             cost: self.cost,
             class: self.class,
-            deadline: self.deadline,
+            deadline: (self.deadline_ns < u64::MAX).then(|| Duration::from_nanos(self.deadline_ns)),
             workers_max: match self.workers_max {
                 u32::MAX => usize::MAX,
                 limit => limit as usize,
             },
             stages: self.stages,
+            output: self.output.maker().cloned(),
         };
         let ledger = Mutex::new(Ledger::default());
-        match self.by_hand.into_inner() {
+        let body = match self.by_hand.into_inner() {
             Some(claims) => JobBody::resume(spec, *claims, true, workers, ledger, NativeWord::new),
             None => JobBody::new(spec, workers, ledger, NativeWord::new),
-        }
+        };
+        (body, self.output)
     }
 
-    /// The job that was made into `body`, which nobody else has seen.
-    pub(crate) fn from_body(body: NativeBody) -> Self {
+    /// The job that was made into `body`, which nobody else has seen, and `output`.
+    pub(crate) fn from_body(body: NativeBody, output: Output<T>) -> Self {
         let (spec, claims, begun) = body.into_parts();
-        let mut job = Self::from_spec(spec);
+        let mut job = Self::from_parts(spec, output);
         if begun {
             job.by_hand = OnceLock::from(Box::new(claims));
         }
@@ -158,7 +215,7 @@ impl Job {
     }
 
     /// A job again, of which nothing has run.
-    pub(crate) fn from_spec(spec: JobSpec) -> Self {
+    pub(crate) fn from_parts(spec: JobSpec, output: Output<T>) -> Self {
         let JobSpec {
             table_name,
             id,
@@ -167,6 +224,7 @@ impl Job {
             deadline,
             workers_max,
             stages,
+            output: _,
         } = spec;
         Self {
             by_hand: OnceLock::new(),
@@ -174,10 +232,40 @@ impl Job {
             id,
             cost,
             class,
-            deadline,
+            deadline_ns: deadline.map_or(u64::MAX, |deadline| {
+                u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX)
+            }),
             workers_max: u32::try_from(workers_max).unwrap_or(u32::MAX),
             stages,
+            output,
         }
+    }
+
+    /// The same job giving something else, and what it gave.
+    fn giving<U>(self, output: Output<U>) -> (Job<U>, Output<T>) {
+        let Self {
+            table_name,
+            id,
+            cost,
+            class,
+            deadline_ns,
+            workers_max,
+            stages,
+            by_hand,
+            output: before,
+        } = self;
+        let job = Job {
+            table_name,
+            id,
+            cost,
+            class,
+            deadline_ns,
+            workers_max,
+            stages,
+            by_hand,
+            output,
+        };
+        (job, before)
     }
 }
 
@@ -189,7 +277,7 @@ fn close(claims: &Claims<NativeWord>, failure: Failure) -> JobError {
     failure.into_error()
 }
 
-impl Watch for Job {
+impl<T> Watch for Job<T> {
     fn is_cancelled(&self) -> bool {
         self.by_hand.get().is_some_and(|claims| claims.is_closed(&Native))
     }
@@ -199,7 +287,7 @@ impl Watch for Job {
     }
 }
 
-impl fmt::Debug for Job {
+impl<T> fmt::Debug for Job<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Job")
             .field("table_name", &self.table_name)
@@ -213,7 +301,7 @@ impl fmt::Debug for Job {
 /// Builds a [`Job`] from its stages.
 #[derive(Clone)]
 #[must_use = "`build` makes the job"]
-pub struct JobBuilder {
+pub struct JobBuilder<T = ()> {
     table_name: String,
     id: Option<String>,
     cost: u64,
@@ -221,9 +309,63 @@ pub struct JobBuilder {
     deadline: Option<Duration>,
     workers_max: usize,
     stages: StageGraph,
+    output: Making<T>,
 }
 
-impl JobBuilder {
+/// How the job's output comes about.
+#[derive(Clone)]
+enum Making<T> {
+    /// It gives nothing.
+    Nothing(T),
+    By(Arc<Make<T>>),
+}
+
+impl<T> JobBuilder<T> {
+    /// What the job gives. `make` runs once, when the last stage has finished, on the worker that finished it, and sees
+    /// what all stages wrote; the ticket then has it in its report. If it fails or panics, the job does. It does not run when the job
+    /// ends early.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
+    /// use std::sync::{Arc, Mutex};
+    ///
+    /// /// Squares numbers, each in a slot.
+    /// struct Square(Vec<Mutex<u64>>);
+    ///
+    /// impl Stage for Square {
+    ///     fn slots(&self) -> usize { self.0.len() }
+    ///     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+    ///         let mut number = self.0[slot].lock().map_err(|_| "a slot panicked")?;
+    ///         *number *= *number;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// let squares = Arc::new(Square((1..=4).map(Mutex::new).collect()));
+    /// let job = Job::builder("numbers")
+    ///     .stage(squares.clone())
+    ///     .output(move |_cx| Ok(squares.0.iter().map(|n| *n.lock().unwrap()).collect::<Vec<_>>()))
+    ///     .build();
+    /// let executor = PipelineExecutor::new(2)?;
+    /// assert_eq!(executor.submit(job)?.wait()?.output, [1, 4, 9, 16]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn output<U: Send + 'static>(
+        self,
+        make: impl Fn(&StepCx<'_>) -> Result<U, StepError> + Send + Sync + 'static,
+    ) -> JobBuilder<U> {
+        JobBuilder {
+            table_name: self.table_name,
+            id: self.id,
+            cost: self.cost,
+            class: self.class,
+            deadline: self.deadline,
+            workers_max: self.workers_max,
+            stages: self.stages,
+            output: Making::By(Arc::new(make)),
+        }
+    }
+
     /// Adds a stage, which starts when all those are finished that were added before and that nothing follows yet. So stages that are added by
     /// this alone run one after another.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
@@ -315,7 +457,10 @@ impl JobBuilder {
     ///
     /// If it has more than [`STAGES_MAX`] stages.
     #[must_use]
-    pub fn build(mut self) -> Job {
+    pub fn build(mut self) -> Job<T>
+    where
+        T: Send + 'static,
+    {
         if self.stages.is_empty() {
             self.stages.then(Arc::new(Steps(Vec::new())));
         }
@@ -324,7 +469,11 @@ impl JobBuilder {
             "a job can have at most {STAGES_MAX} stages, not {}",
             self.stages.len()
         );
-        Job::from_spec(JobSpec {
+        let output = match self.output {
+            Making::Nothing(nothing) => Output::Given(nothing),
+            Making::By(make) => Output::made_by(make),
+        };
+        let spec = JobSpec {
             table_name: self.table_name,
             id: self.id.unwrap_or_else(next_id),
             cost: self.cost,
@@ -332,11 +481,13 @@ impl JobBuilder {
             deadline: self.deadline,
             workers_max: self.workers_max,
             stages: self.stages,
-        })
+            output: None,
+        };
+        Job::from_parts(spec, output)
     }
 }
 
-impl fmt::Debug for JobBuilder {
+impl<T> fmt::Debug for JobBuilder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobBuilder")
             .field("table_name", &self.table_name)

@@ -43,6 +43,7 @@ mod job_id;
 mod metrics;
 mod mutant;
 mod native;
+mod output;
 pub mod policy;
 mod report;
 mod split;
@@ -56,6 +57,7 @@ pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::JobIds;
 pub use metrics::PipelineSnapshot;
+pub use output::JobOutput;
 pub use policy::counters::{CounterValues, TIME_BUCKETS};
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,

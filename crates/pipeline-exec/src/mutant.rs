@@ -33,6 +33,8 @@ executor_core::planted_bugs! {
     m57_floor_never_raised,
     /// Young jobs come first for ever.
     m58_allowance_ignored,
+    /// Whoever clears the queue of singles of handles without a job drops all that it takes out.
+    m59_singles_lost_in_the_clearance,
     /// A main worker takes the job that has received the most service.
     m51_most_served_first,
     /// A stage starts when one of several before it is finished.
@@ -55,4 +57,12 @@ executor_core::planted_bugs! {
     m71_one_worker_invited,
     /// A stage that starts is not counted as open.
     m72_started_stage_not_counted,
+    /// A thread that is lent to a job registers as a sleeper and sleeps, without looking for slots once more.
+    m73_sleeps_without_a_last_look,
+    /// Whoever starts a stage does not tell the thread that is lent to the job and sleeps.
+    m74_stage_start_wakes_no_lent_thread,
+    /// Two threads that are lent to a job at the same time both run slots of it, with the same number.
+    m75_lent_number_shared,
+    /// Whoever leaves a job that limits its workers does not tell the thread that is lent to it and found no room.
+    m76_room_is_not_told,
 }

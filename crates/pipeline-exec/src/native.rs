@@ -1,17 +1,18 @@
-//! The policy's ports on threads: the machine's atomics, crossbeam's skip list, mutexes, and the monotonic clock.
+//! The policy's ports on threads: the machine's atomics, crossbeam's skip list and queue, mutexes, and the monotonic clock.
 //!
 //! Nothing here decides anything. Each method is the operation that its port names.
 
 mod job_table;
 mod room;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
+use crossbeam::queue::SegQueue;
 use crossbeam_skiplist::SkipSet;
-use executor_core::ports::{Clock, Exclusive, Native, NativeWord, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
 use crate::policy::{
@@ -29,9 +30,11 @@ pub(crate) type NativePlace = Mutex<Ledger>;
 pub(crate) type NativeBody = JobBody<NativeWord, NativePlace>;
 pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
 
+type Shared = PipelineShared<NativeWord, SkipSet<JobHandle>, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
+
 /// What all parties of a pipeline executor on threads share; through a reference it is each party's ports as well.
 pub(crate) struct Hub {
-    shared: PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>>,
+    shared: Shared,
     /// The executor below; set once its threads run.
     workers: OnceLock<ExecutorHandle<PipelineTask>>,
     epoch: Instant,
@@ -42,7 +45,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
-        let board = JobBoard::new(SkipSet::new(), SkipSet::new());
+        let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SegQueue::new());
         let jobs = JobTable::new(config.capacity);
         Self {
             shared: PipelineShared::new(config, board, jobs, NativeWord::new),
@@ -78,10 +81,26 @@ impl Hub {
         work()
     }
 
+    /// Runs `work`, in which this thread is lent to a job: its steps may wait no more than a worker's.
+    pub(crate) fn as_lent<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+        struct Until;
+
+        impl Drop for Until {
+            fn drop(&mut self) {
+                LENT_TO.with_borrow_mut(Vec::pop);
+            }
+        }
+
+        LENT_TO.with_borrow_mut(|hubs| hubs.push(Arc::as_ptr(self).addr()));
+        let _until = Until;
+        work()
+    }
+
     /// A step that waits for its own executor may wait for itself; rather than hang, say so.
     pub(crate) fn assert_not_on_own_worker(self: &Arc<Self>, method: &str) {
+        let own = Arc::as_ptr(self).addr();
         assert!(
-            WORKS_FOR.get() != Arc::as_ptr(self).addr(),
+            WORKS_FOR.get() != own && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -91,6 +110,9 @@ impl Hub {
 thread_local! {
     /// Address of the hub for which this thread runs looks, or 0.
     static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+
+    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
+    static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
@@ -126,6 +148,25 @@ impl OrderedSet<JobHandle> for Hub {
     }
 }
 
+impl Fifo<JobHandle> for Hub {
+    type Queue = SegQueue<JobHandle>;
+
+    #[inline]
+    fn push(&self, queue: &Self::Queue, value: JobHandle) {
+        queue.push(value);
+    }
+
+    #[inline]
+    fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
+        queue.pop()
+    }
+
+    #[inline]
+    fn len(&self, queue: &Self::Queue) -> usize {
+        queue.len()
+    }
+}
+
 impl Table<Arc<NativeBody>> for Hub {
     type Places = JobTable<Arc<NativeBody>>;
 
@@ -155,7 +196,7 @@ impl Exclusive<Ledger> for Hub {
 }
 
 impl PipelinePorts for Hub {
-    fn shared(&self) -> &PipelineShared<NativeWord, SkipSet<JobHandle>, JobTable<Arc<NativeBody>>> {
+    fn shared(&self) -> &Shared {
         &self.shared
     }
 

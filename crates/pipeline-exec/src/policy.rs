@@ -23,6 +23,7 @@
 //! | [`visit`] | how many slots it claims, how long it stays, what it gives back |
 //! | `finish` | what follows the last slot of a stage |
 //! | [`need`] | how many workers a job is worth |
+//! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
@@ -35,6 +36,7 @@ pub mod counters;
 pub(crate) mod finish;
 pub mod job_state;
 pub mod ledger;
+pub mod lend;
 pub mod look;
 pub mod need;
 pub mod ports;
@@ -51,6 +53,7 @@ pub use claim::{Claim, Claims, Piece};
 pub use close::{cancel, close_gate, stop};
 pub use job_state::{Class, JobBody, JobSpec, JobState};
 pub use ledger::{JobEnd, JobStatus, Ledger};
+pub use lend::lend;
 pub use look::{LookEnd, Looks, look};
 pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_old, select_young};

@@ -2,13 +2,16 @@
 
 use std::fmt;
 
-/// The two orders in which workers look for jobs.
+/// How whoever runs a slot came to its job: the two orders in which workers look for one, and none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Takes the job that has received the least service, so that short jobs keep moving.
     Main,
     /// Takes the heaviest job, so that heavy ones keep moving as well.
     Reserve,
+    /// It is no worker, but a thread that waits for this job and is lent to it meanwhile:
+    /// [`run_until`](crate::PipelineExecutor::run_until).
+    Lent,
 }
 
 /// What a running slot may ask. A slot that takes long asks [`StepCx::is_cancelled`] now and then.
@@ -35,13 +38,15 @@ impl<'a> StepCx<'a> {
         }
     }
 
-    /// Number of the worker that runs the slot, from 0.
+    /// Number of the worker that runs the slot, from 0. A thread that is lent to the job has the one behind the last worker's, so
+    /// that a table by number needs one place more than there are workers. No two threads have the same number in a job at
+    /// the same time.
     #[must_use]
     pub fn worker_id(&self) -> usize {
         self.worker
     }
 
-    /// In which role that worker took the job.
+    /// How that worker came to the job.
     #[must_use]
     pub fn role(&self) -> Role {
         self.role

@@ -11,6 +11,7 @@ use executor_core::ports::Exclusive;
 
 use crate::error::JobError;
 use crate::native::{Hub, NativeState};
+use crate::output::Place;
 use crate::policy::{self, JobHandle, JobStatus};
 use crate::report::JobReport;
 
@@ -18,17 +19,23 @@ use crate::report::JobReport;
 /// goes away.
 ///
 /// A ticket is a [`Future`], for any async runtime; [`JobTicket::wait`] is for threads. Dropping it changes nothing, unless
-/// [`JobTicket::cancel_on_drop`] was said.
+/// [`JobTicket::cancel_on_drop`] was said. `T` is what the job gives, in the [report](JobReport::output).
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
-pub struct JobTicket {
+pub struct JobTicket<T = ()> {
     control: JobControl,
+    /// Until the ticket has told.
+    output: Option<Place<T>>,
     cancel_on_drop: bool,
 }
 
-impl JobTicket {
-    pub(crate) fn new(hub: Arc<Hub>, state: Arc<NativeState>, job: JobHandle) -> Self {
+// The output is moved out of it, never pinned in it.
+impl<T> Unpin for JobTicket<T> {}
+
+impl<T> JobTicket<T> {
+    pub(crate) fn new(hub: Arc<Hub>, state: Arc<NativeState>, job: JobHandle, output: Place<T>) -> Self {
         Self {
             control: JobControl { hub, state, job },
+            output: Some(output),
             cancel_on_drop: false,
         }
     }
@@ -42,9 +49,43 @@ impl JobTicket {
     /// # Panics
     ///
     /// In a step that runs on the same executor: the job may wait for that step. Also if the ticket was polled to its end before.
-    pub fn wait(self) -> Result<JobReport, JobError> {
+    pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
+    }
+
+    /// Lends this thread to the job until it has ended, as [`run_until`](crate::PipelineExecutor::run_until) does, and gives its end.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let steps = (0..100).map(|_| step(|_cx| Ok(()))).collect();
+    /// let report = executor.submit(Job::from_steps("numbers", steps))?.run()?;
+    /// // What the one worker ran, and what this thread did.
+    /// assert_eq!(report.slots_per_worker.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Why the job did not complete.
+    ///
+    /// # Panics
+    ///
+    /// As [`JobTicket::wait`].
+    pub fn run(self) -> Result<JobReport<T>, JobError> {
+        self.control.lend("JobTicket::run");
+        block_on(self)
+    }
+
+    /// Lends this thread to the job, if it is one of `hub`'s.
+    pub(crate) fn lend(&self, hub: &Arc<Hub>, method: &str) {
+        assert!(
+            Arc::ptr_eq(hub, &self.control.hub),
+            "`{method}` was called with the ticket of another executor's job"
+        );
+        self.control.lend(method);
     }
 
     /// Where the job stands.
@@ -66,19 +107,20 @@ impl JobTicket {
     }
 }
 
-impl Future for JobTicket {
-    type Output = Result<JobReport, JobError>;
+impl<T> Future for JobTicket<T> {
+    type Output = Result<JobReport<T>, JobError>;
 
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let JobControl { hub, state, .. } = &self.control;
-        match hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) {
-            Some(end) => Poll::Ready(end),
-            None => Poll::Pending,
-        }
+        let Some(end) = hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) else {
+            return Poll::Pending;
+        };
+        let output = self.output.take().expect("the ledger tells the end once");
+        Poll::Ready(end.map(|report| report.with(output.take())))
     }
 }
 
-impl Drop for JobTicket {
+impl<T> Drop for JobTicket<T> {
     fn drop(&mut self) {
         if self.cancel_on_drop {
             self.control.cancel();
@@ -86,7 +128,7 @@ impl Drop for JobTicket {
     }
 }
 
-impl fmt::Debug for JobTicket {
+impl<T> fmt::Debug for JobTicket<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobTicket")
             .field("status", &self.status())
@@ -125,6 +167,13 @@ impl JobControl {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())
     }
 
+    /// Lends this thread to the job until it has ended.
+    fn lend(&self, method: &str) {
+        let Self { hub, state, job } = self;
+        hub.assert_not_on_own_worker(method);
+        hub.as_lent(|| policy::lend(&**hub, state, *job, &unparker(), thread::park));
+    }
+
     /// Its key on the board: cost and number of submission.
     #[must_use]
     pub fn handle(&self) -> JobHandle {
@@ -142,8 +191,8 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// Polls `future` on this thread, which sleeps in between.
-pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+/// Wakes this thread from [`thread::park`].
+fn unparker() -> Waker {
     struct Unpark(Thread);
 
     impl Wake for Unpark {
@@ -156,7 +205,12 @@ pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
         }
     }
 
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    Waker::from(Arc::new(Unpark(thread::current())))
+}
+
+/// Polls `future` on this thread, which sleeps in between.
+pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
+    let waker = unparker();
     let mut cx = Context::from_waker(&waker);
     loop {
         match Pin::new(&mut future).poll(&mut cx) {

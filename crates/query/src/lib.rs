@@ -1,9 +1,9 @@
 //! A SQL subset over tables of Arrow columns, run as jobs of the pipeline executor.
 //!
 //! ```text
-//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job + QueryRun ──► QueryResult
-//!             checks          shown by       one stage,          submitted to     rows, in an order that
-//!             names, types    --explain      a slot per morsel   an executor      no thread decides
+//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job<QueryResult> ──► QueryResult
+//!             checks          shown by       one stage,          submitted to         rows, in an order that
+//!             names, types    --explain      slots of morsels    an executor          no thread decides
 //! ```
 //!
 //! No kernel runs here: what a job does with columns is `columnar`.
@@ -25,9 +25,8 @@
 //! tables.register(source::open("items", &path, &executor)?)?;
 //!
 //! let plan = QueryPlanner::plan("select count(*) as items, sum(price) as total from items", &tables)?;
-//! let (job, run) = PipelineBuilder::new(plan).build();
-//! executor.run(job)?;
-//! let text = render(&run.take()?, OutputFormat::Csv)?;
+//! let (job, _run) = PipelineBuilder::new(plan).build();
+//! let text = render(&executor.run(job)?.output, OutputFormat::Csv)?;
 //! assert_eq!(text, b"items,total\n3,13.75\n");
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

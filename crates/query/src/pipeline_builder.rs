@@ -1,4 +1,4 @@
-//! From a plan to a job for the pipeline executor, and from the job that ran to the result.
+//! From a plan to a job for the pipeline executor, which gives the result.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use columnar::ScanStage;
 use pipeline_exec::{Job, JobReport};
 
 use crate::statistics::Metered;
-use crate::{JobStatistics, QueryError, QueryPlan, QueryResult};
+use crate::{JobStatistics, QueryPlan, QueryResult};
 
 /// Makes a job of a plan.
 ///
@@ -22,10 +22,10 @@ use crate::{JobStatistics, QueryError, QueryPlan, QueryResult};
 /// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
 ///
 /// let plan = QueryPlanner::plan("select n from numbers order by n desc", &tables)?;
-/// let (job, run) = PipelineBuilder::new(plan).build();
+/// let (job, _run) = PipelineBuilder::new(plan).build();
 /// let executor = PipelineExecutor::new(2).expect("two threads");
-/// executor.submit(job).expect("room").wait().map_err(QueryError::from)?;
-/// assert_eq!(run.take()?.num_rows(), 2);
+/// let report = executor.submit(job).expect("room").wait().map_err(QueryError::from)?;
+/// assert_eq!(report.output.num_rows(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -39,17 +39,19 @@ impl PipelineBuilder {
         Self { plan }
     }
 
-    /// The job to submit, and the handle that gives its result once it has ended.
-    pub fn build(self) -> (Job, QueryRun) {
+    /// The job to submit, which gives the result, and a look at how it goes.
+    pub fn build(self) -> (Job<QueryResult>, QueryRun) {
         let name = self.plan.table().to_owned();
-        let table = Arc::clone(&self.plan.scan.table);
         let stage = Arc::new(ScanStage::new(self.plan.scan));
-        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |morsel| {
-            table.rows(morsel)
-        }));
+        let rows = Arc::clone(&stage);
+        let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
         let job = Job::builder(name.as_str())
             .stage(Arc::clone(&metered) as _)
             .cost(stage.cost())
+            .output({
+                let stage = Arc::clone(&stage);
+                move |_cx| stage.merge().map(QueryResult::from)
+            })
             .build();
         (
             job,
@@ -71,25 +73,8 @@ pub struct QueryRun {
 }
 
 impl QueryRun {
-    /// The result, once, after the job's ticket said that it ended well.
-    ///
-    /// # Errors
-    ///
-    /// [`QueryError::Internal`] when the job has not ended well, or the result was taken.
-    pub fn take(&self) -> Result<QueryResult, QueryError> {
-        let result = self.stage.take_result();
-        result
-            .map(|result| QueryResult {
-                schema: result.schema,
-                batches: result.batches,
-            })
-            .ok_or_else(|| QueryError::Internal {
-                message: "the query has no result: it has not ended, or was taken".to_owned(),
-            })
-    }
-
     /// What each worker did, with the times of the job's `report`.
-    pub fn statistics(&self, report: &JobReport) -> JobStatistics {
+    pub fn statistics<T>(&self, report: &JobReport<T>) -> JobStatistics {
         JobStatistics::new(format!("query {}", self.table), report, self.metered.workers())
     }
 

@@ -2,6 +2,7 @@
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use columnar::ScanResult;
 
 /// The rows a query gave.
 #[derive(Clone, Debug)]
@@ -16,5 +17,11 @@ impl QueryResult {
     /// The number of rows.
     pub fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+}
+
+impl From<ScanResult> for QueryResult {
+    fn from(ScanResult { schema, batches }: ScanResult) -> Self {
+        Self { schema, batches }
     }
 }

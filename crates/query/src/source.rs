@@ -57,7 +57,7 @@ use crate::QueryError;
 pub fn open(
     name: &str,
     path: impl AsRef<Path>,
-    runner: &dyn JobRunner,
+    runner: &impl JobRunner,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let path = path.as_ref();
     match format_of(path)? {

@@ -46,7 +46,7 @@ pub struct JobStatistics {
 }
 
 impl JobStatistics {
-    pub(crate) fn new(what: impl Into<String>, report: &JobReport, workers: Vec<WorkerShare>) -> Self {
+    pub(crate) fn new<T>(what: impl Into<String>, report: &JobReport<T>, workers: Vec<WorkerShare>) -> Self {
         Self {
             what: what.into(),
             wait: report.wait,

@@ -131,6 +131,10 @@ marks! {
     AdmittedAtLimit = "job admitted at the limit",
     /// A single worker took a turn in the reserve role.
     ReserveTurn = "reserve turn of a single worker",
+    /// A reserve worker found nothing heavy, and took a single.
+    ReserveFellThrough = "reserve role fell through",
+    /// A main worker took a single.
+    SingleTaken = "single taken",
     /// A main worker went into a young job while an old one waited.
     YoungBeforeOld = "young job before an old one",
     /// A main worker went into an old job, to which it owed time.
@@ -157,6 +161,16 @@ marks! {
     CancelledOverClaimed = "cancelled over claimed slots",
     /// The last finisher of a job was one who cancelled it.
     EndedByCanceller = "last finisher is a canceller",
+    /// A thread that was lent to a job ran slots of it.
+    LentThreadRan = "lent thread ran slots",
+    /// A lent thread found nothing to claim, and slept.
+    LentThreadSlept = "lent thread slept",
+    /// A lent thread was woken before its job had ended.
+    LentThreadWoken = "lent thread woken for more",
+    /// The last finisher of a job was a lent thread.
+    EndedByLentThread = "last finisher is a lent thread",
+    /// A second thread was lent to a job.
+    TwoThreadsLent = "two threads lent to one job",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

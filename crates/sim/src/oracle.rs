@@ -16,6 +16,7 @@
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
 //! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
 //!
@@ -29,6 +30,7 @@ mod fairness;
 mod hunger;
 mod jobs;
 mod latency;
+mod lending;
 mod order;
 mod protocol;
 mod reach;
@@ -53,6 +55,7 @@ pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use latency::{Kind, LatencyOracle};
+pub(crate) use lending::LendOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;
 pub(crate) use reach::ReachOracle;
@@ -60,7 +63,7 @@ pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
-pub(crate) use turns::{Came as CameToJob, TurnOracle};
+pub(crate) use turns::{Came as CameToJob, Order, TurnOracle};
 
 macro_rules! oracles {
     ($($(#[doc = $doc:literal])+ $oracle:ident = $name:literal,)+) => {
@@ -132,9 +135,11 @@ oracles! {
     Share = "share",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
+    /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.
+    Lending = "lending",
     /// A short job took longer beside heavy ones than quanta explain.
     Latency = "latency",
-    /// Heavy jobs had less than their part of the workers' time.
+    /// Heavy jobs had less than their share of the workers' time.
     HeavyShare = "heavy-share",
     /// A job that could be gone into was not, for longer than the others explain.
     Starvation = "starvation",

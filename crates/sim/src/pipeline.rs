@@ -15,9 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use executor_core::Rejected;
-use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting};
+use executor_core::ports::{
+    Clock, Exclusive, Fifo, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
+};
 use pipeline_exec::policy::{
-    JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
+    self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
 use pipeline_exec::{JobHandle, Role};
@@ -26,9 +28,10 @@ use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{
-    AdmissionOracle, JobOracle, LatencyOracle, Origin, ServiceOracle, ShareOracle, TurnOracle,
+    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Order, Origin, ServiceOracle, ShareOracle,
+    TurnOracle,
 };
-use crate::ports::{SimPlace, SimPorts, SimSet, SimTable};
+use crate::ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
@@ -61,13 +64,14 @@ pub struct Claimed {
 /// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
-type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimTable<Arc<SimBody>>>;
+type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;
 
 /// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
 pub(crate) const HEAVIEST: u32 = 0;
 const SERVED: u32 = 1;
 const JOBS: u32 = 2;
-const LEDGERS: u32 = 3;
+const SINGLES: u32 = 3;
+const LEDGERS: u32 = 4;
 
 /// Places of the table that nobody should take.
 const SPARE_PLACES: usize = 4;
@@ -91,11 +95,12 @@ pub(crate) struct Hub {
     turns: RefCell<TurnOracle>,
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
-    /// Parties that wait for a ticket, and whether it has fired.
+    lending: RefCell<LendOracle>,
+    /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// A ticket's waker, as far as it is thread-safe: the rest is done by the party that fires it.
+/// The waker of whoever waits for a job, as far as it is thread-safe: the rest is done by the party that fires it.
 #[derive(Default)]
 struct Fired(AtomicBool);
 
@@ -119,7 +124,7 @@ impl Hub {
             SimWord::new(WordName::Other(words), value)
         };
         let ended = word(0);
-        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED));
+        let board = JobBoard::new(SimSet::new(HEAVIEST), SimSet::new(SERVED), SimFifo::new(SINGLES));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
@@ -140,6 +145,7 @@ impl Hub {
             turns: RefCell::new(TurnOracle::new(config)),
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
+            lending: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -214,6 +220,11 @@ impl Hub {
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
     }
 
+    /// Whether a slot of `job` could be claimed now, and as many workers as may be are not in it.
+    pub(crate) fn has_room(&self, job: JobHandle) -> bool {
+        self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
+    }
+
     /// In which of the board's orders `job` stands: heaviest first, least served first.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
         let board = self.shared.board();
@@ -275,23 +286,50 @@ impl PipeEnv<'_, '_> {
             if let Some(end) = end {
                 return end;
             }
-            let blocked = self.ports.handle.operate(|world, me| {
-                world.did(me, Op::Wait, Object::None, 0);
-                // Ordering: Relaxed. There is one thread.
-                if fired.0.load(Ordering::Relaxed) {
-                    world.marks.hit(Mark::TicketFiredBeforeWaiting);
-                    return false;
-                }
-                self.hub.awaiting.borrow_mut().push((me, Arc::clone(&fired)));
-                world.wait_for_ticket(me);
-                true
-            });
-            if blocked {
-                self.ports.handle.wait();
-            }
-            // Ordering: Relaxed. There is one thread.
-            fired.0.store(false, Ordering::Relaxed);
+            self.sleep(
+                &fired,
+                |world, _me| world.marks.hit(Mark::TicketFiredBeforeWaiting),
+                |_, _| (),
+            );
         }
+    }
+
+    /// Lends this party's thread to the job until it has ended.
+    pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let fired = Arc::new(Fired::default());
+        let waker = Waker::from(Arc::clone(&fired));
+        handle.with(|world| self.hub.lending_began(world, me, job));
+        policy::lend(self, state, job, &waker, || {
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+        });
+        handle.with(|world| self.hub.lending_ended(world, me));
+    }
+
+    /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.
+    fn sleep(
+        &self,
+        fired: &Arc<Fired>,
+        at_once: impl FnOnce(&mut World, usize),
+        sleeps: impl FnOnce(&mut World, usize),
+    ) {
+        let blocked = self.ports.handle.operate(|world, me| {
+            world.did(me, Op::Wait, Object::None, 0);
+            // Ordering: Relaxed. There is one thread.
+            if fired.0.load(Ordering::Relaxed) {
+                at_once(world, me);
+                return false;
+            }
+            self.hub.awaiting.borrow_mut().push((me, Arc::clone(fired)));
+            sleeps(world, me);
+            world.wait_for_ticket(me);
+            true
+        });
+        if blocked {
+            self.ports.handle.wait();
+        }
+        // Ordering: Relaxed. There is one thread.
+        fired.0.store(false, Ordering::Relaxed);
     }
 
     /// Lets a slot take its time, and follows how far jobs have come.
@@ -398,8 +436,8 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         self.ports.signal_waiters();
     }
 
-    fn place_freed(&self) {
-        // It comes right after a ticket was fired: whoever waits for one that has is let go.
+    fn wake(&self, waker: Waker) {
+        waker.wake();
         self.ports.handle.with(World::tickets_fired);
         let mut awaiting = self.hub.awaiting.borrow_mut();
         let me = self.ports.handle.party();
@@ -407,7 +445,10 @@ impl PipelinePorts for PipeEnv<'_, '_> {
             // Ordering: Relaxed. There is one thread.
             let fired = fired.0.load(Ordering::Relaxed);
             if fired {
-                self.ports.handle.with(|world| world.ticket_fired(me, *party));
+                self.ports.handle.with(|world| {
+                    self.hub.woken(world, *party);
+                    world.ticket_fired(me, *party);
+                });
             }
             !fired
         });
@@ -437,17 +478,52 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
-        let (me, heaviest) = (self.ports.handle.party(), set.number() == HEAVIEST);
+        let me = self.ports.handle.party();
+        let order = match set.number() {
+            HEAVIEST => Order::Heaviest,
+            _ => Order::Served {
+                from_tag: below.filter(|key| key.is_bound()).map_or(0, |key| key.tag() + 1),
+            },
+        };
         if below.is_none_or(|below| below.is_bound()) {
-            let from_tag = below.map_or(0, |below| below.tag() + 1);
             self.ports
                 .handle
-                .with(|world| self.hub.scan_began(world, me, (!heaviest).then_some(from_tag)));
+                .with(|world| self.hub.scan_began(world, me, order));
         }
         if last.is_none() {
-            self.hub.scan_ended(me, heaviest);
+            self.hub.scan_ended(me, order);
         }
         last
+    }
+}
+
+impl Fifo<JobHandle> for PipeEnv<'_, '_> {
+    type Queue = SimFifo<JobHandle>;
+
+    fn push(&self, queue: &Self::Queue, value: JobHandle) {
+        self.ports.handle.push(queue, value);
+        self.judge(|oracle, _, _| oracle.appended(value));
+    }
+
+    fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
+        let first = self.ports.handle.pop(queue);
+        let me = self.ports.handle.party();
+        self.ports
+            .handle
+            .with(|world| self.hub.scan_began(world, me, Order::Singles));
+        if first.is_none() {
+            self.hub.scan_ended(me, Order::Singles);
+        }
+        first
+    }
+
+    fn len(&self, queue: &Self::Queue) -> usize {
+        let (len, me) = (self.ports.handle.len(queue), self.ports.handle.party());
+        self.hub.share.borrow_mut().left(me);
+        if len == 0 {
+            self.hub.scan_ended(me, Order::Singles);
+        }
+        len
     }
 }
 
@@ -459,7 +535,16 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
     }
 
     fn get(&self, table: &Self::Places, index: usize) -> Option<Arc<SimBody>> {
-        self.ports.handle.get(table, index)
+        let body = self.ports.handle.get(table, index);
+        if let Some(body) = &body {
+            let (cost, seq) = (body.state().cost(), body.state().seq());
+            let job = JobHandle { cost, seq, index };
+            self.hub
+                .lending
+                .borrow_mut()
+                .fetched(self.ports.handle.party(), job);
+        }
+        body
     }
 
     fn used(&self, table: &Self::Places) -> usize {
@@ -475,7 +560,11 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
     type Place = SimPlace<Ledger>;
 
     fn change<R>(&self, place: &SimPlace<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        self.ports.handle.change(place, change)
+        let changed = self.ports.handle.change(place, change);
+        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let step = handle.with(|world| world.steps());
+        self.hub.lending.borrow_mut().changed_ledger(me, step);
+        changed
     }
 }
 

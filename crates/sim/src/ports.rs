@@ -18,7 +18,7 @@ use crate::oracle::Origin;
 use crate::queues::{Queues, Tracked};
 use crate::word::SimWord;
 
-pub use collections::{SimPlace, SimSet, SimTable};
+pub use collections::{SimFifo, SimPlace, SimSet, SimTable};
 
 /// One party's ports to a simulated executor.
 pub struct SimPorts<'y, T> {

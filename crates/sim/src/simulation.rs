@@ -379,9 +379,12 @@ impl Simulation {
     ///     fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> { Ok(()) }
     /// }
     ///
+    /// let mut stages = StageGraph::default();
+    /// stages.then(Arc::new(Slots(10)));
+    /// stages.then(Arc::new(Slots(1)));
     /// let job = JobSpec {
     ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages: StageGraph::from(vec![Arc::new(Slots(10)) as _, Arc::new(Slots(1))]),
+    ///     workers_max: usize::MAX, stages, output: None,
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
     /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)
@@ -421,6 +424,7 @@ impl Simulation {
         let submitted = Submitted {
             hands: vec![jobs],
             cancels: 0,
+            lends: false,
             slot_ns: Box::new(slot_ns),
             claims: Some(Rc::clone(&claims)),
         };

@@ -269,15 +269,18 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
     setup.batch = 0;
     setup.waiters = 0;
     let workers = setup.config.workers;
+    let slots_max = [6, 6, 30][dice.below(3)];
     let jobs = Jobs {
         jobs: 1 + dice.below(8) as u32,
         stages: 1 + dice.below(5) as u32,
-        slots: 1 + dice.below(6) as u32,
+        slots: 1 + dice.below(slots_max) as u32,
         reserve: dice.below(workers.min(4)),
         capacity: [1, 2, 8][dice.below(3)],
         quantum_ns: [0, 200, 2_000, 1_000_000][dice.below(4)],
+        slot_ns: [0, 0, 300, 5_000][dice.below(4)],
         cancels: dice.below(3) / 2 * (1 + dice.below(3)),
         troubles: dice.below(2) == 0,
+        lends: dice.below(2) == 0,
     };
     Scenario {
         load: Load::Jobs(jobs),

@@ -153,7 +153,7 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
             say(statistics.to_string().trim_end());
         }
     }
-    render(&run.take()?, arguments.format.into())
+    render(&report.output, arguments.format.into())
 }
 
 /// Writes to stdout. A reader that has seen enough (`| head`) is no error.

@@ -78,7 +78,7 @@ impl Terminal {
         Activity { terminal: self, what }
     }
 
-    fn submit_and_wait(&self, job: Job, bar: &ProgressBar) -> Result<JobReport, QueryError> {
+    fn submit_and_wait<T: Send>(&self, job: Job<T>, bar: &ProgressBar) -> Result<JobReport<T>, QueryError> {
         let ticket = {
             let mut interrupt = lock(&self.interrupt);
             if interrupt.requested {
@@ -121,7 +121,7 @@ pub(crate) struct Activity<'a> {
 }
 
 impl JobRunner for Activity<'_> {
-    fn run(&self, job: Job) -> Result<JobReport, QueryError> {
+    fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} % {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())

@@ -193,6 +193,16 @@ pub(crate) const BUGS: &[Bug] = &[
         Hint::Test("roles"),
     ),
     sim(PIPELINE, "m58_allowance_ignored"),
+    sim(PIPELINE, "m73_sleeps_without_a_last_look"),
+    sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
+    sim(PIPELINE, "m75_lent_number_shared"),
+    sim(PIPELINE, "m76_room_is_not_told"),
+    bug(
+        PIPELINE,
+        "m59_singles_lost_in_the_clearance",
+        Layer::Unit,
+        Hint::Test("board"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -221,6 +231,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("service", "m51_most_served_first"),
     ("share", "m58_allowance_ignored"),
     ("admission", "m48_one_job_too_many"),
+    ("lending", "m74_stage_start_wakes_no_lent_thread"),
     ("ticket", "m41_cancelled_is_told_as_completed"),
     ("determinism", "m40_process_wide_victims"),
 ];

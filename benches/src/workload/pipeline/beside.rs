@@ -185,7 +185,8 @@ fn drive(host: &dyn Host, mix: Mix, part: Part) -> Outcome {
         signal.stop();
         let samples = match part {
             Part::Both | Part::OnlyShort => shorts.wait_ms(begun, mix.pace),
-            Part::ClientAlone => late.clone(),
+            // Nothing was submitted, so there is nothing to be counted from then.
+            Part::ClientAlone => return (late, Vec::new(), slots_per_s),
             Part::OnlyHeavy => Vec::new(),
         };
         (samples, late, slots_per_s)

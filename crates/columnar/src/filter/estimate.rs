@@ -49,7 +49,7 @@ pub(super) fn selectivity_of_both(left: f64, right: f64) -> f64 {
 }
 
 /// What a row costs, in comparisons of two integers.
-pub(super) fn cost(expr: &Expr) -> f64 {
+pub(crate) fn cost(expr: &Expr) -> f64 {
     let own = match expr.node() {
         Node::Column { .. } => match value_type(expr.data_type()) {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => 4.0,

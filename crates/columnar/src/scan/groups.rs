@@ -1,6 +1,6 @@
 //! The output of groups: aggregates of the rows that the filter lets through.
 //!
-//! Each slot groups its own rows; `finish` merges the slots' groups in slot order, so that groups come in the order of
+//! Each slot groups its own rows; [`ScanStage::merge`](super::ScanStage::merge) merges the slots' groups in slot order, so that groups come in the order of
 //! their first row and sums of floats are added in an order that no thread decides. Then HAVING, the output
 //! expressions and the order run over the groups as they would over rows.
 
@@ -14,7 +14,7 @@ use super::{Output, Scan};
 use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::FilterPlan;
+use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::{Chunk, Columns};
 
 /// How rows become groups.
@@ -42,6 +42,12 @@ impl GroupPlan {
             encoding,
             aggregates: AggregatePlan::new(aggregates.clone()),
         }
+    }
+
+    /// What it costs to add a row, by the estimate that orders filters.
+    pub(super) fn cost_per_row(&self) -> f64 {
+        let expressions = self.keys.iter().chain(self.aggregates.arguments());
+        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.new_states().len() as f64
     }
 
     /// The groups of a morsel's chunks.

@@ -1,6 +1,6 @@
 //! The output of rows: expressions of what the filter lets through, in input order or sorted.
 //!
-//! With an order, each slot sorts its own rows and keeps no more than the limit needs; `finish` then merges runs that
+//! With an order, each slot sorts its own rows and keeps no more than the limit needs; [`ScanStage::merge`](super::ScanStage::merge) then merges runs that
 //! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::collect::SlotRows;
 use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
-use crate::filter::FilterPlan;
+use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::Chunk;
 use crate::selection::Selection;
 use crate::sort::{SortKey, sorted_rows, take_rows};
@@ -38,6 +38,12 @@ impl RowPlan {
             order: scan.order.clone(),
             needed: scan.rows_needed(),
         }
+    }
+
+    /// What it costs to give a row out, by the estimate that orders filters.
+    pub(super) fn cost_per_row(&self) -> f64 {
+        let keys = self.order.iter().map(SortKey::expr);
+        self.columns.iter().chain(keys).map(cost_per_row).sum()
     }
 
     /// The rows of a morsel's chunks.

@@ -1,4 +1,4 @@
-//! A scan as a stage of a pipeline job: a slot per morsel, a cell per slot.
+//! A scan as a stage of a pipeline job: a slot per morsel or part of one, a cell per slot.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,6 +11,7 @@ use pipeline_exec::{Stage, StepCx, StepError};
 use super::collect::Collected;
 use super::groups::GroupPlan;
 use super::rows::RowPlan;
+use super::slots::{self, SlotRange};
 use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
@@ -26,7 +27,7 @@ pub struct ScanResult {
     pub batches: Vec<RecordBatch>,
 }
 
-/// A [`Scan`] that runs once. After the job has ended, [`take_result`](Self::take_result) gives the result out.
+/// A [`Scan`] that runs once. [`merge`](Self::merge) makes the result of what the slots left, as the job's output.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,10 +43,9 @@ pub struct ScanResult {
 ///
 /// let stage = Arc::new(ScanStage::new(scan));
 /// let executor = PipelineExecutor::new(2).expect("two threads");
-/// let ticket = executor.submit(Job::builder("numbers").stage(stage.clone()).build()).expect("room");
-/// ticket.wait().expect("no failure");
-/// let result = stage.take_result().expect("the job has ended");
-/// assert_eq!(result.batches[0].num_rows(), 1);
+/// let job = Job::builder("numbers").stage(stage.clone()).output(move |_cx| stage.merge()).build();
+/// let report = executor.submit(job).expect("room").wait().expect("no failure");
+/// assert_eq!(report.output.batches[0].num_rows(), 1);
 /// # Ok::<(), arrow::error::ArrowError>(())
 /// ```
 pub struct ScanStage {
@@ -53,7 +53,8 @@ pub struct ScanStage {
     filter: FilterPlan,
     plan: OutputPlan,
     projection: Vec<usize>,
-    /// What each slot produced, until `finish` takes it.
+    slots: Vec<SlotRange>,
+    /// What each slot produced, until `merge` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
     /// How far results are complete, where a limit allows to stop early.
     complete: Mutex<Complete>,
@@ -62,13 +63,21 @@ pub struct ScanStage {
     skipped_morsels: AtomicUsize,
     /// A slot left off because the job was over, so its cell is empty.
     abandoned: AtomicBool,
-    result: Mutex<Option<ScanResult>>,
 }
 
-/// How slots make their part of the output and `finish` the whole.
+/// How slots make their part of the output and `merge` the whole.
 enum OutputPlan {
     Rows(RowPlan),
     Groups(Box<GroupPlan>),
+}
+
+impl OutputPlan {
+    fn cost_per_row(&self) -> f64 {
+        match self {
+            Self::Rows(plan) => plan.cost_per_row(),
+            Self::Groups(plan) => plan.cost_per_row(),
+        }
+    }
 }
 
 /// What a slot leaves in its cell.
@@ -89,17 +98,19 @@ impl ScanStage {
             Output::Rows { .. } => OutputPlan::Rows(RowPlan::new(&scan)),
             Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
         };
-        let slots = scan.table.morsels();
+        let projection = scan.projection();
+        let cost_per_row = filter.cost_per_row() + plan.cost_per_row();
+        let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
         Self {
             filter,
             plan,
-            projection: scan.projection(),
-            cells: (0..slots).map(|_| Mutex::new(None)).collect(),
+            projection,
+            cells: slots.iter().map(|_| Mutex::new(None)).collect(),
+            slots,
             complete: Mutex::default(),
             enough_before: AtomicUsize::new(usize::MAX),
             skipped_morsels: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
-            result: Mutex::new(None),
             scan,
         }
     }
@@ -109,9 +120,40 @@ impl ScanStage {
         self.scan.schema()
     }
 
-    /// The result, once, after the job has ended well.
-    pub fn take_result(&self) -> Option<ScanResult> {
-        lock(&self.result).take()
+    /// The result, merged in the slots' order: once, when every slot has run, so best as the job's
+    /// [output](pipeline_exec::JobBuilder::output).
+    ///
+    /// # Errors
+    ///
+    /// What the first slot failed with that matters, and that there is no result when slots have not run, left off because the job was
+    /// cancelled, or were merged before.
+    pub fn merge(&self) -> Result<ScanResult, StepError> {
+        // Ordering: Relaxed. The executor makes the output after every slot and with their writes.
+        if self.abandoned.load(Ordering::Relaxed) {
+            return Err("the job was cancelled".into());
+        }
+        let mut slots = Vec::with_capacity(self.cells.len());
+        let mut rows = 0usize;
+        for cell in &self.cells {
+            if self.stops_early() && rows >= self.scan.rows_needed() {
+                break;
+            }
+            // Only behind the last row that is needed are there empty cells.
+            let outcome = lock(cell).take();
+            let collected = outcome.ok_or("a part of the scan has not run, or was merged before")??;
+            rows = rows.saturating_add(collected.rows());
+            slots.push(collected);
+        }
+        let batches = match &self.plan {
+            OutputPlan::Rows(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_rows))?,
+            OutputPlan::Groups(plan) => {
+                plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?
+            }
+        };
+        Ok(ScanResult {
+            schema: self.scan.schema(),
+            batches,
+        })
     }
 
     /// The plan with what was measured so far.
@@ -125,6 +167,15 @@ impl ScanStage {
             }
         }
         Explained(self).to_string()
+    }
+
+    /// The number of rows that `slot` reads.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn rows(&self, slot: usize) -> usize {
+        self.slots[slot].rows.len()
     }
 
     /// An estimate of the work: bytes of the columns that are read.
@@ -142,15 +193,19 @@ impl ScanStage {
 
     fn run_slot(&self, slot: usize, cx: &StepCx<'_>) -> Result<Option<Collected>, ExecError> {
         let table = self.scan.table.as_ref();
-        if self.filter.skips(table, slot) {
-            // Ordering: Relaxed. A count for people; it publishes nothing.
-            self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+        let SlotRange { morsel, rows } = self.slots[slot].clone();
+        if self.filter.skips(table, morsel) {
+            // Its first slot counts it.
+            if rows.start == 0 {
+                // Ordering: Relaxed. A count for people; it publishes nothing.
+                self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+            }
             return Ok(Some(self.collect(&[], &mut std::iter::empty())?));
         }
-        let morsel = Morsel::new(table, slot, &self.projection);
+        let morsel = Morsel::new(table, morsel, &self.projection);
         let order = self.filter.order();
         let mut cancelled = false;
-        let mut chunks = morsel.chunks().take_while(|_| {
+        let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });
@@ -175,7 +230,7 @@ impl ScanStage {
     /// Notes that a slot left off. It is no failure of its own: why the job is over is known to whoever ended it, and an
     /// error here could hide the one of a later slot that did.
     fn abandon(&self) {
-        // Ordering: Relaxed. See `finish`.
+        // Ordering: Relaxed. See `merge`.
         self.abandoned.store(true, Ordering::Relaxed);
     }
 
@@ -223,7 +278,7 @@ impl Stage for ScanStage {
         if slot >= self.enough_before.load(Ordering::Relaxed) {
             return Ok(());
         }
-        // A failure behind the last row that is needed is none: only `finish` can tell.
+        // A failure behind the last row that is needed is none: only `merge` can tell.
         let outcome = match self.run_slot(slot, cx) {
             Ok(Some(collected)) => Ok(collected),
             Ok(None) => {
@@ -234,36 +289,6 @@ impl Stage for ScanStage {
         };
         *lock(&self.cells[slot]) = Some(outcome);
         self.note_complete();
-        Ok(())
-    }
-
-    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        // Ordering: Relaxed. The executor runs `finish` after every slot and with their writes.
-        if self.abandoned.load(Ordering::Relaxed) {
-            return Err("the job was cancelled".into());
-        }
-        let mut slots = Vec::with_capacity(self.cells.len());
-        let mut rows = 0usize;
-        for cell in &self.cells {
-            if self.stops_early() && rows >= self.scan.rows_needed() {
-                break;
-            }
-            // An empty cell is behind the last row that is needed, or it would have been filled.
-            let Some(outcome) = lock(cell).take() else { break };
-            let collected = outcome?;
-            rows = rows.saturating_add(collected.rows());
-            slots.push(collected);
-        }
-        let batches = match &self.plan {
-            OutputPlan::Rows(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_rows))?,
-            OutputPlan::Groups(plan) => {
-                plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?
-            }
-        };
-        *lock(&self.result) = Some(ScanResult {
-            schema: self.scan.schema(),
-            batches,
-        });
         Ok(())
     }
 }

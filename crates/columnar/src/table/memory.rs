@@ -128,6 +128,10 @@ impl TableSource for MemoryTable {
             .map_or_else(ColumnStatistics::unknown, |columns| columns[column].clone())
     }
 
+    fn is_loaded(&self, _projection: &[usize]) -> bool {
+        true
+    }
+
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         Ok(Box::new(MemoryReader {
             batch: &self.morsels[morsel],

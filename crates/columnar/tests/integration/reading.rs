@@ -210,12 +210,12 @@ fn columns_that_no_row_is_dropped_from_are_given_out_without_a_copy() {
         &["a"],
     )));
     let executor = pipeline_exec::PipelineExecutor::new(1).unwrap();
-    executor
-        .submit(pipeline_exec::Job::builder("t").stage(stage.clone()).build())
-        .unwrap()
-        .wait()
-        .unwrap();
-    let result = stage.take_result().unwrap();
+    let merged = stage.clone();
+    let job = pipeline_exec::Job::builder("t").stage(stage.clone());
+    let job = job.output(move |_| merged.merge()).build();
+    let result = executor.submit(job).unwrap().wait().unwrap().output;
+    let again = stage.merge().unwrap_err().to_string();
+    assert!(again.contains("merged before"), "a result is given once: {again}");
     assert_eq!(
         result.batches[0]
             .column(0)

@@ -70,17 +70,19 @@ pub(crate) fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: 
 pub(crate) fn run_on(scan: Scan, threads: usize) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(threads).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
-    let ticket = executor
-        .submit(Job::builder("t").stage(stage.clone()).build())
-        .unwrap();
-    if let Err(error) = ticket.wait() {
-        return Err(*error
-            .source
-            .expect("a failed step")
-            .downcast()
-            .expect("an error of the scan"));
-    }
-    let result = stage.take_result().expect("the job ended well");
+    let job = Job::builder("t")
+        .stage(stage.clone())
+        .output(move |_| stage.merge());
+    let result = match executor.submit(job.build()).unwrap().wait() {
+        Ok(report) => report.output,
+        Err(error) => {
+            return Err(*error
+                .source
+                .expect("a failed step")
+                .downcast()
+                .expect("an error of the scan"));
+        }
+    };
     assert!(
         result.batches.iter().all(|batch| batch.num_rows() > 0),
         "no batch is empty"

@@ -18,6 +18,23 @@ pub trait OrderedSet<K: Ord + Copy> {
     fn last(&self, set: &Self::Set, below: Option<&K>) -> Option<K>;
 }
 
+/// One party's access to a shared queue of `V`s, first in, first out, without a bound.
+///
+/// What was pushed before a fence of a party that looks is seen by it, in [`Fifo::pop`] and in [`Fifo::len`].
+pub trait Fifo<V> {
+    /// A shared queue.
+    type Queue;
+
+    /// Appends a value.
+    fn push(&self, queue: &Self::Queue, value: V);
+
+    /// Takes the value that was pushed first.
+    fn pop(&self, queue: &Self::Queue) -> Option<V>;
+
+    /// How many values are in it. It may change at once.
+    fn len(&self, queue: &Self::Queue) -> usize;
+}
+
 /// One party's access to a shared table of places for values of `V`, which are cheap to clone (an `Arc`, say).
 ///
 /// A value is freed as soon as it has been cleared and its last clone is dropped.

@@ -36,7 +36,7 @@ pub enum Pays {
     Old,
 }
 
-/// Every worker's allowance.
+/// Every worker's allowance, and whose turn it is among its young jobs.
 #[derive(Debug)]
 pub(crate) struct Allowances<W> {
     workers: Box<[CachePadded<Allowance<W>>]>,
@@ -47,6 +47,8 @@ pub(crate) struct Allowances<W> {
 struct Allowance<W> {
     /// The picture in the module's documentation. Only its worker touches it.
     word: W,
+    /// Turns among young jobs. Only its worker touches it.
+    turns: W,
 }
 
 impl<W> Allowances<W> {
@@ -55,7 +57,12 @@ impl<W> Allowances<W> {
         let most = usize::try_from(most).unwrap_or(usize::MAX).min(usize::MAX / 4);
         Self {
             workers: (0..workers)
-                .map(|_| CachePadded::new(Allowance { word: word(2 * most) }))
+                .map(|_| {
+                    CachePadded::new(Allowance {
+                        word: word(2 * most),
+                        turns: word(0),
+                    })
+                })
                 .collect(),
             most,
         }
@@ -81,6 +88,15 @@ impl<W> Allowances<W> {
         };
         // Ordering: Relaxed. Its own word.
         mem.store(word, after, Ordering::Relaxed);
+    }
+
+    /// Whether `worker` takes a single first this time, and not a young job of the board: every other time.
+    pub(crate) fn single_comes_first<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
+        let word = &self.workers[worker].turns;
+        // Ordering: Relaxed, both. Its own word.
+        let turns = mem.load(word, Ordering::Relaxed);
+        mem.store(word, turns.wrapping_add(1), Ordering::Relaxed);
+        turns.is_multiple_of(2)
     }
 }
 
@@ -129,5 +145,14 @@ mod tests {
         allowances.pay(&Native, 0, Pays::Nothing, 1_000_000 * QUANTUM);
         allowances.pay(&Native, 0, Pays::Old, 1);
         assert!(!allowances.is_used_up(&Native, 0));
+    }
+
+    #[test]
+    fn singles_and_young_jobs_of_the_board_come_first_in_turns() {
+        let allowances = allowances();
+        let first: Vec<bool> = (0..4)
+            .map(|_| allowances.single_comes_first(&Native, 1))
+            .collect();
+        assert_eq!(first, [true, false, true, false]);
     }
 }

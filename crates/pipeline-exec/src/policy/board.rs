@@ -13,13 +13,23 @@
 //!   remove ◄── served ◄── heaviest        by `settle`, when there is nothing
 //! ```
 //!
+//! A *single*, a job of one slot in one stage whose cost nobody has stated, stands in neither: its handle goes through a queue, first
+//! in, first out, and whoever takes the handle claims the slot. It never gets a key, and nobody else can find it meanwhile.
+//!
+//! ```text
+//!   submit ──► singles ──► a main worker, in turns with the young jobs of the board; a reserve worker, when nothing is heavy
+//! ```
+//!
+//! A single that is cancelled leaves a handle without a job behind. So that there is no end to neither, whoever appends to a queue
+//! of more handles than there may be jobs takes out two, and puts back what is alive.
+//!
 //! Each order is a set of its own, and a job enters them one after the other. One party at a time changes a job's keys, see
 //! [`standing`](super::standing), so the board agrees with the claims but for the moment in which that party is at it: a job with
 //! unclaimed slots may not be on yet, and one without may still be, and whoever finds it then looks further.
 
 use std::cmp::Ordering;
 
-use executor_core::ports::OrderedSet;
+use executor_core::ports::{Fifo, OrderedSet};
 
 use crate::mutant;
 
@@ -104,15 +114,20 @@ impl JobHandle {
 
 /// The board, on a kind of ordered set.
 #[derive(Debug, Default)]
-pub struct JobBoard<B> {
+pub struct JobBoard<B, Q> {
     heaviest: B,
     served: B,
+    singles: Q,
 }
 
-impl<B> JobBoard<B> {
-    /// An empty board of two empty sets.
-    pub fn new(heaviest: B, served: B) -> Self {
-        Self { heaviest, served }
+impl<B, Q> JobBoard<B, Q> {
+    /// An empty board of two empty sets and an empty queue.
+    pub fn new(heaviest: B, served: B, singles: Q) -> Self {
+        Self {
+            heaviest,
+            served,
+            singles,
+        }
     }
 
     /// Puts a job on the board that has received `tag`.
@@ -170,5 +185,25 @@ impl<B> JobBoard<B> {
         tag: usize,
     ) -> Option<JobHandle> {
         env.last(&self.served, JobHandle::before_tag(tag).as_ref())
+    }
+
+    /// Appends a job of a single slot.
+    pub(crate) fn push_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E, job: JobHandle) {
+        env.push(&self.singles, job);
+    }
+
+    /// Takes the single that was appended first. Nobody else can find it from now on.
+    pub(crate) fn pop_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> Option<JobHandle> {
+        env.pop(&self.singles)
+    }
+
+    /// How many singles were appended and not taken, those that were closed meanwhile included.
+    pub fn singles<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> usize {
+        env.len(&self.singles)
+    }
+
+    /// The queue of singles.
+    pub fn singles_queue(&self) -> &Q {
+        &self.singles
     }
 }

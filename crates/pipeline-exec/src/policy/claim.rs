@@ -186,10 +186,15 @@ impl<W> Claims<W> {
     /// One of the stages before `stage` is finished. `true` if it was the last of them: the caller starts the stage, and sees what
     /// those before it wrote.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
-        // Ordering: AcqRel. Edge `stage/pending`: what this one's slots and its `finish` wrote goes to whoever starts the
-        // stage.
-        let pending = mem.fetch(&self.rows[stage].pending, Fetch::Sub(1), Ordering::AcqRel);
-        pending == 1 || mutant::m63_started_after_one_of_several()
+        // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this one's slots and its `finish`
+        // wrote comes before.
+        let pending = mem.fetch(&self.rows[stage].pending, Fetch::Sub(1), Ordering::Release);
+        if pending != 1 {
+            return mutant::m63_started_after_one_of_several();
+        }
+        // Ordering: Acquire fence. Edge `stage/pending`: pairs with the Release subtractions of all other stages before this one.
+        mem.fence(Ordering::Acquire);
+        true
     }
 
     /// Starts `stage` with `slots` slots, unless the job was closed meanwhile. For the last finisher of a stage before it, which
@@ -219,8 +224,13 @@ impl<W> Claims<W> {
     /// The last finisher of a stage is through with it. `true` if no other stage is open: the job is over, and the caller, the only
     /// one who is told, sees what all of them wrote.
     pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: AcqRel. Edge `job/open`: what was written in each stage goes to whoever ends the job.
-        mem.fetch(&self.open, Fetch::Sub(1), Ordering::AcqRel) == 1
+        // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written in this stage comes before.
+        if mem.fetch(&self.open, Fetch::Sub(1), Ordering::Release) != 1 {
+            return false;
+        }
+        // Ordering: Acquire fence. Edge `job/open`: pairs with the Release subtractions of all other stages.
+        mem.fence(Ordering::Acquire);
+        true
     }
 
     /// A piece was laid where those lie that were given back: it can be claimed from now on.

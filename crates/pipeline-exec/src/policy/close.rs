@@ -169,6 +169,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let end: JobEnd = match error {
         Some(error) => Err(error),
         None => Ok(JobReport {
+            output: (),
             id,
             slots,
             wait: Duration::from_nanos(wait_ns),
@@ -176,10 +177,9 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
             slots_per_worker,
         }),
     };
-    let waker = env.change(&state.ledger, |ledger| ledger.tell(end));
-    if let Some(waker) = waker {
-        // A waker that panics is its owner's affair; this job's end is told all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(end));
+    for waker in waiter.into_iter().chain(sleepers) {
+        env.wake(waker);
     }
     env.place_freed();
     if settled == Settled::Ended {

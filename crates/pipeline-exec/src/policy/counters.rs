@@ -18,6 +18,8 @@ pub const TIME_BUCKETS: usize = 32;
 #[derive(Debug)]
 pub struct Counters<W> {
     slots: Box<[CachePadded<SlotsByRole<W>>]>,
+    /// Slots that lent threads ran, of which there may be several at once.
+    slots_lent: CachePadded<W>,
     jobs: CachePadded<JobCounters<W>>,
     wait_times: Box<[W]>,
     run_times: Box<[W]>,
@@ -55,6 +57,8 @@ pub struct CounterValues {
     pub slots_main: usize,
     /// Slots that workers ran in the reserve role.
     pub slots_reserve: usize,
+    /// Slots that threads ran which were lent to a job.
+    pub slots_lent: usize,
     /// How long jobs waited for their first claim: see [`TIME_BUCKETS`].
     pub wait_times: Vec<usize>,
     /// How long jobs ran from their first claim on: see [`TIME_BUCKETS`].
@@ -72,6 +76,7 @@ impl<W> Counters<W> {
                     })
                 })
                 .collect(),
+            slots_lent: CachePadded::new(word(0)),
             jobs: CachePadded::new(JobCounters {
                 submitted: word(0),
                 completed: word(0),
@@ -109,11 +114,12 @@ impl<W> Counters<W> {
         }
     }
 
-    /// `worker` has run `slots` slots. Only that worker calls it.
+    /// `worker` has run `slots` slots in `role`. Only that worker calls it, or a lent thread.
     pub(crate) fn ran<M: Memory<Word = W>>(&self, mem: &M, worker: usize, role: Role, slots: usize) {
         let word = match role {
             Role::Main => &self.slots[worker].main,
             Role::Reserve => &self.slots[worker].reserve,
+            Role::Lent => return add(mem, &self.slots_lent, slots),
         };
         // Ordering: Relaxed, both. A number for people, written by one worker alone.
         let before = mem.load(word, Ordering::Relaxed);
@@ -132,6 +138,7 @@ impl<W> Counters<W> {
             handed_back: read(&self.jobs.handed_back),
             slots_main: self.slots.iter().map(|slots| read(&slots.main)).sum(),
             slots_reserve: self.slots.iter().map(|slots| read(&slots.reserve)).sum(),
+            slots_lent: read(&self.slots_lent),
             wait_times: self.wait_times.iter().map(read).collect(),
             run_times: self.run_times.iter().map(read).collect(),
         }

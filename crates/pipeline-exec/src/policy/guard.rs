@@ -5,33 +5,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::claim::SLOTS_MAX;
 use super::ledger::Failure;
 use crate::error::{StepError, panic_message};
+use crate::output::JobOutput;
 use crate::stage::Stage;
 use crate::step_cx::StepCx;
 
 /// Asks stage number `number` for its slots.
 pub(crate) fn slots(stage: &dyn Stage, number: usize) -> Result<usize, Failure> {
-    guarded(stage, number, None, || match stage.slots() {
-        slots if slots <= SLOTS_MAX => Ok(slots),
-        slots => Err(StepError::from(format!(
-            "it has {slots} slots, but a stage can have at most {SLOTS_MAX}"
-        ))),
-    })
+    guarded(
+        number,
+        None,
+        || stage.name().to_owned(),
+        || match stage.slots() {
+            slots if slots <= SLOTS_MAX => Ok(slots),
+            slots => Err(StepError::from(format!(
+                "it has {slots} slots, but a stage can have at most {SLOTS_MAX}"
+            ))),
+        },
+    )
 }
 
 /// Runs a slot.
 pub(crate) fn run(stage: &dyn Stage, number: usize, slot: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
-    guarded(stage, number, Some(slot), || stage.run(slot, cx))
+    let name = || stage.slot_name(slot).into_owned();
+    guarded(number, Some(slot), name, || stage.run(slot, cx))
 }
 
 /// Finishes a stage.
 pub(crate) fn finish(stage: &dyn Stage, number: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
-    guarded(stage, number, None, || stage.finish(cx))
+    guarded(number, None, || stage.name().to_owned(), || stage.finish(cx))
+}
+
+/// Makes what the job gives, after its `stages` stages. A failure counts as one behind them all.
+pub(crate) fn output(output: &JobOutput, stages: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
+    guarded(stages, None, || "output".to_owned(), || output.make(cx))
 }
 
 fn guarded<R>(
-    stage: &dyn Stage,
     number: usize,
     slot: Option<usize>,
+    name: impl FnOnce() -> String,
     call: impl FnOnce() -> Result<R, StepError>,
 ) -> Result<R, Failure> {
     // Unwind safety: the job fails, and nothing of it is run or read by this crate after that.
@@ -40,10 +52,7 @@ fn guarded<R>(
         Ok(Err(error)) => (false, error),
         Err(payload) => (true, StepError::from(panic_message(&*payload))),
     };
-    let name = catch_unwind(AssertUnwindSafe(|| match slot {
-        Some(slot) => stage.slot_name(slot).into_owned(),
-        None => stage.name().to_owned(),
-    }));
+    let name = catch_unwind(AssertUnwindSafe(name));
     Err(Failure {
         stage: number,
         slot,

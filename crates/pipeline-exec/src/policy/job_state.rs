@@ -20,8 +20,10 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
+use crate::output::JobOutput;
 use crate::stage_graph::StageGraph;
 
 /// What a user says about a job: plain data.
@@ -41,6 +43,8 @@ pub struct JobSpec {
     pub workers_max: usize,
     /// Its stages, at least one.
     pub stages: StageGraph,
+    /// Made when the last stage is over, if it gives something.
+    pub output: Option<Arc<JobOutput>>,
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -75,9 +79,11 @@ pub struct JobState<W, P> {
     pub(crate) service: CachePadded<W>,
     /// Workers that are in the job, where their number is limited.
     visitors: W,
+    /// Not 0 once a thread is lent to the job.
+    lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran.
+    /// Slots that each worker ran, and behind the last one a lent thread.
     slots_per_worker: Box<[W]>,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
@@ -114,9 +120,11 @@ impl<W, P> JobBody<W, P> {
             ledger,
             service: CachePadded::new(word(0)),
             visitors: word(0),
+            lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            slots_per_worker: (0..workers).map(|_| word(0)).collect(),
+            // The last place is a lent thread's.
+            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
             begun,
             invited: word(0),
             cost: spec.cost,
@@ -212,6 +220,14 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
+    /// Its place in the order of service: young jobs, with less than `young` of service, come first and in the order of their submission.
+    pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
+        match self.service(mem) {
+            service if service < young => 0,
+            service => service,
+        }
+    }
+
     /// The most workers that `slots` slots of it can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)
@@ -234,16 +250,27 @@ impl<W, P> JobState<W, P> {
         self.invites_anew(mem, workers) - invited
     }
 
+    /// The caller's thread is lent to the job. `true` if it has the number of lent threads in it to itself.
+    pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Nothing is handed over with the number: whoever has it keeps it until the job has ended.
+        mem.compare_exchange(&self.lent, 0, 1, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether only so many workers may be in it.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.workers_max != usize::MAX
+    }
+
     /// Whether a worker could go in and claim something.
-    pub(crate) fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
-        (self.workers_max == usize::MAX || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+        (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
     /// A worker goes in, unless as many as may are in.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        if self.workers_max == usize::MAX {
+        if !self.is_limited() {
             return true;
         }
         // Ordering: Relaxed. A bound on one word; nothing is read because of it.
@@ -260,7 +287,7 @@ impl<W, P> JobState<W, P> {
 
     /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        if self.workers_max != usize::MAX {
+        if self.is_limited() {
             // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
             mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
         }
@@ -353,6 +380,7 @@ mod tests {
                 deadline: None,
                 workers_max,
                 stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
+                output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

@@ -11,7 +11,7 @@ use crate::error::{JobError, JobErrorKind, StepError};
 use crate::mutant;
 use crate::report::JobReport;
 
-/// How a job ended.
+/// How a job ended; what it gives lies elsewhere.
 pub type JobEnd = Result<JobReport, JobError>;
 
 /// The part of a job's state that is no word.
@@ -22,7 +22,10 @@ pub struct Ledger {
     failure: Option<Failure>,
     returned: Returned,
     end: End,
+    /// Of whoever awaits the ticket.
     waker: Option<Waker>,
+    /// Of those who lend the job a thread, and found nothing to claim.
+    sleepers: Vec<Waker>,
 }
 
 /// Why a job is closed before its last slot has run. The first reason counts.
@@ -198,11 +201,28 @@ impl Ledger {
         Some(JobError::plain(kind))
     }
 
-    /// Notes the end and gives whoever waits for it.
-    pub(crate) fn tell(&mut self, end: JobEnd) -> Option<Waker> {
+    /// Notes the end and gives those who wait for it: with the ticket, and as sleepers.
+    pub(crate) fn tell(&mut self, end: JobEnd) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
         self.end = End::Told(Box::new(end));
-        self.waker.take()
+        (self.waker.take(), self.take_sleepers())
+    }
+
+    /// Registers somebody who lends the job a thread and is about to sleep. `true` if the job has ended, and there is nothing to wait
+    /// for.
+    pub(crate) fn await_news(&mut self, waker: &Waker) -> bool {
+        if !matches!(self.end, End::Pending) {
+            return true;
+        }
+        if !self.sleepers.iter().any(|known| known.will_wake(waker)) {
+            self.sleepers.push(waker.clone());
+        }
+        false
+    }
+
+    /// Takes out those who registered.
+    pub(crate) fn take_sleepers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.sleepers)
     }
 }
 

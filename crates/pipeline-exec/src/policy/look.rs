@@ -33,9 +33,10 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
     let until_ns = env.now_ns().saturating_add(shared.quantum_ns());
     loop {
-        let visited = match role_of(env, worker) {
-            Role::Main => run_main_worker(env, worker, until_ns),
-            Role::Reserve => run_reserve_worker(env, worker, until_ns),
+        let visited = if role_of(env, worker) == Role::Reserve {
+            run_reserve_worker(env, worker, until_ns)
+        } else {
+            run_main_worker(env, worker, until_ns)
         };
         if visited && (env.now_ns() < until_ns || mutant::m50_quantum_never_over()) {
             continue;

@@ -60,7 +60,7 @@ impl<W> Experience<W> {
         match mem.load(word, Ordering::Relaxed) {
             0 => None,
             per_unit => {
-                let work = u128::from(units) * per_unit as u128 >> FRACTION_BITS;
+                let work = (u128::from(units) * per_unit as u128) >> FRACTION_BITS;
                 Some(u64::try_from(work).unwrap_or(u64::MAX))
             }
         }

@@ -1,8 +1,10 @@
-//! What the policy asks for: core's ports, and three calls of its own.
+//! What the policy asks for: core's ports, and a few calls of its own.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Waker;
 
-use executor_core::ports::{Clock, Exclusive, Memory, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
 use super::board::JobHandle;
 use super::job_state::{JobBody, JobState};
@@ -17,6 +19,7 @@ pub trait PipelinePorts:
     + Memory
     + Clock
     + OrderedSet<JobHandle>
+    + Fifo<JobHandle>
     + Exclusive<Ledger>
     + Table<Arc<JobBody<<Self as Memory>::Word, <Self as Exclusive<Ledger>>::Place>>>
 {
@@ -33,6 +36,12 @@ pub trait PipelinePorts:
     /// A place has become free: whoever waits for one is told.
     fn place_freed(&self) {}
 
+    /// Wakes somebody who waits for a job, or for a slot of it.
+    fn wake(&self, waker: Waker) {
+        // A waker that panics is its owner's affair; the others are woken all the same.
+        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    }
+
     /// Something happened. For oracles, counters and traces; the policy does not depend on it.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
@@ -48,6 +57,7 @@ pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Plac
 pub type SharedOf<E> = PipelineShared<
     <E as Memory>::Word,
     <E as OrderedSet<JobHandle>>::Set,
+    <E as Fifo<JobHandle>>::Queue,
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 

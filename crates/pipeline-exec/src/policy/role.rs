@@ -1,11 +1,17 @@
 //! Which job a worker takes: the two orders of looking.
 //!
 //! *Main* takes the job that has received the least service, so that short jobs do not wait behind heavy ones. A job that has
-//! received less than eight quanta is *young*: it starts at nothing, so it comes before all old ones. From then on it is *old*, goes on
-//! where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts of a main worker's
-//! time at most ([`allowance`](super::allowance)), so a stream of new jobs starves nobody.
+//! received less than a quantum is *young*: it comes before all old ones, and young ones go in the order of their submission. From then on
+//! it is *old*, goes on where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts
+//! of a main worker's time at most ([`allowance`](super::allowance)). So nobody starves: of the young the first goes first and is soon
+//! old, of the old the least served goes first, and both kinds have a part of the time.
 //!
-//! *Reserve* takes the heaviest, so that heavy ones keep at least their share.
+//! Jobs for which nobody waits ([`Class::Batch`](super::Class)) are old from the beginning, and so are those that experience says will take
+//! more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at once delays no short one by a quantum each.
+//!
+//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns with the young jobs of the board.
+//!
+//! *Reserve* takes the heaviest, so that heavy ones keep at least their share, and then singles.
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
@@ -31,13 +37,17 @@ pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) 
         role: Role::Main,
         until_ns,
         pays,
+        single: false,
     };
     if shared.allowances.is_used_up(env, worker) && take(env, select_old, visitor(Pays::Old)) {
         return true;
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
-    take(env, select_young, young) || take(env, select_old, visitor(Pays::Old))
+    let young_found = shared.allowances.single_comes_first(env, worker) && take_single(env, young)
+        || take(env, select_young, young)
+        || take_single(env, young);
+    young_found || take(env, select_old, visitor(Pays::Old))
 }
 
 /// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
@@ -47,11 +57,12 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
         role: Role::Reserve,
         until_ns,
         pays: Pays::Nothing,
+        single: false,
     };
     if mutant::m20_reserve_takes_the_least_served() && take(env, select_young, visitor) {
         return true;
     }
-    take(env, select_heaviest, visitor)
+    take(env, select_heaviest, visitor) || take_single(env, visitor)
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -67,7 +78,7 @@ pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<Body
     None
 }
 
-/// The young job with the least service that a worker could go into; of several, the first submitted.
+/// The young job that was submitted first, of those that a worker could go into.
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);
@@ -106,7 +117,7 @@ fn first_open<E: PipelinePorts>(
 
 /// Whether any job on the board could be gone into.
 pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
-    select_heaviest(env).is_some()
+    env.shared().board.singles(env) > 0 || select_heaviest(env).is_some()
 }
 
 /// The role in which `worker` looks this time.
@@ -129,6 +140,27 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 /// may be another.
 fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, visitor: Visitor) -> bool {
     while let Some((job, body)) = select(env) {
+        let claimed = visit(env, job, &body, visitor);
+        super::close::quietly_drop(body);
+        if claimed {
+            return true;
+        }
+    }
+    false
+}
+
+/// Visits the first single that has not ended yet.
+fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> bool {
+    let shared = env.shared();
+    let visitor = Visitor {
+        single: true,
+        ..visitor
+    };
+    while let Some(job) = shared.board.pop_single(env) {
+        // It is gone from the queue, so there is nobody to be quicker than; but it may have been closed.
+        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+            continue;
+        };
         let claimed = visit(env, job, &body, visitor);
         super::close::quietly_drop(body);
         if claimed {

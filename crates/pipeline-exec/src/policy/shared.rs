@@ -14,8 +14,8 @@ use super::look::Looks;
 use super::need::Experience;
 use crate::mutant;
 
-/// A job is young until it has received so many quanta of weighted service.
-const YOUNG_QUANTA: u64 = 8;
+/// A job that is expected to take more quanta than this is old from the beginning.
+const EXPECTED_QUANTA_MAX: u64 = 8;
 
 /// What can be set about a pipeline executor: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,9 +32,9 @@ pub struct PipelineConfig {
 
 /// Board, table, and the words beside them.
 #[derive(Debug)]
-pub struct PipelineShared<W, B, T> {
+pub struct PipelineShared<W, B, Q, T> {
     pub(crate) config: PipelineConfig,
-    pub(crate) board: JobBoard<B>,
+    pub(crate) board: JobBoard<B, Q>,
     /// Bodies of the jobs that were let in and have not ended.
     pub(crate) jobs: T,
     /// The gate, and how many jobs are in flight.
@@ -54,7 +54,7 @@ pub struct PipelineShared<W, B, T> {
     turns: W,
 }
 
-impl<W, B, T> PipelineShared<W, B, T> {
+impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     /// An executor without jobs, on an empty board and an empty table with at least `config.capacity` places; words are made
     /// by `word`.
     ///
@@ -63,7 +63,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     /// If the capacity is 0 or there is no worker.
     pub fn new(
         config: PipelineConfig,
-        board: JobBoard<B>,
+        board: JobBoard<B, Q>,
         jobs: T,
         mut word: impl FnMut(usize) -> W,
     ) -> Self {
@@ -95,7 +95,7 @@ impl<W, B, T> PipelineShared<W, B, T> {
     }
 
     /// The board.
-    pub fn board(&self) -> &JobBoard<B> {
+    pub fn board(&self) -> &JobBoard<B, Q> {
         &self.board
     }
 
@@ -127,10 +127,14 @@ impl<W, B, T> PipelineShared<W, B, T> {
         nanos(self.config.quantum)
     }
 
-    /// A job that has received less than this is young.
+    /// A job that has received less service than this, a quantum's, is young.
     pub fn young_tag(&self) -> usize {
-        let us = nanos(self.config.quantum).saturating_mul(YOUNG_QUANTA) / 1_000;
-        usize::try_from(us).unwrap_or(usize::MAX)
+        usize::try_from(self.quantum_ns() / 1_000).unwrap_or(usize::MAX)
+    }
+
+    /// Whether a job that is expected to take `work_ns` has to be short of time from the beginning, among the old ones.
+    pub(crate) fn is_long(&self, work_ns: u64) -> bool {
+        work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)
     }
 
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {

@@ -70,7 +70,7 @@ pub(crate) fn settle<E: PipelinePorts>(
         let on = standing.begin_round(env);
         env.observe(PipelineEvent::Settles { job });
         let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
-        let tag = state.service(env);
+        let tag = state.tag(env, env.shared().young_tag());
         if claimable && on {
             standing.retag(env, tag, |from| board.rekey(env, job, from, tag));
         } else if claimable {

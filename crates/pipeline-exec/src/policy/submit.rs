@@ -9,12 +9,13 @@ use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
 use super::close::{self, Closing};
-use super::job_state::{JobBody, JobState};
+use super::job_state::{Class, JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use super::{finish, need};
 use crate::error::StepError;
+use crate::mutant;
 
 /// A job that was let in.
 pub struct Admitted<W, P> {
@@ -27,9 +28,9 @@ pub struct Admitted<W, P> {
 /// A job that was not let in. None of its slots was claimed.
 pub enum Refused<W, P> {
     /// The gate is closed, for good.
-    Closed(JobBody<W, P>),
+    Closed(Box<JobBody<W, P>>),
     /// As many jobs are in flight as the executor admits.
-    Full(JobBody<W, P>),
+    Full(Box<JobBody<W, P>>),
     /// It was let in, but the executor is being shut down at the same time; so it was taken off the board again.
     Stopped(Arc<JobBody<W, P>>),
 }
@@ -45,16 +46,19 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
         Ok(()) => {}
-        Err(GateRefused::GateClosed) => return Err(Refused::Closed(body)),
-        Err(GateRefused::CountOverflow) => return Err(Refused::Full(body)),
+        Err(GateRefused::GateClosed) => return Err(Refused::Closed(Box::new(body))),
+        Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns());
-    if shared.young_tag() == 0 {
-        // It is old from the beginning.
+    let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
+    let is_young =
+        body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+    if !is_young {
+        let service = shared.service_floor(env).max(shared.young_tag());
         // Ordering: Relaxed. Nobody else knows the job yet.
-        env.store(&body.state.service, shared.service_floor(env), Ordering::Relaxed);
+        env.store(&body.state.service, service, Ordering::Relaxed);
     }
     let state = Arc::clone(&body.state);
     let slots = slots.map_err(|failure| {
@@ -65,6 +69,8 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.fail(failure));
     });
     let has_slots = state.claims.is_claimable(env);
+    let is_single =
+        is_young && known <= 1 && body.spec.stages.len() == 1 && body.spec.cost <= 1 && !state.begun;
     let body = Arc::new(body);
     shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
@@ -83,8 +89,14 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             state.claims.started(env).for_each(|(stage, slots)| {
                 env.observe(PipelineEvent::StageStarted { job, stage, slots });
             });
-            let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
-            if settle(env, &state, job, Some(wanted)) == Closing::Untouched {
+            let closing = if is_single {
+                let put_back = append_single(env, job);
+                publish(env, &state, job, 1 + put_back)
+            } else {
+                let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
+                settle(env, &state, job, Some(wanted))
+            };
+            if closing == Closing::Untouched {
                 return Err(Refused::Stopped(body));
             }
         }
@@ -94,6 +106,30 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);
     Ok(Admitted { state, job })
+}
+
+/// Appends a job to the queue of singles, in which there may be handles of jobs that were closed. If there are more than there may be
+/// jobs, two are taken out; gives how many were alive and went back to the end.
+fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
+    let shared = env.shared();
+    shared.board.push_single(env, job);
+    if shared.board.singles(env) <= shared.config.capacity {
+        return 0;
+    }
+    let mut put_back = 0;
+    for _ in 0..2 {
+        let Some(other) = shared.board.pop_single(env) else {
+            break;
+        };
+        let is_alive = env
+            .get(&shared.jobs, other.index)
+            .is_some_and(|body| body.is(other));
+        if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
+            shared.board.push_single(env, other);
+            put_back += 1;
+        }
+    }
+    put_back
 }
 
 /// Slots of the first stages, or of those that were reached by hand and are left. Begins the job if nobody has.
@@ -156,8 +192,8 @@ impl<W, P> fmt::Debug for Admitted<W, P> {
 impl<W, P> fmt::Debug for Refused<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (variant, body) = match self {
-            Self::Closed(body) => ("Closed", body),
-            Self::Full(body) => ("Full", body),
+            Self::Closed(body) => ("Closed", &**body),
+            Self::Full(body) => ("Full", &**body),
             Self::Stopped(body) => ("Stopped", &**body),
         };
         f.debug_tuple(variant).field(&body.spec.id).finish()

@@ -15,6 +15,7 @@ use super::board::JobHandle;
 use super::claim::{Claim, Piece};
 use super::close::{Closing, close, end, fail};
 use super::ledger::{CloseReason, Failure};
+use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use super::submit::publish;
@@ -36,6 +37,8 @@ pub struct Visitor {
     pub until_ns: u64,
     /// What the visit does to its allowance for young jobs.
     pub pays: Pays,
+    /// The job was taken from the queue of singles: it has no keys on the board.
+    pub single: bool,
 }
 
 /// Runs slots of `job`. `false` if there was none to claim, or no room.
@@ -75,7 +78,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         claimed = true;
         now_ns = visit.run(piece, now_ns);
     }
-    if claimed {
+    // A thread that is lent to the job takes nothing from others.
+    if claimed && visitor.role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, visitor.worker, visitor.pays, ns);
         state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
@@ -85,6 +89,9 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
     }
     state.leave(env);
+    if state.is_limited() && !mutant::m76_room_is_not_told() {
+        lend::tell(env, state);
+    }
     claimed
 }
 
@@ -115,7 +122,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             worker: self.visitor.worker,
             role: self.visitor.role,
         });
-        if may_be_last || mutant::m15_off_the_board_too_early() {
+        if may_be_last && !self.visitor.single || mutant::m15_off_the_board_too_early() {
             // Before the slots run, so that nobody looks at the job meanwhile.
             settle(env, state, job, None);
         }
@@ -287,12 +294,28 @@ impl<E: PipelinePorts> Visit<'_, E> {
             self.fail(failure);
         }
         if let Some(slots) = lookers {
+            if !mutant::m74_stage_start_wakes_no_lent_thread() {
+                lend::tell(env, state);
+            }
             // This worker stays, or looks at the board again; others are for the rest.
             let wanted = state.invites_anew(env, need::of_stages(env, state, slots)) - 1;
             settle(env, state, job, Some(wanted));
         }
         if state.claims.finished(env) {
+            if let Err(failure) = self.make_output() {
+                self.fail(failure);
+            }
             end(env, state, job, Closing::Touched);
+        }
+    }
+
+    /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.
+    fn make_output(&self) -> Result<(), Failure> {
+        match &self.body.spec.output {
+            Some(output) if !self.state.claims.is_closed(self.env) => {
+                guard::output(output, self.body.spec.stages.len(), &self.cx())
+            }
+            _ => Ok(()),
         }
     }
 

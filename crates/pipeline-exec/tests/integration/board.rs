@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pipeline_exec::policy::{self, PipelinePorts};
 use pipeline_exec::{Class, JobHandle, Stage};
 use proptest::prelude::*;
 
@@ -114,6 +115,31 @@ fn a_job_is_off_the_board_between_two_stages_and_on_it_again_with_the_same_key()
             "two stages completed",
         ]
     );
+}
+
+#[test]
+fn a_job_of_one_slot_waits_in_line_and_handles_without_a_job_are_cleared() {
+    let plain = Plain::new(1, 1);
+    let submit = |name: &str| plain.submit(name, 0, Class::Normal, slots(1));
+    submit("first");
+    submit("second");
+    assert_eq!(
+        (plain.singles(), plain.board().len()),
+        (vec!["first".to_owned(), "second".to_owned()], 0)
+    );
+    // More than there may be jobs, of which all but the first two are cancelled.
+    for _ in 0..40 {
+        let job = submit("cancelled");
+        policy::cancel(&plain, &job.state, job.job);
+        assert!(plain.shared().board().singles(&plain) <= 17);
+    }
+    plain.take_events();
+    while plain.main_runs_one(0) {}
+    let mut completed = plain.take_events();
+    completed.retain(|event| event.ends_with("completed"));
+    completed.sort();
+    assert_eq!(completed, ["first completed", "second completed"]);
+    assert_eq!(plain.shared().board().singles(&plain), 0);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
     plain.workers_leave.set(true);
     plain.submit("second", 1, Class::Normal, vec![Counting::new(1)]);
     assert_eq!(
-        plain.board(),
+        plain.singles(),
         ["first", "second"],
         "the look that is out will see it"
     );

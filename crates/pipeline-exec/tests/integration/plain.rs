@@ -4,20 +4,21 @@
 //! does not end, or a test's that waits for the policy, is a panic that says what went on, not a test that hangs.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Exclusive, Fetch, Memory, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, Role, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Role, Stage, StepCx, StepError};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
+type Queue = RefCell<VecDeque<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
@@ -26,7 +27,7 @@ const OPERATIONS_MAX: u32 = 1_000_000;
 
 /// A pipeline executor without threads.
 pub(crate) struct Plain {
-    shared: PipelineShared<Cell<usize>, Set, Places>,
+    shared: PipelineShared<Cell<usize>, Set, Queue, Places>,
     /// Nanoseconds, moved by whoever holds the clock.
     clock: RefCell<Arc<AtomicU64>>,
     /// Looks that were handed over, in all.
@@ -38,6 +39,11 @@ pub(crate) struct Plain {
     pub(crate) workers_leave: Cell<bool>,
     /// The role in which each slot was claimed.
     pub(crate) roles: RefCell<Vec<Role>>,
+    /// How many slots were claimed at once.
+    pub(crate) widths: RefCell<Vec<usize>>,
+    /// Slots that were given back, and slots that ran.
+    pub(crate) given_back: Cell<usize>,
+    pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
     operations: Cell<u32>,
@@ -74,6 +80,7 @@ pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
         deadline: None,
         workers_max: usize::MAX,
         stages: stages.into(),
+        output: None,
     }
 }
 
@@ -110,6 +117,9 @@ impl Plain {
             started: RefCell::default(),
             workers_leave: Cell::new(false),
             roles: RefCell::default(),
+            widths: RefCell::default(),
+            given_back: Cell::new(0),
+            ran: Cell::new(0),
             after_change: RefCell::default(),
             operations: Cell::new(0),
         }
@@ -162,6 +172,30 @@ impl Plain {
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
+    /// The time.
+    pub(crate) fn now(&self) -> Duration {
+        Duration::from_nanos(self.now_ns())
+    }
+
+    /// Where `job` stands.
+    pub(crate) fn status(&self, job: &PlainJob) -> JobStatus {
+        job.state.ledger().borrow().status()
+    }
+
+    /// Cancels every job in the table.
+    pub(crate) fn cancel_all(&self) {
+        for index in 0..self.used(self.shared.jobs()) {
+            if let Some(body) = self.get(self.shared.jobs(), index) {
+                let job = JobHandle {
+                    cost: body.state().cost(),
+                    seq: body.state().seq(),
+                    index,
+                };
+                policy::cancel(self, body.state(), job);
+            }
+        }
+    }
+
     /// Names of the jobs on the board, heaviest first.
     pub(crate) fn board(&self) -> Vec<String> {
         let mut names = Vec::new();
@@ -182,6 +216,12 @@ impl Plain {
             below = Some(job);
         }
         names
+    }
+
+    /// Names of the jobs in the queue of singles, the first in first.
+    pub(crate) fn singles(&self) -> Vec<String> {
+        let queue = self.shared.board().singles_queue().borrow();
+        queue.iter().map(|job| self.name(*job)).collect()
     }
 
     /// One visit of one slot in the main role.
@@ -288,6 +328,23 @@ impl OrderedSet<JobHandle> for Plain {
     }
 }
 
+impl Fifo<JobHandle> for Plain {
+    type Queue = Queue;
+
+    fn push(&self, queue: &Queue, value: JobHandle) {
+        queue.borrow_mut().push_back(value);
+    }
+
+    fn pop(&self, queue: &Queue) -> Option<JobHandle> {
+        self.spend("takes singles");
+        queue.borrow_mut().pop_front()
+    }
+
+    fn len(&self, queue: &Queue) -> usize {
+        queue.borrow().len()
+    }
+}
+
 impl Table<Arc<Body>> for Plain {
     type Places = Places;
 
@@ -329,7 +386,7 @@ impl Exclusive<Ledger> for Plain {
 }
 
 impl PipelinePorts for Plain {
-    fn shared(&self) -> &PipelineShared<Cell<usize>, Set, Places> {
+    fn shared(&self) -> &PipelineShared<Cell<usize>, Set, Queue, Places> {
         &self.shared
     }
 
@@ -347,15 +404,25 @@ impl PipelinePorts for Plain {
             PipelineEvent::Claimed {
                 job,
                 first,
+                slots,
                 worker,
                 role,
                 ..
             } => {
+                self.widths.borrow_mut().push(slots);
                 self.roles.borrow_mut().push(role);
                 format!("worker {worker} claims {}.{first}", self.name(job))
             }
             PipelineEvent::StageStarted { job, stage, slots } => {
                 self.started.borrow_mut().push((self.name(job), stage, slots));
+                return;
+            }
+            PipelineEvent::GivenBack { slots, .. } => {
+                self.given_back.set(self.given_back.get() + slots);
+                return;
+            }
+            PipelineEvent::SlotRan { .. } => {
+                self.ran.set(self.ran.get() + 1);
                 return;
             }
             PipelineEvent::StageOver { job, stage } => format!("{} stage {stage} over", self.name(job)),

@@ -92,6 +92,11 @@ impl Gate {
         }
     }
 
+    /// Whether `n` slots have come to the gate.
+    pub(crate) fn has_come(&self, n: usize) -> bool {
+        self.state.lock().unwrap().arrived >= n
+    }
+
     pub(crate) fn open(&self) {
         self.state.lock().unwrap().open = true;
         self.changed.notify_all();

@@ -171,7 +171,7 @@ fn a_report_says_how_long_the_job_waited_and_ran() {
     let (first, second) = (first.wait().unwrap(), second.wait().unwrap());
     assert!(first.run >= held, "it was running all that time");
     assert!(second.wait >= held, "it was waiting all that time");
-    assert_eq!(second.slots_per_worker, [1]);
+    assert_eq!(second.slots_per_worker, [1, 0]);
     let counted = executor.snapshot().counted;
     assert_eq!(
         (

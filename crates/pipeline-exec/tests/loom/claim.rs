@@ -5,32 +5,45 @@ use std::sync::atomic::Ordering;
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
-use pipeline_exec::policy::claim::{Claim, Claims};
+use pipeline_exec::policy::claim::{Claim, Claims, Piece};
 
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;
 
-/// Claims of one stage with `slots` slots, and of `stages - 1` more to come.
+/// Claims of a chain of `stages` stages; the first has started with `slots` slots.
 fn claims(stages: usize, slots: usize) -> Arc<Claims<AtomicUsize>> {
-    let claims = Claims::new(stages, AtomicUsize::new);
-    claims.begin(&LoomMemory, slots);
+    graph((0..stages).map(|stage| stage.min(1)), &[slots])
+}
+
+/// Claims of stages of which each comes after so many as `before` says; the first ones have started, with so many slots.
+fn graph(before: impl ExactSizeIterator<Item = usize>, first: &[usize]) -> Arc<Claims<AtomicUsize>> {
+    let claims = Claims::new(before, AtomicUsize::new);
+    for (stage, &slots) in first.iter().enumerate() {
+        claims.begin(&LoomMemory, stage, stage, slots);
+    }
     Arc::new(claims)
+}
+
+/// Claims one slot.
+fn claim_one(claims: &Claims<AtomicUsize>) -> Claim {
+    claims.claim(&LoomMemory, |_stage, _left| 1)
 }
 
 /// Claims one slot and runs it: gives the slot, and whether the claimer was the last finisher.
 fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Option<(usize, bool)> {
-    let Claim::Slots { stage, slots, .. } = claims.claim(&LoomMemory, 1) else {
+    let Claim::Slots { piece, .. } = claim_one(claims) else {
         return None;
     };
+    let Piece { stage, slots } = piece;
     effects[slots.start].store(1, Ordering::Relaxed);
     Some((slots.start, claims.account(&LoomMemory, stage, slots.len())))
 }
 
-/// Closes, and accounts for what nobody had claimed: whether the closer was the last finisher.
+/// Closes, and accounts for what nobody had claimed: whether the closer was the last finisher of a job of one stage.
 fn close(claims: &Claims<AtomicUsize>) -> bool {
     claims
         .close(&LoomMemory)
-        .is_some_and(|left| claims.account(&LoomMemory, left.stage, left.slots))
+        .is_some_and(|left| claims.give_up(&LoomMemory, &left.stages))
 }
 
 fn effects<const N: usize>() -> Arc<[AtomicUsize; N]> {
@@ -123,31 +136,38 @@ fn stage_start_against_claim() {
                 let first = claim_and_run(&claims, &*effects);
                 if let Some((0, true)) = first {
                     result.store(7, Ordering::Relaxed);
+                    assert!(claims.arrive(&LoomMemory, 1));
                     assert!(claims.start(&LoomMemory, 1, 2), "nobody closes here");
                 }
                 first
             }
         });
-        let claim = claims.claim(&LoomMemory, 1);
-        if let Claim::Slots {
-            stage: 1,
-            slots,
-            last,
-        } = &claim
-        {
-            assert_eq!((slots.clone(), *last), (0..1, false));
-            assert_eq!(
-                result.load(Ordering::Relaxed),
-                7,
-                "the stage before is not finished for this worker"
-            );
-        } else if let Claim::Slots { stage, slots, .. } = &claim {
-            assert_eq!((*stage, slots.clone()), (0, 0..1));
-            // This worker has the first stage, so the other found nothing; it is this one's to finish.
-            assert!(claims.account(&LoomMemory, 0, 1));
+        let claim = claim_one(&claims);
+        if let Claim::Slots { piece, last } = &claim {
+            if piece.stage == 1 {
+                assert_eq!((piece.slots.clone(), *last), (0..1, false));
+                assert_eq!(
+                    result.load(Ordering::Relaxed),
+                    7,
+                    "the stage before is not finished for this worker"
+                );
+            } else {
+                assert_eq!((piece.stage, piece.slots.clone()), (0, 0..1));
+                // This worker has the first stage, so the other found nothing; it is this one's to finish.
+                assert!(claims.account(&LoomMemory, 0, 1));
+            }
         }
         let first = starter.join().unwrap();
-        assert_eq!(first.is_some(), !matches!(claim, Claim::Slots { stage: 0, .. }));
+        assert_eq!(
+            first.is_some(),
+            !matches!(
+                claim,
+                Claim::Slots {
+                    piece: Piece { stage: 0, .. },
+                    ..
+                }
+            )
+        );
     });
 }
 
@@ -162,13 +182,233 @@ fn stage_start_against_cancel() {
             let claims = claims.clone();
             move || close(&claims)
         });
+        assert!(claims.arrive(&LoomMemory, 1));
         let started = claims.start(&LoomMemory, 1, 2);
+        let finisher = claims.finished(&LoomMemory);
         let closer = canceller.join().unwrap();
         assert!(
-            started == closer,
-            "started {started}, accounted for by the canceller {closer}"
+            finisher != closer,
+            "ended by the finisher {finisher}, by the canceller {closer}"
         );
-        assert_eq!(claims.claim(&LoomMemory, 1), Claim::Closed);
+        assert!(
+            started || finisher,
+            "a stage that does not start is nobody's to wait for"
+        );
+        let progress = claims.progress(&LoomMemory);
+        assert_eq!(progress, if started { (3, 3) } else { (1, 1) });
+        assert_eq!(claim_one(&claims), Claim::Closed);
+    });
+}
+
+/// Claims of two stages of one slot each, which come after none, and of more behind them. The two slots are claimed, and have run.
+fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsize>> {
+    let claims = graph(before, &[1, 1]);
+    for stage in 0..2 {
+        assert!(matches!(claim_one(&claims), Claim::Slots { piece, .. } if piece.stage == stage));
+    }
+    claims
+}
+
+/// Runs `finisher` for the first stage here and for the second on another thread.
+fn both<R: 'static>(finisher: impl Fn(usize) -> R + Clone + 'static) -> [R; 2] {
+    let other = thread::spawn({
+        let finisher = finisher.clone();
+        move || finisher(1)
+    });
+    [finisher(0), other.join().unwrap()]
+}
+
+/// Two last finishers start a stage each: each has its row, and both can be claimed.
+#[test]
+fn two_stages_start_at_once() {
+    model("two_stages_start_at_once", None, || {
+        let (claims, effects) = (two_run([0, 0, 1, 1].into_iter()), effects::<2>());
+        let finisher = {
+            let claims = claims.clone();
+            move |stage: usize| {
+                effects[stage].store(1, Ordering::Relaxed);
+                assert!(claims.account(&LoomMemory, stage, 1));
+                assert!(claims.arrive(&LoomMemory, stage + 2));
+                assert!(claims.start(&LoomMemory, stage + 2, 1), "nobody closes here");
+                assert!(!claims.finished(&LoomMemory), "the next stage is open");
+                // Whatever this worker gets, it sees what came before it.
+                let Claim::Slots { piece, .. } = claim_one(&claims) else {
+                    return None;
+                };
+                let before = effects[piece.stage - 2].load(Ordering::Relaxed);
+                assert_eq!(before, 1, "the stage before is lost");
+                Some(piece.stage)
+            }
+        };
+        let mut claimed = Vec::from_iter(both(finisher).into_iter().flatten());
+        while let Claim::Slots { piece, .. } = claim_one(&claims) {
+            claimed.push(piece.stage);
+        }
+        claimed.sort_unstable();
+        assert_eq!(claimed, [2, 3], "each of the two once");
+    });
+}
+
+/// Two last finishers of the stages before one arrive: one of them starts it, and sees what the other's stage wrote. Then the job ends
+/// once.
+#[test]
+fn two_last_finishers() {
+    model("two_last_finishers", None, || {
+        let (claims, effects) = (two_run([0, 0, 2].into_iter()), effects::<2>());
+        let finisher = {
+            let claims = claims.clone();
+            move |stage: usize| {
+                assert!(claims.account(&LoomMemory, stage, 1));
+                effects[stage].store(1, Ordering::Relaxed);
+                if claims.arrive(&LoomMemory, 2) {
+                    let seen = effects.each_ref().map(|effect| effect.load(Ordering::Relaxed));
+                    assert_eq!(seen, [1, 1], "what the other's `finish` wrote is lost");
+                    assert!(claims.start(&LoomMemory, 2, 0), "nobody closes here");
+                }
+                let mut ended = usize::from(claims.finished(&LoomMemory));
+                if let Claim::Slots { piece, .. } = claim_one(&claims) {
+                    assert_eq!(
+                        piece,
+                        Piece {
+                            stage: 2,
+                            slots: 0..0
+                        }
+                    );
+                    assert!(claims.account(&LoomMemory, 2, 0));
+                    ended += usize::from(claims.finished(&LoomMemory));
+                }
+                ended
+            }
+        };
+        let ended: usize = both(finisher).iter().sum();
+        assert_eq!(ended, 1, "whoever starts the last stage finds it");
+        assert_eq!(claim_one(&claims), Claim::Exhausted);
+    });
+}
+
+/// Two independent stages end at the same time: one of the two ends the job, and sees what the other wrote.
+#[test]
+fn two_last_finishers_of_a_job() {
+    model("two_last_finishers_of_a_job", None, || {
+        let (claims, effects) = (two_run([0, 0].into_iter()), effects::<2>());
+        let finisher = move |stage: usize| {
+            assert!(claims.account(&LoomMemory, stage, 1));
+            effects[stage].store(1, Ordering::Relaxed);
+            let ends = claims.finished(&LoomMemory);
+            if ends {
+                let seen = effects.each_ref().map(|effect| effect.load(Ordering::Relaxed));
+                assert_eq!(seen, [1, 1], "what the other stage wrote is lost");
+            }
+            ends
+        };
+        let [mine, other] = both(finisher);
+        assert!(mine != other, "ended exactly once");
+    });
+}
+
+/// The ledger's place for one piece: empty, a piece of the first slot of stage 0, or refusing. It helps with no ordering that the policy
+/// does not ask for.
+struct Kept(AtomicUsize);
+
+const EMPTY: usize = 0;
+const LIES_THERE: usize = 1;
+const REFUSED: usize = 2;
+
+impl Kept {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicUsize::new(EMPTY)))
+    }
+
+    fn put(&self) -> bool {
+        (self
+            .0
+            .compare_exchange(EMPTY, LIES_THERE, Ordering::Relaxed, Ordering::Relaxed))
+        .is_ok()
+    }
+
+    fn take(&self) -> bool {
+        (self
+            .0
+            .compare_exchange(LIES_THERE, EMPTY, Ordering::Relaxed, Ordering::Relaxed))
+        .is_ok()
+    }
+
+    fn refuse(&self) -> bool {
+        self.0.swap(REFUSED, Ordering::Relaxed) == LIES_THERE
+    }
+}
+
+/// A slot is given back while somebody cancels, and a third one claims: exactly one accounts for it, and the job ends once.
+#[test]
+fn give_back_against_close() {
+    model("give_back_against_close", None, || {
+        let (claims, kept) = (claims(1, 1), Kept::new());
+        assert!(matches!(claim_one(&claims), Claim::Slots { last: true, .. }));
+        let canceller = thread::spawn({
+            let (claims, kept) = (claims.clone(), kept.clone());
+            move || {
+                let mut left = claims.close(&LoomMemory).expect("nobody else closes").stages;
+                if kept.refuse() {
+                    left.push((0, 1));
+                }
+                claims.give_up(&LoomMemory, &left)
+            }
+        });
+        let claimer = thread::spawn({
+            let (claims, kept) = (claims.clone(), kept.clone());
+            move || {
+                claim_one(&claims) == Claim::Returned
+                    && kept.take()
+                    && claims.account(&LoomMemory, 0, 1)
+                    && claims.finished(&LoomMemory)
+            }
+        });
+        let giver = if kept.put() {
+            claims.give_back(&LoomMemory, 1);
+            false
+        } else {
+            claims.account(&LoomMemory, 0, 1) && claims.finished(&LoomMemory)
+        };
+        let ends = [giver, canceller.join().unwrap(), claimer.join().unwrap()];
+        assert_eq!(ends.iter().filter(|&&ends| ends).count(), 1, "{ends:?}");
+        assert_eq!(claims.progress(&LoomMemory), (1, 1));
+    });
+}
+
+/// A slot is given back while another claims the last one: whoever takes it sees what its giver saw, and afterwards there is nothing to
+/// claim.
+#[test]
+fn give_back_against_the_last_claim() {
+    model("give_back_against_the_last_claim", None, || {
+        let (claims, kept, result) = (claims(1, 2), Kept::new(), Arc::new(AtomicUsize::new(0)));
+        assert!(matches!(claim_one(&claims), Claim::Slots { last: false, .. }));
+        let claimer = thread::spawn({
+            let (claims, kept, result) = (claims.clone(), kept.clone(), result.clone());
+            move || {
+                let mut claimed = 0;
+                for _ in 0..2 {
+                    match claim_one(&claims) {
+                        Claim::Slots { piece, last } => {
+                            assert_eq!((piece.slots, last), (1..2, true));
+                            claimed += 1;
+                        }
+                        Claim::Returned => {
+                            assert_eq!(result.load(Ordering::Relaxed), 7, "what the giver knew is lost");
+                            assert!(kept.take(), "it is said to lie there");
+                            claimed += 1;
+                        }
+                        Claim::Exhausted => {}
+                        Claim::Closed => panic!("nobody closes here"),
+                    }
+                }
+                claimed
+            }
+        });
+        result.store(7, Ordering::Relaxed);
+        assert!(kept.put());
+        claims.give_back(&LoomMemory, 1);
+        let claimed = claimer.join().unwrap();
+        assert_eq!(claims.is_claimable(&LoomMemory), claimed < 2);
     });
 }
 

@@ -8,5 +8,6 @@
 mod board;
 mod claim;
 mod harness;
+mod lend;
 mod look;
 mod standing;

@@ -59,7 +59,7 @@ impl CsvTable {
     /// [`QueryError::Read`] with path, line and what was expected and found, for a file that cannot be read, has two columns of
     /// one name, a record with another number of fields than the header, or broken quotes; what `runner` fails
     /// with.
-    pub fn open(name: &str, path: impl AsRef<Path>, runner: &dyn JobRunner) -> Result<Self, QueryError> {
+    pub fn open(name: &str, path: impl AsRef<Path>, runner: &impl JobRunner) -> Result<Self, QueryError> {
         let layout = Arc::new(Layout::of(path.as_ref())?);
         let survey = Arc::new(Survey::new(layout.clone()));
         if !layout.pieces.is_empty() {

@@ -14,11 +14,11 @@ pub trait JobRunner {
     /// # Errors
     ///
     /// What made the job fail, or that it was cancelled.
-    fn run(&self, job: Job) -> Result<JobReport, QueryError>;
+    fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError>;
 }
 
 impl JobRunner for PipelineExecutor {
-    fn run(&self, job: Job) -> Result<JobReport, QueryError> {
+    fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
         let ticket = self.submit(job).map_err(|error| QueryError::Internal {
             message: format!("the executor took no job: {error:?}"),
         })?;

@@ -134,6 +134,13 @@ impl TpchTable {
         self.kind.name().eq_ignore_ascii_case(name)
     }
 
+    /// What was loaded, if the columns `projection` are among it.
+    fn loaded_with(&self, projection: &[usize]) -> Option<&Loaded> {
+        let loaded = self.loaded.get()?;
+        let has = |column| loaded.projection.contains(column);
+        projection.iter().all(has).then_some(loaded)
+    }
+
     /// The rows of each part.
     fn parts(&self) -> &Arc<[usize]> {
         self.rows
@@ -149,7 +156,7 @@ impl TpchTable {
     pub fn load(
         &self,
         projection: &[usize],
-        runner: &dyn JobRunner,
+        runner: &impl JobRunner,
     ) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
@@ -162,23 +169,19 @@ impl TpchTable {
         });
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
-        let report = runner.run(Job::builder(self.kind.name()).stage(metered.clone()).build())?;
-        let parts: Option<Vec<Vec<ArrayRef>>> = stage.parts.iter().map(|part| part.get().cloned()).collect();
-        let Some(parts) = parts else {
-            return Err(QueryError::Internal {
-                message: format!("a part of {} was not generated", self.kind.name()),
-            });
-        };
-        // If another caller was faster, its columns are as good.
-        let _ = self.loaded.set(Loaded {
-            projection: projection.to_vec(),
-            parts,
-        });
-        Ok(Some(JobStatistics::new(
+        let job = Job::builder(self.kind.name()).stage(metered.clone());
+        let report = runner.run(job.output(move |_cx| stage.parts()).build())?;
+        let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),
             &report,
             metered.workers(),
-        )))
+        );
+        // If another caller was faster, its columns are as good.
+        let _ = self.loaded.set(Loaded {
+            projection: projection.to_vec(),
+            parts: report.output,
+        });
+        Ok(Some(statistics))
     }
 }
 
@@ -199,12 +202,14 @@ impl TableSource for TpchTable {
         self.parts()[morsel]
     }
 
+    fn is_loaded(&self, projection: &[usize]) -> bool {
+        self.loaded_with(projection).is_some()
+    }
+
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
-        let columns = match self.loaded.get() {
-            Some(loaded) if projection.iter().all(|column| loaded.projection.contains(column)) => {
-                ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned())
-            }
-            _ => {
+        let columns = match self.loaded_with(projection) {
+            Some(loaded) => ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned()),
+            None => {
                 let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
                 ReadyColumns::new(projection, arrays)
             }
@@ -229,6 +234,14 @@ struct Generate {
     scale: ScaleFactor,
     projection: Vec<usize>,
     parts: Vec<OnceLock<Vec<ArrayRef>>>,
+}
+
+impl Generate {
+    /// All parts, once every slot has run.
+    fn parts(&self) -> Result<Vec<Vec<ArrayRef>>, StepError> {
+        let parts = self.parts.iter().map(|part| part.get().cloned());
+        Ok(parts.collect::<Option<_>>().ok_or("a part was not generated")?)
+    }
 }
 
 impl Stage for Generate {

@@ -58,11 +58,10 @@ pub(crate) fn catalog(table: Arc<dyn TableSource>) -> Catalog {
     catalog
 }
 
-pub(crate) fn query(sql: &str, tables: &Catalog, runner: &dyn JobRunner) -> Result<QueryResult, QueryError> {
+pub(crate) fn query(sql: &str, tables: &Catalog, runner: &impl JobRunner) -> Result<QueryResult, QueryError> {
     let plan = QueryPlanner::plan(sql, tables)?;
-    let (job, run) = PipelineBuilder::new(plan).build();
-    runner.run(job)?;
-    run.take()
+    let (job, _run) = PipelineBuilder::new(plan).build();
+    Ok(runner.run(job)?.output)
 }
 
 /// The rows of a result.

@@ -41,6 +41,8 @@ pub(crate) struct JobOracle {
 #[derive(Debug)]
 struct Record {
     job: JobHandle,
+    /// Its handle has been in the queue of singles.
+    appended: bool,
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
     stages: Vec<StageRecord>,
@@ -154,6 +156,12 @@ impl JobOracle {
         }
     }
 
+    /// `job` was appended to the queue of singles.
+    pub(crate) fn appended(&mut self, job: JobHandle) -> Result<(), Violation> {
+        self.find_mut(job)?.appended = true;
+        Ok(())
+    }
+
     /// `job` was put into one of the board's orders.
     pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         self.look_at(hub, job, step);
@@ -238,10 +246,12 @@ impl JobOracle {
         if self.off {
             return Ok(());
         }
-        self.find(job)?;
+        // A single that is no more in its queue is somebody's who is about to claim it.
+        let appended = self.find(job)?.appended;
         let body = hub.peek(job);
         let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
-        if untouched && hub.is_claimable(job) && hub.on_board(job) != (true, true) {
+        let found = hub.on_board(job) == (true, true) || appended;
+        if untouched && hub.is_claimable(job) && !found {
             return Err(board(
                 job,
                 "was submitted, nobody has claimed a slot, and it is not on the board",
@@ -300,6 +310,7 @@ impl JobOracle {
         };
         self.jobs.push(Record {
             job,
+            appended: false,
             limited: body.spec().workers_max != usize::MAX,
             stages: (0..body.spec().stages.len())
                 .map(|stage| StageRecord {
@@ -529,118 +540,4 @@ fn claims(job: JobHandle, what: String) -> Violation {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const JOB: JobHandle = JobHandle {
-        cost: 5,
-        seq: 3,
-        index: 0,
-    };
-
-    /// An oracle that knows of one job of one stage of two slots.
-    fn oracle() -> JobOracle {
-        JobOracle {
-            jobs: vec![Record {
-                job: JOB,
-                limited: false,
-                stages: vec![StageRecord {
-                    slots: Some(vec![Slot::Free; 2]),
-                    ..StageRecord::default()
-                }],
-                open_since: None,
-                end: None,
-            }],
-            ..JobOracle::default()
-        }
-    }
-
-    fn says(verdict: Result<(), Violation>) -> Oracle {
-        verdict.expect_err("the oracle speaks").oracle
-    }
-
-    #[test]
-    fn a_slot_that_is_claimed_twice_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
-        assert_eq!(says(oracle.claimed(JOB, 0, 1, 1)), Oracle::Claims);
-    }
-
-    #[test]
-    fn a_slot_that_runs_twice_or_unclaimed_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
-        assert_eq!(says(oracle.slot_ran(JOB, 0, 0, false)), Oracle::Claims);
-        assert_eq!(says(oracle.slot_ran(JOB, 0, 1, false)), Oracle::Claims);
-    }
-
-    #[test]
-    fn a_slot_that_runs_in_a_closed_job_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
-        assert_eq!(says(oracle.slot_ran(JOB, 0, 1, true)), Oracle::Claims);
-    }
-
-    #[test]
-    fn a_stage_that_starts_twice_or_before_another_is_over_is_noticed() {
-        let mut oracle = oracle();
-        oracle.jobs[0].stages.push(StageRecord {
-            before: vec![0],
-            ..StageRecord::default()
-        });
-        assert_eq!(says(oracle.stage_started(JOB, 1, 3)), Oracle::Claims);
-        oracle.jobs[0].stages[0].over = true;
-        assert_eq!(oracle.stage_started(JOB, 1, 3), Ok(()));
-        assert_eq!(says(oracle.stage_started(JOB, 1, 3)), Oracle::Claims);
-    }
-
-    #[test]
-    fn slots_that_are_given_back_can_be_claimed_again_and_those_given_up_cannot() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 2), Ok(()));
-        assert_eq!(oracle.let_go(JOB, 0, 1..2, Slot::Free), Ok(()));
-        assert_eq!(says(oracle.let_go(JOB, 0, 1..2, Slot::Free)), Oracle::Claims);
-        assert_eq!(oracle.claimed(JOB, 0, 1, 1), Ok(()));
-        assert_eq!(oracle.let_go(JOB, 0, 0..1, Slot::GivenUp), Ok(()));
-        assert_eq!(says(oracle.claimed(JOB, 0, 0, 1)), Oracle::Claims);
-        assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
-    }
-
-    #[test]
-    fn a_job_that_completes_without_all_of_its_slots_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
-        assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
-    }
-
-    #[test]
-    fn a_job_that_is_handed_back_after_it_ran_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
-        assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
-        assert_eq!(
-            says(oracle.ended(JOB, Some(JobErrorKind::HandedBack))),
-            Oracle::Claims
-        );
-    }
-
-    #[test]
-    fn a_job_that_ends_twice_is_noticed() {
-        let mut oracle = oracle();
-        assert_eq!(oracle.ended(JOB, Some(JobErrorKind::Cancelled)), Ok(()));
-        assert_eq!(
-            says(oracle.ended(JOB, Some(JobErrorKind::Cancelled))),
-            Oracle::Ticket
-        );
-        assert_eq!(oracle.end_of(JOB), Some(Some(JobErrorKind::Cancelled)));
-    }
-
-    #[test]
-    fn a_job_that_nobody_let_in_is_noticed() {
-        let stranger = JobHandle { seq: 4, ..JOB };
-        assert_eq!(says(oracle().claimed(stranger, 0, 0, 1)), Oracle::Board);
-    }
-}
+mod tests;

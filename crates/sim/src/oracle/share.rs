@@ -103,7 +103,14 @@ impl ShareOracle {
                 });
             }
         }
-        // What it was in, it has left.
+        self.left(party);
+    }
+
+    /// `party` looks on: what it was in, it has left.
+    pub(crate) fn left(&mut self, party: usize) {
+        let Some(account) = self.workers.get_mut(party) else {
+            return;
+        };
         let Some(Visit { began_ns, of }) = account.visit.take() else {
             return;
         };

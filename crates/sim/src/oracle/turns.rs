@@ -5,7 +5,8 @@
 //!
 //! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
 //!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
-//! - order: a claim comes after a scan of the role's own order, or of the other one when the own was scanned just before;
+//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles, a reserve worker's after a scan of the
+//!   heaviest jobs, or a look at the singles when the heaviest were scanned just before;
 //! - quantum: no second claim in a visit, and no second slot of a claim, once the clock was read behind the quantum's end, and no further visit in that look
 //!   unless the board had nothing open. The clock is the worker's, so that this is virtual time.
 
@@ -30,13 +31,15 @@ struct Turn {
     until_ns: Option<u64>,
     /// The clock as it was read last.
     now_ns: u64,
-    /// Orders scanned since the last claim: the last one and the one before, whether it is the heaviest.
-    scanned: Option<bool>,
-    scanned_before: Option<bool>,
+    /// Orders scanned since the last claim: the last one and the one before.
+    scanned: Option<Order>,
+    scanned_before: Option<Order>,
     /// At the first of these scans the quantum was over.
     over: bool,
-    /// Since the last claim the whole board was seen to have nothing open.
-    nothing_open: bool,
+    /// Since the last claim the board was seen to have nothing open.
+    nothing_heavy: bool,
+    /// Since the last claim the queue of singles was seen to be empty.
+    no_single: bool,
     visited: bool,
     /// A slot of the current claim has run.
     ran: bool,
@@ -47,6 +50,20 @@ struct Turn {
     reserve_turns: u32,
 }
 
+/// Where a worker looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The heaviest jobs first.
+    Heaviest,
+    /// The least served first, from a tag on.
+    Served {
+        /// The lowest that is looked at.
+        from_tag: usize,
+    },
+    /// The singles.
+    Singles,
+}
+
 /// What a claim shows of how the worker came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
@@ -54,7 +71,9 @@ pub(crate) enum Came {
     Stays,
     /// By its role's own order.
     Own,
-    /// By the other order, since its own had nothing for it.
+    /// To a single, as a main worker.
+    Single,
+    /// To a single, as a reserve worker that found nothing heavy.
     FellThrough,
 }
 
@@ -91,21 +110,26 @@ impl TurnOracle {
     }
 
     /// `party` begins to go down one of the board's orders.
-    pub(crate) fn scan_began(&mut self, party: usize, heaviest: bool) {
+    pub(crate) fn scan_began(&mut self, party: usize, order: Order) {
         if let Some(turn) = self.workers.get_mut(party) {
             if turn.scanned.is_none() {
                 turn.over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
             }
-            turn.scanned_before = turn.scanned.replace(heaviest);
+            turn.scanned_before = turn.scanned.replace(order);
         }
     }
 
     /// `party` has come to the end of one of the board's orders.
-    pub(crate) fn scan_ended(&mut self, party: usize, heaviest: bool) {
-        if let Some(turn) = self.workers.get_mut(party)
-            && heaviest
-        {
-            turn.nothing_open = true;
+    pub(crate) fn scan_ended(&mut self, party: usize, order: Order) {
+        let Some(turn) = self.workers.get_mut(party) else {
+            return;
+        };
+        match order {
+            Order::Heaviest => turn.nothing_heavy = true,
+            Order::Singles => turn.no_single = true,
+            Order::Served { .. } => {}
+        }
+        if turn.nothing_heavy && turn.no_single {
             (turn.main_turns, turn.reserve_turns) = (0, 0);
         }
     }
@@ -124,7 +148,8 @@ impl TurnOracle {
             };
         };
         let before = turn.scanned_before.take();
-        let (was_over, nothing_open) = (turn.over, std::mem::take(&mut turn.nothing_open));
+        let nothing_open = std::mem::take(&mut turn.nothing_heavy) & std::mem::take(&mut turn.no_single);
+        let was_over = turn.over;
         if std::mem::replace(&mut turn.visited, true) && was_over && !nothing_open {
             return Err(quantum(worker, "goes into another job"));
         }
@@ -136,10 +161,10 @@ impl TurnOracle {
                 "worker {worker} of {main} main ones claims as {role:?}"
             )));
         }
-        let own = role == Role::Reserve;
-        match before {
-            _ if last == own => Ok(Came::Own),
-            Some(before) if before == own => Ok(Came::FellThrough),
+        match (role, last, before) {
+            (Role::Main, Order::Served { .. }, _) | (Role::Reserve, Order::Heaviest, _) => Ok(Came::Own),
+            (Role::Main, Order::Singles, _) => Ok(Came::Single),
+            (Role::Reserve, Order::Singles, Some(Order::Heaviest | Order::Singles)) => Ok(Came::FellThrough),
             _ => Err(said(format!(
                 "worker {worker} claims as {role:?}, and has not gone down that role's order"
             ))),
@@ -166,6 +191,7 @@ impl Turn {
         match role {
             Role::Main => (self.main_turns, self.reserve_turns) = (self.main_turns + 1, 0),
             Role::Reserve => (self.main_turns, self.reserve_turns) = (0, self.reserve_turns + 1),
+            Role::Lent => return Err(said(format!("worker {worker} claims as a lent thread"))),
         }
         if self.main_turns > MAIN_TURNS_MAX || self.reserve_turns > 1 {
             return Err(said(format!(
@@ -194,8 +220,8 @@ mod tests {
 
     use super::*;
 
-    const HEAVIEST: bool = true;
-    const OLDEST: bool = false;
+    const HEAVIEST: Order = Order::Heaviest;
+    const SERVED: Order = Order::Served { from_tag: 0 };
 
     fn oracle(main: usize, reserve: usize) -> TurnOracle {
         let mut oracle = TurnOracle::new(PipelineConfig {
@@ -210,8 +236,8 @@ mod tests {
     }
 
     /// Worker 0 scans and claims.
-    fn turn(oracle: &mut TurnOracle, heaviest: bool, role: Role) -> Result<Came, Oracle> {
-        oracle.scan_began(0, heaviest);
+    fn turn(oracle: &mut TurnOracle, order: Order, role: Role) -> Result<Came, Oracle> {
+        oracle.scan_began(0, order);
         oracle.claimed(0, role).map_err(|violation| violation.oracle)
     }
 
@@ -221,24 +247,39 @@ mod tests {
             turn(&mut oracle(1, 1), HEAVIEST, Role::Reserve),
             Err(Oracle::Role)
         );
-        assert_eq!(turn(&mut oracle(1, 1), OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle(1, 1), SERVED, Role::Main), Ok(Came::Own));
     }
 
     #[test]
-    fn the_other_order_is_for_those_whose_own_had_nothing() {
-        let mut oracle = oracle(2, 0);
-        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Main), Err(Oracle::Role));
-        oracle.scan_began(0, OLDEST);
-        assert_eq!(turn(&mut oracle, HEAVIEST, Role::Main), Ok(Came::FellThrough));
+    fn singles_are_for_main_workers_and_for_reserve_workers_that_find_nothing_heavy() {
+        let mut main = oracle(2, 0);
+        assert_eq!(turn(&mut main, HEAVIEST, Role::Main), Err(Oracle::Role));
+        assert_eq!(turn(&mut main, Order::Singles, Role::Main), Ok(Came::Single));
+        let mut reserve = TurnOracle {
+            config: PipelineConfig {
+                main: 0,
+                ..main.config
+            },
+            ..main
+        };
+        assert_eq!(
+            turn(&mut reserve, Order::Singles, Role::Reserve),
+            Err(Oracle::Role)
+        );
+        reserve.scan_began(0, HEAVIEST);
+        assert_eq!(
+            turn(&mut reserve, Order::Singles, Role::Reserve),
+            Ok(Came::FellThrough)
+        );
     }
 
     #[test]
     fn a_single_worker_that_forgets_a_role_is_noticed() {
         let mut oracle = oracle(1, 0);
         for _ in 0..MAIN_TURNS_MAX {
-            assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+            assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
         }
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Err(Oracle::Role));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Err(Oracle::Role));
         assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Ok(Came::Own));
         assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Err(Oracle::Role));
     }
@@ -247,7 +288,7 @@ mod tests {
     fn a_claim_after_the_quantum_is_noticed_but_for_the_first_of_a_visit() {
         let mut oracle = oracle(2, 0);
         oracle.read_clock(0, 1_099);
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
         assert_eq!(oracle.claimed(0, Role::Main), Ok(Came::Stays));
         oracle.read_clock(0, 1_100);
         let violation = oracle.claimed(0, Role::Main).expect_err("it is over");
@@ -257,7 +298,7 @@ mod tests {
     #[test]
     fn a_slot_after_the_quantum_is_noticed_but_for_the_first_of_a_claim() {
         let mut oracle = oracle(2, 0);
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
         oracle.read_clock(0, 1_100);
         assert_eq!(oracle.ran(0), Ok(()), "the first");
         oracle.read_clock(0, 1_101);
@@ -268,11 +309,12 @@ mod tests {
     #[test]
     fn another_visit_after_the_quantum_is_noticed_unless_the_board_was_empty() {
         let mut oracle = oracle(2, 0);
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
         oracle.read_clock(0, 2_000);
         oracle.scan_began(0, HEAVIEST);
         oracle.scan_ended(0, HEAVIEST);
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Ok(Came::Own));
-        assert_eq!(turn(&mut oracle, OLDEST, Role::Main), Err(Oracle::Quantum));
+        oracle.scan_ended(0, Order::Singles);
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Err(Oracle::Quantum));
     }
 }

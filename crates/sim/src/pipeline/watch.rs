@@ -1,12 +1,12 @@
 //! What the oracles and the marks hear of jobs: from the policy's events, and from what the parties do on the board.
 
 use executor_core::ports::OrderedSet;
-use pipeline_exec::policy::{LookEnd, PipelineEvent};
+use pipeline_exec::policy::{LookEnd, PipelineConfig, PipelineEvent};
 use pipeline_exec::{JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameByShare, CameToJob as Came};
+use crate::oracle::{Answer, CameByShare, CameToJob as Came, Order};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -31,7 +31,7 @@ impl Hub {
                 if self.oracle.borrow().is_side_by_side(job) {
                     world.marks.hit(Mark::StagesSideBySide);
                 }
-                self.claimed(world, job, worker, role);
+                self.claimed(world, me, job, (worker, role));
             }
             PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
             PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
@@ -47,6 +47,9 @@ impl Hub {
             }
             PipelineEvent::Ended { .. } => {
                 self.admission.borrow_mut().ended();
+                if self.lending.borrow().is_lent(me) {
+                    world.marks.hit(Mark::EndedByLentThread);
+                }
                 if world.is_canceller(me) {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
@@ -63,25 +66,27 @@ impl Hub {
     }
 
     /// A look has ended.
-    pub(crate) fn look_ended(&self, world: &mut World, end: LookEnd) {
+    pub(crate) fn look_ended(&self, world: &mut World, worker: usize, end: LookEnd) {
+        self.left_job(world, worker);
         if end == LookEnd::Again {
             world.marks.hit(Mark::QuantumOver);
         }
     }
 
-    /// `party` begins to go down one of the board's orders: heaviest first, or least served first `from_tag` on.
-    pub(super) fn scan_began(&self, world: &mut World, party: usize, from_tag: Option<usize>) {
-        let (step, heaviest) = (world.steps(), from_tag.is_none());
+    /// `party` begins to go down one of the board's orders, or takes a single.
+    pub(super) fn scan_began(&self, world: &mut World, party: usize, order: Order) {
+        self.left_job(world, party);
+        let step = world.steps();
         let mut jobs = self.oracle.borrow_mut();
-        jobs.scan_began(party, heaviest, step);
-        self.turns.borrow_mut().scan_began(party, heaviest);
+        jobs.scan_began(party, order == Order::Heaviest, step);
+        self.turns.borrow_mut().scan_began(party, order);
         let young_tag = self.shared.young_tag();
         let old = jobs
             .open_to_all()
             .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
-        let among_old = from_tag.is_some_and(|from| from >= young_tag);
+        let among_old = matches!(order, Order::Served { from_tag } if from_tag >= young_tag);
         self.share.borrow_mut().scan_began(party, step, among_old, old);
-        if let Some(from_tag) = from_tag {
+        if let Order::Served { from_tag } = order {
             let open = (jobs.open_to_all())
                 .filter_map(|job| Some((job, self.tag(job)?)))
                 .filter(|(_, tag)| *tag >= from_tag);
@@ -90,8 +95,8 @@ impl Hub {
     }
 
     /// `party` has come to the end of one of the board's orders.
-    pub(super) fn scan_ended(&self, party: usize, heaviest: bool) {
-        self.turns.borrow_mut().scan_ended(party, heaviest);
+    pub(super) fn scan_ended(&self, party: usize, order: Order) {
+        self.turns.borrow_mut().scan_ended(party, order);
     }
 
     /// `party` has read its clock.
@@ -147,7 +152,54 @@ impl Hub {
         world.judge(verdict);
     }
 
-    fn claimed(&self, world: &mut World, job: JobHandle, worker: usize, role: Role) {
+    /// The thread of `party` is lent to `job` from now on.
+    pub(crate) fn lending_began(&self, world: &mut World, party: usize, job: JobHandle) {
+        if self.lending.borrow_mut().began(party, job) > 0 {
+            world.marks.hit(Mark::TwoThreadsLent);
+        }
+    }
+
+    /// The thread of `party` is its own again.
+    pub(crate) fn lending_ended(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().ended(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    /// `party`, whose thread is lent, goes to sleep.
+    pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
+        world.marks.hit(Mark::LentThreadSlept);
+        let jobs = self.oracle.borrow();
+        let verdict = self.lending.borrow_mut().sleeps(
+            party,
+            |job| self.has_room(job),
+            |job, since| jobs.is_open_to_all_since(job, since) && self.is_claimable(job),
+        );
+        world.judge(verdict);
+    }
+
+    /// `party` sleeps no longer for its ticket, or for a slot if its thread is lent.
+    pub(super) fn woken(&self, world: &mut World, party: usize) {
+        let mut lending = self.lending.borrow_mut();
+        let ended = |job| self.oracle.borrow().end_of(job).is_some();
+        let for_more = lending.job_of(party).is_some_and(|job| !ended(job));
+        if lending.woken(party) && for_more {
+            world.marks.hit(Mark::LentThreadWoken);
+        }
+    }
+
+    /// `party` has gone on to something else than the job in which it was.
+    fn left_job(&self, world: &mut World, party: usize) {
+        let verdict = self.lending.borrow_mut().left(party, |job| self.has_room(job));
+        world.judge(verdict);
+    }
+
+    fn claimed(&self, world: &mut World, party: usize, job: JobHandle, (worker, role): (usize, Role)) {
+        let PipelineConfig { main, reserve, .. } = *self.shared.config();
+        let verdict = (self.lending.borrow_mut()).claimed(party, job, (worker, role), main + reserve);
+        world.judge(verdict);
+        if role == Role::Lent {
+            return world.marks.hit(Mark::LentThreadRan);
+        }
         let came = match self.turns.borrow_mut().claimed(worker, role) {
             Ok(came) => came,
             Err(violation) => return world.judge(Err(violation)),
@@ -160,7 +212,8 @@ impl Hub {
             self.went_into(world, worker, role);
         }
         match (came, role) {
-            (Came::FellThrough, _) => {}
+            (Came::FellThrough, _) => world.marks.hit(Mark::ReserveFellThrough),
+            (Came::Single, _) => world.marks.hit(Mark::SingleTaken),
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
@@ -170,7 +223,7 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve) | (Came::Stays, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays, _) => {}
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Ordered sets, tables, exclusive places and the clock, for policies above the executor.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 
-use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 
 use super::SimPorts;
 use crate::handle::Handle;
@@ -14,6 +14,13 @@ use crate::trace::{Object, Op};
 pub struct SimSet<K> {
     number: u32,
     keys: RefCell<BTreeSet<K>>,
+}
+
+/// A queue that simulated parties share.
+#[derive(Debug)]
+pub struct SimFifo<V> {
+    number: u32,
+    values: RefCell<VecDeque<V>>,
 }
 
 /// A table that simulated parties share.
@@ -69,6 +76,17 @@ impl<K: Ord> SimSet<K> {
 
     pub(crate) fn number(&self) -> u32 {
         self.number
+    }
+}
+
+impl<V> SimFifo<V> {
+    /// An empty queue, called by `number` in traces.
+    #[must_use]
+    pub fn new(number: u32) -> Self {
+        Self {
+            number,
+            values: RefCell::default(),
+        }
     }
 }
 
@@ -132,6 +150,44 @@ impl<K: Ord + Copy> OrderedSet<K> for Handle<'_> {
                 last.is_some().into(),
             );
             last
+        })
+    }
+}
+
+impl<V> Fifo<V> for Handle<'_> {
+    type Queue = SimFifo<V>;
+
+    fn push(&self, queue: &SimFifo<V>, value: V) {
+        self.operate(|world, me| {
+            let mut values = queue.values.borrow_mut();
+            values.push_back(value);
+            world.did(
+                me,
+                Op::FifoPush,
+                Object::Collection(queue.number),
+                values.len() as u64,
+            );
+        });
+    }
+
+    fn pop(&self, queue: &SimFifo<V>) -> Option<V> {
+        self.operate(|world, me| {
+            let first = queue.values.borrow_mut().pop_front();
+            world.did(
+                me,
+                Op::FifoPop,
+                Object::Collection(queue.number),
+                first.is_some().into(),
+            );
+            first
+        })
+    }
+
+    fn len(&self, queue: &SimFifo<V>) -> usize {
+        self.operate(|world, me| {
+            let len = queue.values.borrow().len();
+            world.did(me, Op::FifoLen, Object::Collection(queue.number), len as u64);
+            len
         })
     }
 }

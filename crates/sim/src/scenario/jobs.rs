@@ -49,10 +49,14 @@ pub struct Jobs {
     pub capacity: usize,
     /// How long a worker stays with a job, in virtual time.
     pub quantum_ns: u64,
+    /// How long a slot takes whose number is not among the first two, in virtual time. The first two take no time, so that it comes as a surprise.
+    pub slot_ns: u64,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub cancels: usize,
     /// Whether slots may fail and panic, and jobs be late.
     pub troubles: bool,
+    /// Whether those who wait for a job may lend it their thread.
+    pub lends: bool,
 }
 
 impl Default for Jobs {
@@ -64,8 +68,10 @@ impl Default for Jobs {
             reserve: 0,
             capacity: 8,
             quantum_ns: 1_000,
+            slot_ns: 0,
             cancels: 0,
             troubles: false,
+            lends: false,
         }
     }
 }
@@ -85,8 +91,10 @@ impl Jobs {
             reserve,
             capacity,
             quantum_ns,
+            slot_ns,
             cancels,
             troubles,
+            lends,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -95,8 +103,12 @@ impl Jobs {
         fields.push("reserve", reserve);
         fields.push("capacity", capacity);
         fields.push("quantum_ns", quantum_ns);
+        fields.push("slot_ns", slot_ns);
         fields.push("cancels", cancels);
         fields.push("troubles", troubles);
+        if *lends {
+            fields.push("lends", lends);
+        }
     }
 
     pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
@@ -108,8 +120,10 @@ impl Jobs {
             reserve: fields.take("reserve")?.unwrap_or(default.reserve),
             capacity: fields.take("capacity")?.unwrap_or(default.capacity),
             quantum_ns: fields.take("quantum_ns")?.unwrap_or(default.quantum_ns),
+            slot_ns: fields.take("slot_ns")?.unwrap_or(default.slot_ns),
             cancels: fields.take("cancels")?.unwrap_or(default.cancels),
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
+            lends: fields.take("lends")?.unwrap_or(default.lends),
         })
     }
 
@@ -151,10 +165,12 @@ impl Jobs {
             let spec = plan.job(&mut dice, n, self);
             hands[n % producers].push(spec);
         }
+        let slot_ns = self.slot_ns;
         let submitted = Submitted {
             hands,
             cancels: self.cancels,
-            slot_ns: Box::new(|_spec, _stage, _slot| 0),
+            lends: self.lends,
+            slot_ns: Box::new(move |_spec, _stage, slot| if slot < 2 { 0 } else { slot_ns }),
             claims: None,
         };
         submitted.run(&simulation, config, || plan.complaint())
@@ -167,6 +183,8 @@ pub(crate) struct Submitted {
     pub(crate) hands: Vec<Vec<JobSpec>>,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub(crate) cancels: usize,
+    /// Whether those who wait for a job may lend it their thread.
+    pub(crate) lends: bool,
     /// What a slot takes.
     pub(crate) slot_ns: SlotNs,
     /// Where each claim is noted, if anybody wants to know.
@@ -184,6 +202,7 @@ impl Submitted {
         let Self {
             hands,
             cancels,
+            lends,
             slot_ns,
             claims,
         } = self;
@@ -205,6 +224,7 @@ impl Submitted {
                     ports: &ports,
                     hub: &hub,
                     came_back: &came_back,
+                    lends,
                 }
                 .submit_all(specs, &admitted);
             });
@@ -287,15 +307,16 @@ pub(super) fn conclude(
 
 /// The runner of the executor below: what the threaded one does, too.
 pub(super) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
-    hub.look_began(cx.worker_id());
+    let worker = cx.worker_id();
+    hub.look_began(worker);
     let end = policy::look(
         &PipeEnv {
             ports: cx.ports(),
             hub,
         },
-        cx.worker_id(),
+        worker,
     );
-    cx.ports().handle.with(|world| hub.look_ended(world, end));
+    cx.ports().handle.with(|world| hub.look_ended(world, worker, end));
     if end == LookEnd::Again {
         cx.spawn_global(Look);
     }
@@ -309,6 +330,8 @@ pub(super) struct Submitter<'a, 'y> {
     pub(super) hub: &'a Hub,
     /// Numbers of jobs that were stopped at the door.
     pub(super) came_back: &'a RefCell<Vec<usize>>,
+    /// Whether it may lend its thread to the jobs that it waits for.
+    pub(super) lends: bool,
 }
 
 impl Submitter<'_, '_> {
@@ -322,6 +345,9 @@ impl Submitter<'_, '_> {
             }
         }
         for (state, job) in mine {
+            if self.lends {
+                self.lend((Arc::clone(&state), job), admitted);
+            }
             self.wait(&state, job);
             self.ports
                 .handle
@@ -363,6 +389,22 @@ impl Submitter<'_, '_> {
             }
         }
         None
+    }
+
+    /// Lends its thread to the job of its own that it would wait for, to any that was let in, or to none.
+    fn lend(&self, own: (Arc<SimState>, JobHandle), admitted: &AdmittedJobs) {
+        let lent_to = self.ports.handle.with(|world| match world.below(4) {
+            0 => None,
+            1 => {
+                world.meets(false);
+                let admitted = admitted.borrow();
+                Some(admitted[world.below(admitted.len())].clone())
+            }
+            _ => Some(own),
+        });
+        if let Some((state, job)) = lent_to {
+            self.env().lend(&state, job);
+        }
     }
 
     /// Waits for the ticket; it must say what the oracle has seen.

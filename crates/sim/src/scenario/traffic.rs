@@ -432,6 +432,7 @@ impl Party<'_, '_> {
             ports: self.ports,
             hub,
             came_back,
+            lends: false,
         };
         let (state, job) = submitter.submit(spec)?;
         if kind != Kind::Short {

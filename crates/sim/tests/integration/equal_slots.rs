@@ -28,7 +28,8 @@ pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages: StageGraph::from(vec![Arc::new(Slots(slots)) as _]),
+        stages: StageGraph::from(vec![Arc::new(Slots(slots)) as Arc<dyn Stage>]),
+        output: None,
     }
 }
 

@@ -44,6 +44,7 @@ fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
         let by_role = match role {
             Role::Main => main,
             Role::Reserve => reserve,
+            Role::Lent => unreachable!("nobody lends a thread in these examples"),
         };
         by_role.extend(slots.map(|slot| format!("{}{slot}", jobs[job].id)));
     }

@@ -2,7 +2,7 @@
 //!
 //! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
 //! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
-//! ledgers are plain data that loom does not see: they publish nothing at all.
+//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what a ledger orders.
 //!
 //! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
 //! deadlock, which loom reports.
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use executor_core::ports::{Clock, Exclusive, OrderedSet, Table};
+use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
 use pipeline_exec::policy::{
@@ -53,15 +53,44 @@ impl Row {
     }
 }
 
-pub(crate) type Place = RefCell<Ledger>;
+/// A ledger in its place.
+pub(crate) struct Place {
+    ledger: RefCell<Ledger>,
+    /// Where changes come one after another for loom as well.
+    order: Option<Mutex<()>>,
+}
+
+impl Place {
+    pub(crate) fn change<R>(&self, change: impl FnOnce(&mut Ledger) -> R) -> R {
+        let _held = self.order.as_ref().map(|order| order.lock().unwrap());
+        change(&mut self.ledger.borrow_mut())
+    }
+}
+
+/// The stand-in for the queue of singles: a cell a job, taken by a compare-and-swap. No job of a model enters it twice.
+pub(crate) struct Line {
+    cells: Vec<AtomicUsize>,
+    handles: RefCell<Vec<Option<JobHandle>>>,
+}
+
+impl Line {
+    fn new(jobs: usize) -> Self {
+        Self {
+            cells: (0..jobs).map(|_| AtomicUsize::new(0)).collect(),
+            handles: RefCell::new(vec![None; jobs]),
+        }
+    }
+}
+
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
 /// Everybody's handle to the scene.
 pub(crate) struct Scene {
-    shared: PipelineShared<AtomicUsize, Row, Places>,
+    shared: PipelineShared<AtomicUsize, Row, Line, Places>,
     jobs: usize,
+    ordered_ledgers: bool,
     news: Mutex<News>,
     told: Condvar,
 }
@@ -74,17 +103,27 @@ struct News {
 impl Scene {
     /// `workers` workers, and exactly `jobs` jobs that will come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, false)
+    }
+
+    /// The same, with ledgers whose changes order what comes before and after them, as the port says.
+    pub(crate) fn with_ordered_ledgers(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, true)
+    }
+
+    fn build(workers: usize, jobs: usize, ordered_ledgers: bool) -> Rc<Self> {
         let config = PipelineConfig {
             main: workers,
             reserve: 0,
             quantum: Duration::ZERO,
             capacity: jobs,
         };
-        let board = JobBoard::new(Row::new(jobs), Row::new(jobs));
+        let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Line::new(jobs));
         let places = RefCell::new(vec![None; jobs]);
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),
             jobs,
+            ordered_ledgers,
             news: Mutex::new(News { looks: 0, ended: 0 }),
             told: Condvar::new(),
         })
@@ -92,16 +131,30 @@ impl Scene {
 
     /// Submits a job; `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_narrow(stages, usize::MAX)
+    }
+
+    /// Submits a job that at most `workers_max` workers may be in.
+    pub(crate) fn submit_narrow(
+        &self,
+        stages: Vec<Arc<dyn Stage>>,
+        workers_max: usize,
+    ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
             id: String::new(),
             cost: 1,
             class: Class::Normal,
             deadline: None,
-            workers_max: usize::MAX,
+            workers_max,
             stages: stages.into(),
+            output: None,
         };
-        let body = JobBody::new(spec, 2, RefCell::default(), AtomicUsize::new);
+        let ledger = Place {
+            ledger: RefCell::default(),
+            order: self.ordered_ledgers.then(|| Mutex::new(())),
+        };
+        let body = JobBody::new(spec, self.shared.config().main, ledger, AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),
             Err(Refused::Full(_)) => panic!("the scene has room for its jobs"),
@@ -157,7 +210,7 @@ impl Scene {
     }
 
     pub(crate) fn status(&self, state: &State) -> JobStatus {
-        state.ledger().borrow().status()
+        state.ledger().change(|ledger| ledger.status())
     }
 }
 
@@ -247,6 +300,28 @@ impl OrderedSet<JobHandle> for Scene {
     }
 }
 
+impl Fifo<JobHandle> for Scene {
+    type Queue = Line;
+
+    fn push(&self, queue: &Line, value: JobHandle) {
+        queue.handles.borrow_mut()[value.seq] = Some(value);
+        queue.cells[value.seq].store(1, Ordering::Release);
+    }
+
+    fn pop(&self, queue: &Line) -> Option<JobHandle> {
+        let taken = (queue.cells.iter()).position(|cell| {
+            cell.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })?;
+        queue.handles.borrow()[taken]
+    }
+
+    fn len(&self, queue: &Line) -> usize {
+        let cells = queue.cells.iter();
+        cells.map(|cell| cell.load(Ordering::Acquire)).sum()
+    }
+}
+
 impl Table<Arc<Body>> for Scene {
     type Places = Places;
 
@@ -278,12 +353,12 @@ impl Exclusive<Ledger> for Scene {
     type Place = Place;
 
     fn change<R>(&self, place: &Place, change: impl FnOnce(&mut Ledger) -> R) -> R {
-        change(&mut place.borrow_mut())
+        place.change(change)
     }
 }
 
 impl PipelinePorts for Scene {
-    fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Places> {
+    fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Line, Places> {
         &self.shared
     }
 

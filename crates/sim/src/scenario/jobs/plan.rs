@@ -66,13 +66,14 @@ impl Plan {
             deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
             workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
             stages,
+            output: None,
         }
     }
 
     /// Some stages, one after another, side by side, or both.
     fn graph(&self, dice: &mut Dice, job: usize, jobs: &Jobs) -> StageGraph {
         let mut graph = StageGraph::default();
-        let shape = [Shape::Chain, Shape::Chain, Shape::Fan, Shape::Any][dice.below(4)];
+        let shape = [Shape::Chain, Shape::Fan, Shape::Fan, Shape::Any][dice.below(4)];
         for stage in 0..1 + dice.below(jobs.stages as usize) {
             let added = self.stage(dice, job, stage, jobs);
             match shape {

@@ -25,7 +25,8 @@ pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bo
         class: Class::Normal,
         deadline: None,
         workers_max: usize::MAX,
-        stages: StageGraph::from(vec![Arc::new(Work { slots, breaks }) as _]),
+        stages: StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]),
+        output: None,
     }
 }
 

@@ -1,0 +1,138 @@
+//! Lent threads: named after the races in `crates/pipeline-exec/src/policy/lend/README.md`.
+//!
+//! A thread that sleeps through a slot that only it would run shows as a deadlock, which loom reports.
+
+use std::task::{Wake, Waker};
+
+use loom::sync::Notify;
+use loom::thread;
+use pipeline_exec::policy::{self, JobEnd};
+
+use crate::harness::model;
+use crate::harness::scene::{Cells, Scene, State};
+use pipeline_exec::JobHandle;
+
+/// Wakes a lent thread.
+struct Sleeper(Notify);
+
+impl Wake for Sleeper {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.notify();
+    }
+}
+
+/// Lends the calling thread to a job.
+fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
+    let sleeper = std::sync::Arc::new(Sleeper(Notify::new()));
+    let waker = Waker::from(sleeper.clone());
+    policy::lend(scene, state, *job, &waker, || sleeper.0.wait());
+}
+
+/// What the job's ticket would tell.
+fn end(state: &State) -> JobEnd {
+    let end = state.ledger().change(|ledger| ledger.poll(Waker::noop()));
+    end.expect("the job has ended")
+}
+
+/// A worker starts the second stage and goes, while the lent thread finds nothing and falls asleep: nobody else will run it.
+#[test]
+fn stage_start_against_a_lent_thread_that_falls_asleep() {
+    model(
+        "stage_start_against_a_lent_thread_that_falls_asleep",
+        Some(3),
+        || {
+            let scene = Scene::with_ordered_ledgers(1, 1);
+            let stages = [Cells::new(1), Cells::new(1)];
+            let submitted = scene
+                .submit(vec![stages[0].clone(), stages[1].clone()])
+                .expect("nobody closes here");
+            let worker = thread::spawn({
+                let scene = scene.clone();
+                // One claim, since its time is over at once.
+                move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+            });
+            lend(&scene, &submitted);
+            worker.join().unwrap();
+            scene.assert_over(&[submitted.0]);
+            assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
+        },
+    );
+}
+
+/// A worker ends the job while the lent thread falls asleep.
+#[test]
+fn end_against_a_lent_thread_that_falls_asleep() {
+    model("end_against_a_lent_thread_that_falls_asleep", None, || {
+        let scene = Scene::with_ordered_ledgers(1, 1);
+        let stage = Cells::new(1);
+        let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+        });
+        lend(&scene, &submitted);
+        worker.join().unwrap();
+        scene.assert_over(&[submitted.0]);
+        assert_eq!(stage.ran(), (1, 1));
+    });
+}
+
+/// The only worker that a job admits leaves it with a slot unclaimed, while the lent thread finds the job full and falls asleep.
+#[test]
+fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
+    model(
+        "leaving_a_full_job_against_a_lent_thread_that_falls_asleep",
+        Some(3),
+        || {
+            let scene = Scene::with_ordered_ledgers(1, 1);
+            let stage = Cells::new(2);
+            let submitted = scene
+                .submit_narrow(vec![stage.clone()], 1)
+                .expect("nobody closes here");
+            let worker = thread::spawn({
+                let scene = scene.clone();
+                move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+            });
+            lend(&scene, &submitted);
+            worker.join().unwrap();
+            scene.assert_over(&[submitted.0]);
+            assert_eq!(stage.ran(), (2, 1));
+        },
+    );
+}
+
+/// Somebody cancels the job while the lent thread runs it or falls asleep.
+#[test]
+fn cancel_against_a_lent_thread() {
+    model("cancel_against_a_lent_thread", Some(3), || {
+        let scene = Scene::with_ordered_ledgers(1, 1);
+        let stage = Cells::new(2);
+        let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let canceller = thread::spawn({
+            let (scene, state, job) = (scene.clone(), submitted.0.clone(), submitted.1);
+            move || policy::cancel(&*scene, &state, job)
+        });
+        lend(&scene, &submitted);
+        canceller.join().unwrap();
+        scene.assert_over(&[submitted.0]);
+    });
+}
+
+/// Two threads are lent to one job: one runs its slots, so that none of them is lost in a count that one worker writes.
+#[test]
+fn two_threads_lent_to_one_job() {
+    model("two_threads_lent_to_one_job", Some(3), || {
+        let scene = Scene::with_ordered_ledgers(1, 1);
+        let stage = Cells::new(2);
+        let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let other = thread::spawn({
+            let (scene, submitted) = (scene.clone(), submitted.clone());
+            move || lend(&scene, &submitted)
+        });
+        lend(&scene, &submitted);
+        other.join().unwrap();
+        let report = end(&submitted.0).expect("nothing fails");
+        assert_eq!((report.slots, report.slots_per_worker.last()), (2, Some(&2)));
+        scene.assert_over(&[submitted.0]);
+    });
+}

@@ -1,7 +1,7 @@
 //! `cargo xtask sim [ARGS...]`: builds the simulator's runner in release mode and hands the arguments to it.
 //!
 //! The runner has its own `--help`; without arguments it runs the swarm that CI runs. `--predict` is another program, which
-//! measures threads as well and so belongs to the benches.
+//! measures threads as well and so belongs to the benches, and so is `--load`, which draws with what they draw with.
 
 mod swarm_report;
 
@@ -16,16 +16,16 @@ use crate::workspace::Workspace;
 
 const RUNNER: &str = "windlass-sim";
 
-/// The option that asks for predictions, and the one of those that writes them into the documentation.
-const PREDICT: &str = "--predict";
+/// The options that ask for another program, which is called the same; and the one of those that writes into the documentation.
+const OTHERS: [&str; 2] = ["--predict", "--load"];
 const WRITE: &str = "--write";
 
 /// Passes arguments and exit code through.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
-    let mut command = match prediction(&arguments, &workspace.root.join("docs")) {
-        Some(arguments) => {
-            let mut command = workspace.program("benches", "bin", "predict")?;
+    let mut command = match other(&arguments, &workspace.root.join("docs")) {
+        Some((program, arguments)) => {
+            let mut command = workspace.program("benches", "bin", program)?;
             command.args(arguments);
             command
         }
@@ -38,15 +38,17 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(&mut command, Limit::NONE)
 }
 
-/// The arguments for the program that predicts, if it is asked for; it writes into the folder `docs`.
-fn prediction(arguments: &[OsString], docs: &Path) -> Option<Vec<OsString>> {
-    arguments.iter().find(|argument| *argument == PREDICT)?;
-    let others = arguments.iter().filter(|argument| *argument != PREDICT);
+/// The program of the benches that is asked for, if one is, and its arguments; it writes into the folder `docs`.
+fn other(arguments: &[OsString], docs: &Path) -> Option<(&'static str, Vec<OsString>)> {
+    let option = OTHERS
+        .into_iter()
+        .find(|option| arguments.iter().any(|argument| argument == option))?;
+    let others = arguments.iter().filter(|argument| *argument != option);
     let passed_on = others.flat_map(|argument| {
         let folder = (argument == WRITE).then(|| docs.as_os_str().to_owned());
         std::iter::once(argument.clone()).chain(folder)
     });
-    Some(passed_on.collect())
+    Some((option.trim_start_matches('-'), passed_on.collect()))
 }
 
 /// Runs the runner; its arguments come last.
@@ -63,16 +65,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn predictions_are_another_program_which_writes_into_the_documentation() {
-        let predict = |words: &[&str]| {
+    fn predictions_and_loads_are_other_programs_which_write_into_the_documentation() {
+        let asked = |words: &[&str]| {
             let words: Vec<OsString> = words.iter().map(OsString::from).collect();
-            prediction(&words, Path::new("docs"))
+            other(&words, Path::new("docs"))
         };
         let expected: Vec<OsString> = ["--rounds", "5", "--write", "docs"].map(OsString::from).into();
         assert_eq!(
-            predict(&["--rounds", "5", "--predict", "--write"]),
-            Some(expected)
+            asked(&["--rounds", "5", "--predict", "--write"]),
+            Some(("predict", expected))
         );
-        assert_eq!(predict(&["--seeds", "5"]), None);
+        assert_eq!(asked(&["--load"]), Some(("load", Vec::new())));
+        assert_eq!(asked(&["--seeds", "5"]), None);
     }
 }

@@ -17,6 +17,7 @@ cargo xtask <subcommand>
                    --write: the matrix into docs/testing.md, --replays: failing runs again from their lines, --shrunk: how small they get)
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
                    --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)
+                   --load: short jobs beside heavy ones, and speed-up, in virtual time (--workers, --heavies, --write)
   record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look, --long: also what takes minutes);

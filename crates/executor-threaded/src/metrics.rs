@@ -7,7 +7,7 @@ mod delays;
 
 use std::fmt;
 
-use executor_core::{TimeHistogram, WorkerMetricsLocal, thousands, write_columns};
+use executor_core::{WorkerMetricsLocal, thousands, write_columns};
 
 pub use delays::Delays;
 
@@ -146,6 +146,7 @@ fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use executor_core::TimeHistogram;
     use std::time::Duration;
 
     #[test]

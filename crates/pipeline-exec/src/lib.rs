@@ -45,6 +45,7 @@ mod mutant;
 mod native;
 pub mod policy;
 mod report;
+mod spans;
 mod split;
 mod stage;
 mod step_cx;
@@ -54,8 +55,7 @@ pub use error::{BuildError, JobError, JobErrorKind, StepError, SubmitError, Thre
 pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::JobIds;
-pub use metrics::PipelineSnapshot;
-pub use policy::counters::{CounterValues, TIME_BUCKETS};
+pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,
 };
@@ -65,4 +65,5 @@ pub use stage::{PipelineStep, Stage, step};
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};
 
+pub use executor_core::TimeHistogram;
 pub use executor_threaded::Pin;

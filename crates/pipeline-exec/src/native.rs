@@ -4,6 +4,7 @@
 
 mod job_table;
 mod room;
+mod tell;
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -14,10 +15,12 @@ use crossbeam_skiplist::SkipSet;
 use executor_core::ports::{Clock, Exclusive, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
+use crate::metrics::Meter;
 use crate::policy::{
     JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
+use crate::spans;
 use job_table::JobTable;
 pub(crate) use room::Room;
 
@@ -38,12 +41,14 @@ pub(crate) struct Hub {
     ended: Mutex<bool>,
     ended_told: Condvar,
     pub(crate) room: Room,
+    meter: Meter,
 }
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
         let board = JobBoard::new(SkipSet::new(), SkipSet::new());
         let jobs = JobTable::new(config.capacity);
+        let meter = Meter::new(config.main + config.reserve);
         Self {
             shared: PipelineShared::new(config, board, jobs, NativeWord::new),
             workers: OnceLock::new(),
@@ -51,6 +56,7 @@ impl Hub {
             ended: Mutex::new(false),
             ended_told: Condvar::new(),
             room: Room::default(),
+            meter,
         }
     }
 
@@ -71,17 +77,28 @@ impl Hub {
         }
     }
 
-    /// Runs `work` as one of this executor's workers.
-    pub(crate) fn as_worker<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+    /// Runs `work` as this executor's worker `worker`.
+    pub(crate) fn as_worker<R>(self: &Arc<Self>, worker: usize, work: impl FnOnce() -> R) -> R {
         // Its threads work for nobody else, as long as they live.
-        WORKS_FOR.set(Arc::as_ptr(self).addr());
+        WORKS_FOR.set((Arc::as_ptr(self).addr(), worker));
         work()
     }
 
+    /// The worker of this executor whose thread this is.
+    pub(crate) fn own_worker(&self) -> Option<usize> {
+        let (hub, worker) = WORKS_FOR.get();
+        (hub == std::ptr::from_ref(self).addr()).then_some(worker)
+    }
+
+    /// Where it counts.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// A step that waits for its own executor may wait for itself; rather than hang, say so.
-    pub(crate) fn assert_not_on_own_worker(self: &Arc<Self>, method: &str) {
+    pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         assert!(
-            WORKS_FOR.get() != Arc::as_ptr(self).addr(),
+            self.own_worker().is_none(),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -89,8 +106,8 @@ impl Hub {
 }
 
 thread_local! {
-    /// Address of the hub for which this thread runs looks, or 0.
-    static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+    /// Address of the hub for which this thread runs looks, or 0, and as which worker.
+    static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
@@ -174,29 +191,46 @@ impl PipelinePorts for Hub {
         self.room.tell();
     }
 
+    // Always: where an event is made its kind is known, and of what follows only that kind's part is left.
+    #[inline(always)]
     fn observe(&self, event: PipelineEvent<'_>) {
         match event {
-            PipelineEvent::Submitted { job } => {
-                tracing::debug!(seq = job.seq, cost = job.cost, "job submitted");
-            }
-            PipelineEvent::StageStarted { job, stage, slots } => {
-                tracing::debug!(seq = job.seq, stage, slots, "stage started");
-            }
-            PipelineEvent::StageOver { job, stage } => tracing::debug!(seq = job.seq, stage, "stage over"),
+            PipelineEvent::SlotRan { worker, role, .. } => self.meter.slot_ran(worker, role),
+            PipelineEvent::Claimed { .. } => {}
+            PipelineEvent::Entered {
+                worker, role, at_ns, ..
+            } => self.meter.entered(worker, role, at_ns),
+            PipelineEvent::Left {
+                worker,
+                role,
+                since_ns,
+                at_ns,
+                claims,
+                ..
+            } => self.meter.left(worker, role, since_ns, at_ns, claims),
+            PipelineEvent::Started {
+                class,
+                worker,
+                wait_ns,
+                ..
+            } => self.meter.waited(worker, class, wait_ns),
             PipelineEvent::Ended {
-                job,
-                id,
+                class,
                 error,
-                slots,
                 wait_ns,
                 run_ns,
-            } => match error {
-                None => tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, "job completed"),
-                Some(error) => {
-                    tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
-                }
-            },
-            PipelineEvent::Claimed { .. } | PipelineEvent::SlotRan { .. } => {}
+                ..
+            } => {
+                let error = error.map(|error| error.kind);
+                self.meter.ended(self.own_worker(), class, error, wait_ns, run_ns);
+            }
+            PipelineEvent::Submitted { .. }
+            | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
+            | PipelineEvent::Failed { .. } => {}
+        }
+        if tell::is_told(&event) && spans::are_possible() {
+            self.tell(&event);
         }
     }
 }

@@ -26,7 +26,6 @@
 pub mod board;
 pub mod claim;
 pub mod close;
-pub mod counters;
 pub mod job_state;
 pub mod ledger;
 pub mod look;
@@ -48,3 +47,5 @@ pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_least_served};
 pub use shared::{PipelineConfig, PipelineShared};
 pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};
+
+pub use crate::spans::JobSpans;

@@ -11,6 +11,17 @@ pub enum Role {
     Reserve,
 }
 
+impl Role {
+    /// What tables and events call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Reserve => "reserve",
+        }
+    }
+}
+
 /// What a running slot may ask. A slot that takes long asks [`StepCx::is_cancelled`] now and then.
 pub struct StepCx<'a> {
     worker: usize,

@@ -245,7 +245,7 @@ impl PipeEnv<'_, '_> {
     fn time(&self, event: PipelineEvent<'_>) {
         let handle = &self.ports.handle;
         match event {
-            PipelineEvent::SlotRan { job, stage, slot } => {
+            PipelineEvent::SlotRan { job, stage, slot, .. } => {
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
                 let slot_ns = (self.hub.slot_ns)(stage, slot);
@@ -260,7 +260,11 @@ impl PipeEnv<'_, '_> {
             }
             PipelineEvent::Submitted { .. }
             | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
             | PipelineEvent::Claimed { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

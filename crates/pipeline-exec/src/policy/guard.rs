@@ -28,6 +28,15 @@ pub(crate) fn finish(stage: &dyn Stage, number: usize, cx: &StepCx<'_>) -> Resul
     guarded(stage, number, None, || stage.finish(cx))
 }
 
+/// What a stage, or a slot of it, is called.
+pub(crate) fn name(stage: &dyn Stage, number: usize, slot: Option<usize>) -> String {
+    let name = catch_unwind(AssertUnwindSafe(|| match slot {
+        Some(slot) => stage.slot_name(slot).into_owned(),
+        None => stage.name().to_owned(),
+    }));
+    name.unwrap_or_else(|_| format!("stage {number}, whose name panicked"))
+}
+
 fn guarded<R>(
     stage: &dyn Stage,
     number: usize,
@@ -40,14 +49,10 @@ fn guarded<R>(
         Ok(Err(error)) => (false, error),
         Err(payload) => (true, StepError::from(panic_message(&*payload))),
     };
-    let name = catch_unwind(AssertUnwindSafe(|| match slot {
-        Some(slot) => stage.slot_name(slot).into_owned(),
-        None => stage.name().to_owned(),
-    }));
     Err(Failure {
         stage: number,
         slot,
-        name: name.unwrap_or_else(|_| format!("stage {number}, whose name panicked")),
+        name: name(stage, number, slot),
         panicked,
         error,
     })

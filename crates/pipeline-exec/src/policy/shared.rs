@@ -8,7 +8,6 @@ use executor_core::RunState;
 use executor_core::ports::{Fetch, Memory};
 
 use super::board::JobBoard;
-use super::counters::Counters;
 use super::look::Looks;
 use crate::mutant;
 
@@ -35,7 +34,6 @@ pub struct PipelineShared<W, B, T> {
     /// The gate, and how many jobs are in flight.
     pub(crate) admission: RunState<W>,
     pub(crate) looks: Looks<W>,
-    pub(crate) counters: Counters<W>,
     /// The next job's number.
     seqs: CachePadded<W>,
     /// Service that the least served job had when it was last taken: where new jobs start.
@@ -70,7 +68,6 @@ impl<W, B, T> PipelineShared<W, B, T> {
             jobs,
             admission: RunState::new(headroom, &mut word),
             looks: Looks::new(workers, &mut word),
-            counters: Counters::new(workers, &mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
@@ -104,11 +101,6 @@ impl<W, B, T> PipelineShared<W, B, T> {
         &self.looks
     }
 
-    /// What has been counted.
-    pub fn counters(&self) -> &Counters<W> {
-        &self.counters
-    }
-
     pub(crate) fn workers(&self) -> usize {
         self.config.main + self.config.reserve
     }
@@ -120,6 +112,12 @@ impl<W, B, T> PipelineShared<W, B, T> {
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. Submissions of one thread are numbered in their order; of several there is none.
         mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
+    }
+
+    /// Jobs that were let in so far.
+    pub(crate) fn submitted<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people.
+        mem.load(&self.seqs, Ordering::Relaxed)
     }
 
     pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M) -> usize {

@@ -68,7 +68,6 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         seq: state.seq(),
         index,
     };
-    shared.counters.submitted(env);
     env.observe(PipelineEvent::Submitted { job });
     match slots {
         Ok(slots) if state.claims.is_claimable(env) => {

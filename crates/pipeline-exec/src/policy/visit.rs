@@ -41,14 +41,18 @@ pub(crate) fn visit<E: PipelinePorts>(
     if !state.enter(env) {
         return false;
     }
-    let span =
-        tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
-    let _inside = span.enter();
     let began_ns = env.now_ns();
+    let Visitor { worker, role, .. } = visitor;
+    env.observe(PipelineEvent::Entered {
+        job,
+        worker,
+        role,
+        at_ns: began_ns,
+    });
     let mut now_ns = began_ns;
-    let mut claimed = false;
+    let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
-    while !claimed || now_ns < visitor.until_ns {
+    while claims == 0 || now_ns < visitor.until_ns {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
@@ -60,19 +64,29 @@ pub(crate) fn visit<E: PipelinePorts>(
             stage,
             first: slots.start,
             slots: slots.len(),
-            worker: visitor.worker,
-            role: visitor.role,
+            worker,
+            role,
         });
+        let _inside = body
+            .spans
+            .enter(stage, &*body.spec.stages[stage], slots.clone(), visitor);
         let stays = mutant::m45_never_off_the_board() && stage + 1 == body.spec.stages.len();
         if last && !stays || mutant::m15_off_the_board_too_early() && slots.start == 0 {
             // Before the slots run: once they have, the next stage may put the job on the board again.
             env.shared().board.remove(env, job);
         }
         // Later stages start in a job that has, unless it was begun by hand.
-        if !claimed && (stage == 0 || state.begun) {
-            env.change(&state.ledger, |ledger| ledger.start(now_ns));
+        if claims == 0 && (stage == 0 || state.begun) {
+            if env.change(&state.ledger, |ledger| ledger.start(now_ns)) {
+                env.observe(PipelineEvent::Started {
+                    job,
+                    class: state.class(),
+                    worker,
+                    wait_ns: now_ns.saturating_sub(state.submitted_ns),
+                });
+            }
         }
-        claimed = true;
+        claims += 1;
         let visit = Visit {
             env,
             job,
@@ -97,14 +111,22 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
         now_ns = env.now_ns();
     }
-    if claimed {
+    if claims > 0 {
         state.charge(env, now_ns - began_ns);
         if mutant::m18_rekeyed_by_remove_and_insert() && env.shared().board.remove(env, job) {
             env.shared().board.insert(env, job);
         }
     }
+    env.observe(PipelineEvent::Left {
+        job,
+        worker,
+        role,
+        since_ns: began_ns,
+        at_ns: now_ns,
+        claims,
+    });
     state.leave(env);
-    claimed
+    claims > 0
 }
 
 struct Visit<'a, E: PipelinePorts> {
@@ -120,9 +142,13 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let Visitor { worker, role, .. } = self.visitor;
         let ran = guard::run(&*self.body.spec.stages[stage], stage, slot, &self.cx());
         self.state.count_slots(self.env, worker, 1);
-        self.env.shared().counters.ran(self.env, worker, role, 1);
-        let job = self.job;
-        self.env.observe(PipelineEvent::SlotRan { job, stage, slot });
+        self.env.observe(PipelineEvent::SlotRan {
+            job: self.job,
+            stage,
+            slot,
+            worker,
+            role,
+        });
         if let Err(failure) = ran {
             self.fail(failure);
         }
@@ -177,6 +203,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         fail(self.env, self.state, self.job, failure);
     }
 
+    #[inline]
     fn close_if_late(&self) {
         let Self { env, job, state, .. } = *self;
         if state.deadline_ns.is_some() && state.is_past_deadline(env.now_ns()) {

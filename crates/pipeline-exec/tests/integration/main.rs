@@ -7,6 +7,7 @@ mod claiming;
 mod ending;
 mod failing;
 mod looking;
+mod measuring;
 mod plain;
 mod roles;
 mod running;

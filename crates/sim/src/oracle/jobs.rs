@@ -89,7 +89,11 @@ impl JobOracle {
                 self.look_at(hub, job, step);
                 picked
             }
-            PipelineEvent::SlotRan { job, stage, slot } => self.slot_ran(job, stage, slot),
+            PipelineEvent::SlotRan { job, stage, slot, .. } => self.slot_ran(job, stage, slot),
+            PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. } => Ok(()),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }

@@ -32,7 +32,12 @@ impl Hub {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
             }
-            PipelineEvent::StageStarted { .. } | PipelineEvent::StageOver { .. } => {}
+            PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. } => {}
         }
     }
 

@@ -50,6 +50,7 @@ mod split;
 mod stage;
 mod step_cx;
 mod ticket;
+mod trace;
 
 pub use error::{BuildError, JobError, JobErrorKind, StepError, SubmitError, ThreadsError};
 pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
@@ -64,6 +65,7 @@ pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step};
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};
+pub use trace::{JobEntry, JobLane, JobNames, PipelineTrace};
 
 pub use executor_core::TimeHistogram;
 pub use executor_threaded::Pin;

@@ -3,6 +3,7 @@
 //! Nothing here decides anything. Each method is the operation that its port names.
 
 mod job_table;
+mod record;
 mod room;
 mod tell;
 
@@ -21,6 +22,7 @@ use crate::policy::{
     PipelineShared,
 };
 use crate::spans;
+use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 pub(crate) use room::Room;
 
@@ -42,6 +44,7 @@ pub(crate) struct Hub {
     ended_told: Condvar,
     pub(crate) room: Room,
     meter: Meter,
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl Hub {
@@ -57,7 +60,13 @@ impl Hub {
             ended_told: Condvar::new(),
             room: Room::default(),
             meter,
+            recorder: None,
         }
+    }
+
+    /// Records what happens for `trace`, with lanes for workers of these names.
+    pub(crate) fn record_for(&mut self, trace: &PipelineTrace, workers: impl IntoIterator<Item = String>) {
+        self.recorder = Some(trace.recorder(self.epoch, workers));
     }
 
     /// The threads run; called once, before any job is submitted.
@@ -231,6 +240,11 @@ impl PipelinePorts for Hub {
         }
         if tell::is_told(&event) && spans::are_possible() {
             self.tell(&event);
+        }
+        if !matches!(event, PipelineEvent::SlotRan { .. })
+            && let Some(recorder) = &self.recorder
+        {
+            self.record(recorder, &event);
         }
     }
 }

@@ -38,7 +38,7 @@ const OTHERS_MAX: usize = 64;
 /// let mut file = Vec::new();
 /// trace.write_to(&mut file)?;
 /// let text = String::from_utf8(file)?;
-/// assert!(text.contains("submit cities") && text.contains("step 1..2"), "{text}");
+/// assert!(text.contains("submit cities") && text.contains("stage 1..2"), "{text}");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -124,8 +124,11 @@ impl PipelineTrace {
 
 impl Recorder {
     /// Keeps what happened at `at_ns` of the executor's clock, on this thread, which is that of worker `worker`.
-    pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, entry: JobEntry) {
+    pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, mut entry: JobEntry) {
         let at_ns = self.offset_ns.saturating_add(at_ns);
+        if let JobEntry::Submitted { since_ns, .. } = &mut entry {
+            *since_ns = self.offset_ns.saturating_add(*since_ns);
+        }
         if let Some(lane) = worker.and_then(|worker| self.workers.get(worker)) {
             return lock(lane).push(self.entries_max, at_ns, entry);
         }

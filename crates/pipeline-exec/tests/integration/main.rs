@@ -16,3 +16,4 @@ mod splitting;
 mod submitting;
 mod support;
 mod tickets;
+mod tracing_jobs;

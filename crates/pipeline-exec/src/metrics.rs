@@ -347,11 +347,9 @@ impl PipelineSnapshot {
     fn rows_by_time(&self) -> Vec<[String; 7]> {
         let heads = ["time", "class", "jobs", "p50", "p90", "p99", "max"];
         let mut rows = vec![heads.map(str::to_owned)];
-        let kinds: [(&str, fn(&Times) -> &TimeHistogram); 2] =
-            [("waited", |times| &times.wait), ("ran", |times| &times.run)];
-        for (kind, of) in kinds {
+        for kind in ["waited", "ran"] {
             for (class, times) in Class::ALL.iter().zip(&self.times) {
-                let histogram = of(times);
+                let histogram = if kind == "ran" { &times.run } else { &times.wait };
                 if histogram.samples() > 0 {
                     let [p50, p90, p99] =
                         [50.0, 90.0, 99.0].map(|percent| format!("{:.1?}", histogram.percentile(percent)));

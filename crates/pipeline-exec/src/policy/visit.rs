@@ -76,15 +76,16 @@ pub(crate) fn visit<E: PipelinePorts>(
             env.shared().board.remove(env, job);
         }
         // Later stages start in a job that has, unless it was begun by hand.
-        if claims == 0 && (stage == 0 || state.begun) {
-            if env.change(&state.ledger, |ledger| ledger.start(now_ns)) {
-                env.observe(PipelineEvent::Started {
-                    job,
-                    class: state.class(),
-                    worker,
-                    wait_ns: now_ns.saturating_sub(state.submitted_ns),
-                });
-            }
+        if claims == 0
+            && (stage == 0 || state.begun)
+            && env.change(&state.ledger, |ledger| ledger.start(now_ns))
+        {
+            env.observe(PipelineEvent::Started {
+                job,
+                class: state.class(),
+                worker,
+                wait_ns: now_ns.saturating_sub(state.submitted_ns),
+            });
         }
         claims += 1;
         let visit = Visit {

@@ -78,11 +78,11 @@ impl Windlass {
         let called = Instant::now();
         let plan = QueryPlanner::plan(sql, &self.tables)?;
         let planned = Instant::now();
-        let (job, run) = PipelineBuilder::new(plan).build();
+        let (job, _run) = PipelineBuilder::new(plan).build();
         let ticket = self.executor.submit(job).context("the executor took no job")?;
         let submitted = Instant::now();
         let report = ticket.wait()?;
-        let result = run.take()?;
+        let result = report.output;
         let end = Instant::now();
         let phases = Phases {
             plan: planned - called,

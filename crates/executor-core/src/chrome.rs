@@ -3,7 +3,7 @@
 //! It is a format and no more: rows come from whoever recorded a run, on threads or in the simulator, and go wherever text can be
 //! written. One lane a worker; bars for what takes time, instants for what does not.
 //!
-//! Source: "Trace Event Format", Google, the JSON object format with phases M, B, E and i.
+//! Source: "Trace Event Format", Google, the JSON object format with phases M, B, E, i, s and f.
 
 use std::fmt::{self, Display, Write};
 
@@ -31,6 +31,10 @@ pub enum ChromePhase {
     End,
     /// Something of no length.
     Instant,
+    /// An arrow of this number begins at the bar that is open. Its name is that of its end.
+    ArrowFrom(u64),
+    /// The arrow of this number ends at the bar that is open.
+    ArrowTo(u64),
 }
 
 /// Something known about a row.
@@ -90,18 +94,24 @@ where
 
 impl<N: Display> Display for ChromeRow<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (phase, scope) = match self.phase {
-            ChromePhase::Begin => ("B", ""),
-            ChromePhase::End => ("E", ""),
-            ChromePhase::Instant => ("i", ",\"s\":\"t\""),
+        let phase = match self.phase {
+            ChromePhase::Begin => "B",
+            ChromePhase::End => "E",
+            ChromePhase::Instant => "i",
+            ChromePhase::ArrowFrom(_) => "s",
+            ChromePhase::ArrowTo(_) => "f",
         };
+        write!(f, "{{\"ph\":\"{phase}\"")?;
+        match self.phase {
+            ChromePhase::Begin | ChromePhase::End => {}
+            ChromePhase::Instant => f.write_str(",\"s\":\"t\"")?,
+            ChromePhase::ArrowFrom(arrow) => write!(f, ",\"cat\":\"arrow\",\"id\":{arrow}")?,
+            ChromePhase::ArrowTo(arrow) => write!(f, ",\"bp\":\"e\",\"cat\":\"arrow\",\"id\":{arrow}")?,
+        }
         // The format counts in microseconds.
         let (us, ns) = (self.at_ns / 1_000, self.at_ns % 1_000);
         let (lane, name) = (self.lane, Quoted(&self.name));
-        write!(
-            f,
-            "{{\"ph\":\"{phase}\"{scope},\"pid\":1,\"tid\":{lane},\"ts\":{us}.{ns:03},\"name\":{name}"
-        )?;
+        write!(f, ",\"pid\":1,\"tid\":{lane},\"ts\":{us}.{ns:03},\"name\":{name}")?;
         let mut before = ",\"args\":{";
         for (name, arg) in &self.args {
             write!(f, "{before}{}:{arg}", Quoted(name))?;
@@ -181,6 +191,24 @@ mod tests {
 {"ph":"E","pid":1,"tid":1,"ts":0.007,"name":"task"}
 ]}
 "#
+        );
+    }
+
+    #[test]
+    fn an_arrow_leads_from_one_open_bar_to_another() {
+        let row = |lane, phase| ChromeRow {
+            lane,
+            at_ns: 2_000,
+            phase,
+            name: "submitted",
+            args: Vec::new(),
+        };
+        assert_eq!(
+            [row(0, ChromePhase::ArrowFrom(7)), row(1, ChromePhase::ArrowTo(7))].map(|row| row.to_string()),
+            [
+                r#"{"ph":"s","cat":"arrow","id":7,"pid":1,"tid":0,"ts":2.000,"name":"submitted"}"#,
+                r#"{"ph":"f","bp":"e","cat":"arrow","id":7,"pid":1,"tid":1,"ts":2.000,"name":"submitted"}"#,
+            ]
         );
     }
 

@@ -148,6 +148,7 @@ mod tests {
     use executor_core::TimeHistogram;
 
     use super::*;
+    use executor_core::TimeHistogram;
     use std::time::Duration;
 
     #[test]

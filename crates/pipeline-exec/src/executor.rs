@@ -214,6 +214,14 @@ impl PipelineHandle {
     ///
     /// The job, when the executor admits no more at the moment.
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
+        let submitted = self.offer(job);
+        if let Err(SubmitError::Full(_)) = submitted {
+            self.hub.meter().refused_full();
+        }
+        submitted
+    }
+
+    fn offer<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let hub = &self.hub;
         let workers = hub.shared().workers();
         let (body, output) = job.into_body(workers);
@@ -239,7 +247,7 @@ impl PipelineHandle {
     ///
     /// In a step that runs on the same executor, if there is no room: it may wait for itself.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
-        match self.submit(job) {
+        match self.offer(job) {
             Err(SubmitError::Full(job)) => {
                 self.hub.assert_not_on_own_worker("submit_blocking");
                 block_on(pin!(self.submit_async(job)))
@@ -261,12 +269,12 @@ impl PipelineHandle {
         let mut waiting = Some(job);
         poll_fn(move |cx| {
             let job = waiting.take().expect("a future is not polled after it was ready");
-            let job = match handle.submit(job) {
+            let job = match handle.offer(job) {
                 Err(SubmitError::Full(job)) => job,
                 other => return Poll::Ready(other),
             };
             handle.hub.room.register(cx.waker());
-            match handle.submit(job) {
+            match handle.offer(job) {
                 Err(SubmitError::Full(job)) => {
                     waiting = Some(job);
                     Poll::Pending
@@ -318,7 +326,7 @@ impl fmt::Debug for PipelineHandle {
 /// One look. What a user's steps throw is caught inside; what comes out here is foreign code that nobody expects to panic, such as a
 /// subscriber's. The look then starts again, for the jobs that are left.
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
-    let look = AssertUnwindSafe(|| hub.as_worker(|| policy::look(&**hub, worker)));
+    let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {
         tracing::error!(
             message = panic_message(&*payload),

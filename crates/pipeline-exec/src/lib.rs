@@ -46,19 +46,20 @@ mod native;
 mod output;
 pub mod policy;
 mod report;
+mod spans;
 mod split;
 mod stage;
 mod stage_graph;
 mod step_cx;
 mod ticket;
+mod trace;
 
 pub use error::{BuildError, JobError, JobErrorKind, StepError, SubmitError, ThreadsError};
 pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::JobIds;
-pub use metrics::PipelineSnapshot;
+pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
 pub use output::JobOutput;
-pub use policy::counters::{CounterValues, TIME_BUCKETS};
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,
 };
@@ -68,5 +69,7 @@ pub use stage::{PipelineStep, Stage, step};
 pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};
+pub use trace::{JobEntry, JobLane, JobNames, PipelineTrace};
 
+pub use executor_core::TimeHistogram;
 pub use executor_threaded::Pin;

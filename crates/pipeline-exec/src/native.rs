@@ -3,7 +3,9 @@
 //! Nothing here decides anything. Each method is the operation that its port names.
 
 mod job_table;
+mod record;
 mod room;
+mod tell;
 
 use std::cell::{Cell, RefCell};
 use std::ops::Bound;
@@ -15,10 +17,13 @@ use crossbeam_skiplist::SkipSet;
 use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
+use crate::metrics::Meter;
 use crate::policy::{
     JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
+use crate::spans;
+use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 pub(crate) use room::Room;
 
@@ -41,12 +46,15 @@ pub(crate) struct Hub {
     ended: Mutex<bool>,
     ended_told: Condvar,
     pub(crate) room: Room,
+    meter: Meter,
+    recorder: Option<Arc<Recorder>>,
 }
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
         let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SegQueue::new());
         let jobs = JobTable::new(config.capacity);
+        let meter = Meter::new(config.main + config.reserve);
         Self {
             shared: PipelineShared::new(config, board, jobs, NativeWord::new),
             workers: OnceLock::new(),
@@ -54,7 +62,14 @@ impl Hub {
             ended: Mutex::new(false),
             ended_told: Condvar::new(),
             room: Room::default(),
+            meter,
+            recorder: None,
         }
+    }
+
+    /// Records what happens for `trace`, with lanes for workers of these names.
+    pub(crate) fn record_for(&mut self, trace: &PipelineTrace, workers: impl IntoIterator<Item = String>) {
+        self.recorder = Some(trace.recorder(self.epoch, workers));
     }
 
     /// The threads run; called once, before any job is submitted.
@@ -74,10 +89,10 @@ impl Hub {
         }
     }
 
-    /// Runs `work` as one of this executor's workers.
-    pub(crate) fn as_worker<R>(self: &Arc<Self>, work: impl FnOnce() -> R) -> R {
+    /// Runs `work` as this executor's worker `worker`.
+    pub(crate) fn as_worker<R>(self: &Arc<Self>, worker: usize, work: impl FnOnce() -> R) -> R {
         // Its threads work for nobody else, as long as they live.
-        WORKS_FOR.set(Arc::as_ptr(self).addr());
+        WORKS_FOR.set((Arc::as_ptr(self).addr(), worker));
         work()
     }
 
@@ -96,11 +111,22 @@ impl Hub {
         work()
     }
 
+    /// The worker of this executor whose thread this is.
+    pub(crate) fn own_worker(&self) -> Option<usize> {
+        let (hub, worker) = WORKS_FOR.get();
+        (hub == std::ptr::from_ref(self).addr()).then_some(worker)
+    }
+
+    /// Where it counts.
+    pub(crate) fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
     /// A step that waits for its own executor may wait for itself; rather than hang, say so.
-    pub(crate) fn assert_not_on_own_worker(self: &Arc<Self>, method: &str) {
-        let own = Arc::as_ptr(self).addr();
+    pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
+        let own = std::ptr::from_ref(self).addr();
         assert!(
-            WORKS_FOR.get() != own && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
+            self.own_worker().is_none() && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -108,8 +134,8 @@ impl Hub {
 }
 
 thread_local! {
-    /// Address of the hub for which this thread runs looks, or 0.
-    static WORKS_FOR: Cell<usize> = const { Cell::new(0) };
+    /// Address of the hub for which this thread runs looks, or 0, and as which worker.
+    static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
     /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
     static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
@@ -219,33 +245,54 @@ impl PipelinePorts for Hub {
         self.room.tell();
     }
 
+    // Always: where an event is made its kind is known, and of what follows only that kind's part is left.
+    #[inline(always)]
     fn observe(&self, event: PipelineEvent<'_>) {
         match event {
-            PipelineEvent::Submitted { job } => {
-                tracing::debug!(seq = job.seq, cost = job.cost, "job submitted");
-            }
-            PipelineEvent::StageStarted { job, stage, slots } => {
-                tracing::debug!(seq = job.seq, stage, slots, "stage started");
-            }
-            PipelineEvent::StageOver { job, stage } => tracing::debug!(seq = job.seq, stage, "stage over"),
+            PipelineEvent::SlotRan { worker, role, .. } => self.meter.slot_ran(worker, role),
+            PipelineEvent::Claimed { .. } => {}
+            PipelineEvent::Entered {
+                worker, role, at_ns, ..
+            } => self.meter.entered(worker, role, at_ns),
+            PipelineEvent::Left {
+                worker,
+                role,
+                since_ns,
+                at_ns,
+                claims,
+                ..
+            } => self.meter.left(worker, role, since_ns, at_ns, claims),
+            PipelineEvent::Started {
+                class,
+                worker,
+                wait_ns,
+                ..
+            } => self.meter.waited(worker, class, wait_ns),
             PipelineEvent::Ended {
-                job,
-                id,
+                class,
                 error,
-                slots,
                 wait_ns,
                 run_ns,
-            } => match error {
-                None => tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, "job completed"),
-                Some(error) => {
-                    tracing::debug!(seq = job.seq, id, slots, wait_ns, run_ns, %error, "job ended early");
-                }
-            },
-            PipelineEvent::Claimed { .. }
+                ..
+            } => {
+                let error = error.map(|error| error.kind);
+                self.meter.ended(self.own_worker(), class, error, wait_ns, run_ns);
+            }
+            PipelineEvent::Submitted { .. }
+            | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
-            | PipelineEvent::SlotRan { .. }
             | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. } => {}
+            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Failed { .. } => {}
+        }
+        if tell::is_told(&event) && spans::are_possible() {
+            self.tell(&event);
+        }
+        if !matches!(event, PipelineEvent::SlotRan { .. })
+            && let Some(recorder) = &self.recorder
+        {
+            self.record(recorder, &event);
         }
     }
 }

@@ -32,7 +32,6 @@ pub mod allowance;
 pub mod board;
 pub mod claim;
 pub mod close;
-pub mod counters;
 pub(crate) mod finish;
 pub mod job_state;
 pub mod ledger;
@@ -59,3 +58,5 @@ pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_old, select_young};
 pub use shared::{PipelineConfig, PipelineShared};
 pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};
+
+pub use crate::spans::JobSpans;

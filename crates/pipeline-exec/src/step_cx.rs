@@ -14,6 +14,18 @@ pub enum Role {
     Lent,
 }
 
+impl Role {
+    /// What tables and events call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Main => "main",
+            Self::Reserve => "reserve",
+            Self::Lent => "lent",
+        }
+    }
+}
+
 /// What a running slot may ask. A slot that takes long asks [`StepCx::is_cancelled`] now and then.
 pub struct StepCx<'a> {
     worker: usize,

@@ -61,5 +61,5 @@ pub use shrink::Shrink;
 pub use simulation::Simulation;
 pub use swarm::{Swarm, SwarmReport};
 pub use task::SimCtx;
-pub use trace::{Event, Interleaving, Object, Op, write_chrome_trace};
+pub use trace::{Event, Interleaving, JobEvent, Object, Op, write_chrome_trace};
 pub use word::{SimWord, WordName};

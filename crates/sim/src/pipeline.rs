@@ -336,7 +336,7 @@ impl PipeEnv<'_, '_> {
     fn time(&self, event: PipelineEvent<'_>) {
         let handle = &self.ports.handle;
         match event {
-            PipelineEvent::SlotRan { job, stage, slot } => {
+            PipelineEvent::SlotRan { job, stage, slot, .. } => {
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
                 let slot_ns =
@@ -383,6 +383,10 @@ impl PipeEnv<'_, '_> {
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

@@ -14,7 +14,7 @@ use crate::line::ReplayLine;
 use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
 use crate::profile::Profile;
-use crate::trace::{Event, Interleaving, TAIL};
+use crate::trace::{Event, Interleaving, JobEvent, TAIL};
 
 /// A run that no oracle found fault with.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ pub struct Course {
     pub parties: Vec<String>,
     /// The last operations; all of them if [`crate::Simulation::keep_events`] was asked for.
     pub events: Vec<Event>,
+    /// What happened to jobs, if all operations are kept.
+    pub jobs: Vec<JobEvent>,
     /// Whether these are all.
     pub is_complete: bool,
 }

@@ -482,6 +482,7 @@ impl Simulation {
             } else {
                 world.trace.tail()
             },
+            jobs: world.trace.take_jobs(),
             is_complete: self.keep_events,
         }
     }

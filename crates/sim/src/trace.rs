@@ -10,6 +10,8 @@ mod tells;
 
 use std::fmt;
 
+use pipeline_exec::JobEntry;
+
 use crate::word::WordName;
 
 pub use chrome::write_chrome_trace;
@@ -160,12 +162,27 @@ pub struct Event {
     pub clock_ns: u64,
 }
 
+/// Something that happened to a job, between two operations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobEvent {
+    /// How many operations came before.
+    pub after: usize,
+    /// On which party.
+    pub party: u32,
+    /// The party's clock.
+    pub clock_ns: u64,
+    /// What happened.
+    pub entry: JobEntry,
+}
+
 /// Collects what happens.
 pub(crate) struct Trace {
     hash: u64,
     tail: Vec<Event>,
     at: usize,
     all: Option<Vec<Event>>,
+    /// Kept if the operations are. They are no operations, so the hash does not know of them.
+    jobs: Vec<JobEvent>,
 }
 
 impl Trace {
@@ -176,6 +193,7 @@ impl Trace {
             tail: Vec::with_capacity(TAIL),
             at: 0,
             all: all.then(Vec::new),
+            jobs: Vec::new(),
         }
     }
 
@@ -200,6 +218,22 @@ impl Trace {
         if let Some(all) = &mut self.all {
             all.push(event);
         }
+    }
+
+    /// Something happened to a job; `entry` is asked for it if it is kept.
+    pub(crate) fn job(&mut self, party: usize, clock_ns: u64, entry: impl FnOnce() -> Option<JobEntry>) {
+        let Some(all) = &self.all else { return };
+        self.jobs.extend(entry().map(|entry| JobEvent {
+            after: all.len(),
+            party: party as u32,
+            clock_ns,
+            entry,
+        }));
+    }
+
+    /// What happened to jobs, if it was kept.
+    pub(crate) fn take_jobs(&mut self) -> Vec<JobEvent> {
+        std::mem::take(&mut self.jobs)
     }
 
     /// The hash of everything so far.

@@ -12,6 +12,7 @@ use crate::error::BuildError;
 use crate::native::Hub;
 use crate::policy::PipelineConfig;
 use crate::split::split_threads;
+use crate::trace::PipelineTrace;
 
 /// Jobs that are admitted when nothing else is said.
 const CAPACITY: usize = 65_536;
@@ -44,6 +45,7 @@ pub struct PipelineBuilder {
     quantum: Duration,
     pinning: Pin,
     thread_name: String,
+    trace: Option<PipelineTrace>,
 }
 
 impl Default for PipelineBuilder {
@@ -56,6 +58,7 @@ impl Default for PipelineBuilder {
             quantum: Duration::from_millis(2),
             pinning: Pin::Auto,
             thread_name: "pipeline".to_owned(),
+            trace: None,
         }
     }
 }
@@ -104,6 +107,12 @@ impl PipelineBuilder {
         self
     }
 
+    /// Records what is done about jobs, as a picture. Several executors may have the same trace.
+    pub fn trace(mut self, trace: &PipelineTrace) -> Self {
+        self.trace = Some(trace.clone());
+        self
+    }
+
     /// Starts the executor.
     ///
     /// # Errors
@@ -113,12 +122,16 @@ impl PipelineBuilder {
         let threads = within("threads", self.threads, WORKERS_MAX)?;
         let capacity = within("queue_capacity", self.queue_capacity, CAPACITY_MAX)?.get();
         let (main, reserve) = self.roles.unwrap_or_else(|| split_threads(threads));
-        let hub = Hub::new(PipelineConfig {
+        let mut hub = Hub::new(PipelineConfig {
             main,
             reserve,
             quantum: self.quantum,
             capacity,
         });
+        if let Some(trace) = &self.trace {
+            let name = &self.thread_name;
+            hub.record_for(trace, (0..threads.get()).map(|worker| format!("{name}-{worker}")));
+        }
         let config = ExecutorConfig {
             workers: threads.get(),
             pin_threads: self.pinning,

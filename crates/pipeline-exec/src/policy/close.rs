@@ -83,6 +83,10 @@ pub(crate) fn close<E: PipelinePorts>(
 
 /// Something of `stage` failed on a worker that has not accounted for its slot, or for the stage, yet.
 pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, failure: Failure) {
+    env.observe(PipelineEvent::Failed {
+        job,
+        failure: &failure,
+    });
     let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
     // A user's error may do anything when it is dropped; not inside the ledger.
     quietly_drop(superseded);
@@ -136,6 +140,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let slots = slots_per_worker.iter().sum();
     let body = env.clear(&shared.jobs, job.index);
     let id = body.as_ref().map(|body| body.spec.id.clone()).unwrap_or_default();
+    let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
     // The user's data goes before the ticket fires, as far as it is up to this worker.
     quietly_drop(body);
     let settled = shared.admission.settle(env, 1);
@@ -143,13 +148,10 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let started = env.change(&state.ledger, |ledger| ledger.started_ns());
     let started_or_now = started.unwrap_or(now);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
-    let run_ns = now.saturating_sub(started_or_now);
+    let run_ns = started.map(|started| now.saturating_sub(started));
     let error = env.change(&state.ledger, |ledger| {
         ledger.error(closing == Closing::Untouched)
     });
-    shared
-        .counters
-        .ended(env, error.as_ref().map(|error| error.kind), wait_ns, run_ns);
     if error.is_none() {
         shared
             .experience
@@ -158,6 +160,8 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     env.observe(PipelineEvent::Ended {
         job,
         id: &id,
+        spans: &spans,
+        class: state.class(),
         error: error.as_ref(),
         slots,
         wait_ns,
@@ -173,7 +177,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
             id,
             slots,
             wait: Duration::from_nanos(wait_ns),
-            run: Duration::from_nanos(run_ns),
+            run: Duration::from_nanos(run_ns.unwrap_or(0)),
             slots_per_worker,
         }),
     };

@@ -40,6 +40,15 @@ pub(crate) fn output(output: &JobOutput, stages: usize, cx: &StepCx<'_>) -> Resu
     guarded(stages, None, || "output".to_owned(), || output.make(cx))
 }
 
+/// What stage number `number` is called.
+pub(crate) fn name(stage: &dyn Stage, number: usize) -> String {
+    named(number, || stage.name().to_owned())
+}
+
+fn named(number: usize, name: impl FnOnce() -> String) -> String {
+    catch_unwind(AssertUnwindSafe(name)).unwrap_or_else(|_| format!("stage {number}, whose name panicked"))
+}
+
 fn guarded<R>(
     number: usize,
     slot: Option<usize>,
@@ -52,11 +61,10 @@ fn guarded<R>(
         Ok(Err(error)) => (false, error),
         Err(payload) => (true, StepError::from(panic_message(&*payload))),
     };
-    let name = catch_unwind(AssertUnwindSafe(name));
     Err(Failure {
         stage: number,
         slot,
-        name: name.unwrap_or_else(|_| format!("stage {number}, whose name panicked")),
+        name: named(number, name),
         panicked,
         error,
     })

@@ -24,6 +24,7 @@ use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
 use crate::output::JobOutput;
+use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
 /// What a user says about a job: plain data.
@@ -59,12 +60,29 @@ pub enum Class {
     Batch,
 }
 
+impl Class {
+    /// All of them, the most urgent first.
+    pub const ALL: [Self; 3] = [Self::Interactive, Self::Normal, Self::Batch];
+
+    /// What tables and events call it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interactive => "interactive",
+            Self::Normal => "normal",
+            Self::Batch => "batch",
+        }
+    }
+}
+
 /// What the table holds of a job.
 pub struct JobBody<W, P> {
     /// What the user gave.
     pub(crate) spec: JobSpec,
     /// What happens to it.
     pub(crate) state: Arc<JobState<W, P>>,
+    /// What `tracing` knows of it.
+    pub(crate) spans: JobSpans,
 }
 
 /// What happens to a job.
@@ -136,6 +154,7 @@ impl<W, P> JobBody<W, P> {
         Self {
             spec,
             state: Arc::new(state),
+            spans: JobSpans::default(),
         }
     }
 
@@ -181,6 +200,7 @@ impl<W, P> JobBody<W, P> {
             let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
             now_ns.saturating_add(ns)
         });
+        self.spans = JobSpans::open(&self.spec, state.cost, seq);
     }
 }
 
@@ -207,6 +227,16 @@ impl<W, P> JobState<W, P> {
         } else {
             Cost::Slots(self.cost)
         }
+    }
+
+    /// How urgent it is.
+    pub fn class(&self) -> Class {
+        self.weight
+    }
+
+    /// When it was submitted, on its executor's clock.
+    pub fn submitted_ns(&self) -> u64 {
+        self.submitted_ns
     }
 
     /// Number in the order of submission.

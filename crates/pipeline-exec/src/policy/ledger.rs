@@ -127,8 +127,11 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn start(&mut self, now_ns: u64) {
+    /// Notes the first claim. Whether it is the first.
+    pub(crate) fn start(&mut self, now_ns: u64) -> bool {
+        let first = self.started_ns.is_none();
         self.started_ns.get_or_insert(now_ns);
+        first
     }
 
     pub(crate) fn started_ns(&self) -> Option<u64> {

@@ -7,10 +7,12 @@ use std::task::Waker;
 use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
 use super::board::JobHandle;
+use super::job_state::Class;
 use super::job_state::{JobBody, JobState};
-use super::ledger::Ledger;
+use super::ledger::{Failure, Ledger};
 use super::shared::PipelineShared;
 use crate::error::JobError;
+use crate::spans::JobSpans;
 use crate::step_cx::Role;
 
 /// One party's access to a pipeline executor: the operations, and what they operate on.
@@ -78,6 +80,28 @@ pub enum PipelineEvent<'a> {
         /// Its slots.
         slots: usize,
     },
+    /// A worker has come to a job and is about to claim slots; it may find none.
+    Entered {
+        /// The job.
+        job: JobHandle,
+        /// The worker.
+        worker: usize,
+        /// In which role.
+        role: Role,
+        /// When, on the executor's clock.
+        at_ns: u64,
+    },
+    /// The first slots of a job were claimed; it has waited long enough.
+    Started {
+        /// The job.
+        job: JobHandle,
+        /// How urgent it is.
+        class: Class,
+        /// By which worker.
+        worker: usize,
+        /// Nanoseconds since its submission.
+        wait_ns: u64,
+    },
     /// Slots were claimed.
     Claimed {
         /// The job.
@@ -106,6 +130,32 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The slot.
         slot: usize,
+        /// On which worker.
+        worker: usize,
+        /// In which role.
+        role: Role,
+    },
+    /// Something of a job failed: a slot, or a stage's `slots` or `finish`. Several slots may.
+    Failed {
+        /// The job.
+        job: JobHandle,
+        /// What and how.
+        failure: &'a Failure,
+    },
+    /// A worker leaves a job. It follows its [`Entered`](Self::Entered), unless something in between that is nobody's step panicked.
+    Left {
+        /// The job.
+        job: JobHandle,
+        /// The worker.
+        worker: usize,
+        /// In which role it was there.
+        role: Role,
+        /// When it entered, on the executor's clock.
+        since_ns: u64,
+        /// When, on the executor's clock.
+        at_ns: u64,
+        /// How often it claimed slots.
+        claims: usize,
     },
     /// Slots that were claimed were given back: somebody else claims them.
     GivenBack {
@@ -142,13 +192,17 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// Its id.
         id: &'a str,
+        /// What `tracing` knows of it.
+        spans: &'a JobSpans,
+        /// How urgent it was.
+        class: Class,
         /// Why it did not complete, if it did not.
         error: Option<&'a JobError>,
         /// Slots that ran.
         slots: usize,
-        /// Nanoseconds from submission to the first claim.
+        /// Nanoseconds from submission to the first claim, or to the end if there was none.
         wait_ns: u64,
-        /// Nanoseconds from the first claim to the end.
-        run_ns: u64,
+        /// Nanoseconds from the first claim to the end, if anything was claimed.
+        run_ns: Option<u64>,
     },
 }

@@ -9,7 +9,6 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::allowance::Allowances;
 use super::board::JobBoard;
-use super::counters::Counters;
 use super::look::Looks;
 use super::need::Experience;
 use crate::mutant;
@@ -40,7 +39,6 @@ pub struct PipelineShared<W, B, Q, T> {
     /// The gate, and how many jobs are in flight.
     pub(crate) admission: RunState<W>,
     pub(crate) looks: Looks<W>,
-    pub(crate) counters: Counters<W>,
     pub(crate) experience: Experience<W>,
     /// The next job's number.
     seqs: CachePadded<W>,
@@ -78,7 +76,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             jobs,
             admission: RunState::new(headroom, &mut word),
             looks: Looks::new(workers, &mut word),
-            counters: Counters::new(workers, &mut word),
             experience: Experience::new(&mut word),
             allowances: Allowances::new(workers, nanos(config.quantum), &mut word),
             seqs: CachePadded::new(word(0)),
@@ -114,11 +111,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         &self.looks
     }
 
-    /// What has been counted.
-    pub fn counters(&self) -> &Counters<W> {
-        &self.counters
-    }
-
     pub(crate) fn workers(&self) -> usize {
         self.config.main + self.config.reserve
     }
@@ -140,6 +132,12 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. Submissions of one thread are numbered in their order; of several there is none.
         mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
+    }
+
+    /// Jobs that were let in so far.
+    pub(crate) fn submitted<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people.
+        mem.load(&self.seqs, Ordering::Relaxed)
     }
 
     pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M) -> usize {

@@ -72,7 +72,6 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let is_single =
         is_young && known <= 1 && body.spec.stages.len() == 1 && body.spec.cost <= 1 && !state.begun;
     let body = Arc::new(body);
-    shared.counters.submitted(env);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,
         // The gate admits no more jobs than the table has places, and a place is free before its count is back.

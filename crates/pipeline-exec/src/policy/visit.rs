@@ -52,9 +52,6 @@ pub(crate) fn visit<E: PipelinePorts>(
     if !state.enter(env) {
         return false;
     }
-    let span =
-        tracing::debug_span!("job", id = body.spec.id, table = body.spec.table_name, role = ?visitor.role);
-    let _inside = span.enter();
     let visit = Visit {
         env,
         job,
@@ -63,36 +60,66 @@ pub(crate) fn visit<E: PipelinePorts>(
         visitor,
     };
     let began_ns = env.now_ns();
+    let Visitor { worker, role, .. } = visitor;
+    env.observe(PipelineEvent::Entered {
+        job,
+        worker,
+        role,
+        at_ns: began_ns,
+    });
     let mut now_ns = began_ns;
-    let mut claimed = false;
+    let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
-    while !claimed || now_ns < visitor.until_ns {
+    while claims == 0 || now_ns < visitor.until_ns {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
         let Some(piece) = visit.claim(now_ns) else { break };
+        let stages = &body.spec.stages;
+        let _inside = body.spans.enter(
+            piece.stage,
+            stages.stage(piece.stage),
+            piece.slots.clone(),
+            visitor,
+        );
         // Later stages start in a job that has, unless it was begun by hand.
-        if !claimed && (piece.stage == 0 || state.begun) {
-            env.change(&state.ledger, |ledger| ledger.start(now_ns));
+        if claims == 0
+            && (piece.stage == 0 || state.begun)
+            && env.change(&state.ledger, |ledger| ledger.start(now_ns))
+        {
+            env.observe(PipelineEvent::Started {
+                job,
+                class: state.class(),
+                worker,
+                wait_ns: now_ns.saturating_sub(state.submitted_ns),
+            });
         }
-        claimed = true;
+        claims += 1;
         now_ns = visit.run(piece, now_ns);
     }
     // A thread that is lent to the job takes nothing from others.
-    if claimed && visitor.role != Role::Lent {
+    if claims > 0 && role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
-        shared.allowances.pay(env, visitor.worker, visitor.pays, ns);
+        shared.allowances.pay(env, worker, visitor.pays, ns);
         state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
         if state.claims.is_claimable(env) {
             // It has another place among the served now.
             settle(env, state, job, None);
         }
     }
+    env.observe(PipelineEvent::Left {
+        job,
+        worker,
+        role,
+        since_ns: began_ns,
+        at_ns: now_ns,
+        claims,
+    });
     state.leave(env);
     if state.is_limited() && !mutant::m76_room_is_not_told() {
         lend::tell(env, state);
     }
-    claimed
+    claims > 0
 }
 
 struct Visit<'a, E: PipelinePorts> {
@@ -199,9 +226,15 @@ impl<E: PipelinePorts> Visit<'_, E> {
     }
 
     fn run_slot(&self, stage: usize, slot: usize) {
+        let Visitor { worker, role, .. } = self.visitor;
         let ran = guard::run(self.body.spec.stages.stage(stage), stage, slot, &self.cx());
-        let job = self.job;
-        self.env.observe(PipelineEvent::SlotRan { job, stage, slot });
+        self.env.observe(PipelineEvent::SlotRan {
+            job: self.job,
+            stage,
+            slot,
+            worker,
+            role,
+        });
         if let Err(failure) = ran {
             self.fail(failure);
         }
@@ -210,9 +243,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
     /// So many slots of `stage` took `ns` together.
     fn note(&self, stage: usize, ran: usize, ns: u64) {
         let Self { env, state, .. } = *self;
-        let Visitor { worker, role, .. } = self.visitor;
-        state.count_slots(env, worker, ran);
-        env.shared().counters.ran(env, worker, role, ran);
+        state.count_slots(env, self.visitor.worker, ran);
         let slot_ns = ns / ran as u64;
         state.claims.learn(env, stage, slot_ns);
         if mutant::m71_one_worker_invited() {
@@ -256,6 +287,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if !mutant::m66_given_back_in_silence() {
             state.claims.give_back(env, pieces);
         }
+        lend::tell(env, state);
         // This worker looks at the board again; others are for the rest.
         settle(env, state, job, Some(state.usable(pieces)));
         true
@@ -325,6 +357,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         fail(self.env, self.state, self.job, failure);
     }
 
+    #[inline]
     fn close_if_late(&self) {
         let Self { env, job, state, .. } = *self;
         if state.deadline_ns.is_some() && state.is_past_deadline(env.now_ns()) {

@@ -75,7 +75,7 @@ fn a_lent_thread_alone_completes_its_job_while_all_workers_are_busy_with_another
         let mut expected = vec![0; threads];
         expected.push(25);
         assert_eq!(report.slots_per_worker, expected);
-        assert_eq!(executor.snapshot().counted.slots_lent, 25);
+        assert_eq!(executor.snapshot().total().slots_lent, 25);
         gate.open();
         other_ticket.wait().unwrap();
         other.assert_each_ran_once();

@@ -33,7 +33,7 @@ fn an_output_is_made_once_after_the_last_stage_and_is_in_the_report() {
             let stages = slots.map(Counting::new);
             let (job, made) = counted(&stages);
             let report: JobReport<usize> = executor.submit(job).unwrap().wait().unwrap();
-            assert_eq!(report.output, slots.iter().sum());
+            assert_eq!(report.output, slots.iter().sum::<usize>());
             assert_eq!(report.slots, report.output);
             assert_eq!(made.load(Ordering::Relaxed), 1);
         }

@@ -278,9 +278,8 @@ fn a_single_worker_has_both_roles_17_to_3() {
         .unwrap()
         .wait()
         .unwrap();
-    let counted = executor.snapshot().counted;
-    assert_eq!(counted.slots_main + counted.slots_reserve, 2_000);
-    assert_eq!(counted.slots_reserve, 300);
+    let worker = executor.snapshot().workers[0];
+    assert_eq!((worker.slots_main, worker.slots_reserve), (1_700, 300));
 }
 
 #[test]

@@ -93,10 +93,7 @@ fn many_jobs_from_many_threads_all_complete() {
         }
     });
     let snapshot = executor.snapshot();
-    assert_eq!(
-        (snapshot.counted.submitted, snapshot.counted.completed),
-        (2_000, 2_000)
-    );
+    assert_eq!((snapshot.jobs.submitted, snapshot.jobs.completed), (2_000, 2_000));
     assert_eq!(snapshot.queue_depth, 0);
 }
 

@@ -136,7 +136,7 @@ fn a_step_may_submit_jobs_of_its_own() {
         let executor = PipelineExecutor::new(threads).unwrap();
         let leaves = Arc::new(AtomicUsize::new(0));
         // Its children are let in before it ends, so the gate may close only when the tree is in.
-        let snapshot = || executor.snapshot().counted;
+        let snapshot = || executor.snapshot().jobs;
         drop(executor.submit(tree(&executor.handle(), &leaves, 6)).unwrap());
         while snapshot().completed < 127 {
             assert_eq!(snapshot().failed, 0);

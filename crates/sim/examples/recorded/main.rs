@@ -120,8 +120,13 @@ fn run(options: &Options) -> Result<bool, String> {
         let run = LOADS[0].record(2, 0);
         let ordered = order_record(&run.record).map_err(|rejection| rejection.to_string())?;
         let out = std::fs::File::create(file).map_err(|error| format!("{file}: {error}"))?;
-        write_chrome_trace(std::io::BufWriter::new(out), &ordered.course, &ordered.parties)
-            .map_err(|error| format!("{file}: {error}"))?;
+        write_chrome_trace(
+            std::io::BufWriter::new(out),
+            &ordered.course,
+            &[],
+            &ordered.parties,
+        )
+        .map_err(|error| format!("{file}: {error}"))?;
     }
     Ok(!options.expect_rejection)
 }

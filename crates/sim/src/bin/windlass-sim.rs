@@ -483,7 +483,7 @@ impl Pictures {
         let course = course(outcome);
         if let Some(path) = &self.trace {
             write_file(path, |out| {
-                write_chrome_trace(out, &course.events, &course.parties)
+                write_chrome_trace(out, &course.events, &course.jobs, &course.parties)
             })?;
         }
         if let Some(path) = &self.html {

@@ -124,7 +124,7 @@ impl JobOracle {
                 self.settles[party] = Some((job, step));
                 self.find(job).map(|_| ())
             }
-            PipelineEvent::SlotRan { job, stage, slot } => {
+            PipelineEvent::SlotRan { job, stage, slot, .. } => {
                 let was_closed = self.held_by(party).closed == Some(job.seq);
                 self.boundary(hub, job, party);
                 self.slot_ran(job, stage, slot, was_closed)
@@ -151,6 +151,10 @@ impl JobOracle {
                 }
                 self.let_go(job, stage, first..first + slots, Slot::GivenUp)
             }
+            PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. } => Ok(()),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }

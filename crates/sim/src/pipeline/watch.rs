@@ -2,7 +2,7 @@
 
 use executor_core::ports::OrderedSet;
 use pipeline_exec::policy::{LookEnd, PipelineConfig, PipelineEvent};
-use pipeline_exec::{JobHandle, Role};
+use pipeline_exec::{JobEntry, JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
@@ -15,6 +15,15 @@ impl Hub {
     pub(super) fn heard(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let verdict = self.oracle.borrow_mut().observe(self, event, world.steps(), me);
         world.judge(verdict);
+        let clock_ns = world.clock_ns(me);
+        world.trace.job(me, clock_ns, || {
+            let body = match event {
+                PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => self.peek(job),
+                _ => None,
+            };
+            // On a party's own clock a submission begins where it is told: what it did before stands before it.
+            JobEntry::of(&event, body.as_ref().map(|body| (body.spec(), clock_ns)))
+        });
         match event {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
@@ -54,9 +63,13 @@ impl Hub {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
             }
-            PipelineEvent::StageStarted { .. }
+            PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
-            | PipelineEvent::Settles { .. } => {}
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. } => {}
         }
     }
 

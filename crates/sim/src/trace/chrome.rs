@@ -1,21 +1,50 @@
 //! A run as a file in the Chrome trace format, which Perfetto and `chrome://tracing` open.
 //!
-//! One row a party: tasks and parks as bars, everything else as instants of no length, on the party's own virtual
-//! clock.
+//! One lane a party: tasks and parks as bars, everything else as instants of no length, on the party's own virtual
+//! clock. Jobs are drawn between them by the code that draws them for threads.
 
 use std::io::{self, Write};
 
 use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 
-use super::{Event, Op};
+use pipeline_exec::{JobLane, JobNames};
 
-/// Writes `events` of the parties `parties` as JSON.
+use super::{Event, JobEvent, Op};
+
+/// Writes `events` of the parties `parties`, and what happened to `jobs` in between, as JSON.
 ///
 /// # Errors
 ///
 /// Whatever writing to `out` fails with.
-pub fn write_chrome_trace(mut out: impl Write, events: &[Event], parties: &[String]) -> io::Result<()> {
-    let rows = events.iter().map(row);
+pub fn write_chrome_trace(
+    mut out: impl Write,
+    events: &[Event],
+    jobs: &[JobEvent],
+    parties: &[String],
+) -> io::Result<()> {
+    let names = JobNames::of(jobs.iter().map(|job| &job.entry));
+    let mut lanes: Vec<_> = (0..parties.len())
+        .map(|lane| JobLane::new(lane, &names))
+        .collect();
+    let mut rows = Vec::with_capacity(events.len());
+    let mut jobs = jobs.iter().peekable();
+    for (at, event) in events.iter().enumerate() {
+        while let Some(job) = jobs.next_if(|job| job.after <= at) {
+            lanes[job.party as usize].draw(job.clock_ns, &job.entry, &mut rows);
+        }
+        rows.push(row(event));
+    }
+    for job in jobs {
+        lanes[job.party as usize].draw(job.clock_ns, &job.entry, &mut rows);
+    }
+    let mut last_ns = vec![0; lanes.len()];
+    for row in &rows {
+        last_ns[row.lane] = row.at_ns;
+    }
+    for (lane, last_ns) in lanes.into_iter().zip(last_ns) {
+        lane.finish(last_ns, &mut rows);
+    }
+    let rows = rows.iter().cloned();
     write!(out, "{}", ChromeFile { lanes: parties, rows })
 }
 
@@ -28,12 +57,12 @@ fn row(event: &Event) -> ChromeRow<String> {
         op => (ChromePhase::Instant, op.name().to_owned()),
     };
     let args = match phase {
-        ChromePhase::Begin | ChromePhase::End => Vec::new(),
         ChromePhase::Instant => vec![
             ("step", ChromeArg::Number(event.step)),
             ("on", ChromeArg::Text(event.object.to_string())),
             ("value", ChromeArg::Number(event.value)),
         ],
+        _ => Vec::new(),
     };
     ChromeRow {
         lane: event.party as usize,
@@ -65,7 +94,7 @@ mod tests {
             at(Op::End, Object::Task(7), 2_000),
         ];
         let mut out = Vec::new();
-        write_chrome_trace(&mut out, &events, &["worker 0".to_owned()]).expect("a vector takes it");
+        write_chrome_trace(&mut out, &events, &[], &["worker 0".to_owned()]).expect("a vector takes it");
         let json: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
         let rows = json["traceEvents"].as_array().expect("it has rows");
         let phases: Vec<_> = rows

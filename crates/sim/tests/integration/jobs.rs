@@ -1,6 +1,8 @@
 //! Jobs on the pipeline policy: whatever fails, is cancelled or shut down, slots run once and every ticket fires.
 
-use sim::{Mark, Marks, RunOptions, Scenario, StrategyKind};
+use std::collections::HashMap;
+
+use sim::{Mark, Marks, RunOptions, Scenario, StrategyKind, write_chrome_trace};
 
 /// Runs `fields` under many schedules, none of which may fail, and adds up the situations reached.
 fn explore(fields: &str, seeds: u64) -> Marks {
@@ -113,5 +115,55 @@ fn nonsense_about_jobs_is_refused_by_name() {
     ] {
         let error = Scenario::from_fields(fields.parse().expect("it is well formed")).expect_err(fields);
         assert!(error.to_string().contains(about), "{fields}: {error}");
+    }
+}
+
+#[test]
+fn a_run_is_drawn_with_its_jobs_in_the_lanes_of_its_parties() {
+    let fields = "scenario=jobs,jobs=4,stages=3,slots=4,workers=3,reserve=1,troubles=true,spin=0";
+    let scenario =
+        Scenario::from_fields(fields.parse().expect("it is well formed")).expect("it is a scenario");
+    let options = |keep_events| RunOptions {
+        keep_events,
+        ..RunOptions::default()
+    };
+    for seed in 0..20 {
+        let run = |keep| scenario.run(StrategyKind::Random, seed, options(keep));
+        let course = run(true).unwrap_or_else(|failure| panic!("{failure}")).course;
+        let unseen = run(false).unwrap_or_else(|failure| panic!("{failure}")).course;
+        assert_eq!(course.trace_hash, unseen.trace_hash, "looking on changes nothing");
+        assert!(unseen.jobs.is_empty());
+
+        let mut file = Vec::new();
+        write_chrome_trace(&mut file, &course.events, &course.jobs, &course.parties)
+            .expect("a vector takes it");
+        let json: serde_json::Value = serde_json::from_slice(&file).expect("it is JSON");
+        let mut open: HashMap<u64, Vec<&str>> = HashMap::new();
+        let mut last: HashMap<u64, f64> = HashMap::new();
+        let mut count: HashMap<(&str, bool), usize> = HashMap::new();
+        for row in json["traceEvents"].as_array().expect("it has rows") {
+            let (phase, name) = (row["ph"].as_str().unwrap(), row["name"].as_str().unwrap());
+            if phase == "M" {
+                continue;
+            }
+            let lane = row["tid"].as_u64().expect("a lane");
+            let us = row["ts"].as_f64().expect("a time");
+            assert!(last.insert(lane, us).unwrap_or(0.0) <= us, "seed {seed}: {row}");
+            *count.entry((phase, name.starts_with("submit"))).or_default() += 1;
+            match phase {
+                "B" => open.entry(lane).or_default().push(name),
+                "E" => assert_eq!(
+                    open.entry(lane).or_default().pop(),
+                    Some(name),
+                    "seed {seed}: {row}"
+                ),
+                "s" | "f" => assert!(!open.entry(lane).or_default().is_empty(), "{row} is at a bar"),
+                _ => {}
+            }
+        }
+        assert!(open.values().all(Vec::is_empty), "{open:?}");
+        assert_eq!((count[&("B", true)], count[&("s", true)]), (4, 4));
+        let claimed = count.get(&("f", true)).copied().unwrap_or(0);
+        assert!((1..=4).contains(&claimed), "{claimed} jobs were claimed");
     }
 }

@@ -103,7 +103,7 @@ fn a_run_that_is_shut_down_hands_back_and_is_accepted() {
 fn an_order_is_drawn_as_a_simulated_run_is() {
     let ordered = order_record(&scene()).unwrap_or_else(|rejection| panic!("{rejection}"));
     let mut out = Vec::new();
-    write_chrome_trace(&mut out, &ordered.course, &ordered.parties).expect("a vector takes it");
+    write_chrome_trace(&mut out, &ordered.course, &[], &ordered.parties).expect("a vector takes it");
     let json: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
     let rows = json["traceEvents"].as_array().expect("it has rows");
     assert_eq!(rows.len() as u64, ordered.events + ordered.parties.len() as u64);

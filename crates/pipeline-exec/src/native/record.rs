@@ -1,0 +1,38 @@
+//! What a trace keeps of events, on which lane and by which clock.
+
+use executor_core::ports::{Clock, Table};
+
+use super::Hub;
+use crate::policy::{PipelineEvent, PipelinePorts, close};
+use crate::trace::{JobEntry, Recorder};
+
+impl Hub {
+    #[cold]
+    pub(super) fn record(&self, recorder: &Recorder, event: &PipelineEvent<'_>) {
+        // Visits bring their times, so that a bar is as long as what is counted as busy.
+        let (worker, at_ns) = match *event {
+            PipelineEvent::Entered { worker, at_ns, .. } | PipelineEvent::Left { worker, at_ns, .. } => {
+                (Some(worker), at_ns)
+            }
+            PipelineEvent::Claimed { worker, .. } | PipelineEvent::Started { worker, .. } => {
+                (Some(worker), self.now_ns())
+            }
+            _ => (self.own_worker(), self.now_ns()),
+        };
+        // Only these want to know more of the job than its number.
+        let job = match *event {
+            PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => Some(job),
+            _ => None,
+        };
+        let body = job.and_then(|job| {
+            self.get(&self.shared().jobs, job.index)
+                .filter(|body| body.is(job))
+        });
+        let known = body.as_ref().map(|body| (&body.spec, body.state.submitted_ns));
+        if let Some(entry) = JobEntry::of(event, known) {
+            recorder.record(worker, at_ns, entry);
+        }
+        // It may be the last hold on what the user gave.
+        close::quietly_drop(body);
+    }
+}

@@ -1,0 +1,88 @@
+//! What `tracing` hears of jobs, at level DEBUG, and of failures, at level WARN. Everything is told in the span of its job.
+
+use tracing::{debug, warn};
+
+use executor_core::ports::Table;
+
+use super::Hub;
+use crate::policy::{JobHandle, PipelineEvent, PipelinePorts, close};
+
+/// Whether this is told at all. What is not is by far the most; a claim's span tells it.
+#[inline(always)]
+pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
+    matches!(
+        event,
+        PipelineEvent::Submitted { .. }
+            | PipelineEvent::StageStarted { .. }
+            | PipelineEvent::StageOver { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Ended { .. }
+    )
+}
+
+impl Hub {
+    /// Tells an event that [`is_told`], to whoever listens.
+    #[cold]
+    pub(super) fn tell(&self, event: &PipelineEvent<'_>) {
+        match *event {
+            PipelineEvent::Submitted { job } => self.with(job, |body| {
+                body.spans.in_job(|| debug!("job submitted"));
+            }),
+            PipelineEvent::StageStarted { job, stage, slots } => self.with(job, |body| {
+                body.spans
+                    .stage_started(stage, body.spec.stages.stage(stage), slots);
+                body.spans.in_job(|| debug!(stage, slots, "stage started"));
+            }),
+            PipelineEvent::StageOver { job, stage } => self.with(job, |body| {
+                body.spans.in_job(|| debug!(stage, "stage over"));
+                body.spans.stage_over(stage);
+            }),
+            PipelineEvent::Failed { job, failure } => self.with(job, |body| {
+                // Whoever runs a slot is in its stage's span already.
+                let tell = || {
+                    warn!(
+                        stage = failure.stage,
+                        slot = failure.slot,
+                        step = failure.name,
+                        panicked = failure.panicked,
+                        error = %failure.error,
+                        "step failed"
+                    );
+                };
+                if failure.slot.is_some() {
+                    tell();
+                } else {
+                    body.spans.in_job(tell);
+                }
+            }),
+            PipelineEvent::Ended {
+                spans,
+                error,
+                slots,
+                wait_ns,
+                run_ns,
+                ..
+            } => spans.in_job(|| match error {
+                None => debug!(slots, wait_ns, run_ns, "job completed"),
+                Some(error) => debug!(slots, wait_ns, run_ns, %error, "job ended early"),
+            }),
+            PipelineEvent::Entered { .. }
+            | PipelineEvent::Claimed { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::SlotRan { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Left { .. } => {}
+        }
+    }
+
+    fn with(&self, job: JobHandle, tell: impl FnOnce(&super::NativeBody)) {
+        let body = self.get(&self.shared().jobs, job.index);
+        if let Some(body) = body.as_ref().filter(|body| body.is(job)) {
+            tell(body);
+        }
+        // It may be the last hold on what the user gave.
+        close::quietly_drop(body);
+    }
+}

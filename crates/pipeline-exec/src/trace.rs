@@ -1,0 +1,233 @@
+//! A run of jobs as a picture: who did what of which job when, as a file that Perfetto and `chrome://tracing` open.
+//!
+//! A lane a worker, and one for each other thread that submits, cancels or lends itself. Each lane is a list behind a lock of its own,
+//! which nobody else wants while the run goes on; its length is bounded, and what comes later is counted and not kept. A claim
+//! costs a clock read and an entry. Without a trace it costs nothing.
+
+mod drawing;
+mod entry;
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
+
+use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
+
+pub use drawing::{JobLane, JobNames};
+pub use entry::JobEntry;
+
+/// Entries that a lane keeps, if nothing else is said.
+const ENTRIES_MAX: usize = 1 << 18;
+
+/// Lanes of threads that are no workers. Those that come later are counted and not drawn.
+const OTHERS_MAX: usize = 64;
+
+/// Records what is done about the jobs of an executor. Its clones are the same trace.
+///
+/// ```
+/// use pipeline_exec::{Job, PipelineExecutor, PipelineTrace, step};
+///
+/// let trace = PipelineTrace::new();
+/// let executor = PipelineExecutor::builder().threads(2).trace(&trace).build()?;
+/// let job = Job::from_steps("cities", vec![step(|_| Ok(())), step(|_| Ok(()))]);
+/// executor.submit(job)?.wait()?;
+/// executor.drain();
+///
+/// let mut file = Vec::new();
+/// trace.write_to(&mut file)?;
+/// let text = String::from_utf8(file)?;
+/// assert!(text.contains("submit cities") && text.contains("stage 1..2"), "{text}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct PipelineTrace {
+    recorders: Arc<Mutex<Vec<Arc<Recorder>>>>,
+    started: Instant,
+    entries_max: usize,
+}
+
+/// The lanes of one executor.
+pub(crate) struct Recorder {
+    /// Nanoseconds from the beginning of the trace to that of the executor's clock.
+    offset_ns: u64,
+    entries_max: usize,
+    workers: Box<[Mutex<Recorded>]>,
+    others: Mutex<Others>,
+}
+
+struct Recorded {
+    name: String,
+    entries: Vec<(u64, JobEntry)>,
+    lost: u64,
+}
+
+#[derive(Default)]
+struct Others {
+    lanes: Vec<(ThreadId, Recorded)>,
+    /// Entries of threads for which there was no lane.
+    lost: u64,
+}
+
+impl PipelineTrace {
+    /// Nothing recorded yet; time counts from now. A lane keeps up to 262,144 entries.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_entries_max(ENTRIES_MAX)
+    }
+
+    /// The same, with room for as many entries in each lane. A claim is one, a visit two, a job three and one or two for each stage.
+    #[must_use]
+    pub fn with_entries_max(entries_max: usize) -> Self {
+        Self {
+            recorders: Arc::default(),
+            started: Instant::now(),
+            entries_max,
+        }
+    }
+
+    /// Writes everything recorded so far, as JSON. What still runs is drawn up to its last entry.
+    ///
+    /// # Errors
+    ///
+    /// Whatever writing to `out` fails with.
+    pub fn write_to(&self, mut out: impl io::Write) -> io::Result<()> {
+        let (mut names, mut rows) = (Vec::new(), Vec::new());
+        for recorder in lock(&self.recorders).iter() {
+            recorder.draw(&mut names, &mut rows);
+        }
+        let rows = rows.iter().cloned();
+        write!(out, "{}", ChromeFile { lanes: &names, rows })
+    }
+
+    /// Where an executor whose clock began at `epoch` records, with a lane for each of `workers`.
+    pub(crate) fn recorder(
+        &self,
+        epoch: Instant,
+        workers: impl IntoIterator<Item = String>,
+    ) -> Arc<Recorder> {
+        let offset = epoch.saturating_duration_since(self.started);
+        let recorder = Arc::new(Recorder {
+            offset_ns: u64::try_from(offset.as_nanos()).unwrap_or(u64::MAX),
+            entries_max: self.entries_max,
+            workers: workers
+                .into_iter()
+                .map(|name| Mutex::new(Recorded::new(name)))
+                .collect(),
+            others: Mutex::default(),
+        });
+        lock(&self.recorders).push(Arc::clone(&recorder));
+        recorder
+    }
+}
+
+impl Recorder {
+    /// Keeps what happened at `at_ns` of the executor's clock, on this thread, which is that of worker `worker`.
+    pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, mut entry: JobEntry) {
+        let at_ns = self.offset_ns.saturating_add(at_ns);
+        if let JobEntry::Submitted { since_ns, .. } = &mut entry {
+            *since_ns = self.offset_ns.saturating_add(*since_ns);
+        }
+        if let Some(lane) = worker.and_then(|worker| self.workers.get(worker)) {
+            return lock(lane).push(self.entries_max, at_ns, entry);
+        }
+        let mut others = lock(&self.others);
+        let me = thread::current();
+        let known = others.lanes.iter().position(|(thread, _)| *thread == me.id());
+        let lane = known.or_else(|| {
+            let number = others.lanes.len();
+            let name = match me.name() {
+                Some(name) => format!("outside: {name}"),
+                None => format!("outside {number}"),
+            };
+            (number < OTHERS_MAX).then(|| {
+                others.lanes.push((me.id(), Recorded::new(name)));
+                number
+            })
+        });
+        match lane {
+            Some(lane) => others.lanes[lane].1.push(self.entries_max, at_ns, entry),
+            None => others.lost += 1,
+        }
+    }
+
+    fn draw(&self, names: &mut Vec<String>, rows: &mut Vec<ChromeRow<String>>) {
+        let workers: Vec<MutexGuard<'_, Recorded>> = self.workers.iter().map(lock).collect();
+        let others = lock(&self.others);
+        let told: Vec<&Recorded> = workers
+            .iter()
+            .map(|lane| &**lane)
+            .chain(others.lanes.iter().map(|(_, lane)| lane))
+            .collect();
+        let entries = told.iter().flat_map(|lane| &lane.entries);
+        let jobs = JobNames::of(entries.map(|(_, entry)| entry));
+        for lane in told {
+            lane.draw(names.len(), &jobs, rows);
+            names.push(lane.name.clone());
+        }
+        if others.lost > 0 {
+            rows.push(lost(names.len(), 0, others.lost));
+            names.push("other threads".to_owned());
+        }
+    }
+}
+
+impl Recorded {
+    fn new(name: String) -> Self {
+        Self {
+            name,
+            entries: Vec::new(),
+            lost: 0,
+        }
+    }
+
+    fn push(&mut self, entries_max: usize, at_ns: u64, entry: JobEntry) {
+        if self.entries.len() < entries_max {
+            self.entries.push((at_ns, entry));
+        } else {
+            self.lost += 1;
+        }
+    }
+
+    fn draw(&self, lane: usize, jobs: &JobNames, rows: &mut Vec<ChromeRow<String>>) {
+        let mut drawing = JobLane::new(lane, jobs);
+        for (at_ns, entry) in &self.entries {
+            drawing.draw(*at_ns, entry, rows);
+        }
+        let last_ns = self.entries.last().map_or(0, |(at_ns, _)| *at_ns);
+        drawing.finish(last_ns, rows);
+        if self.lost > 0 {
+            rows.push(lost(lane, last_ns, self.lost));
+        }
+    }
+}
+
+fn lost(lane: usize, at_ns: u64, entries: u64) -> ChromeRow<String> {
+    ChromeRow {
+        lane,
+        at_ns,
+        phase: ChromePhase::Instant,
+        name: "no room for more".to_owned(),
+        args: vec![("entries", ChromeArg::Number(entries))],
+    }
+}
+
+impl Default for PipelineTrace {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for PipelineTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PipelineTrace")
+            .field("entries_max", &self.entries_max)
+            .finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that runs under these locks leaves anything half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,138 @@
+//! What a picture of a run remembers of an event.
+
+use std::ops::Range;
+
+use crate::error::JobErrorKind;
+use crate::policy::{JobSpec, PipelineEvent, guard};
+use crate::step_cx::Role;
+
+/// Something that happened to a job in a lane. Jobs are told apart by their number of submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobEntry {
+    /// The lane's party has submitted a job.
+    Submitted {
+        /// The job.
+        seq: usize,
+        /// What it is about.
+        table: String,
+        /// Its id.
+        id: String,
+        /// When the submission began.
+        since_ns: u64,
+    },
+    /// A stage has started.
+    StageStarted {
+        /// The job.
+        seq: usize,
+        /// Number of the stage.
+        stage: usize,
+        /// What it is called.
+        name: String,
+        /// Its slots.
+        slots: usize,
+    },
+    /// The lane's worker has come to a job.
+    Entered {
+        /// The job.
+        seq: usize,
+        /// In which role.
+        role: Role,
+    },
+    /// The job waits no longer.
+    Started {
+        /// The job.
+        seq: usize,
+    },
+    /// The lane's worker has claimed slots and begins to run them.
+    Claimed {
+        /// The job.
+        seq: usize,
+        /// Number of the stage.
+        stage: usize,
+        /// The slots.
+        slots: Range<usize>,
+    },
+    /// Something failed.
+    Failed {
+        /// The job.
+        seq: usize,
+        /// What failed, and how.
+        what: String,
+    },
+    /// A stage is over, and the lane's party is about to finish it.
+    StageOver {
+        /// The job.
+        seq: usize,
+        /// Number of the stage.
+        stage: usize,
+    },
+    /// The job has ended.
+    Ended {
+        /// The job.
+        seq: usize,
+        /// How, unless it completed.
+        early: Option<JobErrorKind>,
+    },
+    /// The lane's worker leaves the job to which it had come.
+    Left,
+}
+
+impl JobEntry {
+    /// What there is to remember of `event`, if anything. `spec` is what the user said about its job, as long as that is known, and
+    /// `submitted_ns` when its submission began.
+    #[must_use]
+    pub fn of(event: &PipelineEvent<'_>, job: Option<(&JobSpec, u64)>) -> Option<Self> {
+        Some(match *event {
+            PipelineEvent::Submitted { job: handle } => {
+                let (table, id, since_ns) = job.map_or_else(Default::default, |(spec, since_ns)| {
+                    (spec.table_name.clone(), spec.id.clone(), since_ns)
+                });
+                Self::Submitted {
+                    seq: handle.seq,
+                    table,
+                    id,
+                    since_ns,
+                }
+            }
+            PipelineEvent::StageStarted {
+                job: handle,
+                stage,
+                slots,
+            } => Self::StageStarted {
+                seq: handle.seq,
+                stage,
+                name: job.map_or_else(String::new, |(spec, _)| {
+                    guard::name(spec.stages.stage(stage), stage)
+                }),
+                slots,
+            },
+            PipelineEvent::Entered { job, role, .. } => Self::Entered { seq: job.seq, role },
+            PipelineEvent::Started { job, .. } => Self::Started { seq: job.seq },
+            PipelineEvent::Claimed {
+                job,
+                stage,
+                first,
+                slots,
+                ..
+            } => Self::Claimed {
+                seq: job.seq,
+                stage,
+                slots: first..first + slots,
+            },
+            PipelineEvent::SlotRan { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. } => return None,
+            PipelineEvent::Failed { job, failure } => Self::Failed {
+                seq: job.seq,
+                what: format!("{}: {}", failure.name, failure.error),
+            },
+            PipelineEvent::Left { .. } => Self::Left,
+            PipelineEvent::StageOver { job, stage } => Self::StageOver { seq: job.seq, stage },
+            PipelineEvent::Ended { job, error, .. } => Self::Ended {
+                seq: job.seq,
+                early: error.map(|error| error.kind),
+            },
+        })
+    }
+}

@@ -1,4 +1,4 @@
-//! That the oracle notices.
+//! Each kind of violation is noticed, on an oracle that knows of one job and hears of what happens to it step by step.
 
 use super::*;
 

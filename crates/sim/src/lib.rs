@@ -48,7 +48,7 @@ pub use line::{Fields, LineError, ReplayLine};
 pub use mark::{Mark, Marks};
 pub use oracle::Oracle;
 pub use page::write_html;
-pub use ports::{SimPlace, SimPorts, SimSet, SimTable};
+pub use ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 pub use profile::{Profile, Reached};
 pub use recorded::{Checked, Rejection, check_record, order_record};
 pub use report::{Course, Failure, Found, Recording, Report};

@@ -96,7 +96,7 @@ impl<W> Allowances<W> {
         // Ordering: Relaxed, both. Its own word.
         let turns = mem.load(word, Ordering::Relaxed);
         mem.store(word, turns.wrapping_add(1), Ordering::Relaxed);
-        turns % 2 == 0
+        turns.is_multiple_of(2)
     }
 }
 

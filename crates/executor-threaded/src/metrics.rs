@@ -145,11 +145,11 @@ fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use executor_core::TimeHistogram;
 
     use super::*;
-    use executor_core::TimeHistogram;
-    use std::time::Duration;
 
     #[test]
     fn the_total_is_the_sum_and_the_table_has_a_line_a_worker() {

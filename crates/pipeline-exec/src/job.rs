@@ -434,7 +434,8 @@ impl<T> JobBuilder<T> {
     }
 
     /// After this time from its submission the job is closed, at the next slot boundary, and fails with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The boundary is when a worker looks at the job: nobody watches the clock in between.
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A job that only waits is closed by the next worker
+    /// that comes to the board: while any of them works, within a quantum.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self

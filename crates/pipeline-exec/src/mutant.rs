@@ -35,6 +35,8 @@ executor_core::planted_bugs! {
     m58_allowance_ignored,
     /// Whoever clears the queue of singles of handles without a job drops all that it takes out.
     m59_singles_lost_in_the_clearance,
+    /// A look does not close the jobs whose deadline has passed.
+    m60_deadlines_not_looked_at,
     /// A main worker takes the job that has received the most service.
     m51_most_served_first,
     /// A stage starts when one of several before it is finished.

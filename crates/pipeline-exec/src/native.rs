@@ -52,7 +52,7 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
-        let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SegQueue::new());
+        let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SkipSet::new(), SegQueue::new());
         let jobs = JobTable::new(config.capacity);
         let meter = Meter::new(config.main + config.reserve);
         Self {

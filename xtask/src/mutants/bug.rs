@@ -203,6 +203,12 @@ pub(crate) const BUGS: &[Bug] = &[
         Layer::Unit,
         Hint::Test("board"),
     ),
+    bug(
+        PIPELINE,
+        "m60_deadlines_not_looked_at",
+        Layer::Unit,
+        Hint::Test("looking"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

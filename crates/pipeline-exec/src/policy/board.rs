@@ -23,6 +23,9 @@
 //! A single that is cancelled leaves a handle without a job behind. So that there is no end to neither, whoever appends to a queue
 //! of more handles than there may be jobs takes out two, and puts back what is alive.
 //!
+//! Jobs with a deadline stand in an order of their own besides, earliest first, from their submission to their end. Each look begins with
+//! closing those whose time is over, so that a job that only waits ends in time as well.
+//!
 //! Each order is a set of its own, and a job enters them one after the other. One party at a time changes a job's keys, see
 //! [`standing`](super::standing), so the board agrees with the claims but for the moment in which that party is at it: a job with
 //! unclaimed slots may not be on yet, and one without may still be, and whoever finds it then looks further.
@@ -80,6 +83,14 @@ impl JobHandle {
         }
     }
 
+    /// The job's key in the order of deadlines: the greatest has the earliest.
+    fn due(self, deadline_ns: u64) -> Self {
+        Self {
+            cost: u64::MAX - deadline_ns,
+            ..self
+        }
+    }
+
     /// The tag in a key of the order of service.
     #[must_use]
     pub fn tag(self) -> usize {
@@ -118,15 +129,17 @@ pub struct JobBoard<B, Q> {
     heaviest: B,
     served: B,
     singles: Q,
+    deadlines: B,
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// An empty board of two empty sets and an empty queue.
-    pub fn new(heaviest: B, served: B, singles: Q) -> Self {
+    /// An empty board of three empty sets and an empty queue.
+    pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,
             served,
             singles,
+            deadlines,
         }
     }
 
@@ -185,6 +198,35 @@ impl<B, Q> JobBoard<B, Q> {
         tag: usize,
     ) -> Option<JobHandle> {
         env.last(&self.served, JobHandle::before_tag(tag).as_ref())
+    }
+
+    /// Notes that a job ends at `deadline_ns` at the latest.
+    pub(crate) fn insert_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        deadline_ns: u64,
+    ) {
+        env.insert(&self.deadlines, job.due(deadline_ns));
+    }
+
+    /// Forgets it. `false` if somebody else has.
+    pub(crate) fn remove_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        deadline_ns: u64,
+    ) -> bool {
+        env.remove(&self.deadlines, &job.due(deadline_ns))
+    }
+
+    /// The earliest deadline, and whose it is; the cost in the key is not the job's.
+    pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+    ) -> Option<(u64, JobHandle)> {
+        let key = env.last(&self.deadlines, None)?;
+        Some((u64::MAX - key.cost, key))
     }
 
     /// Appends a job of a single slot.

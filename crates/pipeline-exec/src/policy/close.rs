@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use executor_core::ports::Fetch;
 use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
@@ -58,6 +59,36 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
         }
     }
     handed_back
+}
+
+/// Closes the jobs whose deadline has passed by `now_ns`.
+pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) {
+    let shared = env.shared();
+    while let Some((deadline_ns, key)) = shared.board.first_deadline(env) {
+        if now_ns < deadline_ns {
+            return;
+        }
+        if forget_deadline(env, key, deadline_ns)
+            && let Some(body) = env.get(&shared.jobs, key.index).filter(|body| body.is(key))
+        {
+            close(
+                env,
+                body.state(),
+                body.handle(key.index),
+                CloseReason::DeadlineExceeded,
+            );
+            quietly_drop(body);
+        }
+    }
+}
+
+/// Nobody needs to close the job in time any more. `false` if somebody else has come to that.
+fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) -> bool {
+    let was_there = env.shared().board.remove_deadline(env, job, deadline_ns);
+    if was_there {
+        env.shared().count_deadlines(env, Fetch::Sub(1));
+    }
+    was_there
 }
 
 /// What closing came to.
@@ -135,6 +166,10 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     let shared = env.shared();
     // So that a cancel that comes now finds nothing to do.
     let _nothing_left = state.claims.close(env);
+    if let Some(deadline_ns) = state.deadline_ns {
+        // A job that is closed while it is being submitted leaves its key to the look that finds it late.
+        forget_deadline(env, job, deadline_ns);
+    }
     let now = env.now_ns();
     let slots_per_worker = state.slots_per_worker(env);
     let slots = slots_per_worker.iter().sum();

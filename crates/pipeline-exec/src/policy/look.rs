@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
+use super::close::close_late;
 use super::ports::PipelinePorts;
 use super::role::{has_work, role_of, run_main_worker, run_reserve_worker};
 use crate::mutant;
@@ -31,7 +32,11 @@ pub enum LookEnd {
 /// Runs one look on `worker`: visits jobs for a quantum, or until nothing is left.
 pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
-    let until_ns = env.now_ns().saturating_add(shared.quantum_ns());
+    let now_ns = env.now_ns();
+    if shared.has_deadlines(env) && !mutant::m60_deadlines_not_looked_at() {
+        close_late(env, now_ns);
+    }
+    let until_ns = now_ns.saturating_add(shared.quantum_ns());
     loop {
         let visited = if role_of(env, worker) == Role::Reserve {
             run_reserve_worker(env, worker, until_ns)

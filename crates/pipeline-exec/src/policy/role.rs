@@ -44,10 +44,11 @@ pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) 
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
-    let young_found = shared.allowances.single_comes_first(env, worker) && take_single(env, young)
+    let single_first = shared.allowances.single_comes_first(env, worker);
+    (single_first && take_single(env, young))
         || take(env, select_young, young)
-        || take_single(env, young);
-    young_found || take(env, select_old, visitor(Pays::Old))
+        || (!single_first && take_single(env, young))
+        || take(env, select_old, visitor(Pays::Old))
 }
 
 /// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.

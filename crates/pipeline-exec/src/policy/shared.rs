@@ -48,6 +48,8 @@ pub struct PipelineShared<W, B, Q, T> {
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
     stopping: CachePadded<W>,
+    /// Jobs in the order of deadlines.
+    deadlines: CachePadded<W>,
     /// Turns of a single worker, which has both roles.
     turns: W,
 }
@@ -81,6 +83,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
+            deadlines: CachePadded::new(word(0)),
             turns: word(0),
             config,
         }
@@ -157,6 +160,18 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         if mem.load(&self.service_floor, Ordering::Relaxed) < service && !mutant::m57_floor_never_raised() {
             mem.store(&self.service_floor, service, Ordering::Relaxed);
         }
+    }
+
+    /// So many jobs with a deadline more are there, or less.
+    pub(crate) fn count_deadlines<M: Memory<Word = W>>(&self, mem: &M, change: Fetch) {
+        // Ordering: Relaxed. A hint; a look that does not see it comes again.
+        mem.fetch(&self.deadlines, change, Ordering::Relaxed);
+    }
+
+    /// Whether there are jobs with a deadline.
+    pub(crate) fn has_deadlines<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. As above.
+        mem.load(&self.deadlines, Ordering::Relaxed) != 0
     }
 
     /// From now on, whoever puts a job on the board closes it again.

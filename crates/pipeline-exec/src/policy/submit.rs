@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use executor_core::ports::{Exclusive, Memory};
+use executor_core::ports::{Exclusive, Fetch, Memory};
 use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
@@ -88,6 +88,10 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             state.claims.started(env).for_each(|(stage, slots)| {
                 env.observe(PipelineEvent::StageStarted { job, stage, slots });
             });
+            if let Some(deadline_ns) = state.deadline_ns {
+                shared.count_deadlines(env, Fetch::Add(1));
+                shared.board.insert_deadline(env, job, deadline_ns);
+            }
             let closing = if is_single {
                 let put_back = append_single(env, job);
                 publish(env, &state, job, 1 + put_back)

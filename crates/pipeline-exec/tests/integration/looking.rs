@@ -176,6 +176,32 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
 }
 
 #[test]
+fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
+    let plain = Plain::with_quantum(1, 0, 3 * SLOT).under_test();
+    let due = |name: &str, slots: usize| JobSpec {
+        deadline: Some(slots as u32 * SLOT),
+        workers_max: 1,
+        ..spec(name, vec![Counting::new(2)])
+    };
+    for (name, slots) in [("late", 9), ("later", 11), ("soon", 2)] {
+        plain.submit_spec(due(name, slots)).expect("there is room");
+    }
+    let heavy = JobSpec {
+        cost: 1_000,
+        class: Class::Interactive,
+        ..spec("heavy", timed(50))
+    };
+    plain.submit_spec(heavy).expect("there is room");
+    plain.pass(10 * SLOT);
+    let overdue = |plain: &Plain| {
+        let is_end = |event: &String| event.contains("deadline");
+        plain.take_events().into_iter().filter(is_end).count()
+    };
+    assert_eq!(plain.look(0), LookEnd::Again);
+    assert_eq!(overdue(&plain), 2, "and the third has time left");
+}
+
+#[test]
 fn several_main_workers_without_reserve_are_never_in_reserve() {
     let plain = Plain::new(2, 0);
     plain.submit("t", 1, Class::Normal, vec![Counting::new(40)]);

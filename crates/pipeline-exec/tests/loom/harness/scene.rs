@@ -118,7 +118,7 @@ impl Scene {
             quantum: Duration::ZERO,
             capacity: jobs,
         };
-        let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Line::new(jobs));
+        let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Row::new(jobs), Line::new(jobs));
         let places = RefCell::new(vec![None; jobs]);
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),

@@ -4,7 +4,7 @@
 //!
 //! | what | bound | because |
 //! |---|---|---|
-//! | latency of a short job | alone + 2 visits | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next |
+//! | latency of a short job | alone + 2 visits + 1 for each heavy or middle job | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
 //! | share of heavy jobs | 15 % | 3 of 20 parts of each worker's time, or of the workers, are theirs |
 //! | wait of a job | 2 visits for each job, over 15 % | at worst all others go before it twice, in the 15 % that are for those that are old |
 //! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
@@ -92,7 +92,7 @@ impl Traffic {
                 oracle: failure.oracle,
                 message: format!("without heavy jobs: {}", failure.message),
             })?;
-            let bound_ns = alone + 2 * self.visit_ns();
+            let bound_ns = alone + (2 + u64::from(self.heavies + self.middles)) * self.visit_ns();
             at_most(
                 Oracle::Latency,
                 "a short job took",

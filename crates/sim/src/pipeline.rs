@@ -305,11 +305,19 @@ impl PipeEnv<'_, '_> {
         let (handle, me) = (&self.ports.handle, self.ports.handle.party());
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
-        handle.with(|world| self.hub.lending_began(world, me, job));
-        policy::lend(self, state, job, &waker, || {
-            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+        handle.with(|world| {
+            world.outside_call(true);
+            self.hub.lending_began(world, me, job);
         });
-        handle.with(|world| self.hub.lending_ended(world, me));
+        policy::lend(self, state, job, &waker, || {
+            handle.with(|world| world.outside_call(false));
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+            handle.with(|world| world.outside_call(true));
+        });
+        handle.with(|world| {
+            self.hub.lending_ended(world, me);
+            world.outside_call(false);
+        });
     }
 
     /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.

@@ -4,7 +4,7 @@
 //!
 //! | what | bound | because |
 //! |---|---|---|
-//! | latency of a short job | alone + 2 visits + 1 for each heavy or middle job, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
+//! | latency of a short job | alone + 2 visits and 1 for each heavy or middle job by main worker, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
 //! | share of heavy jobs | 15 % | 3 of 20 parts of each worker's time, or of the workers, are theirs |
 //! | wait of a job | 2 visits for each job, over 15 % | at worst all others go before it twice, in the 15 % that are for those that are old |
 //! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
@@ -75,7 +75,12 @@ impl Traffic {
         }
         if hears(Oracle::Starvation) && self.heavy_every_ns == 0 {
             let bound_ns = self.wait_bound_ns();
-            let waited_ns = figures.heavy_wait_ns.max(figures.middle_wait_ns);
+            // Of more short jobs than there is time for, a queue forms, and a new heavy one is behind it until it is known to be heavy.
+            let waited_ns = if self.leaves_room(simulation) {
+                figures.heavy_wait_ns.max(figures.middle_wait_ns)
+            } else {
+                figures.wait_again_ns
+            };
             at_most(
                 Oracle::Starvation,
                 "a job with slots to claim waited",
@@ -96,7 +101,8 @@ impl Traffic {
             })?;
             // A short job that takes several quanta stands back after each.
             let quanta = (u64::from(self.short_slots) * self.short_slot_ns).div_ceil(self.quantum_ns.max(1));
-            let others = 2 + u64::from(self.heavies + self.middles);
+            let main = (simulation.setup().config.workers - self.reserve) as u64;
+            let others = 2 + u64::from(self.heavies + self.middles).div_ceil(main);
             let bound_ns = alone + quanta * others * self.visit_ns();
             at_most(
                 Oracle::Latency,
@@ -127,7 +133,10 @@ impl Traffic {
     fn keeps_busy(&self, simulation: &Simulation) -> bool {
         let workers = simulation.setup().config.workers as u64;
         let lasts = u64::from(self.heavy_slots) * self.heavy_slot_ns >= 8 * workers * self.visit_ns();
+        // What is old, short jobs of more than a quantum among it, shares its part; reserve looks for the heaviest alone.
+        let alone = u64::from(self.short_slots) * self.short_slot_ns <= self.quantum_ns;
         self.heavies > 0
+            && (alone || self.reserve > 0 || workers == 1)
             && self.heavy_jobs == 0
             && self.panics == 0
             && self.cancels == 0

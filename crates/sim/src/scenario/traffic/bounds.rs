@@ -41,7 +41,13 @@ impl Traffic {
     /// How long a heavy or a middle job may wait for a worker, whatever the short ones do.
     #[must_use]
     pub fn wait_bound_ns(&self) -> u64 {
-        let jobs = u64::from(self.heavies + self.middles);
+        // Short jobs of more than a quantum grow old and wait in the same line.
+        let grow_old = if self.is_short_within_a_quantum() {
+            0
+        } else {
+            self.shorts
+        };
+        let jobs = u64::from(self.heavies + self.middles + grow_old);
         (jobs + 1) * 2 * self.visit_ns() * PARTS / HEAVY_PARTS
     }
 
@@ -134,14 +140,18 @@ impl Traffic {
         let workers = simulation.setup().config.workers as u64;
         let lasts = u64::from(self.heavy_slots) * self.heavy_slot_ns >= 8 * workers * self.visit_ns();
         // What is old, short jobs of more than a quantum among it, shares its part; reserve looks for the heaviest alone.
-        let alone = u64::from(self.short_slots) * self.short_slot_ns <= self.quantum_ns;
         self.heavies > 0
-            && (alone || self.reserve > 0 || workers == 1)
+            && (self.is_short_within_a_quantum() || self.reserve > 0 || workers == 1)
             && self.heavy_jobs == 0
             && self.panics == 0
             && self.cancels == 0
             && lasts
             && self.length_ns >= VISITS_ENOUGH * self.visit_ns()
+    }
+
+    /// Whether a short job is over before it grows old.
+    fn is_short_within_a_quantum(&self) -> bool {
+        u64::from(self.short_slots) * self.short_slot_ns <= self.quantum_ns
     }
 
     /// Whether short jobs leave time for others: half of it.

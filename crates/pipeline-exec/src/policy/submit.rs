@@ -55,7 +55,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
     let is_young =
         body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
-    if !is_young {
+    if !is_young || shared.young_tag() == 0 {
         let service = shared.service_floor(env).max(shared.young_tag());
         // Ordering: Relaxed. Nobody else knows the job yet.
         env.store(&body.state.service, service, Ordering::Relaxed);

@@ -4,7 +4,7 @@
 //!
 //! | what | bound | because |
 //! |---|---|---|
-//! | latency of a short job | alone + 2 visits | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next |
+//! | latency of a short job | alone + 2 visits + 1 for each heavy or middle job, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
 //! | share of heavy jobs | 15 % | 3 of 20 parts of each worker's time, or of the workers, are theirs |
 //! | wait of a job | 2 visits for each job, over 15 % | at worst all others go before it twice, in the 15 % that are for those that are old |
 //! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
@@ -83,8 +83,10 @@ impl Traffic {
                 bound_ns,
             )?;
         }
-        if hears(Oracle::HeavyShare) && self.keeps_busy(simulation) && figures.heavy_share < LEAST_SHARE {
-            let message = format!("heavy jobs had {:.3} of the workers' time", figures.heavy_share);
+        // Middle jobs are as heavy to short ones.
+        let share = figures.heavy_share + figures.middle_share;
+        if hears(Oracle::HeavyShare) && self.keeps_busy(simulation) && share < LEAST_SHARE {
+            let message = format!("heavy jobs had {:.3} of the workers' time", share);
             return Err(Violation::new(Oracle::HeavyShare, message));
         }
         if hears(Oracle::Latency) && self.heavies > 0 && self.leaves_room(simulation) {
@@ -92,7 +94,10 @@ impl Traffic {
                 oracle: failure.oracle,
                 message: format!("without heavy jobs: {}", failure.message),
             })?;
-            let bound_ns = alone + 2 * self.visit_ns();
+            // A short job that takes several quanta stands back after each.
+            let quanta = (u64::from(self.short_slots) * self.short_slot_ns).div_ceil(self.quantum_ns.max(1));
+            let others = 2 + u64::from(self.heavies + self.middles);
+            let bound_ns = alone + quanta * others * self.visit_ns();
             at_most(
                 Oracle::Latency,
                 "a short job took",

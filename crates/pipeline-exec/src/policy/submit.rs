@@ -176,7 +176,7 @@ pub(crate) fn publish<E: PipelinePorts>(
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
     // and in `stop`. Whichever of two fences comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
-    if shared.is_stopping(env) {
+    if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
         return close::close(env, state, job, CloseReason::Stopped);
     }
     let taken = shared.looks.take_up(env, lookers);

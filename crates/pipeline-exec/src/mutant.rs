@@ -69,4 +69,6 @@ executor_core::planted_bugs! {
     m75_lent_number_shared,
     /// Whoever leaves a job that limits its workers does not tell the thread that is lent to it and found no room.
     m76_room_is_not_told,
+    /// Main workers take old jobs first, and young ones when there is none.
+    m79_old_before_young,
 }

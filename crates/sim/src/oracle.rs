@@ -137,14 +137,10 @@ oracles! {
     Admission = "admission",
     /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.
     Lending = "lending",
-    /// A short job took longer beside heavy ones than quanta explain.
+    /// A short job took longer beside heavy ones than quanta explain, or a cancelled one to stop.
     Latency = "latency",
-    /// Heavy jobs had less than their share of the workers' time.
-    HeavyShare = "heavy-share",
-    /// A job that could be gone into was not, for longer than the others explain.
+    /// A job that could be gone into was not, for longer than the others explain, or heavy jobs had less than their share.
     Starvation = "starvation",
-    /// A cancelled job ran on for longer than a quantum and a slot.
-    Stop = "stop",
     /// A ticket fired twice, or never.
     Ticket = "ticket",
     /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).

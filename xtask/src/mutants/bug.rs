@@ -194,12 +194,8 @@ pub(crate) const BUGS: &[Bug] = &[
         Layer::Loom,
         Hint::Model("stop_against_submit"),
     ),
-    bug(
-        PIPELINE,
-        "m57_floor_never_raised",
-        Layer::Unit,
-        Hint::Test("roles"),
-    ),
+    sim(PIPELINE, "m57_floor_never_raised"),
+    sim(PIPELINE, "m79_old_before_young"),
     sim(PIPELINE, "m58_allowance_ignored"),
     bug(
         PIPELINE,
@@ -249,6 +245,8 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("quantum", "m50_quantum_never_over"),
     ("service", "m51_most_served_first"),
     ("share", "m58_allowance_ignored"),
+    ("latency", "m79_old_before_young"),
+    ("starvation", "m57_floor_never_raised"),
     ("admission", "m48_one_job_too_many"),
     ("lending", "m74_stage_start_wakes_no_lent_thread"),
     ("ticket", "m41_cancelled_is_told_as_completed"),

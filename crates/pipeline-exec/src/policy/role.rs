@@ -39,7 +39,8 @@ pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) 
         pays,
         single: false,
     };
-    if shared.allowances.is_used_up(env, worker) && take(env, select_old, visitor(Pays::Old)) {
+    let old_first = shared.allowances.is_used_up(env, worker) || mutant::m79_old_before_young();
+    if old_first && take(env, select_old, visitor(Pays::Old)) {
         return true;
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();

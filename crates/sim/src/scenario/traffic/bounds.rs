@@ -70,10 +70,10 @@ impl Traffic {
         figures: &Figures,
     ) -> Result<(), Violation> {
         let hears = |oracle| simulation.hears(oracle);
-        if hears(Oracle::Stop) {
+        if hears(Oracle::Latency) {
             let bound_ns = self.visit_ns();
             at_most(
-                Oracle::Stop,
+                Oracle::Latency,
                 "a cancelled job ran on",
                 figures.stop.max_ns,
                 bound_ns,
@@ -96,9 +96,9 @@ impl Traffic {
         }
         // Middle jobs are as heavy to short ones.
         let share = figures.heavy_share + figures.middle_share;
-        if hears(Oracle::HeavyShare) && self.keeps_busy(simulation) && share < LEAST_SHARE {
+        if hears(Oracle::Starvation) && self.keeps_busy(simulation) && share < LEAST_SHARE {
             let message = format!("heavy jobs had {:.3} of the workers' time", share);
-            return Err(Violation::new(Oracle::HeavyShare, message));
+            return Err(Violation::new(Oracle::Starvation, message));
         }
         if hears(Oracle::Latency) && self.are_heavy() && self.leaves_room(simulation) {
             let alone = self.alone_ns(simulation, seed).map_err(|failure| Violation {

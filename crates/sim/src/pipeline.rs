@@ -288,7 +288,7 @@ impl PipeEnv<'_, '_> {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
         loop {
-            let end = self.change(state.ledger(), |ledger| ledger.poll(&waker));
+            let end = state.poll(self, &waker);
             if let Some(end) = end {
                 return end;
             }

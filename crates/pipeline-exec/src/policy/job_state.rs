@@ -13,17 +13,21 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::Duration;
 
-use crossbeam::utils::CachePadded;
-use executor_core::ports::{Fetch, Memory};
+use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::ledger::{Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
+use crate::error::JobError;
+use crate::job_id::JobId;
 use crate::output::JobOutput;
+use crate::report::JobReport;
 use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
@@ -33,7 +37,7 @@ pub struct JobSpec {
     /// What it is about; for people.
     pub table_name: String,
     /// Its name; for people and logs.
-    pub id: String,
+    pub id: JobId,
     /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
     pub cost: u64,
     /// How urgent it is.
@@ -94,7 +98,7 @@ pub struct JobState<W, P> {
     /// Everything about it that is no word.
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
-    pub(crate) service: CachePadded<W>,
+    pub(crate) service: W,
     /// Workers that are in the job, where their number is limited.
     visitors: W,
     /// Not 0 once a thread is lent to the job.
@@ -111,9 +115,13 @@ pub struct JobState<W, P> {
     /// Whether the cost was stated, and is not the number of slots.
     cost_is_stated: bool,
     seq: usize,
+    id: JobId,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
 }
+
+/// How a job ended; what it gives lies elsewhere.
+pub type JobEnd = Result<JobReport, JobError>;
 
 impl<W, P> JobBody<W, P> {
     /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
@@ -136,7 +144,7 @@ impl<W, P> JobBody<W, P> {
             claims,
             standing: Standing::new(&mut word),
             ledger,
-            service: CachePadded::new(word(0)),
+            service: word(0),
             visitors: word(0),
             lent: word(0),
             workers_max: spec.workers_max,
@@ -148,6 +156,7 @@ impl<W, P> JobBody<W, P> {
             cost: spec.cost,
             cost_is_stated: spec.cost > 0,
             seq: 0,
+            id: spec.id,
             submitted_ns: 0,
             deadline_ns: None,
         };
@@ -205,6 +214,33 @@ impl<W, P> JobBody<W, P> {
 }
 
 impl<W, P> JobState<W, P> {
+    /// Takes the end out if there is one; if not, `waker` is woken once there is.
+    ///
+    /// # Panics
+    ///
+    /// If it was taken before.
+    pub fn poll<E>(&self, env: &E, waker: &Waker) -> Option<JobEnd>
+    where
+        E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
+    {
+        let told = env.change(&self.ledger, |ledger| ledger.poll(waker))?;
+        Some(match told {
+            Err(error) => Err(*error),
+            Ok(Ran { wait_ns, run_ns }) => {
+                // Who reads the ledger has acquired these with it.
+                let slots_per_worker = self.slots_per_worker(env);
+                Ok(JobReport {
+                    output: (),
+                    id: self.id,
+                    slots: slots_per_worker.iter().sum(),
+                    wait: Duration::from_nanos(wait_ns),
+                    run: Duration::from_nanos(run_ns),
+                    slots_per_worker,
+                })
+            }
+        })
+    }
+
     /// Which slots are claimed and done.
     pub fn claims(&self) -> &Claims<W> {
         &self.claims
@@ -333,7 +369,17 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    pub(crate) fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
+    /// How many slots ran.
+    pub(crate) fn slots_ran<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. Acquired with the last slot.
+        let each = self
+            .slots_per_worker
+            .iter()
+            .map(|word| mem.load(word, Ordering::Relaxed));
+        each.sum()
+    }
+
+    fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
         // Ordering: Relaxed. Acquired with the last slot.
         self.slots_per_worker
             .iter()
@@ -404,7 +450,7 @@ mod tests {
         for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
             let spec = JobSpec {
                 table_name: "t".to_owned(),
-                id: "t".to_owned(),
+                id: JobId::new(0),
                 cost: 0,
                 class: Class::Normal,
                 deadline: None,

@@ -190,8 +190,6 @@ pub enum PipelineEvent<'a> {
     Ended {
         /// The job.
         job: JobHandle,
-        /// Its id.
-        id: &'a str,
         /// What `tracing` knows of it.
         spans: &'a JobSpans,
         /// How urgent it was.
@@ -204,5 +202,7 @@ pub enum PipelineEvent<'a> {
         wait_ns: u64,
         /// Nanoseconds from the first claim to the end, if anything was claimed.
         run_ns: Option<u64>,
+        /// When, on the executor's clock.
+        at_ns: u64,
     },
 }

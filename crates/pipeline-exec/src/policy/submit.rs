@@ -66,7 +66,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         if let Some(left) = state.claims.close(env) {
             state.claims.give_up(env, &left.stages);
         }
-        env.change(&state.ledger, |ledger| ledger.fail(failure));
+        env.change(&state.ledger, |ledger| ledger.fail(Box::new(failure)));
     });
     let has_slots = state.claims.is_claimable(env);
     let is_single =
@@ -104,7 +104,9 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             }
         }
         // Every slot was run by hand before, or it has failed already.
-        _ => close::end(env, &state, job, Closing::Touched),
+        _ => {
+            close::end(env, &state, job, Closing::Touched);
+        }
     }
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);

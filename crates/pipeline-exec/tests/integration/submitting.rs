@@ -44,7 +44,7 @@ fn a_full_executor_gives_the_job_back_and_takes_it_when_there_is_room() {
     let id = job.id.clone();
     let error = executor.submit(job).unwrap_err();
     assert!(
-        error.to_string().contains("one too many") && error.to_string().contains(&id),
+        error.to_string().contains("one too many") && error.to_string().contains(&*id),
         "{error}"
     );
     let SubmitError::Full(job) = error else {

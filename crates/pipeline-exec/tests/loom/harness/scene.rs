@@ -20,7 +20,7 @@ use pipeline_exec::policy::{
     self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
 
 use super::memory::LoomMemory;
 
@@ -142,7 +142,7 @@ impl Scene {
     ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
-            id: String::new(),
+            id: JobId::new(0),
             cost: 1,
             class: Class::Normal,
             deadline: None,

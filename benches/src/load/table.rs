@@ -12,6 +12,9 @@ use sim::{Failure, Figures, Simulation, StrategyKind, Traffic};
 
 const MS: u64 = 1_000_000;
 
+/// When all clients' first jobs have been served, which come at the same moment.
+const SETTLED_NS: u64 = 100 * MS;
+
 /// Short jobs beside some heavy clients.
 pub(crate) struct Beside {
     pub(crate) workers: usize,
@@ -28,7 +31,8 @@ impl Beside {
         let traffic = Traffic {
             shorts,
             short_every_ns,
-            length_ns: u64::from(shorts) * short_every_ns,
+            short_after_ns: SETTLED_NS,
+            length_ns: SETTLED_NS + u64::from(shorts) * short_every_ns,
             heavies,
             cancels: if heavies > 0 { 20 } else { 0 },
             reserve,

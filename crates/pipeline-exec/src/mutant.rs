@@ -29,6 +29,8 @@ executor_core::planted_bugs! {
     m50_quantum_never_over,
     /// Whoever finds somebody else settling a job does not say that its claims have changed.
     m55_no_dirty_bit,
+    /// Whoever makes something to claim does not ask whether the executor is being shut down.
+    m56_stop_misses_a_submission,
     /// A job that has grown old does not get in line behind those that have waited.
     m57_floor_never_raised,
     /// Young jobs come first for ever.

@@ -37,6 +37,8 @@ pub(crate) enum Hint {
     Edge(&'static str),
     /// This one integration or unit test tells.
     Test(&'static str),
+    /// This one loom model tells.
+    Model(&'static str),
 }
 
 impl Layer {
@@ -188,12 +190,23 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m55_no_dirty_bit"),
     bug(
         PIPELINE,
+        "m56_stop_misses_a_submission",
+        Layer::Loom,
+        Hint::Model("stop_against_submit"),
+    ),
+    bug(
+        PIPELINE,
         "m57_floor_never_raised",
         Layer::Unit,
         Hint::Test("roles"),
     ),
     sim(PIPELINE, "m58_allowance_ignored"),
-    sim(PIPELINE, "m73_sleeps_without_a_last_look"),
+    bug(
+        PIPELINE,
+        "m73_sleeps_without_a_last_look",
+        Layer::Loom,
+        Hint::Model("stage_start_against_a_lent_thread_that_falls_asleep"),
+    ),
     sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
     sim(PIPELINE, "m75_lent_number_shared"),
     sim(PIPELINE, "m76_room_is_not_told"),

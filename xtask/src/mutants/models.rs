@@ -25,6 +25,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Verdict> {
     let hinted = match bug.map(|bug| bug.hint) {
         Some(Hint::Edge(edge)) => tidy::models_of_edge(workspace, edge)?,
+        Some(Hint::Model(name)) => vec![name.to_owned()],
         _ => Vec::new(),
     };
     let mut closed = 0;

@@ -99,7 +99,7 @@ pub struct JobState<W, P> {
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
     pub(crate) service: W,
-    /// Workers that are in the job, where their number is limited.
+    /// Workers that are in the job. One that took it from the queue of singles is not counted.
     visitors: W,
     /// Not 0 once a thread is lent to the job.
     lent: W,
@@ -286,11 +286,15 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Its place in the order of service: young jobs, with less than `young` of service, come first and in the order of their submission.
+    /// Its place in the order of service. Young jobs, with less than `young` of service, a quantum's, come first. Who is in a job already
+    /// counts as well, for one place among the young and for a quantum among the old: so workers that look at the same time go
+    /// to different jobs, and not all to the first.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
+        // Ordering: Relaxed. Whoever goes in or out settles the job afterwards.
+        let inside = mem.load(&self.visitors, Ordering::Relaxed);
         match self.service(mem) {
-            service if service < young => 0,
-            service => service,
+            service if service < young => inside.min(young - 1),
+            service => service.saturating_add(inside.saturating_mul(self.weigh(young))),
         }
     }
 
@@ -337,6 +341,8 @@ impl<W, P> JobState<W, P> {
     /// A worker goes in, unless as many as may are in.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         if !self.is_limited() {
+            // Ordering: Relaxed. It decides about the job's place among others; whoever settles the job brings it along.
+            mem.fetch(&self.visitors, Fetch::Add(1), Ordering::Relaxed);
             return true;
         }
         // Ordering: Relaxed. A bound on one word; nothing is read because of it.
@@ -353,10 +359,8 @@ impl<W, P> JobState<W, P> {
 
     /// A worker leaves. It looks at the board afterwards, so whoever found the job full may rely on it.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        if self.is_limited() {
-            // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
-            mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
-        }
+        // Ordering: Relaxed. Those who found it full are ordered by the fences of their look and of this worker's.
+        mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
     }
 
     /// Notes that `worker` has run `slots` slots. Only that worker calls it.
@@ -387,21 +391,43 @@ impl<W, P> JobState<W, P> {
             .collect()
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, goes on at
-    /// `floor` if that is more: it gets in line behind those that have waited.
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes
+    /// on at `floor` and this visit if that is more: it gets in line behind those that have waited. And no job gets further ahead of the
+    /// floor than by a quantum, or by this one visit: who was alone for a while, or the heaviest, need not wait until all others have had as much.
+    ///
+    /// So whoever gets a place among the old ones later than a job that waits has no lower tag, and comes after it: nobody starves.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
-        let us = (ns / 250) as usize;
-        let weighted = match self.weight {
-            Class::Interactive => us / 16,
-            Class::Normal => us / 4,
-            Class::Batch => us,
-        };
+        let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
+        let charged = self.weigh(us).max(1);
+        let most = floor.max(young).saturating_add(young.max(charged));
         // Ordering: Relaxed. It decides about the job's place; whoever settles the job afterwards brings it along.
-        let before = mem.fetch(&self.service, Fetch::Add(weighted.max(1)), Ordering::Relaxed);
-        let after = before + weighted.max(1);
-        if before < young && young <= after && after < floor {
+        let mut before = mem.load(&self.service, Ordering::Relaxed);
+        loop {
+            let sum = before.saturating_add(charged);
+            let after = match () {
+                () if sum < young => sum,
+                () if before < young => sum.max(floor.saturating_add(charged)).min(most),
+                () => sum.min(most).max(before),
+            };
             // Ordering: Relaxed. As above.
-            mem.fetch(&self.service, Fetch::Add(floor - after), Ordering::Relaxed);
+            match mem.compare_exchange(&self.service, before, after, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// The service with which it begins if it is old from the beginning: as if it had had its first quantum.
+    pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
+        floor.max(young).saturating_add(self.weigh(young))
+    }
+
+    /// So much time as it counts for a job of this class.
+    fn weigh(&self, us: usize) -> usize {
+        match self.weight {
+            Class::Interactive => us / 4,
+            Class::Normal => us,
+            Class::Batch => us.saturating_mul(4),
         }
     }
 

@@ -83,16 +83,15 @@ pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<Body
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);
-    let (_, job, body) = first_open(env, first, |tag| tag < shared.young_tag())?;
-    Some((job, body))
+    first_open(env, first, |tag| tag < shared.young_tag())
 }
 
 /// The old job with the least service that a worker could go into; of several, the first submitted.
 pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served_from(env, shared.young_tag());
-    let (tag, job, body) = first_open(env, first, |_| true)?;
-    shared.raise_service_floor(env, tag);
+    let (job, body) = first_open(env, first, |_| true)?;
+    shared.raise_service_floor(env, body.state.service(env));
     Some((job, body))
 }
 
@@ -101,12 +100,12 @@ fn first_open<E: PipelinePorts>(
     env: &E,
     first: Option<JobHandle>,
     within: impl Fn(usize) -> bool,
-) -> Option<(usize, JobHandle, Arc<BodyOf<E>>)> {
+) -> Found<E> {
     let mut next = first;
     let mut found = None;
     while let Some(key) = next.filter(|key| within(key.tag())) {
         if let Some(body) = open(env, key) {
-            found = Some((key.tag(), body.handle(key.index), body));
+            found = Some((body.handle(key.index), body));
             if !mutant::m51_most_served_first() {
                 break;
             }

@@ -49,7 +49,9 @@ pub(crate) fn visit<E: PipelinePorts>(
     visitor: Visitor,
 ) -> bool {
     let state = &body.state;
-    if !state.enter(env) {
+    // A single has no key on the board whose place that could change, and one slot.
+    let counted = !visitor.single || state.is_limited();
+    if counted && !state.enter(env) {
         return false;
     }
     let visit = Visit {
@@ -74,7 +76,9 @@ pub(crate) fn visit<E: PipelinePorts>(
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        let Some(piece) = visit.claim(now_ns) else { break };
+        let Some(piece) = visit.claim(now_ns, claims == 0) else {
+            break;
+        };
         let stages = &body.spec.stages;
         let _inside = body.spans.enter(
             piece.stage,
@@ -102,10 +106,6 @@ pub(crate) fn visit<E: PipelinePorts>(
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
         state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
-        if state.claims.is_claimable(env) {
-            // It has another place among the served now.
-            settle(env, state, job, None);
-        }
     }
     env.observe(PipelineEvent::Left {
         job,
@@ -115,7 +115,13 @@ pub(crate) fn visit<E: PipelinePorts>(
         at_ns: now_ns,
         claims,
     });
-    state.leave(env);
+    if counted {
+        state.leave(env);
+        if state.claims.is_claimable(env) {
+            // It has another place among the served now.
+            settle(env, state, job, None);
+        }
+    }
     if state.is_limited() && !mutant::m76_room_is_not_told() {
         lend::tell(env, state);
     }
@@ -131,8 +137,8 @@ struct Visit<'a, E: PipelinePorts> {
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
-    /// Claims slots, at `now_ns`.
-    fn claim(&self, now_ns: u64) -> Option<Piece> {
+    /// Claims slots, at `now_ns`, for the first time in this visit or not.
+    fn claim(&self, now_ns: u64, is_first: bool) -> Option<Piece> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
         let (piece, may_be_last) = match state.claims.claim(env, wanted) {
@@ -149,7 +155,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
             worker: self.visitor.worker,
             role: self.visitor.role,
         });
-        if may_be_last && !self.visitor.single || mutant::m15_off_the_board_too_early() {
+        // Others who look are to go to another job first, now that this worker is in.
+        let moves = is_first && env.shared().workers() > 1;
+        if (may_be_last || moves) && !self.visitor.single || mutant::m15_off_the_board_too_early() {
             // Before the slots run, so that nobody looks at the job meanwhile.
             settle(env, state, job, None);
         }

@@ -1,10 +1,22 @@
 //! The board: jobs that come on and off while others look.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use loom::thread;
-use pipeline_exec::policy;
+use pipeline_exec::{JobHandle, policy};
 
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene};
+use crate::harness::scene::{Cells, Scene, Seen, State};
+
+/// A worker and a job, whose place in the table loom sees as well.
+fn with_table() -> Rc<Scene> {
+    let seen = Seen {
+        table: true,
+        ..Seen::default()
+    };
+    Scene::seen(1, 1, seen)
+}
 
 /// A submission against a worker that finds the job in one of the two orders: it cannot claim before the job is in both, so
 /// that nothing is left on the board.
@@ -32,7 +44,7 @@ fn board_insert_against_removal() {
 /// Two workers, two stages: the job comes off the board and on again, and every slot runs once.
 #[test]
 fn next_stage_against_a_worker_that_stays() {
-    model("next_stage_against_a_worker_that_stays", Some(3), || {
+    model("next_stage_against_a_worker_that_stays", Some(2), || {
         let scene = Scene::new(2, 1);
         let stages = [Cells::new(1), Cells::new(2)];
         let (state, _) = scene
@@ -53,15 +65,36 @@ fn next_stage_against_a_worker_that_stays() {
 #[test]
 fn cancel_against_the_last_claim() {
     model("cancel_against_the_last_claim", None, || {
-        let scene = Scene::new(1, 1);
+        let scene = with_table();
         let stage = Cells::new(1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        let canceller = thread::spawn({
-            let (scene, state) = (scene.clone(), state.clone());
-            move || policy::cancel(&*scene, &state, job)
-        });
-        pipeline_exec::run_main_worker(&*scene, 0, 0);
-        canceller.join().unwrap();
+        cancel_against_a_visit(&scene, &state, job);
         scene.assert_over(&[state]);
     });
+}
+
+/// The same with a single, whose handle the worker may find in the queue when the job is over.
+#[test]
+fn cancel_against_a_single() {
+    model("cancel_against_a_single", None, || {
+        let scene = with_table();
+        let stage = Cells::new(1);
+        let (state, job) = scene.submit_single(stage.clone()).expect("nobody closes here");
+        cancel_against_a_visit(&scene, &state, job);
+        scene.assert_over(&[state]);
+        assert!(
+            !pipeline_exec::run_main_worker(&*scene, 0, 0),
+            "nothing of it can be claimed any more"
+        );
+        assert!(stage.ran().0 <= 1);
+    });
+}
+
+fn cancel_against_a_visit(scene: &Rc<Scene>, state: &Arc<State>, job: JobHandle) {
+    let canceller = thread::spawn({
+        let (scene, state) = (scene.clone(), state.clone());
+        move || policy::cancel(&*scene, &state, job)
+    });
+    pipeline_exec::run_main_worker(&**scene, 0, 0);
+    canceller.join().unwrap();
 }

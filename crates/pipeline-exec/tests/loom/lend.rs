@@ -2,6 +2,7 @@
 //!
 //! A thread that sleeps through a slot that only it would run shows as a deadlock, which loom reports.
 
+use std::rc::Rc;
 use std::task::{Wake, Waker};
 
 use loom::sync::Notify;
@@ -9,7 +10,7 @@ use loom::thread;
 use pipeline_exec::policy::{self, JobEnd};
 
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene, State};
+use crate::harness::scene::{Cells, Scene, Seen, State};
 use pipeline_exec::JobHandle;
 
 /// Wakes a lent thread.
@@ -19,6 +20,15 @@ impl Wake for Sleeper {
     fn wake(self: std::sync::Arc<Self>) {
         self.0.notify();
     }
+}
+
+/// A worker and a job. Its sleep rests on the order of the ledger's changes.
+fn scene() -> Rc<Scene> {
+    let seen = Seen {
+        ledgers: true,
+        table: true,
+    };
+    Scene::seen(1, 1, seen)
 }
 
 /// Lends the calling thread to a job.
@@ -41,7 +51,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
         "stage_start_against_a_lent_thread_that_falls_asleep",
         Some(3),
         || {
-            let scene = Scene::with_ordered_ledgers(1, 1);
+            let scene = scene();
             let stages = [Cells::new(1), Cells::new(1)];
             let submitted = scene
                 .submit(vec![stages[0].clone(), stages[1].clone()])
@@ -63,9 +73,27 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
     model("end_against_a_lent_thread_that_falls_asleep", None, || {
-        let scene = Scene::with_ordered_ledgers(1, 1);
+        let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+        });
+        lend(&scene, &submitted);
+        worker.join().unwrap();
+        scene.assert_over(&[submitted.0]);
+        assert_eq!(stage.ran(), (1, 1));
+    });
+}
+
+/// A worker takes a single out of its queue while the lent thread, which needs no queue, claims its slot: one of the two has it.
+#[test]
+fn a_single_against_a_lent_thread() {
+    model("a_single_against_a_lent_thread", Some(4), || {
+        let scene = scene();
+        let stage = Cells::new(1);
+        let submitted = scene.submit_single(stage.clone()).expect("nobody closes here");
         let worker = thread::spawn({
             let scene = scene.clone();
             move || pipeline_exec::run_main_worker(&*scene, 0, 0)
@@ -84,7 +112,7 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
         "leaving_a_full_job_against_a_lent_thread_that_falls_asleep",
         Some(3),
         || {
-            let scene = Scene::with_ordered_ledgers(1, 1);
+            let scene = scene();
             let stage = Cells::new(2);
             let submitted = scene
                 .submit_narrow(vec![stage.clone()], 1)
@@ -105,7 +133,7 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
 #[test]
 fn cancel_against_a_lent_thread() {
     model("cancel_against_a_lent_thread", Some(3), || {
-        let scene = Scene::with_ordered_ledgers(1, 1);
+        let scene = scene();
         let stage = Cells::new(2);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         let canceller = thread::spawn({
@@ -122,7 +150,7 @@ fn cancel_against_a_lent_thread() {
 #[test]
 fn two_threads_lent_to_one_job() {
     model("two_threads_lent_to_one_job", Some(3), || {
-        let scene = Scene::with_ordered_ledgers(1, 1);
+        let scene = scene();
         let stage = Cells::new(2);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         let other = thread::spawn({

@@ -2,32 +2,58 @@
 //!
 //! A job that nobody looks at shows as a deadlock, which loom reports.
 
+use std::rc::Rc;
+use std::sync::Arc;
+
 use loom::thread;
-use pipeline_exec::{JobErrorKind, JobStatus, policy};
+use pipeline_exec::{JobErrorKind, JobHandle, JobStatus, Stage, policy};
 
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene};
+use crate::harness::scene::{Cells, Scene, Seen, State};
+
+/// Hands a job of one slot over, in one of the two ways.
+type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
+
+fn on_the_board(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandle)> {
+    scene.submit(vec![stage as Arc<dyn Stage>])
+}
+
+fn as_a_single(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandle)> {
+    scene.submit_single(stage)
+}
 
 /// A job comes while the only look lays itself down: it sees the job when it looks again, or the publisher hands over another.
 #[test]
 fn look_lays_itself_down_against_publish() {
     model("look_lays_itself_down_against_publish", Some(4), || {
-        let scene = Scene::new(1, 2);
-        let stages = [Cells::new(1), Cells::new(1)];
-        let worker = thread::spawn({
-            let scene = scene.clone();
-            move || scene.work(0)
-        });
-        let jobs = stages
-            .each_ref()
-            .map(|stage| scene.submit(vec![stage.clone()]).expect("nobody closes here").0);
-        worker.join().unwrap();
-        // A look that was handed over after the last job had ended finds nothing.
-        scene.work(0);
-        scene.assert_over(&jobs);
-        assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
-        assert_eq!(policy::PipelinePorts::shared(&*scene).looks().out(&*scene), 0);
+        look_lays_itself_down(on_the_board);
     });
+}
+
+/// The same with jobs of which only the queue of singles knows.
+#[test]
+fn look_lays_itself_down_against_a_single() {
+    model("look_lays_itself_down_against_a_single", Some(4), || {
+        look_lays_itself_down(as_a_single);
+    });
+}
+
+fn look_lays_itself_down(submit: Submit) {
+    let scene = Scene::new(1, 2);
+    let stages = [Cells::new(1), Cells::new(1)];
+    let worker = thread::spawn({
+        let scene = scene.clone();
+        move || scene.work(0)
+    });
+    let jobs = stages
+        .each_ref()
+        .map(|stage| submit(&scene, stage.clone()).expect("nobody closes here").0);
+    worker.join().unwrap();
+    // A look that was handed over after the last job had ended finds nothing.
+    scene.work(0);
+    scene.assert_over(&jobs);
+    assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
+    assert_eq!(policy::PipelinePorts::shared(&*scene).looks().out(&*scene), 0);
 }
 
 /// Two looks lay themselves down while the next stage of a job starts: its slots are all run.
@@ -51,28 +77,41 @@ fn two_looks_against_the_next_stage() {
     });
 }
 
-/// A shutdown while a job is being submitted, with no worker left: the job is handed back by one of the two.
+/// A shutdown while a job is being submitted, with no worker left: the job is handed back by one of the two. The stopper finds it in
+/// the table, or the submitter sees that the executor stops.
 #[test]
 fn stop_against_submit() {
-    model("stop_against_submit", None, || {
-        let scene = Scene::new(1, 1);
-        let stage = Cells::new(1);
-        let stopper = thread::spawn({
-            let scene = scene.clone();
-            move || policy::stop(&*scene).len()
-        });
-        let admitted = scene.submit(vec![stage.clone()]);
-        let handed_back = stopper.join().unwrap();
-        let states: Vec<_> = admitted.iter().map(|(state, _)| state.clone()).collect();
-        scene.assert_over(&states);
-        for state in &states {
-            assert_eq!(scene.status(state), JobStatus::Ended(JobErrorKind::HandedBack));
-        }
-        assert_eq!(
-            states.len(),
-            handed_back,
-            "the submitter or the stopper has the job, not both"
-        );
-        assert_eq!(stage.ran(), (0, 0));
+    model("stop_against_submit", None, || stop_against(on_the_board));
+}
+
+/// The same with a job that stands in none of the board's orders.
+#[test]
+fn stop_against_a_single() {
+    model("stop_against_a_single", None, || stop_against(as_a_single));
+}
+
+fn stop_against(submit: Submit) {
+    let seen = Seen {
+        table: true,
+        ..Seen::default()
+    };
+    let scene: Rc<Scene> = Scene::seen(1, 1, seen);
+    let stage = Cells::new(1);
+    let stopper = thread::spawn({
+        let scene = scene.clone();
+        move || policy::stop(&*scene).len()
     });
+    let admitted = submit(&scene, stage.clone());
+    let handed_back = stopper.join().unwrap();
+    let states: Vec<_> = admitted.iter().map(|(state, _)| state.clone()).collect();
+    scene.assert_over(&states);
+    for state in &states {
+        assert_eq!(scene.status(state), JobStatus::Ended(JobErrorKind::HandedBack));
+    }
+    assert_eq!(
+        states.len(),
+        handed_back,
+        "the submitter or the stopper has the job, not both"
+    );
+    assert_eq!(stage.ran(), (0, 0));
 }

@@ -4,7 +4,7 @@ use loom::thread;
 use pipeline_exec::policy;
 
 use crate::harness::model;
-use crate::harness::scene::{Cells, Scene};
+use crate::harness::scene::{Cells, SLOW_NS, Scene};
 
 /// One worker claims the last slot of a stage and takes the job off, while the other one, which stayed in the job, runs that slot's
 /// stage to its end and starts the next: the job is on the board again, whoever comes second.
@@ -46,5 +46,54 @@ fn cancel_against_stage_start() {
         while pipeline_exec::run_main_worker(&*scene, 0, 0) {}
         canceller.join().unwrap();
         scene.assert_over(&[state]);
+    });
+}
+
+/// A visit is over, and the job gets another key for what it has received, while somebody else claims its last slot and takes it off
+/// the board. The other one finds it all the while, under the old key or the new one.
+#[test]
+fn rekey_against_removal() {
+    model("rekey_against_removal", None, || {
+        let scene = Scene::new(2, 1);
+        let stage = Cells::new(2);
+        let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        let other = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 1, 0)
+        });
+        // One claim each.
+        let found = pipeline_exec::run_main_worker(&*scene, 0, 0);
+        assert!(
+            found && other.join().unwrap(),
+            "a job with a slot was found by nobody"
+        );
+        scene.assert_over(&[state]);
+        assert_eq!(stage.ran(), (2, 1));
+    });
+}
+
+/// A quantum is over in the middle of a claim, and the rest goes back, while another worker claims what is left and takes the job off
+/// the board: either finds nothing of the other's, and the job is on it as long as a slot can be claimed.
+#[test]
+fn give_back_against_the_claim_of_the_last() {
+    model("give_back_against_the_claim_of_the_last", Some(3), || {
+        // The width of a claim counts on one worker, so that five slots are enough for a claim of two.
+        let scene = Scene::new(1, 1);
+        let stage = Cells::with_slow(5, 1);
+        let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        // It is known now that a slot takes no time.
+        assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
+        let giver = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 0, SLOW_NS)
+        });
+        stage.while_slow(|| {
+            assert!(pipeline_exec::run_main_worker(&*scene, 0, 0), "two are left");
+        });
+        pipeline_exec::run_main_worker(&*scene, 0, 0);
+        giver.join().unwrap();
+        while pipeline_exec::run_main_worker(&*scene, 0, u64::MAX) {}
+        scene.assert_over(&[state]);
+        assert_eq!((stage.ran(), scene.given_back()), ((5, 1), 1));
     });
 }

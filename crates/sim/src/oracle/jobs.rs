@@ -48,6 +48,8 @@ struct Record {
     stages: Vec<StageRecord>,
     /// Since which micro-step any worker that looks could find it and claim something.
     open_since: Option<u64>,
+    /// The micro-step at which it got its last key.
+    keyed: u64,
     end: Option<Option<JobErrorKind>>,
 }
 
@@ -169,7 +171,13 @@ impl JobOracle {
     /// `job` was put into one of the board's orders.
     pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         self.look_at(hub, job, step);
-        self.find(job).map(|_| ())
+        self.find_mut(job)?.keyed = step;
+        Ok(())
+    }
+
+    /// Whether `job` has stood in the same place of every order since before micro-step `since`.
+    pub(crate) fn has_stood_since(&self, job: JobHandle, since: u64) -> bool {
+        self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
     /// `party` has taken `job` out of one of the board's orders. There may be something to claim again, since it has read that there
@@ -323,6 +331,7 @@ impl JobOracle {
                 })
                 .collect(),
             open_since: None,
+            keyed: 0,
             end: None,
         });
         Ok(())

@@ -230,8 +230,10 @@ impl Hub {
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
+                    // A job that gets another key meanwhile is in no definite place.
+                    let stood = jobs.has_stood_since(other, since) && jobs.has_stood_since(job, since);
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
-                    if open { self.tag(other) } else { None }
+                    if stood && open { self.tag(other) } else { None }
                 };
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);

@@ -91,6 +91,8 @@ traffic! {
     short_slot_ns: u64 = 250_000,
     /// One short job is due in each such stretch of time, at some moment of it. 0: all at once.
     short_every_ns: u64 = 2_000_000,
+    /// The first stretch begins so long after the heavy clients have begun.
+    short_after_ns: u64 = 0,
     /// Clients that submit heavy jobs.
     heavies: u32 = 0,
     /// Slots of a heavy job.
@@ -223,6 +225,8 @@ impl Traffic {
             middle_share: latency.share(Kind::Middle, workers),
             heavy_wait_ns: latency.longest_wait_ns(Kind::Heavy),
             middle_wait_ns: latency.longest_wait_ns(Kind::Middle),
+            wait_again_ns: (latency.longest_wait_again_ns(Kind::Heavy))
+                .max(latency.longest_wait_again_ns(Kind::Middle)),
             stop: latency.stops(),
             makespan_ns: latency.last_end_ns().saturating_sub(begin_ns),
         };
@@ -304,8 +308,8 @@ impl Traffic {
     /// When the `n`th short job is due.
     fn due_ns(&self, dice: &mut Dice, n: u64) -> u64 {
         match usize::try_from(self.short_every_ns) {
-            Ok(0) | Err(_) => 0,
-            Ok(every_ns) => n * self.short_every_ns + dice.below(every_ns) as u64,
+            Ok(0) | Err(_) => self.short_after_ns,
+            Ok(every_ns) => self.short_after_ns + n * self.short_every_ns + dice.below(every_ns) as u64,
         }
     }
 

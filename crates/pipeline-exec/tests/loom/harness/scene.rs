@@ -2,12 +2,13 @@
 //!
 //! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
 //! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
-//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what a ledger orders.
+//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what they order.
+//! Loom makes no interleaving on account of what it does not see, so a scene in which somebody may find a place empty says so.
 //!
 //! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
 //! deadlock, which loom reports.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -82,15 +83,45 @@ impl Line {
     }
 }
 
+/// The table. No place is used twice.
+pub(crate) struct Places {
+    bodies: RefCell<Vec<Option<Arc<Body>>>>,
+    /// For each place whether there is a body in it, where loom sees that.
+    cells: Option<Vec<AtomicUsize>>,
+}
+
+impl Places {
+    fn cell(&self, index: usize) -> Option<&AtomicUsize> {
+        self.cells.as_ref().map(|cells| &cells[index])
+    }
+}
+
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
-type Places = RefCell<Vec<Option<Arc<Body>>>>;
+
+/// What loom sees of a scene besides its words, its board and its queue.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    /// That changes of a ledger come one after the other, and each after what came before the earlier ones, as the port says.
+    pub(crate) ledgers: bool,
+    /// Whether a place of the table has a body.
+    pub(crate) table: bool,
+}
+
+loom::thread_local! {
+    /// Each thread's own clock: it stands still but in slots that take time.
+    static CLOCK: Cell<u64> = Cell::new(0);
+}
+
+/// What a slot that takes time takes.
+pub(crate) const SLOW_NS: u64 = 10;
 
 /// Everybody's handle to the scene.
 pub(crate) struct Scene {
     shared: PipelineShared<AtomicUsize, Row, Line, Places>,
     jobs: usize,
-    ordered_ledgers: bool,
+    seen: Seen,
+    given_back: Cell<usize>,
     news: Mutex<News>,
     told: Condvar,
 }
@@ -103,15 +134,11 @@ struct News {
 impl Scene {
     /// `workers` workers, and exactly `jobs` jobs that will come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
-        Self::build(workers, jobs, false)
+        Self::seen(workers, jobs, Seen::default())
     }
 
-    /// The same, with ledgers whose changes order what comes before and after them, as the port says.
-    pub(crate) fn with_ordered_ledgers(workers: usize, jobs: usize) -> Rc<Self> {
-        Self::build(workers, jobs, true)
-    }
-
-    fn build(workers: usize, jobs: usize, ordered_ledgers: bool) -> Rc<Self> {
+    /// The same, of which loom sees more.
+    pub(crate) fn seen(workers: usize, jobs: usize, seen: Seen) -> Rc<Self> {
         let config = PipelineConfig {
             main: workers,
             reserve: 0,
@@ -119,19 +146,30 @@ impl Scene {
             capacity: jobs,
         };
         let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Row::new(jobs), Line::new(jobs));
-        let places = RefCell::new(vec![None; jobs]);
+        let places = Places {
+            bodies: RefCell::new(vec![None; jobs]),
+            cells: seen
+                .table
+                .then(|| (0..jobs).map(|_| AtomicUsize::new(0)).collect()),
+        };
         Rc::new(Self {
             shared: PipelineShared::new(config, board, places, AtomicUsize::new),
             jobs,
-            ordered_ledgers,
+            seen,
+            given_back: Cell::new(0),
             news: Mutex::new(News { looks: 0, ended: 0 }),
             told: Condvar::new(),
         })
     }
 
-    /// Submits a job; `None` if the executor refused it.
+    /// Submits a job that goes onto the board; `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_narrow(stages, usize::MAX)
+    }
+
+    /// Submits a job of one slot whose cost nobody has stated: it goes through the queue of singles.
+    pub(crate) fn submit_single(&self, stage: Arc<dyn Stage>) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_spec(vec![stage], 0, usize::MAX)
     }
 
     /// Submits a job that at most `workers_max` workers may be in.
@@ -140,10 +178,20 @@ impl Scene {
         stages: Vec<Arc<dyn Stage>>,
         workers_max: usize,
     ) -> Option<(Arc<State>, JobHandle)> {
+        // More than a single's.
+        self.submit_spec(stages, 2, workers_max)
+    }
+
+    fn submit_spec(
+        &self,
+        stages: Vec<Arc<dyn Stage>>,
+        cost: u64,
+        workers_max: usize,
+    ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
             id: JobId::new(0),
-            cost: 1,
+            cost,
             class: Class::Normal,
             deadline: None,
             workers_max,
@@ -152,7 +200,7 @@ impl Scene {
         };
         let ledger = Place {
             ledger: RefCell::default(),
-            order: self.ordered_ledgers.then(|| Mutex::new(())),
+            order: self.seen.ledgers.then(|| Mutex::new(())),
         };
         let body = JobBody::new(spec, self.shared.config().main, ledger, AtomicUsize::new);
         match policy::submit(self, body) {
@@ -195,7 +243,7 @@ impl Scene {
             "a job was left on the board"
         );
         assert!(
-            self.shared.jobs().borrow().iter().all(Option::is_none),
+            self.shared.jobs().bodies.borrow().iter().all(Option::is_none),
             "a body was left in the table"
         );
         assert_eq!(self.shared.admission().in_flight(self), 0);
@@ -209,6 +257,11 @@ impl Scene {
         }
     }
 
+    /// How often slots were given back.
+    pub(crate) fn given_back(&self) -> usize {
+        self.given_back.get()
+    }
+
     pub(crate) fn status(&self, state: &State) -> JobStatus {
         state.ledger().change(|ledger| ledger.status())
     }
@@ -218,14 +271,41 @@ impl Scene {
 pub(crate) struct Cells {
     runs: Vec<AtomicUsize>,
     finished: AtomicUsize,
+    /// The slot that takes time, and how far it has come.
+    slow: Option<(usize, Mutex<Slow>, Condvar)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slow {
+    NotYet,
+    Runs,
+    MayEnd,
 }
 
 impl Cells {
     pub(crate) fn new(slots: usize) -> Arc<Self> {
+        Self::build(slots, None)
+    }
+
+    /// Slot number `slow` takes [`SLOW_NS`], and the others no time; it ends inside [`while_slow`](Self::while_slow).
+    pub(crate) fn with_slow(slots: usize, slow: usize) -> Arc<Self> {
+        Self::build(slots, Some(slow))
+    }
+
+    fn build(slots: usize, slow: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             runs: (0..slots).map(|_| AtomicUsize::new(0)).collect(),
             finished: AtomicUsize::new(0),
+            slow: slow.map(|slot| (slot, Mutex::new(Slow::NotYet), Condvar::new())),
         })
+    }
+
+    /// Does something while the slow slot runs on another thread, with nothing left to interleave with.
+    pub(crate) fn while_slow(&self, act: impl FnOnce()) {
+        let (_, state, changed) = self.slow.as_ref().expect("a slot takes time");
+        wait(state, changed, Slow::Runs);
+        act();
+        set(state, changed, Slow::MayEnd);
     }
 
     /// How often slots ran, and how often it was finished.
@@ -233,6 +313,18 @@ impl Cells {
         let runs = self.runs.iter().map(|run| run.load(Ordering::Relaxed)).sum();
         (runs, self.finished.load(Ordering::Relaxed))
     }
+}
+
+fn wait(state: &Mutex<Slow>, changed: &Condvar, until: Slow) {
+    let mut state = state.lock().unwrap();
+    while *state != until {
+        state = changed.wait(state).unwrap();
+    }
+}
+
+fn set(state: &Mutex<Slow>, changed: &Condvar, to: Slow) {
+    *state.lock().unwrap() = to;
+    changed.notify_all();
 }
 
 impl Stage for Cells {
@@ -244,6 +336,13 @@ impl Stage for Cells {
         // Ordering: Relaxed, here and below. What a slot writes is published by the policy, or not at all.
         let before = self.runs[slot].load(Ordering::Relaxed);
         self.runs[slot].store(before + 1, Ordering::Relaxed);
+        if let Some((slow, state, changed)) = &self.slow
+            && *slow == slot
+        {
+            set(state, changed, Slow::Runs);
+            wait(state, changed, Slow::MayEnd);
+            CLOCK.with(|clock| clock.set(clock.get() + SLOW_NS));
+        }
         Ok(())
     }
 
@@ -263,7 +362,7 @@ executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Scene, |_scene| L
 
 impl Clock for Scene {
     fn now_ns(&self) -> u64 {
-        0
+        CLOCK.with(Cell::get)
     }
 }
 
@@ -291,12 +390,22 @@ impl OrderedSet<JobHandle> for Scene {
         for place in (0..self.jobs).filter_map(next) {
             set.cells[place].load(Ordering::Acquire);
         }
-        let keys = set.keys.borrow().clone();
-        let mut known: Vec<_> = keys.into_iter().flatten().collect();
-        known.sort_unstable_by(|one, other| other.cmp(one));
-        known.into_iter().find(|key| {
-            below.is_none_or(|below| key < below) && set.cells[set.place(*key)].load(Ordering::Acquire) == 1
-        })
+        // From key to key, as they are by then: what is put in behind the place of the walk is found.
+        let mut below = below.copied();
+        loop {
+            let next = {
+                let keys = set.keys.borrow();
+                let behind = keys
+                    .iter()
+                    .flatten()
+                    .filter(|&&key| below.is_none_or(|below| key < below));
+                *behind.max()?
+            };
+            if set.cells[set.place(next)].load(Ordering::Acquire) == 1 {
+                return Some(next);
+            }
+            below = Some(next);
+        }
     }
 }
 
@@ -309,9 +418,12 @@ impl Fifo<JobHandle> for Scene {
     }
 
     fn pop(&self, queue: &Line) -> Option<JobHandle> {
+        // A look comes first, which may see an old value as any load may.
         let taken = (queue.cells.iter()).position(|cell| {
-            cell.compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
+            cell.load(Ordering::Acquire) == 1
+                && cell
+                    .compare_exchange(1, 0, Ordering::AcqRel, Ordering::Relaxed)
+                    .is_ok()
         })?;
         queue.handles.borrow()[taken]
     }
@@ -326,26 +438,31 @@ impl Table<Arc<Body>> for Scene {
     type Places = Places;
 
     fn put(&self, table: &Places, value: Arc<Body>) -> Result<usize, Arc<Body>> {
-        let mut places = table.borrow_mut();
-        match places.iter().position(Option::is_none) {
-            Some(index) => {
-                places[index] = Some(value);
-                Ok(index)
-            }
-            None => Err(value),
+        let index = value.state().seq();
+        table.bodies.borrow_mut()[index] = Some(value);
+        if let Some(cell) = table.cell(index) {
+            cell.store(1, Ordering::Release);
         }
+        Ok(index)
     }
 
     fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
-        table.borrow()[index].clone()
+        match table.cell(index) {
+            Some(cell) if cell.load(Ordering::Acquire) == 0 => None,
+            // It may be gone meanwhile, which is the same as gone before.
+            _ => table.bodies.borrow()[index].clone(),
+        }
     }
 
     fn used(&self, table: &Places) -> usize {
-        table.borrow().len()
+        table.bodies.borrow().len()
     }
 
     fn clear(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
-        table.borrow_mut()[index].take()
+        if let Some(cell) = table.cell(index) {
+            cell.swap(0, Ordering::AcqRel);
+        }
+        table.bodies.borrow_mut()[index].take()
     }
 }
 
@@ -371,9 +488,13 @@ impl PipelinePorts for Scene {
     fn all_ended(&self) {}
 
     fn observe(&self, event: PipelineEvent<'_>) {
-        if let PipelineEvent::Ended { .. } = event {
-            self.news.lock().unwrap().ended += 1;
-            self.told.notify_all();
+        match event {
+            PipelineEvent::Ended { .. } => {
+                self.news.lock().unwrap().ended += 1;
+                self.told.notify_all();
+            }
+            PipelineEvent::GivenBack { .. } => self.given_back.set(self.given_back.get() + 1),
+            _ => {}
         }
     }
 }

@@ -20,6 +20,7 @@ fn oracle() -> JobOracle {
                 ..StageRecord::default()
             }],
             open_since: None,
+            keyed: 0,
             end: None,
         }],
         ..JobOracle::default()

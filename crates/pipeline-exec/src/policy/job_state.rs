@@ -105,8 +105,11 @@ pub struct JobState<W, P> {
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran, and behind the last one a lent thread.
+    /// Slots that each worker ran, and behind the last one a lent thread. Empty in a job of one slot, for which `solo` says it.
     slots_per_worker: Box<[W]>,
+    /// Whose slot it was, if a job of one slot has run: the worker's number and one.
+    solo: W,
+    workers: usize,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
     /// Workers that have been invited to its stages so far, in this run of stages.
@@ -149,8 +152,9 @@ impl<W, P> JobBody<W, P> {
             lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            // The last place is a lent thread's.
-            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
+            slots_per_worker: Box::default(),
+            solo: word(0),
+            workers,
             begun,
             invited: word(0),
             cost: spec.cost,
@@ -197,10 +201,16 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start.
-    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64) {
+    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
+    /// `word`.
+    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
+        let is_solo = slots <= 1 && self.spec.stages.len() == 1 && !self.state.begun;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
+        if !is_solo {
+            // The last place is a lent thread's.
+            state.slots_per_worker = (0..=lent_number(state.workers)).map(|_| word(0)).collect();
+        }
         if state.cost == 0 {
             state.cost = slots as u64;
         }
@@ -365,30 +375,38 @@ impl<W, P> JobState<W, P> {
 
     /// Notes that `worker` has run `slots` slots. Only that worker calls it.
     pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
+        // Ordering: Relaxed, all. Written by one worker alone, and published with the slots, which are accounted for afterwards.
         if let Some(word) = self.slots_per_worker.get(worker) {
-            // Ordering: Relaxed, both. Written by one worker alone, and published with the slots, which are accounted for
-            // afterwards.
             let before = mem.load(word, Ordering::Relaxed);
             mem.store(word, before + slots, Ordering::Relaxed);
+        } else {
+            mem.store(&self.solo, worker + 1, Ordering::Relaxed);
         }
     }
 
     /// How many slots ran.
     pub(crate) fn slots_ran<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. Acquired with the last slot.
-        let each = self
-            .slots_per_worker
-            .iter()
-            .map(|word| mem.load(word, Ordering::Relaxed));
-        each.sum()
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => usize::from(mem.load(&self.solo, Ordering::Relaxed) > 0),
+            words => words.iter().map(|word| mem.load(word, Ordering::Relaxed)).sum(),
+        }
     }
 
     fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
-        // Ordering: Relaxed. Acquired with the last slot.
-        self.slots_per_worker
-            .iter()
-            .map(|word| mem.load(word, Ordering::Relaxed))
-            .collect()
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => {
+                let solo = mem.load(&self.solo, Ordering::Relaxed);
+                (1..=lent_number(self.workers) + 1)
+                    .map(|worker| usize::from(worker == solo))
+                    .collect()
+            }
+            words => words
+                .iter()
+                .map(|word| mem.load(word, Ordering::Relaxed))
+                .collect(),
+        }
     }
 
     /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes

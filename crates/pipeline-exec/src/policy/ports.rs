@@ -28,6 +28,9 @@ pub trait PipelinePorts:
     /// The words and collections that all parties of this executor share.
     fn shared(&self) -> &SharedOf<Self>;
 
+    /// A new word for a job that only the caller knows; it says `value`.
+    fn word(&self, value: usize) -> Self::Word;
+
     /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as long as that says so.
     /// `false` if none will, because the workers are leaving for good.
     fn hand_over(&self, looks: usize) -> bool;

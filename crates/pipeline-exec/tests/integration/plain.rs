@@ -393,6 +393,10 @@ impl PipelinePorts for Plain {
         &self.shared
     }
 
+    fn word(&self, value: usize) -> Cell<usize> {
+        Cell::new(value)
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
         !self.workers_leave.get()

@@ -479,6 +479,10 @@ impl PipelinePorts for Scene {
         &self.shared
     }
 
+    fn word(&self, value: usize) -> AtomicUsize {
+        AtomicUsize::new(value)
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         self.news.lock().unwrap().looks += looks;
         self.told.notify_all();

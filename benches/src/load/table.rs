@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use benches::number::short;
 use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
-use pipeline_exec::{Stage, StageGraph, StepCx, StepError, split_threads};
+use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError, split_threads};
 use sim::{Failure, Figures, Simulation, StrategyKind, Traffic};
 
 const MS: u64 = 1_000_000;
@@ -94,7 +94,7 @@ impl SpeedUp {
         };
         let job = JobSpec {
             table_name: "equal".to_owned(),
-            id: "job".to_owned(),
+            id: JobId::new(0),
             cost: 0,
             class: Class::Normal,
             deadline: None,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use executor_core::ExecutorConfig;
 use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
-use pipeline_exec::{Stage, StepCx, StepError, split_threads};
+use pipeline_exec::{JobId, Stage, StepCx, StepError, split_threads};
 use sim::{Costs, Ending, Profile, SimCtx, Simulation, StrategyKind};
 
 use super::load::{self, Load, Slots, Task, What, Works};
@@ -70,7 +70,7 @@ fn spec(slots: Slots) -> JobSpec {
     let stage: Arc<dyn Stage> = Arc::new(IdleStage(slots.slots));
     JobSpec {
         table_name: "simulated".to_owned(),
-        id: "job".to_owned(),
+        id: JobId::new(0),
         cost: 0,
         class: Class::default(),
         deadline: None,

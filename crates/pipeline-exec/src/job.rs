@@ -8,7 +8,7 @@ use executor_core::ports::{Native, NativeWord};
 
 use crate::error::JobError;
 use crate::error::StepError;
-use crate::job_id::{JobIds, next_id};
+use crate::job_id::{JobId, JobIds, next_id};
 use crate::native::NativeBody;
 use crate::output::{Make, Output};
 use crate::policy::claim::{Claim, Claims, STAGES_MAX};
@@ -28,7 +28,7 @@ pub struct Job<T = ()> {
     /// What it is about; for people.
     pub table_name: String,
     /// Its name in messages and logs: `pipe-` and sixteen hexadecimal digits.
-    pub id: String,
+    pub id: JobId,
     /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times a factor. 0 means not
     /// known; then the number of slots of the stages that start with it stands for it.
     pub cost: u64,
@@ -143,7 +143,7 @@ impl<T> Job<T> {
                 return None;
             };
             let Piece { stage, slots } = piece;
-            let cx = StepCx::new(0, Role::Main, &self.id, self);
+            let cx = StepCx::new(0, Role::Main, Some(&self.id), self);
             let ran = slots
                 .clone()
                 .try_for_each(|slot| guard::run(self.stages.stage(stage), stage, slot, &cx));
@@ -303,7 +303,7 @@ impl<T> fmt::Debug for Job<T> {
 #[must_use = "`build` makes the job"]
 pub struct JobBuilder<T = ()> {
     table_name: String,
-    id: Option<String>,
+    id: Option<JobId>,
     cost: u64,
     class: Class,
     deadline: Option<Duration>,

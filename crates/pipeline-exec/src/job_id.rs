@@ -2,10 +2,24 @@
 //!
 //! The same program makes the same names in the same order, so that two runs can be compared line by line.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rand_core::{Rng, SeedableRng};
-use rand_xorshift::XorShiftRng;
+/// A job's name in messages and logs: text, and small enough to be copied.
+///
+/// ```
+/// use pipeline_exec::JobId;
+///
+/// let id = JobId::new(0xbeef);
+/// assert_eq!(id, *"pipe-000000000000beef");
+/// assert!(id.ends_with("beef"));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct JobId([u8; PREFIX.len() + DIGITS]);
+
+const PREFIX: &[u8] = b"pipe-";
+const DIGITS: usize = 16;
 
 /// A source of job names.
 ///
@@ -18,25 +32,127 @@ use rand_xorshift::XorShiftRng;
 /// assert!(name(7).starts_with("pipe-"));
 /// ```
 #[derive(Clone, Debug)]
-pub struct JobIds(XorShiftRng);
+pub struct JobIds {
+    state: u64,
+}
+
+impl JobId {
+    /// The name that says `number`.
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        let mut text = [0; PREFIX.len() + DIGITS];
+        text[..PREFIX.len()].copy_from_slice(PREFIX);
+        let mut left = number;
+        for digit in text[PREFIX.len()..].iter_mut().rev() {
+            *digit = b"0123456789abcdef"[(left % 16) as usize];
+            left /= 16;
+        }
+        Self(text)
+    }
+
+    /// It as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a name is made of ASCII")
+    }
+}
 
 impl JobIds {
     /// The names that follow from `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self(XorShiftRng::seed_from_u64(seed))
+        Self { state: seed }
     }
 
     /// The next name.
-    pub fn next_id(&mut self) -> String {
-        format!("pipe-{:016x}", self.0.next_u64())
+    pub fn next_id(&mut self) -> JobId {
+        self.state = self.state.wrapping_add(STEP);
+        JobId::new(mixed(self.state))
     }
 }
 
 /// The next name of the generator that all jobs of the process share.
-pub(crate) fn next_id() -> String {
-    static IDS: LazyLock<Mutex<JobIds>> = LazyLock::new(|| Mutex::new(JobIds::seeded(SEED)));
-    IDS.lock().unwrap_or_else(PoisonError::into_inner).next_id()
+pub(crate) fn next_id() -> JobId {
+    static STATE: AtomicU64 = AtomicU64::new(SEED);
+    // Ordering: Relaxed. Names differ, whoever is first.
+    JobId::new(mixed(STATE.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP)))
 }
 
 const SEED: u64 = 0x853c_49e6_748f_ea9b;
+
+/// By how much a state follows another: odd, so that all of them come.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64: a number for each state, and another one for another.
+fn mixed(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+impl Deref for JobId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for JobId {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq<str> for JobId {
+    fn eq(&self, other: &str) -> bool {
+        self.0 == *other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for JobId {
+    fn eq(&self, other: &&str) -> bool {
+        self == *other
+    }
+}
+
+impl fmt::Display for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self)
+    }
+}
+
+impl fmt::Debug for JobId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_has_sixteen_digits_and_reads_as_text() {
+        for (number, text) in [
+            (0, "pipe-0000000000000000"),
+            (0x1f, "pipe-000000000000001f"),
+            (u64::MAX, "pipe-ffffffffffffffff"),
+        ] {
+            let id = JobId::new(number);
+            assert_eq!((id.as_str(), format!("{id}").as_str()), (text, text));
+            assert_eq!(format!("{id:?} {id:>23}"), format!("{text:?}   {text}"));
+        }
+    }
+
+    /// The first numbers of the reference implementation of SplitMix64 for this seed.
+    #[test]
+    fn the_generator_is_splitmix64() {
+        let mut ids = JobIds::seeded(1_234_567);
+        let ids = [ids.next_id(), ids.next_id()];
+        assert_eq!(
+            ids,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973].map(JobId::new)
+        );
+    }
+}

@@ -57,7 +57,7 @@ mod trace;
 pub use error::{BuildError, JobError, JobErrorKind, StepError, SubmitError, ThreadsError};
 pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
-pub use job_id::JobIds;
+pub use job_id::{JobId, JobIds};
 pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
 pub use output::JobOutput;
 pub use policy::{

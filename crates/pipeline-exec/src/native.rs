@@ -226,6 +226,11 @@ impl PipelinePorts for Hub {
         &self.shared
     }
 
+    #[inline]
+    fn word(&self, value: usize) -> NativeWord {
+        NativeWord::new(value)
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         let Some(workers) = self.workers.get() else {
             return false;

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use crate::job_id::JobId;
+
 /// A completed job: its output, and its run in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobReport<T = ()> {
     /// What [`JobBuilder::output`](crate::JobBuilder::output) made; `()` if nothing was said there.
     pub output: T,
     /// The job's id.
-    pub id: String,
+    pub id: JobId,
     /// Slots that ran, over all stages.
     pub slots: usize,
     /// Time from submission to the first claim.

@@ -51,7 +51,7 @@ impl JobSpans {
     pub(crate) fn open(spec: &JobSpec, cost: u64, seq: usize) -> Self {
         let job = info_span!(
             "job",
-            id = spec.id,
+            id = &*spec.id,
             table = spec.table_name,
             class = spec.class.name(),
             cost,

@@ -31,7 +31,22 @@ use crate::stage::Stage;
 /// ```
 #[derive(Clone, Default)]
 pub struct StageGraph {
-    nodes: Vec<Node>,
+    nodes: Nodes,
+}
+
+/// One stage needs neither a list nor edges.
+#[derive(Clone)]
+enum Nodes {
+    One(Arc<dyn Stage>),
+    /// None yet, or several. Boxed, since the graph lies in every job.
+    #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
+    Several(Option<Box<Vec<Node>>>),
+}
+
+impl Default for Nodes {
+    fn default() -> Self {
+        Self::Several(None)
+    }
 }
 
 #[derive(Clone)]
@@ -58,6 +73,11 @@ impl StageGraph {
     /// If a number is not that of a stage added before, or stands there twice.
     pub fn after(&mut self, before: &[usize], stage: Arc<dyn Stage>) -> usize {
         let number = self.len();
+        if number == 0 && before.is_empty() {
+            self.nodes = Nodes::One(stage);
+            return number;
+        }
+        let nodes = self.several();
         for (place, &earlier) in before.iter().enumerate() {
             assert!(
                 earlier < number,
@@ -67,9 +87,9 @@ impl StageGraph {
                 !before[..place].contains(&earlier),
                 "stage {number} is said to come after stage {earlier} twice"
             );
-            self.nodes[earlier].followers.push(number);
+            nodes[earlier].followers.push(number);
         }
-        self.nodes.push(Node {
+        nodes.push(Node {
             stage,
             before: before.into(),
             followers: Vec::new(),
@@ -77,16 +97,39 @@ impl StageGraph {
         number
     }
 
+    /// The stages as a list, to which one more comes.
+    fn several(&mut self) -> &mut Vec<Node> {
+        if let Nodes::One(first) = &self.nodes {
+            self.nodes = Nodes::Several(Some(Box::new(vec![Node {
+                stage: Arc::clone(first),
+                before: Box::default(),
+                followers: Vec::new(),
+            }])));
+        }
+        match &mut self.nodes {
+            Nodes::One(_) => unreachable!("it is a list now"),
+            Nodes::Several(nodes) => nodes.get_or_insert_default(),
+        }
+    }
+
+    /// The stages as a list; `None` if there is one alone.
+    fn nodes(&self) -> Option<&[Node]> {
+        match &self.nodes {
+            Nodes::One(_) => None,
+            Nodes::Several(nodes) => Some(nodes.as_ref().map_or(&[], |nodes| nodes)),
+        }
+    }
+
     /// Number of stages.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.nodes.len()
+        self.nodes().map_or(1, <[Node]>::len)
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.len() == 0
     }
 
     /// Stage number `number`.
@@ -96,7 +139,10 @@ impl StageGraph {
     /// If there is none of that number.
     #[must_use]
     pub fn stage(&self, number: usize) -> &dyn Stage {
-        &*self.nodes[number].stage
+        match (&self.nodes, self.nodes()) {
+            (Nodes::One(stage), _) if number == 0 => &**stage,
+            (_, nodes) => &*nodes.unwrap_or_default()[number].stage,
+        }
     }
 
     /// Numbers of the stages that have to be finished before stage number `number` starts.
@@ -106,7 +152,7 @@ impl StageGraph {
     /// If there is none of that number.
     #[must_use]
     pub fn before(&self, number: usize) -> &[usize] {
-        &self.nodes[number].before
+        self.edges(number).map_or(&[], |node| &node.before)
     }
 
     /// Numbers of the stages that come after stage number `number`, directly.
@@ -116,7 +162,7 @@ impl StageGraph {
     /// If there is none of that number.
     #[must_use]
     pub fn followers(&self, number: usize) -> &[usize] {
-        &self.nodes[number].followers
+        self.edges(number).map_or(&[], |node| &node.followers)
     }
 
     /// Numbers of the stages that come after none: they start with the job.
@@ -126,7 +172,15 @@ impl StageGraph {
 
     /// For each stage, how many it comes after.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
-        self.nodes.iter().map(|node| node.before.len())
+        (0..self.len()).map(|number| self.before(number).len())
+    }
+
+    /// Where the edges of stage `number` are; `None` if it is the only one and has none.
+    fn edges(&self, number: usize) -> Option<&Node> {
+        match self.nodes() {
+            None if number == 0 => None,
+            nodes => Some(&nodes.unwrap_or_default()[number]),
+        }
     }
 }
 
@@ -144,7 +198,7 @@ impl From<Vec<Arc<dyn Stage>>> for StageGraph {
 
 impl fmt::Debug for StageGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let edges = self.nodes.iter().map(|node| (node.stage.name(), &node.followers));
+        let edges = (0..self.len()).map(|number| (self.stage(number).name(), self.followers(number)));
         f.debug_map().entries(edges).finish()
     }
 }

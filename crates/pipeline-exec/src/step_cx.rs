@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::job_id::JobId;
+
 /// How whoever runs a slot came to its job: the two orders in which workers look for one, and none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -30,7 +32,8 @@ impl Role {
 pub struct StepCx<'a> {
     worker: usize,
     role: Role,
-    job: &'a str,
+    /// None: there is no job around it.
+    job: Option<&'a JobId>,
     watch: &'a dyn Watch,
 }
 
@@ -41,7 +44,7 @@ pub(crate) trait Watch {
 }
 
 impl<'a> StepCx<'a> {
-    pub(crate) fn new(worker: usize, role: Role, job: &'a str, watch: &'a dyn Watch) -> Self {
+    pub(crate) fn new(worker: usize, role: Role, job: Option<&'a JobId>, watch: &'a dyn Watch) -> Self {
         Self {
             worker,
             role,
@@ -67,7 +70,7 @@ impl<'a> StepCx<'a> {
     /// The job's [`id`](crate::Job::id).
     #[must_use]
     pub fn job_id(&self) -> &str {
-        self.job
+        self.job.map_or("pipe-detached", |id| id)
     }
 
     /// Whether the job is over already: cancelled, failed, past its deadline, or its executor shut down. The slot's
@@ -96,7 +99,7 @@ impl StepCx<'static> {
     /// ```
     #[must_use]
     pub fn detached() -> Self {
-        Self::new(0, Role::Main, "pipe-detached", &Detached)
+        Self::new(0, Role::Main, None, &Detached)
     }
 }
 
@@ -105,7 +108,7 @@ impl fmt::Debug for StepCx<'_> {
         f.debug_struct("StepCx")
             .field("worker_id", &self.worker)
             .field("role", &self.role)
-            .field("job_id", &self.job)
+            .field("job_id", &self.job_id())
             .field("is_cancelled", &self.is_cancelled())
             .finish_non_exhaustive()
     }

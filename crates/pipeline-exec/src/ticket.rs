@@ -112,7 +112,7 @@ impl<T> Future for JobTicket<T> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let JobControl { hub, state, .. } = &self.control;
-        let Some(end) = hub.change(state.ledger(), |ledger| ledger.poll(cx.waker())) else {
+        let Some(end) = state.poll(&**hub, cx.waker()) else {
             return Poll::Pending;
         };
         let output = self.output.take().expect("the ledger tells the end once");

@@ -162,10 +162,13 @@ impl Hub {
         let workers = self.shared.config().main + self.shared.config().reserve;
         self.ledgers.set(self.ledgers.get() + 1);
         let ledger = SimPlace::new(self.ledgers.get(), Ledger::default());
-        JobBody::new(spec, workers, ledger, |value| {
-            self.words.set(self.words.get() + 1);
-            SimWord::new(WordName::Other(self.words.get()), value)
-        })
+        JobBody::new(spec, workers, ledger, |value| self.word(value))
+    }
+
+    /// A new word.
+    fn word(&self, value: usize) -> SimWord {
+        self.words.set(self.words.get() + 1);
+        SimWord::new(WordName::Other(self.words.get()), value)
     }
 
     /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
@@ -279,7 +282,7 @@ impl PipeEnv<'_, '_> {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
         loop {
-            let end = self.change(state.ledger(), |ledger| ledger.poll(&waker));
+            let end = state.poll(self, &waker);
             if let Some(end) = end {
                 return end;
             }
@@ -417,6 +420,10 @@ impl PipeEnv<'_, '_> {
 impl PipelinePorts for PipeEnv<'_, '_> {
     fn shared(&self) -> &Shared {
         &self.hub.shared
+    }
+
+    fn word(&self, value: usize) -> SimWord {
+        self.hub.word(value)
     }
 
     fn hand_over(&self, looks: usize) -> bool {

@@ -368,7 +368,7 @@ impl Simulation {
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
-    /// use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
+    /// use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
     /// use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
     /// use sim::{Simulation, StrategyKind};
     ///
@@ -383,7 +383,7 @@ impl Simulation {
     /// stages.then(Arc::new(Slots(10)));
     /// stages.then(Arc::new(Slots(1)));
     /// let job = JobSpec {
-    ///     table_name: "numbers".into(), id: "job".into(), cost: 0, class: Class::Normal, deadline: None,
+    ///     table_name: "numbers".into(), id: JobId::new(0), cost: 0, class: Class::Normal, deadline: None,
     ///     workers_max: usize::MAX, stages, output: None,
     /// };
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };

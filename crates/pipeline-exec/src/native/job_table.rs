@@ -1,49 +1,42 @@
 //! A bounded table of places, each behind its own lock; memory grows by blocks as places are first used.
+//!
+//! Emptied places wait in a queue without a lock, so that who submits and those who end jobs hold nobody up. There is a place for everybody
+//! who may have one: as many hold one or are about to take one as the table has places, no more, and whoever gives one up appends it
+//! first. So who finds the queue empty finds a place that was never used.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crossbeam::queue::SegQueue;
 
 const BLOCK: usize = 1024;
 
 /// Places for values, found by index.
 pub(crate) struct JobTable<V> {
     blocks: Box<[OnceLock<Block<V>>]>,
-    free: Mutex<Free>,
+    /// Places that were used and are empty.
+    emptied: SegQueue<usize>,
+    /// Places from here on were never used.
+    fresh: AtomicUsize,
     capacity: usize,
 }
 
 /// A row of places.
 type Block<V> = Box<[Mutex<Option<V>>]>;
 
-struct Free {
-    /// Places that were used and are empty; the last emptied is used first, while it is warm.
-    emptied: Vec<usize>,
-    /// Places from here on were never used.
-    fresh: usize,
-}
-
 impl<V> JobTable<V> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             blocks: (0..capacity.div_ceil(BLOCK)).map(|_| OnceLock::new()).collect(),
-            free: Mutex::new(Free {
-                emptied: Vec::new(),
-                fresh: 0,
-            }),
+            emptied: SegQueue::new(),
+            fresh: AtomicUsize::new(0),
             capacity,
         }
     }
 
     pub(crate) fn put(&self, value: V) -> Result<usize, V> {
-        let index = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(index) = free.emptied.pop() {
-                index
-            } else if free.fresh < self.capacity {
-                free.fresh += 1;
-                free.fresh - 1
-            } else {
-                return Err(value);
-            }
+        let Some(index) = self.emptied.pop().or_else(|| self.take_fresh()) else {
+            return Err(value);
         };
         let block = self.blocks[index / BLOCK].get_or_init(|| (0..BLOCK).map(|_| Mutex::new(None)).collect());
         *block[index % BLOCK]
@@ -54,7 +47,17 @@ impl<V> JobTable<V> {
 
     /// How many places were ever taken.
     pub(crate) fn used(&self) -> usize {
-        self.free.lock().unwrap_or_else(PoisonError::into_inner).fresh
+        // Ordering: Relaxed. What was put into a place is behind its lock; who wants to miss none has passed a fence.
+        self.fresh.load(Ordering::Relaxed)
+    }
+
+    /// A place that was never used.
+    fn take_fresh(&self) -> Option<usize> {
+        let more = |fresh| (fresh < self.capacity).then_some(fresh + 1);
+        // Ordering: Relaxed, both. A number for each; the block comes by its `OnceLock`.
+        self.fresh
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+            .ok()
     }
 
     pub(crate) fn get(&self, index: usize) -> Option<V>
@@ -74,8 +77,7 @@ impl<V> JobTable<V> {
             .unwrap_or_else(PoisonError::into_inner)
             .take();
         if value.is_some() {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            free.emptied.push(index);
+            self.emptied.push(index);
         }
         value
     }

@@ -17,6 +17,7 @@ impl Hub {
             PipelineEvent::Claimed { worker, .. } | PipelineEvent::Started { worker, .. } => {
                 (Some(worker), self.now_ns())
             }
+            PipelineEvent::Ended { at_ns, .. } => (self.own_worker(), at_ns),
             _ => (self.own_worker(), self.now_ns()),
         };
         // Only these want to know more of the job than its number.

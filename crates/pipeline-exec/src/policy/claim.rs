@@ -5,7 +5,6 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
 use crate::mutant;
@@ -29,13 +28,16 @@ pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 #[derive(Debug)]
 pub struct Claims<W> {
     /// CLOSED, run and slot: the table in the module's documentation.
-    next: CachePadded<W>,
+    next: W,
     /// Pieces that were given back and that nobody has taken yet.
     returned: W,
     /// Stages that have started and whose last finisher is not through yet.
     open: W,
-    /// Row `k` has the run that started as the `k`-th, and the words of stage `k`.
-    rows: Box<[Row<W>]>,
+    /// Row `k` has the run that started as the `k`-th, and the words of stage `k`. This is row 0: many jobs have one stage, and
+    /// those are small and need no row elsewhere.
+    first: Row<W>,
+    /// Rows 1 and up.
+    more: Box<[Row<W>]>,
 }
 
 #[derive(Debug)]
@@ -99,26 +101,27 @@ impl<W> Claims<W> {
             "a job has 1 to {STAGES_MAX} stages, not {}",
             before.len()
         );
+        let (next, returned, open) = (word(0), word(0), word(0));
+        let mut rows = before.map(|before| Row {
+            run: word(0),
+            left: word(0),
+            pending: word(before),
+            slot_ns: word(0),
+        });
         Self {
-            next: CachePadded::new(word(0)),
-            returned: word(0),
-            open: word(0),
-            rows: before
-                .map(|before| Row {
-                    run: word(0),
-                    left: word(0),
-                    pending: word(before),
-                    slot_ns: word(0),
-                })
-                .collect(),
+            next,
+            returned,
+            open,
+            first: rows.next().expect("there is a stage"),
+            more: rows.collect(),
         }
     }
 
     /// Starts a stage that comes after no other, as run number `run`, before anybody else knows the job.
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
         // Ordering: Relaxed, all. Nobody else knows the job yet; the table and the board publish it.
-        mem.store(&self.rows[stage].left, slots, Ordering::Relaxed);
-        mem.store(&self.rows[run].run, Run::word(stage, slots), Ordering::Relaxed);
+        mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
+        mem.store(&self.at(run).run, Run::word(stage, slots), Ordering::Relaxed);
         mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
@@ -173,7 +176,7 @@ impl<W> Claims<W> {
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the last finisher. What
         // these slots wrote comes before.
-        let left = mem.fetch(&self.rows[stage].left, Fetch::Sub(slots), Ordering::Release);
+        let left = mem.fetch(&self.at(stage).left, Fetch::Sub(slots), Ordering::Release);
         debug_assert!(slots <= left, "more slots are done than there are");
         let last = left == slots;
         if last {
@@ -188,7 +191,7 @@ impl<W> Claims<W> {
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this one's slots and its `finish`
         // wrote comes before.
-        let pending = mem.fetch(&self.rows[stage].pending, Fetch::Sub(1), Ordering::Release);
+        let pending = mem.fetch(&self.at(stage).pending, Fetch::Sub(1), Ordering::Release);
         if pending != 1 {
             return mutant::m63_started_after_one_of_several();
         }
@@ -205,10 +208,10 @@ impl<W> Claims<W> {
         let counted = usize::from(!mutant::m72_started_stage_not_counted());
         mem.fetch(&self.open, Fetch::Add(counted), Ordering::Relaxed);
         // Ordering: Relaxed. Published by the exchange.
-        mem.store(&self.rows[stage].left, slots, Ordering::Relaxed);
+        mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
         // Ordering: Relaxed. Every run before that one has started; where to begin the search is all that it says.
         let mut number = ClaimWord(mem.load(&self.next, Ordering::Relaxed)).run();
-        while let Some(row) = self.rows.get(number) {
+        while let Some(row) = self.row(number) {
             // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `run`.
             match mem.compare_exchange(&row.run, 0, Run::word(stage, slots), Ordering::Release) {
                 Ok(_) => return true,
@@ -252,14 +255,14 @@ impl<W> Claims<W> {
             untouched: at.0 == 0,
         };
         let mut slot = at.slot();
-        for (number, row) in self.rows.iter().enumerate().skip(at.run()) {
+        for number in at.run()..self.stages() {
             if self.run(mem, number).is_none() {
                 if mutant::m65_closed_and_not_sealed() {
                     break;
                 }
                 // Ordering: Relaxed. A seal publishes nothing; a run that is found instead is read again.
                 if mem
-                    .compare_exchange(&row.run, 0, SEALED, Ordering::Relaxed)
+                    .compare_exchange(&self.at(number).run, 0, SEALED, Ordering::Relaxed)
                     .is_ok()
                 {
                     break;
@@ -330,7 +333,7 @@ impl<W> Claims<W> {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions: whoever reads that a slot is done sees what
             // it wrote.
-            let left = mem.load(&self.rows[run.stage()].left, Ordering::Acquire);
+            let left = mem.load(&self.at(run.stage()).left, Ordering::Acquire);
             (run.slots() - left, run.slots())
         });
         each.fold((0, 0), |(done, total), (more, slots)| {
@@ -341,13 +344,13 @@ impl<W> Claims<W> {
     /// Slots of `stage`, which has started, that are not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
         // Ordering: Relaxed. A number for people and oracles.
-        mem.load(&self.rows[stage].left, Ordering::Relaxed)
+        mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
     /// What a slot of `stage` took of late, in nanoseconds; `None` as long as none has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
         // Ordering: Relaxed. An estimate; it decides who runs what, and nothing about what comes out.
-        match mem.load(&self.rows[stage].slot_ns, Ordering::Relaxed) {
+        match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
             0 => None,
             ns => Some(ns as u64),
         }
@@ -362,7 +365,7 @@ impl<W> Claims<W> {
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX);
         // Ordering: Relaxed. An estimate; that one of two who learn at once is forgotten does no harm.
-        mem.store(&self.rows[stage].slot_ns, known, Ordering::Relaxed);
+        mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
     /// What all slots of the stages that have started took, or take, as far as it is known; in nanoseconds.
@@ -403,9 +406,30 @@ impl<W> Claims<W> {
         Some((number + 1, next, 0))
     }
 
+    /// Number of the rows, as many as stages.
+    fn stages(&self) -> usize {
+        1 + self.more.len()
+    }
+
+    /// The row of stage, or run, `number`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    fn at(&self, number: usize) -> &Row<W> {
+        match number {
+            0 => &self.first,
+            _ => &self.more[number - 1],
+        }
+    }
+
+    fn row(&self, number: usize) -> Option<&Row<W>> {
+        (number < self.stages()).then(|| self.at(number))
+    }
+
     /// Run number `number`, if it has started.
     fn run<M: Memory<Word = W>>(&self, mem: &M, number: usize) -> Option<Run> {
-        let row = self.rows.get(number)?;
+        let row = self.row(number)?;
         // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. Whoever reads a run sees all that the stages
         // before it wrote.
         match mem.load(&row.run, Ordering::Acquire) {
@@ -416,7 +440,7 @@ impl<W> Claims<W> {
 
     /// The runs from number `from` on.
     fn runs<'a, M: Memory<Word = W>>(&'a self, mem: &'a M, from: usize) -> impl Iterator<Item = Run> + 'a {
-        (from..self.rows.len()).map_while(|number| self.run(mem, number))
+        (from..self.stages()).map_while(|number| self.run(mem, number))
     }
 }
 

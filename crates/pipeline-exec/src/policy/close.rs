@@ -7,19 +7,17 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use executor_core::ports::Fetch;
 use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
 use super::claim::Unclaimed;
-use super::ledger::{CloseReason, Failure, JobEnd};
+use super::ledger::{CloseReason, Failure, Ran};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use crate::error::JobErrorKind;
 use crate::mutant;
-use crate::report::JobReport;
 
 /// Cancels a job: no further slot is claimed, and the ticket fires when those that run have returned. Nothing happens if it has
 /// ended.
@@ -118,6 +116,7 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
         job,
         failure: &failure,
     });
+    let failure = Box::new(failure);
     let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
     // A user's error may do anything when it is dropped; not inside the ledger.
     quietly_drop(superseded);
@@ -161,8 +160,13 @@ fn close_claims<E: PipelinePorts>(
     }
 }
 
-/// The job is over. Called once, by its last finisher.
-pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, closing: Closing) {
+/// The job is over. Called once, by its last finisher. Gives when it was.
+pub(crate) fn end<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    closing: Closing,
+) -> u64 {
     let shared = env.shared();
     // So that a cancel that comes now finds nothing to do.
     let _nothing_left = state.claims.close(env);
@@ -171,22 +175,18 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
         forget_deadline(env, job, deadline_ns);
     }
     let now = env.now_ns();
-    let slots_per_worker = state.slots_per_worker(env);
-    let slots = slots_per_worker.iter().sum();
     let body = env.clear(&shared.jobs, job.index);
-    let id = body.as_ref().map(|body| body.spec.id.clone()).unwrap_or_default();
     let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
     // The user's data goes before the ticket fires, as far as it is up to this worker.
     quietly_drop(body);
     let settled = shared.admission.settle(env, 1);
 
-    let started = env.change(&state.ledger, |ledger| ledger.started_ns());
+    let (started, error) = env.change(&state.ledger, |ledger| {
+        ledger.sum_up(closing == Closing::Untouched)
+    });
     let started_or_now = started.unwrap_or(now);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
     let run_ns = started.map(|started| now.saturating_sub(started));
-    let error = env.change(&state.ledger, |ledger| {
-        ledger.error(closing == Closing::Untouched)
-    });
     if error.is_none() {
         shared
             .experience
@@ -194,26 +194,22 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     }
     env.observe(PipelineEvent::Ended {
         job,
-        id: &id,
         spans: &spans,
         class: state.class(),
         error: error.as_ref(),
-        slots,
+        slots: state.slots_ran(env),
         wait_ns,
         run_ns,
+        at_ns: now,
     });
     let error = error.filter(|error| {
         error.kind != JobErrorKind::Cancelled || !mutant::m41_cancelled_is_told_as_completed()
     });
-    let end: JobEnd = match error {
-        Some(error) => Err(error),
-        None => Ok(JobReport {
-            output: (),
-            id,
-            slots,
-            wait: Duration::from_nanos(wait_ns),
-            run: Duration::from_nanos(run_ns.unwrap_or(0)),
-            slots_per_worker,
+    let end = match error {
+        Some(error) => Err(Box::new(error)),
+        None => Ok(Ran {
+            wait_ns,
+            run_ns: run_ns.unwrap_or(0),
         }),
     };
     let (waiter, sleepers) = env.change(&state.ledger, |ledger| ledger.tell(end));
@@ -224,6 +220,7 @@ pub(crate) fn end<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHa
     if settled == Settled::Ended {
         env.all_ended();
     }
+    now
 }
 
 /// Drops what a user gave. If that panics, nothing here depends on it.

@@ -13,17 +13,21 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::Duration;
 
-use crossbeam::utils::CachePadded;
-use executor_core::ports::{Fetch, Memory};
+use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::ledger::{Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
+use crate::error::JobError;
+use crate::job_id::JobId;
 use crate::output::JobOutput;
+use crate::report::JobReport;
 use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
@@ -33,7 +37,7 @@ pub struct JobSpec {
     /// What it is about; for people.
     pub table_name: String,
     /// Its name; for people and logs.
-    pub id: String,
+    pub id: JobId,
     /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
     pub cost: u64,
     /// How urgent it is.
@@ -94,15 +98,18 @@ pub struct JobState<W, P> {
     /// Everything about it that is no word.
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
-    pub(crate) service: CachePadded<W>,
+    pub(crate) service: W,
     /// Workers that are in the job. One that took it from the queue of singles is not counted.
     visitors: W,
     /// Not 0 once a thread is lent to the job.
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// Slots that each worker ran, and behind the last one a lent thread.
+    /// Slots that each worker ran, and behind the last one a lent thread. Empty in a job of one slot, for which `solo` says it.
     slots_per_worker: Box<[W]>,
+    /// Whose slot it was, if a job of one slot has run: the worker's number and one.
+    solo: W,
+    workers: usize,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
     /// Workers that have been invited to its stages so far, in this run of stages.
@@ -111,9 +118,13 @@ pub struct JobState<W, P> {
     /// Whether the cost was stated, and is not the number of slots.
     cost_is_stated: bool,
     seq: usize,
+    id: JobId,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
 }
+
+/// How a job ended; what it gives lies elsewhere.
+pub type JobEnd = Result<JobReport, JobError>;
 
 impl<W, P> JobBody<W, P> {
     /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
@@ -136,18 +147,20 @@ impl<W, P> JobBody<W, P> {
             claims,
             standing: Standing::new(&mut word),
             ledger,
-            service: CachePadded::new(word(0)),
+            service: word(0),
             visitors: word(0),
             lent: word(0),
             workers_max: spec.workers_max,
             weight: spec.class,
-            // The last place is a lent thread's.
-            slots_per_worker: (0..=lent_number(workers)).map(|_| word(0)).collect(),
+            slots_per_worker: Box::default(),
+            solo: word(0),
+            workers,
             begun,
             invited: word(0),
             cost: spec.cost,
             cost_is_stated: spec.cost > 0,
             seq: 0,
+            id: spec.id,
             submitted_ns: 0,
             deadline_ns: None,
         };
@@ -188,10 +201,16 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start.
-    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64) {
+    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
+    /// `word`.
+    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
+        let is_solo = slots <= 1 && self.spec.stages.len() == 1 && !self.state.begun;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
+        if !is_solo {
+            // The last place is a lent thread's.
+            state.slots_per_worker = (0..=lent_number(state.workers)).map(|_| word(0)).collect();
+        }
         if state.cost == 0 {
             state.cost = slots as u64;
         }
@@ -205,6 +224,33 @@ impl<W, P> JobBody<W, P> {
 }
 
 impl<W, P> JobState<W, P> {
+    /// Takes the end out if there is one; if not, `waker` is woken once there is.
+    ///
+    /// # Panics
+    ///
+    /// If it was taken before.
+    pub fn poll<E>(&self, env: &E, waker: &Waker) -> Option<JobEnd>
+    where
+        E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
+    {
+        let told = env.change(&self.ledger, |ledger| ledger.poll(waker))?;
+        Some(match told {
+            Err(error) => Err(*error),
+            Ok(Ran { wait_ns, run_ns }) => {
+                // Who reads the ledger has acquired these with it.
+                let slots_per_worker = self.slots_per_worker(env);
+                Ok(JobReport {
+                    output: (),
+                    id: self.id,
+                    slots: slots_per_worker.iter().sum(),
+                    wait: Duration::from_nanos(wait_ns),
+                    run: Duration::from_nanos(run_ns),
+                    slots_per_worker,
+                })
+            }
+        })
+    }
+
     /// Which slots are claimed and done.
     pub fn claims(&self) -> &Claims<W> {
         &self.claims
@@ -329,20 +375,38 @@ impl<W, P> JobState<W, P> {
 
     /// Notes that `worker` has run `slots` slots. Only that worker calls it.
     pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
+        // Ordering: Relaxed, all. Written by one worker alone, and published with the slots, which are accounted for afterwards.
         if let Some(word) = self.slots_per_worker.get(worker) {
-            // Ordering: Relaxed, both. Written by one worker alone, and published with the slots, which are accounted for
-            // afterwards.
             let before = mem.load(word, Ordering::Relaxed);
             mem.store(word, before + slots, Ordering::Relaxed);
+        } else {
+            mem.store(&self.solo, worker + 1, Ordering::Relaxed);
         }
     }
 
-    pub(crate) fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
-        // Ordering: Relaxed. Acquired with the last slot.
-        self.slots_per_worker
-            .iter()
-            .map(|word| mem.load(word, Ordering::Relaxed))
-            .collect()
+    /// How many slots ran.
+    pub(crate) fn slots_ran<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => usize::from(mem.load(&self.solo, Ordering::Relaxed) > 0),
+            words => words.iter().map(|word| mem.load(word, Ordering::Relaxed)).sum(),
+        }
+    }
+
+    fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => {
+                let solo = mem.load(&self.solo, Ordering::Relaxed);
+                (1..=lent_number(self.workers) + 1)
+                    .map(|worker| usize::from(worker == solo))
+                    .collect()
+            }
+            words => words
+                .iter()
+                .map(|word| mem.load(word, Ordering::Relaxed))
+                .collect(),
+        }
     }
 
     /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes
@@ -430,7 +494,7 @@ mod tests {
         for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
             let spec = JobSpec {
                 table_name: "t".to_owned(),
-                id: "t".to_owned(),
+                id: JobId::new(0),
                 cost: 0,
                 class: Class::Normal,
                 deadline: None,

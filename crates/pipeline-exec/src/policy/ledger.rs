@@ -9,17 +9,26 @@ use std::task::Waker;
 use super::claim::Piece;
 use crate::error::{JobError, JobErrorKind, StepError};
 use crate::mutant;
-use crate::report::JobReport;
 
-/// How a job ended; what it gives lies elsewhere.
-pub type JobEnd = Result<JobReport, JobError>;
+/// How a job ended: what is not in its words. Its report is made of both when somebody asks,
+/// [`JobState::poll`](super::JobState::poll).
+pub(crate) type Told = Result<Ran, Box<JobError>>;
+
+/// When a job that completed ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// Nanoseconds from its submission to the first claim.
+    pub(crate) wait_ns: u64,
+    /// Nanoseconds from the first claim to the end.
+    pub(crate) run_ns: u64,
+}
 
 /// The part of a job's state that is no word.
 #[derive(Debug, Default)]
 pub struct Ledger {
     started_ns: Option<u64>,
     closed: Option<CloseReason>,
-    failure: Option<Failure>,
+    failure: Option<Box<Failure>>,
     returned: Returned,
     end: End,
     /// Of whoever awaits the ticket.
@@ -73,7 +82,7 @@ impl Default for Returned {
 enum End {
     #[default]
     Pending,
-    Told(Box<JobEnd>),
+    Told(Told),
     Taken(Option<JobErrorKind>),
 }
 
@@ -97,10 +106,8 @@ impl Ledger {
         match &self.end {
             End::Pending if self.started_ns.is_none() => JobStatus::Queued,
             End::Pending => JobStatus::Running,
-            End::Told(end) => end
-                .as_ref()
-                .as_ref()
-                .map_or_else(|error| JobStatus::Ended(error.kind), |_| JobStatus::Completed),
+            End::Told(Err(error)) => JobStatus::Ended(error.kind),
+            End::Told(Ok(_)) => JobStatus::Completed,
             End::Taken(kind) => kind.map_or(JobStatus::Completed, JobStatus::Ended),
         }
     }
@@ -110,7 +117,7 @@ impl Ledger {
     /// # Panics
     ///
     /// If it was taken before.
-    pub fn poll(&mut self, waker: &Waker) -> Option<JobEnd> {
+    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Told> {
         match std::mem::take(&mut self.end) {
             End::Pending => {
                 match &mut self.waker {
@@ -120,8 +127,8 @@ impl Ledger {
                 None
             }
             End::Told(end) => {
-                self.end = End::Taken(end.as_ref().as_ref().err().map(|error| error.kind));
-                Some(*end)
+                self.end = End::Taken(end.as_ref().err().map(|error| error.kind));
+                Some(end)
             }
             End::Taken(_) => panic!("a job's ticket was polled after it had told how the job ended"),
         }
@@ -134,17 +141,13 @@ impl Ledger {
         first
     }
 
-    pub(crate) fn started_ns(&self) -> Option<u64> {
-        self.started_ns
-    }
-
     /// Closes for `reason`, unless the job has ended or was closed before. Whether this is the reason that counts.
     pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
         matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
     }
 
     /// Closes because of `failure`. Gives back a failure that does not count, so that it is dropped elsewhere.
-    pub(crate) fn fail(&mut self, failure: Failure) -> Option<Failure> {
+    pub(crate) fn fail(&mut self, failure: Box<Failure>) -> Option<Box<Failure>> {
         if *self.closed.get_or_insert(CloseReason::Failed) != CloseReason::Failed {
             return Some(failure);
         }
@@ -187,8 +190,13 @@ impl Ledger {
         }
     }
 
+    /// When the first claim was, and what the job ends with.
+    pub(crate) fn sum_up(&mut self, untouched: bool) -> (Option<u64>, Option<JobError>) {
+        (self.started_ns, self.error(untouched))
+    }
+
     /// What the job ends with; `untouched` if nothing of it was ever claimed. `None`: it completed.
-    pub(crate) fn error(&mut self, untouched: bool) -> Option<JobError> {
+    fn error(&mut self, untouched: bool) -> Option<JobError> {
         let kind = match self.closed? {
             CloseReason::Failed => {
                 return Some(match self.failure.take() {
@@ -205,9 +213,9 @@ impl Ledger {
     }
 
     /// Notes the end and gives those who wait for it: with the ticket, and as sleepers.
-    pub(crate) fn tell(&mut self, end: JobEnd) -> (Option<Waker>, Vec<Waker>) {
+    pub(crate) fn tell(&mut self, end: Told) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
-        self.end = End::Told(Box::new(end));
+        self.end = End::Told(end);
         (self.waker.take(), self.take_sleepers())
     }
 

@@ -28,6 +28,9 @@ pub trait PipelinePorts:
     /// The words and collections that all parties of this executor share.
     fn shared(&self) -> &SharedOf<Self>;
 
+    /// A new word for a job that only the caller knows; it says `value`.
+    fn word(&self, value: usize) -> Self::Word;
+
     /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as long as that says so.
     /// `false` if none will, because the workers are leaving for good.
     fn hand_over(&self, looks: usize) -> bool;
@@ -190,8 +193,6 @@ pub enum PipelineEvent<'a> {
     Ended {
         /// The job.
         job: JobHandle,
-        /// Its id.
-        id: &'a str,
         /// What `tracing` knows of it.
         spans: &'a JobSpans,
         /// How urgent it was.
@@ -204,5 +205,7 @@ pub enum PipelineEvent<'a> {
         wait_ns: u64,
         /// Nanoseconds from the first claim to the end, if anything was claimed.
         run_ns: Option<u64>,
+        /// When, on the executor's clock.
+        at_ns: u64,
     },
 }

@@ -51,7 +51,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     }
     let slots = first_slots(env, &body);
     let known = *slots.as_ref().unwrap_or(&0);
-    body.enrol(shared.next_seq(env), known, env.now_ns());
+    body.enrol(shared.next_seq(env), known, env.now_ns(), |value| env.word(value));
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
     let is_young =
         body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
@@ -104,7 +104,9 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             }
         }
         // Every slot was run by hand before.
-        Ok(_) => close::end(env, &state, job, Closing::Touched),
+        Ok(_) => {
+            close::end(env, &state, job, Closing::Touched);
+        }
         Err(failure) => {
             close::fail(env, &state, job, failure);
             close::end(env, &state, job, Closing::Touched);

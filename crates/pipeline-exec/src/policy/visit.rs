@@ -227,8 +227,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
         if self.owes_account() && state.claims.account(env, stage, accounted) {
-            self.stage_over(stage);
-            now_ns = env.now_ns();
+            now_ns = self.stage_over(stage);
         }
         now_ns
     }
@@ -307,8 +306,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         !forgotten && !mutant::m19_accounted_at_claim()
     }
 
-    /// The last slot of `stage` is accounted for, and this is the last finisher.
-    fn stage_over(&self, stage: usize) {
+    /// The last slot of `stage` is accounted for, and this is the last finisher. Gives the time.
+    fn stage_over(&self, stage: usize) -> u64 {
         let Self {
             env,
             job,
@@ -345,7 +344,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
             if let Err(failure) = self.make_output() {
                 self.fail(failure);
             }
-            end(env, state, job, Closing::Touched);
+            end(env, state, job, Closing::Touched)
+        } else {
+            env.now_ns()
         }
     }
 
@@ -374,7 +375,12 @@ impl<E: PipelinePorts> Visit<'_, E> {
     }
 
     fn cx(&self) -> StepCx<'_> {
-        StepCx::new(self.visitor.worker, self.visitor.role, &self.body.spec.id, self)
+        StepCx::new(
+            self.visitor.worker,
+            self.visitor.role,
+            Some(&self.body.spec.id),
+            self,
+        )
     }
 }
 

@@ -100,7 +100,7 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
         .zip([5, 9, 7])
         .map(|(stage, cost)| {
             let job = Job::builder("waiting").stage(stage.clone()).cost(cost).build();
-            ids.push(job.id.clone());
+            ids.push(job.id);
             executor.submit(job).unwrap()
         })
         .collect();
@@ -117,7 +117,7 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
     gate.open();
     let jobs = stopper.join().unwrap();
     assert_eq!(running.wait().unwrap_err().kind, JobErrorKind::Cancelled);
-    assert_eq!(jobs.iter().map(|job| job.id.clone()).collect::<Vec<_>>(), ids);
+    assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
     assert_eq!(jobs.iter().map(|job| job.cost).collect::<Vec<_>>(), [5, 9, 7]);
     assert!(stages.iter().all(|stage| stage.ran() == 0));
     // They are as good as new.

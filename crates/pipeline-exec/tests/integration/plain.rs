@@ -4,7 +4,7 @@
 //! does not end, or a test's that waits for the policy, is a panic that says what went on, not a test that hangs.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,7 +15,7 @@ use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Role, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Queue = RefCell<VecDeque<JobHandle>>;
@@ -35,6 +35,8 @@ pub(crate) struct Plain {
     pub(crate) events: RefCell<Vec<String>>,
     /// Job, stage and slots of each stage that has started.
     pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
+    /// Names of the jobs that were let in, by number.
+    names: RefCell<BTreeMap<usize, String>>,
     /// The workers are leaving: nobody takes a look that is handed over.
     pub(crate) workers_leave: Cell<bool>,
     /// The role in which each slot was claimed.
@@ -74,7 +76,7 @@ impl Stage for Does {
 pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
     JobSpec {
         table_name: name.to_owned(),
-        id: name.to_owned(),
+        id: JobId::new(0),
         cost: 0,
         class: Class::Normal,
         deadline: None,
@@ -115,6 +117,7 @@ impl Plain {
             handed_over: Cell::new(0),
             events: RefCell::default(),
             started: RefCell::default(),
+            names: RefCell::default(),
             workers_leave: Cell::new(false),
             roles: RefCell::default(),
             widths: RefCell::default(),
@@ -262,7 +265,7 @@ impl Plain {
         let body = self
             .get(self.shared.jobs(), job.index)
             .expect("a job on the board has a body");
-        body.spec().id.clone()
+        body.spec().table_name.clone()
     }
 }
 
@@ -390,6 +393,10 @@ impl PipelinePorts for Plain {
         &self.shared
     }
 
+    fn word(&self, value: usize) -> Cell<usize> {
+        Cell::new(value)
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
         !self.workers_leave.get()
@@ -401,6 +408,10 @@ impl PipelinePorts for Plain {
 
     fn observe(&self, event: PipelineEvent<'_>) {
         let text = match event {
+            PipelineEvent::Submitted { job } => {
+                self.names.borrow_mut().insert(job.seq, self.name(job));
+                return;
+            }
             PipelineEvent::Claimed {
                 job,
                 first,
@@ -426,12 +437,14 @@ impl PipelinePorts for Plain {
                 return;
             }
             PipelineEvent::StageOver { job, stage } => format!("{} stage {stage} over", self.name(job)),
-            PipelineEvent::Ended { id, error: None, .. } => format!("{id} completed"),
+            PipelineEvent::Ended { job, error: None, .. } => {
+                format!("{} completed", self.names.borrow()[&job.seq])
+            }
             PipelineEvent::Ended {
-                id,
+                job,
                 error: Some(error),
                 ..
-            } => format!("{id}: {error}"),
+            } => format!("{}: {error}", self.names.borrow()[&job.seq]),
             _ => return,
         };
         self.events.borrow_mut().push(text);

@@ -34,7 +34,7 @@ fn debug_forms_say_what_something_is_about() {
     let cities = || Job::builder("cities").cost(7).stage(Counting::new(2));
     assert_shows(&cities(), &["cities", "7", "stages: 1"]);
     let job = cities().build();
-    let id = job.id.clone();
+    let id = job.id;
     assert_shows(&job, &["cities", &id, "7", "stages: 1"]);
     let ticket = executor.submit(job).unwrap();
     assert_shows(&ticket, &["Queued", "cancel_on_drop: false"]);
@@ -42,7 +42,7 @@ fn debug_forms_say_what_something_is_about() {
     assert_shows(&executor, &["main: 1", "capacity: 2", "queue_depth: 2"]);
     assert_shows(&executor.handle(), &["PipelineHandle"]);
     let job = cities().build();
-    let id = job.id.clone();
+    let id = job.id;
     let full = executor.submit(job).unwrap_err();
     assert_shows(&full, &["Full", &id]);
     let handle = executor.handle();
@@ -76,7 +76,7 @@ fn debug_forms_of_the_policy_name_the_job_and_show_nothing_of_the_users() {
     while plain.main_runs_one(0) {}
     plain.look(0);
     let refused = plain.submit_spec(spec("late", vec![Counting::new(2)])).err();
-    assert_shows(&refused, &["Stopped", "late"]);
+    assert_shows(&refused, &["Stopped", "pipe-"]);
     let Some(Refused::Stopped(body)) = refused.map(|refused| *refused) else {
         panic!("nobody would look for it");
     };
@@ -114,7 +114,7 @@ fn errors_say_what_happened_and_lead_to_their_cause() {
     let handle = executor.handle();
     executor.drain();
     let job = Job::builder("cities").id_from(&mut JobIds::seeded(1)).build();
-    let id = job.id.clone();
+    let id = job.id;
     let error = handle.submit(job).unwrap_err();
     assert!(matches!(error, SubmitError::Closed(_)));
     assert_eq!(
@@ -157,7 +157,7 @@ fn threads_are_named_and_slots_are_told_on_which_they_run() {
         })
     });
     let job = Job::from_steps("t", steps.collect());
-    let id = job.id.clone();
+    let id = job.id.to_string();
     executor.submit(job).unwrap().wait().unwrap();
     let mut seen = seen.lock().unwrap().clone();
     seen.sort();

@@ -41,10 +41,10 @@ fn a_full_executor_gives_the_job_back_and_takes_it_when_there_is_room() {
     });
     let stage = Counting::new(5);
     let job = Job::builder("one too many").stage(stage.clone()).cost(7).build();
-    let id = job.id.clone();
+    let id = job.id;
     let error = executor.submit(job).unwrap_err();
     assert!(
-        error.to_string().contains("one too many") && error.to_string().contains(&id),
+        error.to_string().contains("one too many") && error.to_string().contains(&*id),
         "{error}"
     );
     let SubmitError::Full(job) = error else {

@@ -39,8 +39,8 @@ fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
 }
 
 /// What the job's ticket would tell.
-fn end(state: &State) -> JobEnd {
-    let end = state.ledger().change(|ledger| ledger.poll(Waker::noop()));
+fn end(scene: &Scene, state: &State) -> JobEnd {
+    let end = state.poll(scene, Waker::noop());
     end.expect("the job has ended")
 }
 
@@ -159,7 +159,7 @@ fn two_threads_lent_to_one_job() {
         });
         lend(&scene, &submitted);
         other.join().unwrap();
-        let report = end(&submitted.0).expect("nothing fails");
+        let report = end(&scene, &submitted.0).expect("nothing fails");
         assert_eq!((report.slots, report.slots_per_worker.last()), (2, Some(&2)));
         scene.assert_over(&[submitted.0]);
     });

@@ -76,7 +76,7 @@ fn spans_say_what_job_stage_and_claim_they_are() {
         .class(Class::Batch)
         .cost(77)
         .build();
-    let id = job.id.clone();
+    let id = job.id;
     let heard = heard(1, |executor| drop(executor.submit(job).unwrap()));
     let job = heard.only_span("job");
     for (field, value) in [

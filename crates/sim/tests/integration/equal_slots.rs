@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
-use pipeline_exec::{Stage, StageGraph, StepCx, StepError, split_threads};
+use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError, split_threads};
 
 struct Slots(usize);
 
@@ -22,8 +22,8 @@ impl Stage for Slots {
 /// A job of `slots` slots.
 pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
     JobSpec {
-        table_name: "equal".to_owned(),
-        id: name.to_owned(),
+        table_name: name.to_owned(),
+        id: JobId::new(0),
         cost,
         class: Class::Normal,
         deadline: None,

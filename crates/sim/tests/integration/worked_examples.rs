@@ -46,7 +46,7 @@ fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
             Role::Reserve => reserve,
             Role::Lent => unreachable!("nobody lends a thread in these examples"),
         };
-        by_role.extend(slots.map(|slot| format!("{}{slot}", jobs[job].id)));
+        by_role.extend(slots.map(|slot| format!("{}{slot}", jobs[job].table_name)));
     }
     rounds.into_values().collect()
 }

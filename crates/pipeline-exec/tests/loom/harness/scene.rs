@@ -21,7 +21,7 @@ use pipeline_exec::policy::{
     self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobStatus, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
 
 use super::memory::LoomMemory;
 
@@ -190,7 +190,7 @@ impl Scene {
     ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
             table_name: String::new(),
-            id: String::new(),
+            id: JobId::new(0),
             cost,
             class: Class::Normal,
             deadline: None,
@@ -477,6 +477,10 @@ impl Exclusive<Ledger> for Scene {
 impl PipelinePorts for Scene {
     fn shared(&self) -> &PipelineShared<AtomicUsize, Row, Line, Places> {
         &self.shared
+    }
+
+    fn word(&self, value: usize) -> AtomicUsize {
+        AtomicUsize::new(value)
     }
 
     fn hand_over(&self, looks: usize) -> bool {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pipeline_exec::policy::{Class, JobSpec};
-use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
+use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use super::Jobs;
 use crate::fault::InjectedPanic;
@@ -59,7 +59,7 @@ impl Plan {
         let late = jobs.troubles && dice.below(8) == 0;
         JobSpec {
             table_name: "planned".to_owned(),
-            id: format!("job-{n}"),
+            id: JobId::new(n as u64),
             // Few different costs, so that ties are common. 0 stands for the number of slots.
             cost: [0, 1, 5, 5, 9][dice.below(5)],
             class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],

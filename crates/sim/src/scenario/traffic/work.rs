@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use pipeline_exec::policy::{Class, JobSpec};
-use pipeline_exec::{Stage, StageGraph, StepCx, StepError};
+use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use crate::fault::InjectedPanic;
 use crate::oracle::Kind;
@@ -20,7 +20,7 @@ struct Work {
 pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
     JobSpec {
         table_name: name(kind).to_owned(),
-        id: name(kind).to_owned(),
+        id: JobId::new(0),
         cost,
         class: Class::Normal,
         deadline: None,

@@ -4,12 +4,12 @@
 //! [job oracle](JobOracle) is told about them. The looks that the policy hands over are tasks of a simulated
 //! executor, as they are tasks of a threaded one elsewhere.
 
+mod claimed;
 mod standing;
 mod watch;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,11 +19,11 @@ use executor_core::Rejected;
 use executor_core::ports::{
     Clock, Exclusive, Fifo, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
 };
+use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
-use pipeline_exec::{JobHandle, Role};
 
 use crate::fault::Fault;
 use crate::handle::Handle;
@@ -39,29 +39,14 @@ use crate::word::{Glass, SimWord, WordName};
 use crate::world::World;
 use standing::Standing;
 
+pub use claimed::Claimed;
+
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look;
 
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
-
-/// Slots that a worker has claimed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claimed {
-    /// When, in nanoseconds of virtual time.
-    pub at_ns: u64,
-    /// Number of the worker.
-    pub worker: usize,
-    /// In which role it took the job.
-    pub role: Role,
-    /// Number of the job in the order of submission.
-    pub job: usize,
-    /// Number of the stage.
-    pub stage: usize,
-    /// The slots.
-    pub slots: Range<usize>,
-}
 
 /// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;

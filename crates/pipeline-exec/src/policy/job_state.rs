@@ -128,7 +128,7 @@ pub type JobEnd = Result<JobReport, JobError>;
 
 impl<W, P> JobBody<W, P> {
     /// A job to submit to an executor of `workers` workers; words are made by `word`, `ledger` is an empty
-    /// [`Ledger`](super::Ledger) in its place.
+    /// [`Ledger`] in its place.
     pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
         let claims = Claims::new(spec.stages.counts(), &mut word);
         Self::resume(spec, claims, false, workers, ledger, word)

@@ -2,7 +2,7 @@
 //!
 //! A job's claims change all the time, by many parties: a worker claims the last slot there is, the last finisher of a stage starts
 //! the next one, somebody closes the job. Whether the job belongs on the board follows from its claims, and whoever changes them
-//! *settles* the job afterwards: [`settle`] makes the board agree with the claims. So does whoever has charged the job for a visit,
+//! *settles* the job afterwards: `settle` makes the board agree with the claims. So does whoever has charged the job for a visit,
 //! since its place among the served ones depends on it. Nobody else touches a job's keys.
 //!
 //! Two who settle one job at the same time must not both change its keys, and neither may wait for the other. So the word

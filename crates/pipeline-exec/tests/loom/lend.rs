@@ -90,7 +90,7 @@ fn end_against_a_lent_thread_that_falls_asleep() {
 /// A worker takes a single out of its queue while the lent thread, which needs no queue, claims its slot: one of the two has it.
 #[test]
 fn a_single_against_a_lent_thread() {
-    model("a_single_against_a_lent_thread", Some(4), || {
+    model("a_single_against_a_lent_thread", None, || {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit_single(stage.clone()).expect("nobody closes here");

@@ -53,7 +53,7 @@ fn cancel_against_stage_start() {
 /// the board. The other one finds it all the while, under the old key or the new one.
 #[test]
 fn rekey_against_removal() {
-    model("rekey_against_removal", None, || {
+    model("rekey_against_removal", Some(3), || {
         let scene = Scene::new(2, 1);
         let stage = Cells::new(2);
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");

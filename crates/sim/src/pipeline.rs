@@ -4,6 +4,7 @@
 //! [job oracle](JobOracle) is told about them. The looks that the policy hands over are tasks of a simulated
 //! executor, as they are tasks of a threaded one elsewhere.
 
+mod standing;
 mod watch;
 
 use std::cell::{Cell, RefCell};
@@ -36,6 +37,7 @@ use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 use crate::world::World;
+use standing::Standing;
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +84,7 @@ pub(crate) struct Hub {
     shared: Shared,
     /// Not 0 when the gate is closed and the last job has ended.
     ended: SimWord,
+    standing: Standing,
     words: Cell<u32>,
     ledgers: Cell<u32>,
     /// What the job that was submitted last is said to cost.
@@ -125,17 +128,15 @@ impl Hub {
             SimWord::new(WordName::Other(words), value)
         };
         let ended = word(0);
-        let board = JobBoard::new(
-            SimSet::new(HEAVIEST),
-            SimSet::new(SERVED),
-            SimSet::new(DEADLINES),
-            SimFifo::new(SINGLES),
-        );
+        let (heaviest, served) = (SimSet::new(HEAVIEST), SimSet::new(SERVED));
+        let standing = Standing::of(&heaviest, &served);
+        let board = JobBoard::new(heaviest, served, SimSet::new(DEADLINES), SimFifo::new(SINGLES));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         Self {
             shared: PipelineShared::new(config, board, jobs, &mut word),
             ended,
+            standing,
             words: Cell::new(words),
             ledgers: Cell::new(LEDGERS),
             last_cost: Cell::new(None),
@@ -231,18 +232,14 @@ impl Hub {
         self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
     }
 
-    /// In which of the board's orders `job` stands: heaviest first, least served first.
+    /// In which of the board's two orders `job` stands: by weight, by service.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
-        let board = self.shared.board();
-        let mut heaviest = walk(|below| board.heaviest(&Glass, below));
-        (heaviest.any(|key| key.seq == job.seq), self.tag(job).is_some())
+        self.standing.of_job(job)
     }
 
     /// The tag with which `job` stands in the order of service: the lower, if it has two keys for a moment.
     pub(crate) fn tag(&self, job: JobHandle) -> Option<usize> {
-        let board = self.shared.board();
-        let mut served = walk(|below| board.least_served(&Glass, below));
-        served.find(|key| key.seq == job.seq).map(JobHandle::tag)
+        self.standing.tag(job)
     }
 
     /// What is left over when everything has ended: jobs on the board, bodies in the table, jobs counted, looks out.
@@ -256,12 +253,6 @@ impl Hub {
             ("looks", self.shared.looks().out(&Glass)),
         ])
     }
-}
-
-/// The keys of one of the board's orders.
-fn walk(mut next: impl FnMut(Option<JobHandle>) -> Option<JobHandle>) -> impl Iterator<Item = JobHandle> {
-    let first = next(None);
-    std::iter::successors(first, move |key| next(Some(*key)))
 }
 
 /// One party's ports to a simulated pipeline executor.
@@ -305,11 +296,19 @@ impl PipeEnv<'_, '_> {
         let (handle, me) = (&self.ports.handle, self.ports.handle.party());
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
-        handle.with(|world| self.hub.lending_began(world, me, job));
-        policy::lend(self, state, job, &waker, || {
-            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+        handle.with(|world| {
+            world.outside_call(true);
+            self.hub.lending_began(world, me, job);
         });
-        handle.with(|world| self.hub.lending_ended(world, me));
+        policy::lend(self, state, job, &waker, || {
+            handle.with(|world| world.outside_call(false));
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+            handle.with(|world| world.outside_call(true));
+        });
+        handle.with(|world| {
+            self.hub.lending_ended(world, me);
+            world.outside_call(false);
+        });
     }
 
     /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.
@@ -479,6 +478,9 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
         if set.number() == DEADLINES {
             return new;
         }
+        if new {
+            self.hub.standing.put_in(set.number(), key);
+        }
         self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
         new
     }
@@ -487,6 +489,9 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
         let was_there = self.ports.handle.remove(set, key);
         if set.number() == DEADLINES {
             return was_there;
+        }
+        if was_there {
+            self.hub.standing.taken_out(set.number(), *key);
         }
         self.judge(|oracle, step, me| oracle.taken_off(self.hub, *key, step, me));
         was_there

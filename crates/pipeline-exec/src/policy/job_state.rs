@@ -27,9 +27,6 @@ use crate::output::JobOutput;
 use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
-/// So many quanta a job may be ahead of the least served one, at most.
-const LEAD_QUANTA: usize = 4;
-
 /// What a user says about a job: plain data.
 #[derive(Clone)]
 pub struct JobSpec {
@@ -349,21 +346,21 @@ impl<W, P> JobState<W, P> {
     }
 
     /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes
-    /// on at `floor` if that is more: it gets in line behind those that have waited. And no job gets further ahead of the floor than
-    /// [`LEAD_QUANTA`], or than this one visit: who was alone for a while, or the heaviest, need not wait until all others have had as much.
+    /// on at `floor` and this visit if that is more: it gets in line behind those that have waited. And no job gets further ahead of the
+    /// floor than by a quantum, or by this one visit: who was alone for a while, or the heaviest, need not wait until all others have had as much.
+    ///
+    /// So whoever gets a place among the old ones later than a job that waits has no lower tag, and comes after it: nobody starves.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
         let charged = self.weigh(us).max(1);
-        let most = floor
-            .max(young)
-            .saturating_add(young.saturating_mul(LEAD_QUANTA).max(charged));
+        let most = floor.max(young).saturating_add(young.max(charged));
         // Ordering: Relaxed. It decides about the job's place; whoever settles the job afterwards brings it along.
         let mut before = mem.load(&self.service, Ordering::Relaxed);
         loop {
             let sum = before.saturating_add(charged);
             let after = match () {
                 () if sum < young => sum,
-                () if before < young => sum.max(floor).min(most),
+                () if before < young => sum.max(floor.saturating_add(charged)).min(most),
                 () => sum.min(most).max(before),
             };
             // Ordering: Relaxed. As above.
@@ -372,6 +369,11 @@ impl<W, P> JobState<W, P> {
                 Err(now) => before = now,
             }
         }
+    }
+
+    /// The service with which it begins if it is old from the beginning: as if it had had its first quantum.
+    pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
+        floor.max(young).saturating_add(self.weigh(young))
     }
 
     /// So much time as it counts for a job of this class.

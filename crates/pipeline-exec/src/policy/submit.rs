@@ -56,17 +56,17 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let is_young =
         body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
     if !is_young || shared.young_tag() == 0 {
-        let service = shared.service_floor(env).max(shared.young_tag());
+        let service = (body.state).old_service(shared.young_tag(), shared.service_floor(env));
         // Ordering: Relaxed. Nobody else knows the job yet.
         env.store(&body.state.service, service, Ordering::Relaxed);
     }
     let state = Arc::clone(&body.state);
-    let slots = slots.map_err(|failure| {
+    let slots = slots.inspect_err(|_| {
         // Before a shutdown can find it in the table: this is the submission's to end.
         if let Some(left) = state.claims.close(env) {
             state.claims.give_up(env, &left.stages);
         }
-        env.change(&state.ledger, |ledger| ledger.fail(failure));
+        env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
     let is_single =
@@ -103,8 +103,12 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 return Err(Refused::Stopped(body));
             }
         }
-        // Every slot was run by hand before, or it has failed already.
-        _ => close::end(env, &state, job, Closing::Touched),
+        // Every slot was run by hand before.
+        Ok(_) => close::end(env, &state, job, Closing::Touched),
+        Err(failure) => {
+            close::fail(env, &state, job, failure);
+            close::end(env, &state, job, Closing::Touched);
+        }
     }
     // The job may be over already, and then this is the last hold on what the user gave.
     close::quietly_drop(body);

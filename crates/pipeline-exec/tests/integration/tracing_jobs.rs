@@ -215,8 +215,11 @@ fn a_lane_keeps_no_more_than_it_has_room_for_and_says_what_it_left_out() {
         .trace(&trace)
         .build()
         .unwrap();
-    let job = Job::builder("cities").stage(Counting::new(1_000)).build();
-    drop(executor.submit(job).unwrap());
+    let mut job = Job::builder("cities");
+    for _ in 0..400 {
+        job = job.stage(Counting::new(1));
+    }
+    drop(executor.submit(job.build()).unwrap());
     executor.drain();
     let (lanes, rows) = read(&trace);
     assert_well_formed(&lanes, &rows);

@@ -38,6 +38,8 @@ pub(crate) struct LatencyOracle {
     took: HashMap<Kind, Vec<u64>>,
     served: HashMap<Kind, u64>,
     waited: HashMap<Kind, u64>,
+    /// The longest waits of those that had been served before.
+    waited_again: HashMap<Kind, u64>,
     stopped: Vec<u64>,
     last_end_ns: u64,
 }
@@ -46,6 +48,8 @@ pub(crate) struct LatencyOracle {
 struct Record {
     kind: Kind,
     due_ns: u64,
+    /// A slot of it has begun.
+    served: bool,
     /// Slots that are being run.
     running: usize,
     /// Since when none is.
@@ -72,6 +76,7 @@ impl LatencyOracle {
                 kind,
                 due_ns,
                 running: 0,
+                served: false,
                 idle_ns: now_ns,
                 cancelled_ns: None,
             };
@@ -87,7 +92,8 @@ impl LatencyOracle {
         let waited = record.waited(now_ns);
         record.running += 1;
         let kind = record.kind;
-        self.note_wait(kind, waited);
+        let again = std::mem::replace(&mut record.served, true);
+        self.note_wait(kind, waited, again);
         let (begin_ns, end_ns) = self.window;
         let inside = (now_ns + slot_ns)
             .min(end_ns)
@@ -106,9 +112,9 @@ impl LatencyOracle {
     /// Somebody is about to cancel `job`.
     pub(crate) fn is_being_cancelled(&mut self, job: JobHandle, now_ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
-            let (kind, waited) = (record.kind, record.waited(now_ns));
+            let (kind, waited, again) = (record.kind, record.waited(now_ns), record.served);
             record.cancelled_ns.get_or_insert(now_ns);
-            self.note_wait(kind, waited);
+            self.note_wait(kind, waited, again);
         }
     }
 
@@ -147,6 +153,11 @@ impl LatencyOracle {
         self.waited.get(&kind).copied().unwrap_or(0)
     }
 
+    /// The longest wait of a job of this kind that had been served before.
+    pub(crate) fn longest_wait_again_ns(&self, kind: Kind) -> u64 {
+        self.waited_again.get(&kind).copied().unwrap_or(0)
+    }
+
     /// What part of the time of `workers` workers in the window went into slots of this kind.
     pub(crate) fn share(&self, kind: Kind, workers: usize) -> f64 {
         let (begin_ns, end_ns) = self.window;
@@ -159,9 +170,12 @@ impl LatencyOracle {
         self.last_end_ns
     }
 
-    fn note_wait(&mut self, kind: Kind, waited_ns: u64) {
-        let longest = self.waited.entry(kind).or_default();
-        *longest = waited_ns.max(*longest);
+    fn note_wait(&mut self, kind: Kind, waited_ns: u64, again: bool) {
+        let maps = [Some(&mut self.waited), again.then_some(&mut self.waited_again)];
+        for waited in maps.into_iter().flatten() {
+            let longest = waited.entry(kind).or_default();
+            *longest = waited_ns.max(*longest);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
 
 use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 
@@ -13,7 +14,7 @@ use crate::trace::{Object, Op};
 #[derive(Debug)]
 pub struct SimSet<K> {
     number: u32,
-    keys: RefCell<BTreeSet<K>>,
+    keys: Rc<RefCell<BTreeSet<K>>>,
 }
 
 /// A queue that simulated parties share.
@@ -58,8 +59,24 @@ impl<K: Ord> SimSet<K> {
     pub fn new(number: u32) -> Self {
         Self {
             number,
-            keys: RefCell::default(),
+            keys: Rc::default(),
         }
+    }
+
+    /// The same set, for who looks at it beside the parties.
+    pub(crate) fn twin(&self) -> Self {
+        Self {
+            number: self.number,
+            keys: Rc::clone(&self.keys),
+        }
+    }
+
+    /// The key in the set that is equal to `key`, without anybody noticing.
+    pub(crate) fn peek(&self, key: &K) -> Option<K>
+    where
+        K: Copy,
+    {
+        self.keys.borrow().get(key).copied()
     }
 
     /// The largest key, or the largest below `below`, without anybody noticing.

@@ -225,6 +225,8 @@ impl Traffic {
             middle_share: latency.share(Kind::Middle, workers),
             heavy_wait_ns: latency.longest_wait_ns(Kind::Heavy),
             middle_wait_ns: latency.longest_wait_ns(Kind::Middle),
+            wait_again_ns: (latency.longest_wait_again_ns(Kind::Heavy))
+                .max(latency.longest_wait_again_ns(Kind::Middle)),
             stop: latency.stops(),
             makespan_ns: latency.last_end_ns().saturating_sub(begin_ns),
         };

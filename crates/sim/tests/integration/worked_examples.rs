@@ -126,9 +126,10 @@ fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_
 fn several_main_workers_take_the_least_served_until_its_steps_are_claimed() {
     let states = four_jobs(4, [5, 4, 3, 2]);
     let expected = [
-        "A5 B4 C3 D2: D0 D1 C0 | A0",
-        "A4 B4 C2: C1 C2 B0 | A1",
-        "A3 B3: B1 B2 B3 | A2",
+        // Three main workers, three jobs: who is in a job already counts.
+        "A5 B4 C3 D2: D0 C0 B0 | A0",
+        "A4 B3 C2 D1: C1 B1 D1 | A1",
+        "A3 B2 C1: C2 B2 B3 | A2",
         // Main workers fall through to the only job there is.
         "A2: A3 | A4",
         ":",

@@ -4,7 +4,7 @@
 //!
 //! | what | bound | because |
 //! |---|---|---|
-//! | latency of a short job | alone + 2 visits + 1 for each heavy or middle job, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
+//! | latency of a short job | alone + 2 visits and 1 for each heavy or middle job by main worker, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
 //! | share of heavy jobs | 15 % | 3 of 20 parts of each worker's time, or of the workers, are theirs |
 //! | wait of a job | 2 visits for each job, over 15 % | at worst all others go before it twice, in the 15 % that are for those that are old |
 //! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
@@ -41,7 +41,13 @@ impl Traffic {
     /// How long a heavy or a middle job may wait for a worker, whatever the short ones do.
     #[must_use]
     pub fn wait_bound_ns(&self) -> u64 {
-        let jobs = u64::from(self.heavies + self.middles);
+        // Short jobs of more than a quantum grow old and wait in the same line.
+        let grow_old = if self.is_short_within_a_quantum() {
+            0
+        } else {
+            self.shorts
+        };
+        let jobs = u64::from(self.heavies + self.middles + grow_old);
         (jobs + 1) * 2 * self.visit_ns() * PARTS / HEAVY_PARTS
     }
 
@@ -75,7 +81,12 @@ impl Traffic {
         }
         if hears(Oracle::Starvation) && self.heavy_every_ns == 0 {
             let bound_ns = self.wait_bound_ns();
-            let waited_ns = figures.heavy_wait_ns.max(figures.middle_wait_ns);
+            // Of more short jobs than there is time for, a queue forms, and a new heavy one is behind it until it is known to be heavy.
+            let waited_ns = if self.leaves_room(simulation) {
+                figures.heavy_wait_ns.max(figures.middle_wait_ns)
+            } else {
+                figures.wait_again_ns
+            };
             at_most(
                 Oracle::Starvation,
                 "a job with slots to claim waited",
@@ -89,14 +100,15 @@ impl Traffic {
             let message = format!("heavy jobs had {:.3} of the workers' time", share);
             return Err(Violation::new(Oracle::HeavyShare, message));
         }
-        if hears(Oracle::Latency) && self.heavies > 0 && self.leaves_room(simulation) {
+        if hears(Oracle::Latency) && self.are_heavy() && self.leaves_room(simulation) {
             let alone = self.alone_ns(simulation, seed).map_err(|failure| Violation {
                 oracle: failure.oracle,
                 message: format!("without heavy jobs: {}", failure.message),
             })?;
             // A short job that takes several quanta stands back after each.
             let quanta = (u64::from(self.short_slots) * self.short_slot_ns).div_ceil(self.quantum_ns.max(1));
-            let others = 2 + u64::from(self.heavies + self.middles);
+            let main = (simulation.setup().config.workers - self.reserve) as u64;
+            let others = 2 + u64::from(self.heavies + self.middles).div_ceil(main);
             let bound_ns = alone + quanta * others * self.visit_ns();
             at_most(
                 Oracle::Latency,
@@ -127,12 +139,24 @@ impl Traffic {
     fn keeps_busy(&self, simulation: &Simulation) -> bool {
         let workers = simulation.setup().config.workers as u64;
         let lasts = u64::from(self.heavy_slots) * self.heavy_slot_ns >= 8 * workers * self.visit_ns();
+        // What is old, short jobs of more than a quantum among it, shares its part; reserve looks for the heaviest alone.
         self.heavies > 0
+            && (self.is_short_within_a_quantum() || self.reserve > 0 || workers == 1)
             && self.heavy_jobs == 0
             && self.panics == 0
             && self.cancels == 0
             && lasts
             && self.length_ns >= VISITS_ENOUGH * self.visit_ns()
+    }
+
+    /// Whether there are heavy jobs that take more than eight quanta: others count as short ones, and come again as new ones all the time.
+    fn are_heavy(&self) -> bool {
+        self.heavies > 0 && u64::from(self.heavy_slots) * self.heavy_slot_ns > 8 * self.quantum_ns
+    }
+
+    /// Whether a short job is over before it grows old.
+    fn is_short_within_a_quantum(&self) -> bool {
+        u64::from(self.short_slots) * self.short_slot_ns <= self.quantum_ns
     }
 
     /// Whether short jobs leave time for others: half of it.

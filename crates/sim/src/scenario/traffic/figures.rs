@@ -53,6 +53,8 @@ pub struct Figures {
     pub heavy_wait_ns: u64,
     /// Likewise of a middle job.
     pub middle_wait_ns: u64,
+    /// Likewise of a heavy or a middle job of which a slot had run before.
+    pub wait_again_ns: u64,
     /// Cancelled jobs, from the cancel until they had ended.
     pub stop: Latency,
     /// From the beginning until the last job had ended.

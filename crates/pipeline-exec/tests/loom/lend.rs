@@ -72,7 +72,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
 /// A worker ends the job while the lent thread falls asleep.
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
-    model("end_against_a_lent_thread_that_falls_asleep", None, || {
+    model("end_against_a_lent_thread_that_falls_asleep", Some(4), || {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");

@@ -49,7 +49,7 @@ fn end(state: &State) -> JobEnd {
 fn stage_start_against_a_lent_thread_that_falls_asleep() {
     model(
         "stage_start_against_a_lent_thread_that_falls_asleep",
-        Some(3),
+        Some(2),
         || {
             let scene = scene();
             let stages = [Cells::new(1), Cells::new(1)];
@@ -110,7 +110,7 @@ fn a_single_against_a_lent_thread() {
 fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     model(
         "leaving_a_full_job_against_a_lent_thread_that_falls_asleep",
-        Some(3),
+        Some(2),
         || {
             let scene = scene();
             let stage = Cells::new(2);

@@ -12,7 +12,7 @@
 //! (Musuvathi and Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007): a bound of two or
 //! three finds most of what there is to find, and closes where all runs are too many.
 
-mod configurations;
+pub(crate) mod configurations;
 mod walk;
 
 use std::cell::RefCell;

@@ -171,7 +171,12 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m64_closed_in_the_current_run_alone"),
     sim(PIPELINE, "m65_closed_and_not_sealed"),
     sim(PIPELINE, "m66_given_back_in_silence"),
-    sim(PIPELINE, "m67_given_back_to_a_closed_job"),
+    bug(
+        PIPELINE,
+        "m67_given_back_to_a_closed_job",
+        Layer::Loom,
+        Hint::Model("give_back_against_cancel"),
+    ),
     sim(PIPELINE, "m68_returned_piece_stays"),
     sim(PIPELINE, "m69_claims_run_to_their_end"),
     bug(

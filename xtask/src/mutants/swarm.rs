@@ -22,7 +22,7 @@ const SCHEDULES_IN_VAIN: u64 = 20_000;
 const STEPS: u64 = 2_000_000;
 
 /// The same for seeds from 0 on, whose healthy runs are known; so that bugs that only this finds are told soon.
-pub(super) const STEPS_FROM_0: u64 = 100_000;
+pub(super) const STEPS_FROM_0: u64 = 400_000;
 
 /// A swarm may hang in a loop without any shared operation.
 const SWARM_SECONDS: u64 = 120;

@@ -177,7 +177,8 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
 
 #[test]
 fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
-    let plain = Plain::with_quantum(1, 0, 3 * SLOT).under_test();
+    // The reserve worker goes into the heavy one and nowhere else.
+    let plain = Plain::with_quantum(1, 1, 3 * SLOT).under_test();
     let due = |name: &str, slots: usize| JobSpec {
         deadline: Some(slots as u32 * SLOT),
         workers_max: 1,
@@ -197,7 +198,7 @@ fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
         let is_end = |event: &String| event.contains("deadline");
         plain.take_events().into_iter().filter(is_end).count()
     };
-    assert_eq!(plain.look(0), LookEnd::Again);
+    assert_eq!(plain.look(1), LookEnd::Again);
     assert_eq!(overdue(&plain), 2, "and the third has time left");
 }
 

@@ -49,7 +49,7 @@ fn end(scene: &Scene, state: &State) -> JobEnd {
 fn stage_start_against_a_lent_thread_that_falls_asleep() {
     model(
         "stage_start_against_a_lent_thread_that_falls_asleep",
-        Some(3),
+        Some(2),
         || {
             let scene = scene();
             let stages = [Cells::new(1), Cells::new(1)];
@@ -72,7 +72,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
 /// A worker ends the job while the lent thread falls asleep.
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
-    model("end_against_a_lent_thread_that_falls_asleep", None, || {
+    model("end_against_a_lent_thread_that_falls_asleep", Some(4), || {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
@@ -90,7 +90,7 @@ fn end_against_a_lent_thread_that_falls_asleep() {
 /// A worker takes a single out of its queue while the lent thread, which needs no queue, claims its slot: one of the two has it.
 #[test]
 fn a_single_against_a_lent_thread() {
-    model("a_single_against_a_lent_thread", Some(4), || {
+    model("a_single_against_a_lent_thread", None, || {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit_single(stage.clone()).expect("nobody closes here");
@@ -110,7 +110,7 @@ fn a_single_against_a_lent_thread() {
 fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     model(
         "leaving_a_full_job_against_a_lent_thread_that_falls_asleep",
-        Some(3),
+        Some(2),
         || {
             let scene = scene();
             let stage = Cells::new(2);

@@ -25,7 +25,7 @@ fn as_a_single(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandl
 /// A job comes while the only look lays itself down: it sees the job when it looks again, or the publisher hands over another.
 #[test]
 fn look_lays_itself_down_against_publish() {
-    model("look_lays_itself_down_against_publish", Some(4), || {
+    model("look_lays_itself_down_against_publish", Some(3), || {
         look_lays_itself_down(on_the_board);
     });
 }

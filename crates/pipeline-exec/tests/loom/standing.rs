@@ -4,7 +4,7 @@ use loom::thread;
 use pipeline_exec::policy;
 
 use crate::harness::model;
-use crate::harness::scene::{Cells, SLOW_NS, Scene};
+use crate::harness::scene::{Cells, SLOW_NS, Scene, Seen};
 
 /// One worker claims the last slot of a stage and takes the job off, while the other one, which stayed in the job, runs that slot's
 /// stage to its end and starts the next: the job is on the board again, whoever comes second.
@@ -53,7 +53,7 @@ fn cancel_against_stage_start() {
 /// the board. The other one finds it all the while, under the old key or the new one.
 #[test]
 fn rekey_against_removal() {
-    model("rekey_against_removal", None, || {
+    model("rekey_against_removal", Some(3), || {
         let scene = Scene::new(2, 1);
         let stage = Cells::new(2);
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
@@ -95,5 +95,31 @@ fn give_back_against_the_claim_of_the_last() {
         while pipeline_exec::run_main_worker(&*scene, 0, u64::MAX) {}
         scene.assert_over(&[state]);
         assert_eq!((stage.ran(), scene.given_back()), ((5, 1), 1));
+    });
+}
+
+/// A quantum is over in the middle of a claim while somebody cancels: the ledger takes the rest, and the canceller accounts for it, or
+/// refuses it, and the giver does.
+#[test]
+fn give_back_against_cancel() {
+    model("give_back_against_cancel", None, || {
+        let seen = Seen {
+            ledgers: true,
+            table: true,
+        };
+        let scene = Scene::seen(1, 1, seen);
+        let stage = Cells::with_slow(5, 1);
+        let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
+        // It is known now that a slot takes no time.
+        assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
+        let giver = thread::spawn({
+            let scene = scene.clone();
+            move || pipeline_exec::run_main_worker(&*scene, 0, SLOW_NS)
+        });
+        stage.while_slow(|| {});
+        policy::cancel(&*scene, &state, job);
+        giver.join().unwrap();
+        scene.assert_over(&[state]);
+        assert_eq!(stage.ran(), (2, 0));
     });
 }

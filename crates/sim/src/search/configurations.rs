@@ -29,6 +29,12 @@ pub struct Configuration {
 /// The settings that all share.
 const SMALL: &str = "spin=0,credit=1,tries=1";
 
+/// From this seed comes a job of two stages, of a slot and of two, one after the other, that any number of workers may enter.
+pub(crate) const CHAIN: u64 = 24;
+
+/// From this one a job of four stages of a slot each, the second and the third side by side.
+pub(crate) const DIAMOND: u64 = 125;
+
 impl Configuration {
     /// All of them.
     pub const ALL: &[Self] = &[
@@ -112,6 +118,19 @@ impl Configuration {
         Self::job(1, "2 workers, job of 2 stages, drain at any moment", "end=close"),
         Self::job(1, "2 workers, job of 2 stages, cancel", "cancels=1,end=join"),
         Self::job(1, "2 workers, job of 2 stages, shutdown", "end=abort"),
+        Self::job(
+            1,
+            "2 workers, job of 2 stages, a lent thread",
+            "lends=true,end=join",
+        ),
+        Self {
+            seed: DIAMOND,
+            ..Self::bounded(
+                1,
+                "2 workers, job of 4 stages, 2 side by side",
+                "scenario=jobs,jobs=1,stages=4,slots=1,quantum_ns=0,workers=2,private=0,end=join",
+            )
+        },
         Self::bounded(
             2,
             "2 producers, 2 workers, 2 tasks, close, 2 preemptions",
@@ -164,8 +183,7 @@ impl Configuration {
     /// Two workers and a job; `more` says how it ends.
     const fn job(preemptions: u32, name: &'static str, more: &'static str) -> Self {
         Self {
-            // A job of two stages, of a slot and of two, that any number of workers may enter.
-            seed: 64,
+            seed: CHAIN,
             ..Self::bounded(preemptions, name, more)
         }
     }

@@ -184,3 +184,40 @@ impl Stage for PlannedStage {
         Self::behave(self.finish, cx)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::jobs::PLAN;
+    use crate::search::configurations::{CHAIN, DIAMOND};
+
+    #[test]
+    fn the_jobs_that_are_searched_exhaustively_are_what_their_configurations_say() {
+        let followers = |graph: &StageGraph| -> Vec<Vec<usize>> {
+            (0..graph.len())
+                .map(|stage| graph.followers(stage).to_vec())
+                .collect()
+        };
+        for (seed, stages, slots, made_of, followed_by) in [
+            (CHAIN, 2, 2, vec![1, 2], vec![vec![1], vec![]]),
+            (
+                DIAMOND,
+                4,
+                1,
+                vec![1; 4],
+                vec![vec![1, 2], vec![3], vec![3], vec![]],
+            ),
+        ] {
+            let jobs = Jobs {
+                stages,
+                slots,
+                ..Jobs::default()
+            };
+            let spec = Plan::default().job(&mut Dice::new(seed ^ PLAN), 0, &jobs);
+            let graph = &spec.stages;
+            let slots: Vec<usize> = (0..graph.len()).map(|stage| graph.stage(stage).slots()).collect();
+            assert_eq!((slots, followers(graph)), (made_of, followed_by), "seed {seed}");
+            assert_eq!(spec.workers_max, usize::MAX, "seed {seed}");
+        }
+    }
+}

@@ -59,7 +59,7 @@ fn look_lays_itself_down(submit: Submit) {
 /// Two looks lay themselves down while the next stage of a job starts: its slots are all run.
 #[test]
 fn two_looks_against_the_next_stage() {
-    model("two_looks_against_the_next_stage", Some(2), || {
+    model("two_looks_against_the_next_stage", Some(1), || {
         let scene = Scene::new(2, 1);
         let stages = [Cells::new(1), Cells::new(2)];
         let workers = [0, 1].map(|worker| {

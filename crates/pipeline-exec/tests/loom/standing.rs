@@ -76,7 +76,7 @@ fn rekey_against_removal() {
 /// the board: either finds nothing of the other's, and the job is on it as long as a slot can be claimed.
 #[test]
 fn give_back_against_the_claim_of_the_last() {
-    model("give_back_against_the_claim_of_the_last", Some(3), || {
+    model("give_back_against_the_claim_of_the_last", Some(2), || {
         // The width of a claim counts on one worker, so that five slots are enough for a claim of two.
         let scene = Scene::new(1, 1);
         let stage = Cells::with_slow(5, 1);
@@ -102,7 +102,7 @@ fn give_back_against_the_claim_of_the_last() {
 /// refuses it, and the giver does.
 #[test]
 fn give_back_against_cancel() {
-    model("give_back_against_cancel", None, || {
+    model("give_back_against_cancel", Some(4), || {
         let seen = Seen {
             ledgers: true,
             table: true,

@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use benches::generated;
+use benches::{generated, program};
 use lexopt::{Arg, ValueExt as _};
 
 use table::{Beside, SpeedUp};
@@ -28,20 +28,7 @@ const LATENCY: &str = "images/latency-beside.svg";
 const SPEED_UP: &str = "images/job-speed-up.svg";
 
 fn main() -> ExitCode {
-    let options = match Options::read(lexopt::Parser::from_env()) {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("{error}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Options::read(lexopt::Parser::from_env()), USAGE, run)
 }
 
 /// What the command line asks for.
@@ -63,11 +50,11 @@ impl Options {
         while let Some(argument) = parser.next()? {
             match argument {
                 Arg::Long("workers") => {
-                    options.workers = numbers(&parser.value()?.string()?)?;
+                    options.workers = program::numbers("--workers", &parser.value()?.string()?)?;
                     chosen = true;
                 }
                 Arg::Long("heavies") => {
-                    options.heavies = numbers(&parser.value()?.string()?)?;
+                    options.heavies = program::numbers("--heavies", &parser.value()?.string()?)?;
                     chosen = true;
                 }
                 Arg::Long("write") => options.folder = Some(parser.value()?.into()),
@@ -84,11 +71,6 @@ impl Options {
         }
         Ok(options)
     }
-}
-
-fn numbers<N: std::str::FromStr<Err = std::num::ParseIntError>>(text: &str) -> Result<Vec<N>, lexopt::Error> {
-    let numbers: Result<Vec<N>, _> = text.split(',').map(str::parse).collect();
-    numbers.map_err(|error| format!("{text}: {error}").into())
 }
 
 fn run(options: &Options) -> io::Result<()> {

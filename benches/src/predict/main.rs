@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread::available_parallelism;
 
-use benches::{generated, machine};
+use benches::{generated, machine, program};
 use lexopt::{Arg, ValueExt as _};
 use sim::Costs;
 
@@ -52,20 +52,7 @@ const PAGE: &str = "prediction.md";
 const PICTURE: &str = "images/speed-up.svg";
 
 fn main() -> ExitCode {
-    let options = match Options::read(lexopt::Parser::from_env()) {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("{error}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Options::read(lexopt::Parser::from_env()), USAGE, run)
 }
 
 /// What the command line asks for.
@@ -93,12 +80,7 @@ impl Options {
                     chosen = true;
                 }
                 Arg::Long("workers") => {
-                    let numbers = parser.value()?.string()?;
-                    options.workers = numbers
-                        .split(',')
-                        .map(str::parse)
-                        .collect::<Result<_, _>>()
-                        .map_err(|error| format!("--workers {numbers}: {error}"))?;
+                    options.workers = program::numbers("--workers", &parser.value()?.string()?)?;
                     chosen = true;
                 }
                 Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,

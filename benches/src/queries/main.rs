@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use benches::machine;
 use benches::number::short;
+use benches::{machine, program};
 use lexopt::{Arg, ValueExt as _};
 use query::pipeline_exec::PipelineExecutor;
 
@@ -56,20 +56,7 @@ const USAGE: &str = "usage: queries [--rounds N] [--seconds S] [--quick] [--clie
   --write FOLDER    also write the generated part of queries.md and the plot in this folder; of all engines in full";
 
 fn main() -> ExitCode {
-    let options = match Options::read(lexopt::Parser::from_env()) {
-        Ok(options) => options,
-        Err(error) => {
-            eprintln!("{error}\n{USAGE}");
-            return ExitCode::from(2);
-        }
-    };
-    match run(&options) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    program::run(Options::read(lexopt::Parser::from_env()), USAGE, run)
 }
 
 /// What the command line asks for.
@@ -103,9 +90,7 @@ impl Options {
                     is_full = false;
                 }
                 Arg::Long("clients") => {
-                    let clients = parser.value()?.string()?;
-                    let clients = clients.split(',').map(str::parse).collect::<Result<_, _>>();
-                    options.clients = clients.map_err(|error| format!("--clients takes numbers: {error}"))?;
+                    options.clients = program::numbers("--clients", &parser.value()?.string()?)?;
                     is_full = false;
                 }
                 Arg::Long("engine") => {

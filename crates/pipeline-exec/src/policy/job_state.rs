@@ -373,6 +373,11 @@ impl<W, P> JobState<W, P> {
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
     }
 
+    /// Whether it is of one stage of one slot at most, of which nothing was run by hand: [`JobBody::enrol`] has found so.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.slots_per_worker.is_empty()
+    }
+
     /// Notes that `worker` has run `slots` slots. Only that worker calls it.
     pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
         // Ordering: Relaxed, all. Written by one worker alone, and published with the slots, which are accounted for afterwards.
@@ -422,10 +427,12 @@ impl<W, P> JobState<W, P> {
         let mut before = mem.load(&self.service, Ordering::Relaxed);
         loop {
             let sum = before.saturating_add(charged);
-            let after = match () {
-                () if sum < young => sum,
-                () if before < young => sum.max(floor.saturating_add(charged)).min(most),
-                () => sum.min(most).max(before),
+            let after = if sum < young {
+                sum
+            } else if before < young {
+                sum.max(floor.saturating_add(charged)).min(most)
+            } else {
+                sum.min(most).max(before)
             };
             // Ordering: Relaxed. As above.
             match mem.compare_exchange(&self.service, before, after, Ordering::Relaxed) {

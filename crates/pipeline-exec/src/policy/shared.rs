@@ -14,7 +14,7 @@ use super::need::Experience;
 use crate::mutant;
 
 /// A job that is expected to take more quanta than this is old from the beginning.
-const EXPECTED_QUANTA_MAX: u64 = 8;
+pub const EXPECTED_QUANTA_MAX: u64 = 8;
 
 /// What can be set about a pipeline executor: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +127,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         usize::try_from(self.quantum_ns() / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Whether a job that is expected to take `work_ns` has to be short of time from the beginning, among the old ones.
+    /// Whether a job that is expected to take `work_ns` is old from the beginning.
     pub(crate) fn is_long(&self, work_ns: u64) -> bool {
         work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)
     }

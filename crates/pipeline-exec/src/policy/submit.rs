@@ -69,8 +69,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
-    let is_single =
-        is_young && known <= 1 && body.spec.stages.len() == 1 && body.spec.cost <= 1 && !state.begun;
+    let is_single = is_young && state.is_solo() && body.spec.cost <= 1;
     let body = Arc::new(body);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,

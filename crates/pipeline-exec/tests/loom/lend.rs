@@ -38,6 +38,18 @@ fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
     policy::lend(scene, state, *job, &waker, || sleeper.0.wait());
 }
 
+/// Lends the calling thread to a job into which a worker goes at the same time, and then the job is over.
+fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, JobHandle)) {
+    let worker = thread::spawn({
+        let scene = scene.clone();
+        // One claim, since its time is over at once.
+        move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+    });
+    lend(scene, &submitted);
+    worker.join().unwrap();
+    scene.assert_over(&[submitted.0]);
+}
+
 /// What the job's ticket would tell.
 fn end(scene: &Scene, state: &State) -> JobEnd {
     let end = state.poll(scene, Waker::noop());
@@ -56,14 +68,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
             let submitted = scene
                 .submit(vec![stages[0].clone(), stages[1].clone()])
                 .expect("nobody closes here");
-            let worker = thread::spawn({
-                let scene = scene.clone();
-                // One claim, since its time is over at once.
-                move || pipeline_exec::run_main_worker(&*scene, 0, 0)
-            });
-            lend(&scene, &submitted);
-            worker.join().unwrap();
-            scene.assert_over(&[submitted.0]);
+            lend_beside_a_worker(&scene, submitted);
             assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
         },
     );
@@ -76,13 +81,7 @@ fn end_against_a_lent_thread_that_falls_asleep() {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        let worker = thread::spawn({
-            let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
-        });
-        lend(&scene, &submitted);
-        worker.join().unwrap();
-        scene.assert_over(&[submitted.0]);
+        lend_beside_a_worker(&scene, submitted);
         assert_eq!(stage.ran(), (1, 1));
     });
 }
@@ -94,13 +93,7 @@ fn a_single_against_a_lent_thread() {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit_single(stage.clone()).expect("nobody closes here");
-        let worker = thread::spawn({
-            let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
-        });
-        lend(&scene, &submitted);
-        worker.join().unwrap();
-        scene.assert_over(&[submitted.0]);
+        lend_beside_a_worker(&scene, submitted);
         assert_eq!(stage.ran(), (1, 1));
     });
 }
@@ -117,13 +110,7 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
             let submitted = scene
                 .submit_narrow(vec![stage.clone()], 1)
                 .expect("nobody closes here");
-            let worker = thread::spawn({
-                let scene = scene.clone();
-                move || pipeline_exec::run_main_worker(&*scene, 0, 0)
-            });
-            lend(&scene, &submitted);
-            worker.join().unwrap();
-            scene.assert_over(&[submitted.0]);
+            lend_beside_a_worker(&scene, submitted);
             assert_eq!(stage.ran(), (2, 1));
         },
     );

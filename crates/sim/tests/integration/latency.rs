@@ -67,36 +67,26 @@ fn takes_two_quanta_more(alone: &Traffic, beside: &Traffic, workers: usize) {
     assert!(busy > 0.95, "workers were idle beside heavy jobs:\n{figures}");
 }
 
-#[test]
-fn a_short_job_of_four_slots_takes_two_quanta_more_beside_eight_heavy_ones() {
+/// Short jobs of `slots` slots, on any number of workers.
+fn short_beside_eight_heavy(slots: u32) {
     for workers in WORKERS {
-        let alone = short_jobs(workers, 4);
-        let heavies = 8;
-        takes_two_quanta_more(
-            &alone,
-            &Traffic {
-                heavies,
-                ..alone.clone()
-            },
-            workers,
-        );
+        let alone = short_jobs(workers, slots);
+        let beside = Traffic {
+            heavies: 8,
+            ..alone.clone()
+        };
+        takes_two_quanta_more(&alone, &beside, workers);
     }
 }
 
 #[test]
+fn a_short_job_of_four_slots_takes_two_quanta_more_beside_eight_heavy_ones() {
+    short_beside_eight_heavy(4);
+}
+
+#[test]
 fn a_short_job_of_one_slot_takes_two_quanta_more_beside_eight_heavy_ones() {
-    for workers in WORKERS {
-        let alone = short_jobs(workers, 1);
-        let heavies = 8;
-        takes_two_quanta_more(
-            &alone,
-            &Traffic {
-                heavies,
-                ..alone.clone()
-            },
-            workers,
-        );
-    }
+    short_beside_eight_heavy(1);
 }
 
 #[test]

@@ -9,6 +9,8 @@
 //! | wait of a job | 2 visits for each job, over 15 % | at worst all others go before it twice, in the 15 % that are for those that are old |
 //! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
 
+use pipeline_exec::policy::shared::EXPECTED_QUANTA_MAX;
+
 use super::{Figures, Traffic};
 use crate::line::Fields;
 use crate::oracle::{Oracle, Violation};
@@ -151,7 +153,8 @@ impl Traffic {
 
     /// Whether there are heavy jobs that take more than eight quanta: others count as short ones, and come again as new ones all the time.
     fn are_heavy(&self) -> bool {
-        self.heavies > 0 && u64::from(self.heavy_slots) * self.heavy_slot_ns > 8 * self.quantum_ns
+        self.heavies > 0
+            && u64::from(self.heavy_slots) * self.heavy_slot_ns > EXPECTED_QUANTA_MAX * self.quantum_ns
     }
 
     /// Whether a short job is over before it grows old.

@@ -20,6 +20,7 @@ use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::close::quietly_drop;
 use super::ledger::{Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
@@ -233,8 +234,10 @@ impl<W, P> JobState<W, P> {
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
     {
-        let told = env.change(&self.ledger, |ledger| ledger.poll(waker))?;
-        Some(match told {
+        let mut waker = Some(waker.clone());
+        let told = env.change(&self.ledger, |ledger| ledger.poll(&mut waker));
+        quietly_drop(waker);
+        Some(match told? {
             Err(error) => Err(*error),
             Ok(Ran { wait_ns, run_ns }) => {
                 // Who reads the ledger has acquired these with it.

@@ -146,6 +146,12 @@ impl PipelineExecutor {
         self.handle.run_until(ticket);
     }
 
+    /// Number of its workers: main and reserve threads, without threads that are lent.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.handle.workers()
+    }
+
     /// A handle that can be cloned and sent.
     #[must_use]
     pub fn handle(&self) -> PipelineHandle {
@@ -223,8 +229,7 @@ impl PipelineHandle {
 
     fn offer<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let hub = &self.hub;
-        let workers = hub.shared().workers();
-        let (body, output) = job.into_body(workers);
+        let (body, output) = job.into_body(self.workers());
         match policy::submit(&**hub, body) {
             Ok(Admitted { state, job }) => {
                 Ok(JobTicket::new(Arc::clone(hub), state, job, output.into_place()))
@@ -293,6 +298,12 @@ impl PipelineHandle {
     /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         ticket.lend(&self.hub, "run_until");
+    }
+
+    /// Number of the executor's workers: main and reserve threads, without threads that are lent.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.hub.shared().workers()
     }
 
     /// What the executor has counted.

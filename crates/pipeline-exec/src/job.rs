@@ -16,7 +16,7 @@ use crate::policy::finish;
 use crate::policy::ledger::Failure;
 use crate::policy::{Class, JobBody, JobSpec, Ledger};
 use crate::policy::{Piece, guard};
-use crate::stage::{PipelineStep, Stage, Steps};
+use crate::stage::{self, PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Role, StepCx, Watch};
 
@@ -46,13 +46,11 @@ pub struct Job<T = ()> {
 impl Job {
     /// A job of one stage, in which each step is a slot: they may run at the same time and in any order.
     ///
-    /// Its cost is the number of steps.
+    /// Its cost is not known, so the number of steps stands for it. What else can be said of a job, [`Job::builder`] says, of a stage
+    /// that [`steps`](crate::steps) makes.
     #[must_use]
     pub fn from_steps(table_name: impl Into<String>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
-        Self::builder(table_name)
-            .cost(steps.len() as u64)
-            .stage(Arc::new(Steps(steps)))
-            .build()
+        Self::builder(table_name).stage(stage::steps(steps)).build()
     }
 
     /// Starts a job; add its stages.
@@ -447,7 +445,10 @@ impl<T> JobBuilder<T> {
     ///
     /// If it is 0: nobody could run the job.
     pub fn max_workers(mut self, workers: usize) -> Self {
-        assert!(workers > 0, "a job that no worker may run would never end");
+        assert!(
+            workers > 0,
+            "`max_workers` is 0, but a job that no worker may be in would never end; it must be at least 1"
+        );
         self.workers_max = workers;
         self
     }
@@ -463,7 +464,7 @@ impl<T> JobBuilder<T> {
         T: Send + 'static,
     {
         if self.stages.is_empty() {
-            self.stages.then(Arc::new(Steps(Vec::new())));
+            self.stages.then(stage::steps(Vec::new()));
         }
         assert!(
             self.stages.len() <= STAGES_MAX,

@@ -179,7 +179,7 @@ pub(crate) fn end<E: PipelinePorts>(
     let now = env.now_ns();
     let body = env.clear(&shared.jobs, job.index);
     let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
-    // The user's data goes before the ticket fires, as far as it is up to this worker.
+    // What the user gave goes before the ticket fires, but for workers that are in the job: they let go of it as they leave.
     quietly_drop(body);
     let settled = shared.admission.settle(env, 1);
 

@@ -100,7 +100,7 @@ pub struct JobState<W, P> {
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
     pub(crate) service: W,
-    /// Workers that are in the job. One that took it from the queue of singles is not counted.
+    /// Workers that are in the job. One that took it from the queue of singles is not counted, unless the job limits its workers.
     visitors: W,
     /// Not 0 once a thread is lent to the job.
     lent: W,
@@ -276,6 +276,11 @@ impl<W, P> JobState<W, P> {
         } else {
             Cost::Slots(self.cost)
         }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> JobId {
+        self.id
     }
 
     /// How urgent it is.
@@ -509,7 +514,7 @@ mod tests {
                 class: Class::Normal,
                 deadline: None,
                 workers_max,
-                stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
+                stages: StageGraph::from(vec![crate::stage::steps(Vec::new())]),
                 output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);

@@ -290,7 +290,13 @@ fn a_submitter_that_gives_up_waiting_for_room_leaves_nothing_behind() {
     let mut waiting: Vec<_> = (0..3)
         .map(|_| {
             let data = Arc::clone(&data);
-            let job = Job::from_steps("t", vec![step(move |_| Ok(drop(Arc::clone(&data))))]);
+            let job = Job::from_steps(
+                "t",
+                vec![step(move |_| {
+                    let _kept = &data;
+                    Ok(())
+                })],
+            );
             let mut waiting = Box::pin(executor.submit_async(job));
             let polled = waiting.as_mut().poll(&mut Context::from_waker(&waker));
             assert!(polled.is_pending());

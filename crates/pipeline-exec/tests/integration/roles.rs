@@ -316,18 +316,32 @@ fn roles_that_are_asked_for_are_had() {
 fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
     let executor = PipelineExecutor::builder().roles(2, 0).build().unwrap();
     let took = std::time::Duration::from_millis(3);
-    let slow = Job::from_steps("slow", vec![step(move |_| Ok(std::thread::sleep(took)))]);
+    let slow = Job::from_steps(
+        "slow",
+        vec![step(move |_| {
+            std::thread::sleep(took);
+            Ok(())
+        })],
+    );
     executor.submit(slow).unwrap().wait().unwrap();
 
     // One worker stays away, so that the other one's order is seen.
     let gates = [Gate::new(), Gate::new()];
-    let held = gates.clone().map(|gate| step(move |_| Ok(gate.pass())));
+    let held = gates.clone().map(|gate| {
+        step(move |_| {
+            gate.pass();
+            Ok(())
+        })
+    });
     let held = executor.submit(Job::from_steps("held", held.into())).unwrap();
     gates.iter().for_each(|gate| gate.wait_for(1));
     let order = Arc::new(Mutex::new(Vec::new()));
     let notes = |name: &'static str, cost| {
         let order = Arc::clone(&order);
-        let stage = steps(vec![step(move |_| Ok(order.lock().unwrap().push(name)))]);
+        let stage = steps(vec![step(move |_| {
+            order.lock().unwrap().push(name);
+            Ok(())
+        })]);
         Job::builder(name).cost(cost).stage(stage).build()
     };
     // Three milliseconds a unit would make it a matter of seconds.

@@ -1,8 +1,9 @@
 //! Runs jobs in parallel: stages that are cut into slots and follow one another, with a ticket that always fires.
 //!
 //! A job is made of *stages*, each of which starts when those before it are finished; a stage is cut into *slots*, which run at the
-//! same time on any worker, and beside the slots of other stages. Workers claim slots by compare-and-swap, so each runs exactly once and no lock is held. A *board*
-//! orders the jobs that have unclaimed slots: main workers keep short work moving, reserve workers push the heaviest.
+//! same time on any worker, and beside the slots of other stages. Workers claim slots by compare-and-swap, so each runs exactly
+//! once and no lock is held. A *board* orders the jobs that have unclaimed slots: main workers keep short work moving, reserve
+//! workers push the heaviest.
 //!
 //! ```
 //! use pipeline_exec::{Job, PipelineExecutor, step};
@@ -65,7 +66,7 @@ pub use policy::{
 };
 pub use report::JobReport;
 pub use split::split_threads;
-pub use stage::{PipelineStep, Stage, step};
+pub use stage::{PipelineStep, Stage, step, steps};
 pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};

@@ -45,11 +45,12 @@ pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) 
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
-    let single_first = shared.allowances.single_comes_first(env, worker);
+    let single_first = shared.allowances.single_comes_first(env, worker) && !mutant::m82_singles_last();
     (single_first && take_single(env, young))
         || take(env, select_young, young)
-        || (!single_first && take_single(env, young))
+        || (!single_first && !mutant::m82_singles_last() && take_single(env, young))
         || take(env, select_old, visitor(Pays::Old))
+        || (mutant::m82_singles_last() && take_single(env, young))
 }
 
 /// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
@@ -106,14 +107,23 @@ fn first_open<E: PipelinePorts>(
     let mut found = None;
     while let Some(key) = next.filter(|key| within(key.tag())) {
         if let Some(body) = open(env, key) {
-            found = Some((body.handle(key.index), body));
-            if !mutant::m51_most_served_first() {
+            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old_and_visited(env, key, &body);
+            if found.is_none() || !stands_back {
+                found = Some((body.handle(key.index), body));
+            }
+            if !mutant::m51_most_served_first() && !stands_back {
                 break;
             }
         }
         next = env.shared().board.least_served(env, Some(key));
     }
     found
+}
+
+/// Only with a planted bug: whether a job is old and somebody is in it.
+fn is_old_and_visited<E: PipelinePorts>(env: &E, key: JobHandle, body: &BodyOf<E>) -> bool {
+    let young_tag = env.shared().young_tag();
+    key.tag() >= young_tag && body.state.tag(env, young_tag) > body.state.service(env)
 }
 
 /// Whether any job on the board could be gone into.
@@ -125,6 +135,9 @@ pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let PipelineConfig { main, reserve, .. } = *env.shared().config();
     let reserve_turn = match reserve {
+        0 if main == 1 && mutant::m80_reserve_turns_in_a_row() => {
+            env.shared().next_turn(env) % TURNS < RESERVE_TURNS
+        }
         0 if main == 1 => (env.shared().next_turn(env) + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS,
         _ => worker >= main,
     };

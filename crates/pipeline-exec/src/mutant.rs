@@ -79,4 +79,6 @@ executor_core::planted_bugs! {
     m82_singles_last,
     /// Old jobs get 3 parts to the young ones' 20, and not 3 of 20.
     m83_three_to_twenty,
+    /// A reserve worker goes to the heaviest job in which nobody is, and not to the heaviest.
+    m84_reserve_avoids_company,
 }

@@ -205,6 +205,7 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m81_nobody_in_it_comes_first"),
     sim(PIPELINE, "m82_singles_last"),
     sim(PIPELINE, "m83_three_to_twenty"),
+    sim(PIPELINE, "m84_reserve_avoids_company"),
     sim(PIPELINE, "m58_allowance_ignored"),
     bug(
         PIPELINE,
@@ -249,7 +250,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("policy-panic", "m43_batch_takes_for_granted"),
     ("claims", "m46_closed_claims_are_run"),
     ("board", "m55_no_dirty_bit"),
-    ("pick-order", "m16_tie_break_inverted"),
+    ("pick-order", "m84_reserve_avoids_company"),
     ("role", "m80_reserve_turns_in_a_row"),
     ("quantum", "m69_claims_run_to_their_end"),
     ("service", "m81_nobody_in_it_comes_first"),

@@ -72,13 +72,17 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let mut below = None;
+    let mut visited = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            return Some((job, body));
+            if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+                return Some((job, body));
+            }
+            visited.get_or_insert((job, body));
         }
         below = Some(job);
     }
-    None
+    visited
 }
 
 /// The young job that was submitted first, of those that a worker could go into.
@@ -107,7 +111,8 @@ fn first_open<E: PipelinePorts>(
     let mut found = None;
     while let Some(key) = next.filter(|key| within(key.tag())) {
         if let Some(body) = open(env, key) {
-            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old_and_visited(env, key, &body);
+            let is_old = key.tag() >= env.shared().young_tag();
+            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old && is_visited(env, &body);
             if found.is_none() || !stands_back {
                 found = Some((body.handle(key.index), body));
             }
@@ -120,10 +125,12 @@ fn first_open<E: PipelinePorts>(
     found
 }
 
-/// Only with a planted bug: whether a job is old and somebody is in it.
-fn is_old_and_visited<E: PipelinePorts>(env: &E, key: JobHandle, body: &BodyOf<E>) -> bool {
+/// Only with a planted bug: whether somebody is in a job.
+fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     let young_tag = env.shared().young_tag();
-    key.tag() >= young_tag && body.state.tag(env, young_tag) > body.state.service(env)
+    let service = body.state.service(env);
+    let alone = if service < young_tag { 0 } else { service };
+    body.state.tag(env, young_tag) > alone
 }
 
 /// Whether any job on the board could be gone into.

@@ -204,7 +204,7 @@ fn stage_start_against_cancel() {
 /// the run: each slot is claimed or the closer's, and the job ends once.
 #[test]
 fn going_on_to_a_stage_against_close() {
-    model("going_on_to_a_stage_against_close", Some(4), || {
+    model("going_on_to_a_stage_against_close", Some(5), || {
         let (claims, effects) = (claims(2, 1), effects::<1>());
         assert_eq!(claim_and_run(&claims, &*effects), Some((0, true)));
         let worker = thread::spawn({

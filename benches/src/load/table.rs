@@ -93,7 +93,7 @@ impl SpeedUp {
             capacity: 1,
         };
         let job = JobSpec {
-            table_name: "equal".to_owned(),
+            table_name: "equal".into(),
             id: JobId::new(0),
             cost: 0,
             class: Class::Normal,

@@ -260,6 +260,11 @@ impl Simulation {
         self
     }
 
+    /// Nobody listens to the oracle that nobody listens to in `other`.
+    pub(crate) fn silenced_as(self, other: &Simulation) -> Self {
+        self.silence(other.silenced)
+    }
+
     /// Whether anybody listens to `oracle`.
     pub(crate) fn hears(&self, oracle: Oracle) -> bool {
         self.silenced != Some(oracle)

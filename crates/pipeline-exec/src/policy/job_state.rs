@@ -28,6 +28,7 @@ use super::need::Cost;
 use super::standing::Standing;
 use crate::error::JobError;
 use crate::job_id::JobId;
+use crate::mutant;
 use crate::output::JobOutput;
 use crate::report::JobReport;
 use crate::spans::JobSpans;
@@ -438,7 +439,7 @@ impl<W, P> JobState<W, P> {
             let sum = before.saturating_add(charged);
             let after = if sum < young {
                 sum
-            } else if before < young {
+            } else if before < young && !mutant::m57_newcomers_do_not_get_in_line() {
                 sum.max(floor.saturating_add(charged)).min(most)
             } else {
                 sum.min(most).max(before)
@@ -453,6 +454,11 @@ impl<W, P> JobState<W, P> {
 
     /// The service with which it begins if it is old from the beginning: as if it had had its first quantum.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
+        let floor = if mutant::m57_newcomers_do_not_get_in_line() {
+            0
+        } else {
+            floor
+        };
         floor.max(young).saturating_add(self.weigh(young))
     }
 

@@ -215,7 +215,11 @@ impl Hub {
         }
         let came = match self.turns.borrow_mut().claimed(worker, role) {
             Ok(came) => came,
-            Err(violation) => return world.judge(Err(violation)),
+            Err(violation) => {
+                world.judge(Err(violation));
+                // Others see every claim, whatever this one says: nobody may listen to it.
+                return self.went_into(world, worker, role);
+            }
         };
         let config = self.shared.config();
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {

@@ -127,13 +127,14 @@ impl Traffic {
         let alone = self.alone();
         let mut label = Fields::default();
         alone.write(&mut label);
-        let simulation = Simulation::of(
+        let alone_simulation = Simulation::of(
             simulation.setup().clone(),
             simulation.strategy_kind(),
             seed,
             label,
-        );
-        let (_, figures) = alone.go(&simulation, seed, true)?;
+        )
+        .silenced_as(simulation);
+        let (_, figures) = alone.go(&alone_simulation, seed, true)?;
         Ok(figures.short.max_ns)
     }
 

@@ -63,7 +63,7 @@ pub use output::JobOutput;
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,
 };
-pub use report::JobReport;
+pub use report::{JobReport, StageProgress};
 pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step};
 pub use stage_graph::StageGraph;

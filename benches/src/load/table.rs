@@ -210,7 +210,7 @@ fn takes_ns(workers: usize, slot_us: u64, costs: Costs) -> Result<(u64, u64), Fa
         capacity: 1,
     };
     let job = JobSpec {
-        table_name: "equal".to_owned(),
+        table_name: "equal".into(),
         id: JobId::new(0),
         cost: 0,
         class: Class::Normal,

@@ -69,7 +69,7 @@ const QUANTUM: std::time::Duration = std::time::Duration::from_millis(2);
 fn spec(slots: Slots) -> JobSpec {
     let stage: Arc<dyn Stage> = Arc::new(IdleStage(slots.slots));
     JobSpec {
-        table_name: "simulated".to_owned(),
+        table_name: "simulated".into(),
         id: JobId::new(0),
         cost: 0,
         class: Class::default(),

@@ -171,6 +171,18 @@ impl<W> RunState<W> {
     ///
     /// When fewer than `n` are in flight.
     pub fn settle<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Settled {
+        self.settle_and_free(mem, n).0
+    }
+
+    /// [`RunState::settle`], and whether producers were refused for want of room until now: then whoever waits for room must be told.
+    ///
+    /// Nobody who waits is forgotten if it registers before it is refused for the last time, and whoever is told `true` looks for
+    /// those who wait: what refused it was the largest count, and the next to change that word is told.
+    ///
+    /// # Panics
+    ///
+    /// When fewer than `n` are in flight.
+    pub fn settle_and_free<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> (Settled, bool) {
         // Ordering: AcqRel. Edge `state/settle`: the Release half publishes what the settled tasks wrote; the
         // Acquire half lets whoever reaches zero, here, in `close_gate` or in `is_idle`, see all of it.
         let sound = Ordering::AcqRel;
@@ -186,12 +198,13 @@ impl<W> RunState<W> {
             "{n} counts were put back, but only {} were out",
             in_flight(before)
         );
-        match before - n * COUNT_UNIT {
+        let settled = match before - n * COUNT_UNIT {
             0 if mutant::m21_last_completion_ends_nothing() => Settled::InFlight,
             0 => Settled::Ended,
             ACCEPTING_BIT => Settled::Idle,
             _ => Settled::InFlight,
-        }
+        };
+        (settled, in_flight(before) >= self.count_max)
     }
 
     /// Closes the gate.

@@ -1,5 +1,6 @@
 //! A job as its user makes it, before and after an executor has it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::policy::finish;
 use crate::policy::ledger::Failure;
 use crate::policy::{Class, JobBody, JobSpec, Ledger};
 use crate::policy::{Piece, guard};
-use crate::stage::{PipelineStep, Stage, Steps};
+use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Role, StepCx, Watch};
 
@@ -26,21 +27,45 @@ use crate::step_cx::{Role, StepCx, Watch};
 /// what it gives, through its ticket: see [`JobBuilder::output`].
 pub struct Job<T = ()> {
     /// What it is about; for people.
-    pub table_name: String,
+    pub table_name: Cow<'static, str>,
     /// Its name in messages and logs: `pipe-` and sixteen hexadecimal digits.
     pub id: JobId,
     /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times a factor. 0 means not
     /// known; then the number of slots of the stages that start with it stands for it.
     pub cost: u64,
-    class: Class,
-    /// In nanoseconds; `u64::MAX`: none. Narrow, like the next one.
-    deadline_ns: u64,
-    /// `u32::MAX`: no limit. Narrow, so that a job that comes back in an error is a small one.
-    workers_max: u32,
+    /// If they are not the usual ones. Elsewhere, so that a job that comes back in an error is a small one.
+    terms: Option<Box<Terms>>,
     stages: StageGraph,
     /// What was claimed by hand, once somebody does so: the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
     output: Output<T>,
+}
+
+/// What a user may say about how a job is to be run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Terms {
+    class: Class,
+    /// From its submission on.
+    deadline: Option<Duration>,
+    /// The most workers that may be in it at the same time.
+    workers_max: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            class: Class::default(),
+            deadline: None,
+            workers_max: usize::MAX,
+        }
+    }
+}
+
+impl Terms {
+    /// Nothing, if they are the usual ones.
+    fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
 }
 
 impl Job {
@@ -48,22 +73,19 @@ impl Job {
     ///
     /// Its cost is the number of steps.
     #[must_use]
-    pub fn from_steps(table_name: impl Into<String>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
-        Self::builder(table_name)
-            .cost(steps.len() as u64)
-            .stage(Arc::new(Steps(steps)))
-            .build()
+    pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
+        let mut builder = Self::builder(table_name).cost(steps.len() as u64);
+        builder.stages = StageGraph::of_steps(steps);
+        builder.build()
     }
 
     /// Starts a job; add its stages.
-    pub fn builder(table_name: impl Into<String>) -> JobBuilder {
+    pub fn builder(table_name: impl Into<Cow<'static, str>>) -> JobBuilder {
         JobBuilder {
             table_name: table_name.into(),
             id: None,
             cost: 0,
-            class: Class::default(),
-            deadline: None,
-            workers_max: usize::MAX,
+            terms: Terms::default(),
             stages: StageGraph::default(),
             output: Making::Nothing(()),
         }
@@ -183,16 +205,18 @@ impl<T> Job<T> {
 
     /// What an executor of `workers` workers puts into its table, and what the job's ticket is for.
     pub(crate) fn into_body(self, workers: usize) -> (NativeBody, Output<T>) {
+        let Terms {
+            class,
+            deadline,
+            workers_max,
+        } = self.terms.map_or_else(Terms::default, |terms| *terms);
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
             cost: self.cost,
-            class: self.class,
-            deadline: (self.deadline_ns < u64::MAX).then(|| Duration::from_nanos(self.deadline_ns)),
-            workers_max: match self.workers_max {
-                u32::MAX => usize::MAX,
-                limit => limit as usize,
-            },
+            class,
+            deadline,
+            workers_max,
             stages: self.stages,
             output: self.output.maker().cloned(),
         };
@@ -226,16 +250,17 @@ impl<T> Job<T> {
             stages,
             output: _,
         } = spec;
+        let terms = Terms {
+            class,
+            deadline,
+            workers_max,
+        };
         Self {
             by_hand: OnceLock::new(),
             table_name,
             id,
             cost,
-            class,
-            deadline_ns: deadline.map_or(u64::MAX, |deadline| {
-                u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX)
-            }),
-            workers_max: u32::try_from(workers_max).unwrap_or(u32::MAX),
+            terms: terms.boxed(),
             stages,
             output,
         }
@@ -247,9 +272,7 @@ impl<T> Job<T> {
             table_name,
             id,
             cost,
-            class,
-            deadline_ns,
-            workers_max,
+            terms,
             stages,
             by_hand,
             output: before,
@@ -258,9 +281,7 @@ impl<T> Job<T> {
             table_name,
             id,
             cost,
-            class,
-            deadline_ns,
-            workers_max,
+            terms,
             stages,
             by_hand,
             output,
@@ -302,12 +323,10 @@ impl<T> fmt::Debug for Job<T> {
 #[derive(Clone)]
 #[must_use = "`build` makes the job"]
 pub struct JobBuilder<T = ()> {
-    table_name: String,
+    table_name: Cow<'static, str>,
     id: Option<JobId>,
     cost: u64,
-    class: Class,
-    deadline: Option<Duration>,
-    workers_max: usize,
+    terms: Terms,
     stages: StageGraph,
     output: Making<T>,
 }
@@ -358,9 +377,7 @@ impl<T> JobBuilder<T> {
             table_name: self.table_name,
             id: self.id,
             cost: self.cost,
-            class: self.class,
-            deadline: self.deadline,
-            workers_max: self.workers_max,
+            terms: self.terms,
             stages: self.stages,
             output: Making::By(Arc::new(make)),
         }
@@ -429,7 +446,7 @@ impl<T> JobBuilder<T> {
 
     /// How urgent it is. Default [`Class::Normal`].
     pub fn class(mut self, class: Class) -> Self {
-        self.class = class;
+        self.terms.class = class;
         self
     }
 
@@ -437,7 +454,7 @@ impl<T> JobBuilder<T> {
     /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A job that only waits is closed by the next worker
     /// that comes to the board: while any of them works, within a quantum.
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        self.terms.deadline = Some(deadline);
         self
     }
 
@@ -448,7 +465,7 @@ impl<T> JobBuilder<T> {
     /// If it is 0: nobody could run the job.
     pub fn max_workers(mut self, workers: usize) -> Self {
         assert!(workers > 0, "a job that no worker may run would never end");
-        self.workers_max = workers;
+        self.terms.workers_max = workers;
         self
     }
 
@@ -463,7 +480,7 @@ impl<T> JobBuilder<T> {
         T: Send + 'static,
     {
         if self.stages.is_empty() {
-            self.stages.then(Arc::new(Steps(Vec::new())));
+            self.stages = StageGraph::of_steps(Vec::new());
         }
         assert!(
             self.stages.len() <= STAGES_MAX,
@@ -474,17 +491,15 @@ impl<T> JobBuilder<T> {
             Making::Nothing(nothing) => Output::Given(nothing),
             Making::By(make) => Output::made_by(make),
         };
-        let spec = JobSpec {
+        Job {
             table_name: self.table_name,
             id: self.id.unwrap_or_else(next_id),
             cost: self.cost,
-            class: self.class,
-            deadline: self.deadline,
-            workers_max: self.workers_max,
+            terms: self.terms.boxed(),
             stages: self.stages,
-            output: None,
-        };
-        Job::from_parts(spec, output)
+            by_hand: OnceLock::new(),
+            output,
+        }
     }
 }
 

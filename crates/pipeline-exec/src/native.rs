@@ -3,17 +3,16 @@
 //! Nothing here decides anything. Each method is the operation that its port names.
 
 mod job_table;
+mod key_set;
 mod record;
 mod room;
 mod tell;
 
 use std::cell::{Cell, RefCell};
-use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use crossbeam::queue::SegQueue;
-use crossbeam_skiplist::SkipSet;
 use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
 use executor_threaded::ExecutorHandle;
 
@@ -25,6 +24,7 @@ use crate::policy::{
 use crate::spans;
 use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
+use key_set::KeySet;
 pub(crate) use room::Room;
 
 /// The executor's task: look at the board.
@@ -35,7 +35,7 @@ pub(crate) type NativePlace = Mutex<Ledger>;
 pub(crate) type NativeBody = JobBody<NativeWord, NativePlace>;
 pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
 
-type Shared = PipelineShared<NativeWord, SkipSet<JobHandle>, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
+type Shared = PipelineShared<NativeWord, KeySet, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
 
 /// What all parties of a pipeline executor on threads share; through a reference it is each party's ports as well.
 pub(crate) struct Hub {
@@ -52,7 +52,12 @@ pub(crate) struct Hub {
 
 impl Hub {
     pub(crate) fn new(config: PipelineConfig) -> Self {
-        let board = JobBoard::new(SkipSet::new(), SkipSet::new(), SkipSet::new(), SegQueue::new());
+        let board = JobBoard::new(
+            KeySet::default(),
+            KeySet::default(),
+            KeySet::default(),
+            SegQueue::new(),
+        );
         let jobs = JobTable::new(config.capacity);
         let meter = Meter::new(config.main + config.reserve);
         Self {
@@ -152,25 +157,19 @@ impl Clock for Hub {
 }
 
 impl OrderedSet<JobHandle> for Hub {
-    type Set = SkipSet<JobHandle>;
+    type Set = KeySet;
 
     fn insert(&self, set: &Self::Set, key: JobHandle) -> bool {
-        // A job's keys are changed by one party at a time, so nothing comes between the two.
-        let new = !set.contains(&key);
-        set.get_or_insert(key);
-        new
+        set.insert(key)
     }
 
     fn remove(&self, set: &Self::Set, key: &JobHandle) -> bool {
-        set.remove(key).is_some()
+        set.remove(key)
     }
 
+    #[inline]
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
-        let entry = match below {
-            None => set.back(),
-            Some(key) => set.upper_bound(Bound::Excluded(key)),
-        };
-        entry.map(|entry| *entry.value())
+        set.last(below)
     }
 }
 

@@ -52,7 +52,7 @@ impl JobSpans {
         let job = info_span!(
             "job",
             id = &*spec.id,
-            table = spec.table_name,
+            table = &*spec.table_name,
             class = spec.class.name(),
             cost,
             seq

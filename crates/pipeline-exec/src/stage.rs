@@ -4,6 +4,7 @@
 //! a number, and what it stands for is the stage's affair.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use crate::error::StepError;
 use crate::step_cx::StepCx;
@@ -119,6 +120,24 @@ where
     F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
 {
     Box::new(step)
+}
+
+/// A step as a stage: its only slot.
+#[derive(Clone)]
+pub(crate) struct OneStep(pub(crate) Arc<dyn PipelineStep>);
+
+impl Stage for OneStep {
+    fn slot_name(&self, _slot: usize) -> Cow<'_, str> {
+        Cow::Borrowed(self.0.name())
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0.execute(cx)
+    }
 }
 
 /// Steps as a stage: each one a slot.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::stage::Stage;
+use crate::stage::{OneStep, PipelineStep, Stage, Steps};
 
 /// Stages, and for each the stages that have to be finished before it starts.
 ///
@@ -38,6 +38,8 @@ pub struct StageGraph {
 #[derive(Clone)]
 enum Nodes {
     One(Arc<dyn Stage>),
+    /// One stage that is a step: it lies here, since there are many such jobs.
+    Step(OneStep),
     /// None yet, or several. Boxed, since the graph lies in every job.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
     Several(Option<Box<Vec<Node>>>),
@@ -59,6 +61,23 @@ struct Node {
 }
 
 impl StageGraph {
+    /// One stage in which each step is a slot.
+    pub(crate) fn of_steps(mut steps: Vec<Box<dyn PipelineStep>>) -> Self {
+        let nodes = match (steps.pop(), steps.is_empty()) {
+            (Some(step), true) => Nodes::Step(OneStep(step.into())),
+            (last, _) => {
+                steps.extend(last);
+                Nodes::One(Arc::new(Steps(steps)))
+            }
+        };
+        Self { nodes }
+    }
+
+    /// Whether a step is the only stage: it has no `finish`, and no stage follows it.
+    pub(crate) fn is_step(&self) -> bool {
+        matches!(self.nodes, Nodes::Step(_))
+    }
+
     /// Adds a stage that comes after all that nothing follows yet; the first one comes after none. Gives its number.
     pub fn then(&mut self, stage: Arc<dyn Stage>) -> usize {
         let ends = (0..self.len()).filter(|&number| self.followers(number).is_empty());
@@ -99,15 +118,20 @@ impl StageGraph {
 
     /// The stages as a list, to which one more comes.
     fn several(&mut self) -> &mut Vec<Node> {
-        if let Nodes::One(first) = &self.nodes {
+        let first: Option<Arc<dyn Stage>> = match &self.nodes {
+            Nodes::One(first) => Some(Arc::clone(first)),
+            Nodes::Step(step) => Some(Arc::new(step.clone())),
+            Nodes::Several(_) => None,
+        };
+        if let Some(stage) = first {
             self.nodes = Nodes::Several(Some(Box::new(vec![Node {
-                stage: Arc::clone(first),
+                stage,
                 before: Box::default(),
                 followers: Vec::new(),
             }])));
         }
         match &mut self.nodes {
-            Nodes::One(_) => unreachable!("it is a list now"),
+            Nodes::One(_) | Nodes::Step(_) => unreachable!("it is a list now"),
             Nodes::Several(nodes) => nodes.get_or_insert_default(),
         }
     }
@@ -115,7 +139,7 @@ impl StageGraph {
     /// The stages as a list; `None` if there is one alone.
     fn nodes(&self) -> Option<&[Node]> {
         match &self.nodes {
-            Nodes::One(_) => None,
+            Nodes::One(_) | Nodes::Step(_) => None,
             Nodes::Several(nodes) => Some(nodes.as_ref().map_or(&[], |nodes| nodes)),
         }
     }
@@ -141,6 +165,7 @@ impl StageGraph {
     pub fn stage(&self, number: usize) -> &dyn Stage {
         match (&self.nodes, self.nodes()) {
             (Nodes::One(stage), _) if number == 0 => &**stage,
+            (Nodes::Step(step), _) if number == 0 => step,
             (_, nodes) => &*nodes.unwrap_or_default()[number].stage,
         }
     }

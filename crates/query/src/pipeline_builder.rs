@@ -45,7 +45,7 @@ impl PipelineBuilder {
         let stage = Arc::new(ScanStage::new(self.plan.scan));
         let rows = Arc::clone(&stage);
         let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
-        let job = Job::builder(name.as_str())
+        let job = Job::builder(name.clone())
             .stage(Arc::clone(&metered) as _)
             .cost(stage.cost())
             .output({

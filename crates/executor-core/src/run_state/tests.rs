@@ -76,6 +76,18 @@ fn a_batch_that_would_overflow_is_refused_whole() {
 }
 
 #[test]
+fn whoever_takes_from_the_largest_count_is_told_that_there_is_room_now() {
+    let state = open(usize::MAX / COUNT_UNIT - 2);
+    state.accept(&Native, 2).unwrap();
+    assert_eq!(state.accept(&Native, 1), Err(Refused::CountOverflow));
+    assert_eq!(state.settle_and_free(&Native, 1), (Settled::InFlight, true));
+    assert_eq!(state.settle_and_free(&Native, 1), (Settled::Idle, false));
+    state.accept(&Native, 2).unwrap();
+    assert_eq!(state.close_gate(&Native), Closed::Draining);
+    assert_eq!(state.settle_and_free(&Native, 2), (Settled::Ended, true));
+}
+
+#[test]
 #[should_panic(expected = "only 1 were out")]
 fn putting_back_more_than_is_out_panics_in_every_build() {
     let state = open(0);

@@ -3,9 +3,9 @@
 use std::sync::atomic::Ordering;
 
 use executor_core::RunState;
-use executor_core::run_state::{Closed, Settled};
-use loom::sync::Arc;
+use executor_core::run_state::{COUNT_UNIT, Closed, Settled};
 use loom::sync::atomic::AtomicUsize;
+use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
 
 use crate::harness::memory::LoomMemory;
@@ -227,4 +227,41 @@ fn credits_returned_against_close(block: usize) {
     let closer = state.close_gate(&LoomMemory) == Closed::Ended;
     assert!(closer != worker.join().unwrap(), "ended exactly once");
     assert_eq!(state.in_flight(&LoomMemory), 0);
+}
+
+/// Somebody who waits for room registers, tries once more and sleeps, against the last of a full house and against another producer that may be
+/// quicker: it is let in, or found by somebody who makes room after its last try.
+#[test]
+fn waiting_for_room_against_the_settle_that_frees() {
+    model("waiting_for_room_against_the_settle_that_frees", None, || {
+        // Room for one, and it is taken.
+        let state = Arc::new(RunState::new(usize::MAX / COUNT_UNIT - 1, AtomicUsize::new));
+        state.accept(&LoomMemory, 1).unwrap();
+        let registered = Arc::new(Mutex::new(false));
+        let found = Arc::new(AtomicUsize::new(0));
+        let settle = {
+            let (state, registered, found) = (state.clone(), registered.clone(), found.clone());
+            move || {
+                let (_, was_full) = state.settle_and_free(&LoomMemory, 1);
+                if was_full && std::mem::take(&mut *registered.lock().unwrap()) {
+                    found.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        };
+        let worker = thread::spawn(settle.clone());
+        let other = thread::spawn({
+            let state = state.clone();
+            move || state.accept(&LoomMemory, 1).is_ok()
+        });
+        *registered.lock().unwrap() = true;
+        let is_let_in = state.accept(&LoomMemory, 1).is_ok();
+        worker.join().unwrap();
+        if other.join().unwrap() {
+            settle();
+        }
+        assert!(
+            is_let_in || found.load(Ordering::Relaxed) > 0,
+            "it sleeps, there is room, and nobody has told it"
+        );
+    });
 }

@@ -1,8 +1,19 @@
 //! Those who wait for room: submitters of an executor that admits no more for the moment.
 //!
-//! A waiter registers and then tries once more before it sleeps; whoever makes room does so before it looks for waiters. Both
-//! go through one lock: if the waiter was first, its waker is found; if it was second, its try sees the room. Everybody
-//! who waits is woken and tries again: waiting for room is rare, and a waiter that has given up must not swallow the only wake.
+//! | step | who | what |
+//! |---|---|---|
+//! | register | waiter | leaves its waker, under the lock |
+//! | try again | waiter | is let in, or refused since the count of jobs is the largest; then it sleeps |
+//! | settle | who ends a job | takes one off the count, and is told if it was the largest |
+//! | tell | the same, if so | takes all wakers out, under the lock, and wakes them |
+//!
+//! The race is between *try again* and *settle*. A waiter that is refused in *try again* has read the largest count; call `S` the next change of that
+//! word. Nobody is let in meanwhile, so `S` is a *settle* that is told, or the gate closes and everybody is told. If the lock of `S`'s *tell* came before that
+//! of *register*, `S` would have happened before *try again*, which then could not have read what was before `S`. So it comes after, and finds
+//! the waker.
+//!
+//! Everybody who waits is woken and tries again: waiting for room is rare, and a waiter that has given up must not swallow the only wake.
+//! While there is room, nobody touches the lock.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};

@@ -59,13 +59,15 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     handed_back
 }
 
-/// Closes the jobs whose deadline has passed by `now_ns`.
-pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) {
+/// Closes the jobs whose deadline has passed by `now_ns`. Whether there were any.
+pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
+    let mut any = false;
     while let Some((deadline_ns, key)) = shared.board.first_deadline(env) {
         if now_ns < deadline_ns {
-            return;
+            break;
         }
+        any = true;
         if forget_deadline(env, key, deadline_ns)
             && let Some(body) = env.get(&shared.jobs, key.index).filter(|body| body.is(key))
         {
@@ -78,6 +80,7 @@ pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) {
             quietly_drop(body);
         }
     }
+    any
 }
 
 /// Nobody needs to close the job in time any more. `false` if somebody else has come to that.
@@ -140,7 +143,7 @@ fn abandon<E: PipelinePorts>(
         Closing::Touched
     };
     if state.claims.give_up(env, &left.stages) {
-        end(env, state, job, closing);
+        end(env, state, job, closing, env.now_ns());
     }
     closing
 }
@@ -160,13 +163,14 @@ fn close_claims<E: PipelinePorts>(
     }
 }
 
-/// The job is over. Called once, by its last finisher. Gives when it was.
+/// The job is over since `now_ns`. Called once, by its last finisher.
 pub(crate) fn end<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
     job: JobHandle,
     closing: Closing,
-) -> u64 {
+    now_ns: u64,
+) {
     let shared = env.shared();
     // So that a cancel that comes now finds nothing to do.
     let _nothing_left = state.claims.close(env);
@@ -174,19 +178,18 @@ pub(crate) fn end<E: PipelinePorts>(
         // A job that is closed while it is being submitted leaves its key to the look that finds it late.
         forget_deadline(env, job, deadline_ns);
     }
-    let now = env.now_ns();
     let body = env.clear(&shared.jobs, job.index);
     let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
     // The user's data goes before the ticket fires, as far as it is up to this worker.
     quietly_drop(body);
-    let settled = shared.admission.settle(env, 1);
+    let (settled, was_full) = shared.admission.settle_and_free(env, 1);
 
     let (started, error) = env.change(&state.ledger, |ledger| {
         ledger.sum_up(closing == Closing::Untouched)
     });
-    let started_or_now = started.unwrap_or(now);
+    let started_or_now = started.unwrap_or(now_ns);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
-    let run_ns = started.map(|started| now.saturating_sub(started));
+    let run_ns = started.map(|started| now_ns.saturating_sub(started));
     if error.is_none() {
         shared
             .experience
@@ -200,7 +203,7 @@ pub(crate) fn end<E: PipelinePorts>(
         slots: state.slots_ran(env),
         wait_ns,
         run_ns,
-        at_ns: now,
+        at_ns: now_ns,
     });
     let error = error.filter(|error| {
         error.kind != JobErrorKind::Cancelled || !mutant::m41_cancelled_is_told_as_completed()
@@ -216,11 +219,12 @@ pub(crate) fn end<E: PipelinePorts>(
     for waker in waiter.into_iter().chain(sleepers) {
         env.wake(waker);
     }
-    env.place_freed();
+    if was_full {
+        env.place_freed();
+    }
     if settled == Settled::Ended {
         env.all_ended();
     }
-    now
 }
 
 /// Drops what a user gave. If that panics, nothing here depends on it.

@@ -10,6 +10,7 @@
 //! Two parts, so that a ticket or a control that somebody keeps does not keep the user's data: the body goes when the job has
 //! ended.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,7 +36,7 @@ use crate::stage_graph::StageGraph;
 #[derive(Clone)]
 pub struct JobSpec {
     /// What it is about; for people.
-    pub table_name: String,
+    pub table_name: Cow<'static, str>,
     /// Its name; for people and logs.
     pub id: JobId,
     /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
@@ -500,7 +501,7 @@ mod tests {
     fn as_many_workers_as_a_job_may_have_go_in_and_one_more_when_one_has_left() {
         for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
             let spec = JobSpec {
-                table_name: "t".to_owned(),
+                table_name: "t".into(),
                 id: JobId::new(0),
                 cost: 0,
                 class: Class::Normal,

@@ -73,14 +73,20 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
     let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
         return Went::Gone;
     };
+    let now_ns = env.now_ns();
     let visitor = Visitor {
         worker: lent_number(shared.workers()),
         role: Role::Lent,
-        until_ns: env.now_ns().saturating_add(shared.quantum_ns()),
+        now_ns,
+        until_ns: now_ns.saturating_add(shared.quantum_ns()),
         pays: Pays::Nothing,
         single: false,
     };
-    let claimed = visit(env, job, &body, visitor);
+    let ended_ns = visit(env, job, &body, visitor);
     super::close::quietly_drop(body);
-    if claimed { Went::Claimed } else { Went::Nothing }
+    if ended_ns.is_some() {
+        Went::Claimed
+    } else {
+        Went::Nothing
+    }
 }

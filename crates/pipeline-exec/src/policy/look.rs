@@ -9,7 +9,7 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::close::close_late;
 use super::ports::PipelinePorts;
-use super::role::{has_work, role_of, run_main_worker, run_reserve_worker};
+use super::role::{has_work, role_of, visit_as_main, visit_as_reserve};
 use crate::mutant;
 use crate::step_cx::Role;
 
@@ -32,25 +32,28 @@ pub enum LookEnd {
 /// Runs one look on `worker`: visits jobs for a quantum, or until nothing is left.
 pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
-    let now_ns = env.now_ns();
-    if shared.has_deadlines(env) && !mutant::m60_deadlines_not_looked_at() {
-        close_late(env, now_ns);
-    }
+    let mut now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
+    if shared.has_deadlines(env) && !mutant::m60_deadlines_not_looked_at() && close_late(env, now_ns) {
+        now_ns = env.now_ns();
+    }
     loop {
         let visited = if role_of(env, worker) == Role::Reserve {
-            run_reserve_worker(env, worker, until_ns)
+            visit_as_reserve(env, worker, now_ns, until_ns)
         } else {
-            run_main_worker(env, worker, until_ns)
+            visit_as_main(env, worker, now_ns, until_ns)
         };
-        if visited && (env.now_ns() < until_ns || mutant::m50_quantum_never_over()) {
+        let Some(ended_ns) = visited else {
+            if !shared.looks.lay_down(env, || has_work(env)) {
+                return LookEnd::Over;
+            }
+            now_ns = env.now_ns();
             continue;
-        }
-        if visited && has_work(env) {
+        };
+        // One reading of the clock does for the end of a visit and the beginning of the next.
+        now_ns = ended_ns;
+        if now_ns >= until_ns && !mutant::m50_quantum_never_over() && has_work(env) {
             return LookEnd::Again;
-        }
-        if !visited && !shared.looks.lay_down(env, || has_work(env)) {
-            return LookEnd::Over;
         }
     }
 }

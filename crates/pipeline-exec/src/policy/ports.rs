@@ -38,7 +38,7 @@ pub trait PipelinePorts:
     /// No job is in flight any more, and none will be: whoever waits for that is told.
     fn all_ended(&self);
 
-    /// A place has become free: whoever waits for one is told.
+    /// No job was let in for want of room, and now there is some: whoever waits for it is told.
     fn place_freed(&self) {}
 
     /// Wakes somebody who waits for a job, or for a slot of it.

@@ -31,40 +31,65 @@ const RESERVE_TURNS: usize = 3;
 
 /// One visit of worker `worker` in the main role. `false` if it found nothing to claim.
 pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
+    visit_as_main(env, worker, env.now_ns(), until_ns).is_some()
+}
+
+/// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
+pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
+    visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
+}
+
+/// One visit of worker `worker`, which looks at `now_ns`, in the main role. Gives when it ended; `None` if it found nothing to claim.
+pub(crate) fn visit_as_main<E: PipelinePorts>(
+    env: &E,
+    worker: usize,
+    now_ns: u64,
+    until_ns: u64,
+) -> Option<u64> {
     let shared = env.shared();
     let visitor = |pays| Visitor {
         worker,
         role: Role::Main,
+        now_ns,
         until_ns,
         pays,
         single: false,
     };
     let old_first = shared.allowances.is_used_up(env, worker) || mutant::m79_old_before_young();
-    if old_first && take(env, select_old, visitor(Pays::Old)) {
-        return true;
+    if old_first && let Some(ended_ns) = take(env, select_old, visitor(Pays::Old)) {
+        return Some(ended_ns);
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
     let single_first = shared.allowances.single_comes_first(env, worker);
-    (single_first && take_single(env, young))
-        || take(env, select_young, young)
-        || (!single_first && take_single(env, young))
-        || take(env, select_old, visitor(Pays::Old))
+    let single = |is_turn: bool| is_turn.then(|| take_single(env, young)).flatten();
+    single(single_first)
+        .or_else(|| take(env, select_young, young))
+        .or_else(|| single(!single_first))
+        .or_else(|| take(env, select_old, visitor(Pays::Old)))
 }
 
-/// One visit of worker `worker` in the reserve role. `false` if it found nothing to claim.
-pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
+/// The same in the reserve role.
+pub(crate) fn visit_as_reserve<E: PipelinePorts>(
+    env: &E,
+    worker: usize,
+    now_ns: u64,
+    until_ns: u64,
+) -> Option<u64> {
     let visitor = Visitor {
         worker,
         role: Role::Reserve,
+        now_ns,
         until_ns,
         pays: Pays::Nothing,
         single: false,
     };
-    if mutant::m20_reserve_takes_the_least_served() && take(env, select_young, visitor) {
-        return true;
+    if mutant::m20_reserve_takes_the_least_served()
+        && let Some(ended_ns) = take(env, select_young, visitor)
+    {
+        return Some(ended_ns);
     }
-    take(env, select_heaviest, visitor) || take_single(env, visitor)
+    take(env, select_heaviest, visitor).or_else(|| take_single(env, visitor))
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -138,22 +163,23 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 }
 
 /// Visits the first job of an order in which there is something to claim. Somebody else may be quicker at one that was found; then there
-/// may be another.
-fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, visitor: Visitor) -> bool {
+/// may be another. Gives when the visit ended.
+fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visitor) -> Option<u64> {
     while let Some((job, body)) = select(env) {
-        let claimed = visit(env, job, &body, visitor);
+        let ended_ns = visit(env, job, &body, visitor);
         super::close::quietly_drop(body);
-        if claimed {
-            return true;
+        if ended_ns.is_some() {
+            return ended_ns;
         }
+        visitor.now_ns = env.now_ns();
     }
-    false
+    None
 }
 
-/// Visits the first single that has not ended yet.
-fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> bool {
+/// Visits the first single that has not ended yet. Gives when the visit ended.
+fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
     let shared = env.shared();
-    let visitor = Visitor {
+    let mut visitor = Visitor {
         single: true,
         ..visitor
     };
@@ -162,13 +188,14 @@ fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> bool {
         let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
             continue;
         };
-        let claimed = visit(env, job, &body, visitor);
+        let ended_ns = visit(env, job, &body, visitor);
         super::close::quietly_drop(body);
-        if claimed {
-            return true;
+        if ended_ns.is_some() {
+            return ended_ns;
         }
+        visitor.now_ns = env.now_ns();
     }
-    false
+    None
 }
 
 /// A job that a worker could go into.

@@ -103,12 +103,10 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             }
         }
         // Every slot was run by hand before.
-        Ok(_) => {
-            close::end(env, &state, job, Closing::Touched);
-        }
+        Ok(_) => close::end(env, &state, job, Closing::Touched, env.now_ns()),
         Err(failure) => {
             close::fail(env, &state, job, failure);
-            close::end(env, &state, job, Closing::Touched);
+            close::end(env, &state, job, Closing::Touched, env.now_ns());
         }
     }
     // The job may be over already, and then this is the last hold on what the user gave.
@@ -150,7 +148,7 @@ fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Fai
         return Err(Failure {
             stage: 0,
             slot: None,
-            name: body.spec.table_name.clone(),
+            name: body.spec.table_name.clone().into_owned(),
             panicked: false,
             error: StepError::from("it failed before it was submitted"),
         });

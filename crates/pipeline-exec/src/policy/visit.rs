@@ -33,6 +33,8 @@ pub struct Visitor {
     pub worker: usize,
     /// In which role it took the job.
     pub role: Role,
+    /// When it looked for one: the visit begins then.
+    pub now_ns: u64,
     /// When its quantum is over.
     pub until_ns: u64,
     /// What the visit does to its allowance for young jobs.
@@ -41,18 +43,18 @@ pub struct Visitor {
     pub single: bool,
 }
 
-/// Runs slots of `job`. `false` if there was none to claim, or no room.
+/// Runs slots of `job`. Gives when it was done; `None` if there was none to claim, or no room.
 pub(crate) fn visit<E: PipelinePorts>(
     env: &E,
     job: JobHandle,
     body: &Arc<BodyOf<E>>,
     visitor: Visitor,
-) -> bool {
+) -> Option<u64> {
     let state = &body.state;
     // A single has no key on the board whose place that could change, and one slot.
     let counted = !visitor.single || state.is_limited();
     if counted && !state.enter(env) {
-        return false;
+        return None;
     }
     let visit = Visit {
         env,
@@ -61,8 +63,12 @@ pub(crate) fn visit<E: PipelinePorts>(
         state,
         visitor,
     };
-    let began_ns = env.now_ns();
-    let Visitor { worker, role, .. } = visitor;
+    let Visitor {
+        worker,
+        role,
+        now_ns: began_ns,
+        ..
+    } = visitor;
     env.observe(PipelineEvent::Entered {
         job,
         worker,
@@ -125,7 +131,7 @@ pub(crate) fn visit<E: PipelinePorts>(
     if state.is_limited() && !mutant::m76_room_is_not_told() {
         lend::tell(env, state);
     }
-    claims > 0
+    (claims > 0).then_some(now_ns)
 }
 
 struct Visit<'a, E: PipelinePorts> {
@@ -187,7 +193,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let Piece { stage, slots } = piece;
         let mut accounted = slots.len();
         if mutant::m19_accounted_at_claim() && state.claims.account(env, stage, accounted) {
-            self.stage_over(stage);
+            self.stage_over(stage, began_ns);
         }
         let (mut rest, mut now_ns) = (slots.clone(), began_ns);
         while !rest.is_empty() {
@@ -227,7 +233,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
         if self.owes_account() && state.claims.account(env, stage, accounted) {
-            now_ns = self.stage_over(stage);
+            now_ns = self.stage_over(stage, now_ns);
         }
         now_ns
     }
@@ -306,8 +312,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         !forgotten && !mutant::m19_accounted_at_claim()
     }
 
-    /// The last slot of `stage` is accounted for, and this is the last finisher. Gives the time.
-    fn stage_over(&self, stage: usize) -> u64 {
+    /// The last slot of `stage` is accounted for at `now_ns`, and this is the last finisher. Gives the time.
+    fn stage_over(&self, stage: usize, now_ns: u64) -> u64 {
         let Self {
             env,
             job,
@@ -340,14 +346,16 @@ impl<E: PipelinePorts> Visit<'_, E> {
             let wanted = state.invites_anew(env, need::of_stages(env, state, slots)) - 1;
             settle(env, state, job, Some(wanted));
         }
-        if state.claims.finished(env) {
-            if let Err(failure) = self.make_output() {
-                self.fail(failure);
-            }
-            end(env, state, job, Closing::Touched)
-        } else {
-            env.now_ns()
+        let over = state.claims.finished(env);
+        if over && let Err(failure) = self.make_output() {
+            self.fail(failure);
         }
+        let took_no_time = body.spec.stages.is_step() && body.spec.output.is_none();
+        let now_ns = if took_no_time { now_ns } else { env.now_ns() };
+        if over {
+            end(env, state, job, Closing::Touched, now_ns);
+        }
+        now_ns
     }
 
     /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.

@@ -85,7 +85,11 @@ impl JobEntry {
         Some(match *event {
             PipelineEvent::Submitted { job: handle } => {
                 let (table, id, since_ns) = job.map_or_else(Default::default, |(spec, since_ns)| {
-                    (spec.table_name.clone(), spec.id.to_string(), since_ns)
+                    (
+                        spec.table_name.clone().into_owned(),
+                        spec.id.to_string(),
+                        since_ns,
+                    )
                 });
                 Self::Submitted {
                     seq: handle.seq,

@@ -90,7 +90,7 @@ fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
     let Some(Refused::Stopped(body)) = refused.map(|refused| *refused) else {
         panic!("it was let in, or refused before");
     };
-    assert_eq!((body.spec().table_name.as_str(), stage.ran()), ("late", 0));
+    assert_eq!((&*body.spec().table_name, stage.ran()), ("late", 0));
     assert_eq!((plain.looks_out(), plain.board().len()), (0, 0));
 }
 

@@ -75,7 +75,7 @@ impl Stage for Does {
 /// What is said about a job of which nothing is said but its name.
 pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
     JobSpec {
-        table_name: name.to_owned(),
+        table_name: name.to_owned().into(),
         id: JobId::new(0),
         cost: 0,
         class: Class::Normal,
@@ -265,7 +265,7 @@ impl Plain {
         let body = self
             .get(self.shared.jobs(), job.index)
             .expect("a job on the board has a body");
-        body.spec().table_name.clone()
+        body.spec().table_name.clone().into_owned()
     }
 }
 

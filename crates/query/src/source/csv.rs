@@ -63,7 +63,7 @@ impl CsvTable {
         let layout = Arc::new(Layout::of(path.as_ref())?);
         let survey = Arc::new(Survey::new(layout.clone()));
         if !layout.pieces.is_empty() {
-            runner.run(Job::builder(name).stage(survey.clone()).build())?;
+            runner.run(Job::builder(name.to_owned()).stage(survey.clone()).build())?;
         }
         let mut morsels = Vec::with_capacity(layout.pieces.len());
         let mut first_line = layout.first_line;

@@ -32,8 +32,6 @@ pub(crate) enum Came {
 #[derive(Clone, Debug, Default)]
 struct Account {
     now_ns: u64,
-    /// What the clock said when it was read before the last time.
-    before_ns: u64,
     owes: u64,
     visit: Option<Visit>,
     search: Option<Search>,
@@ -77,7 +75,7 @@ impl ShareOracle {
     /// `party` has read its clock.
     pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
         if let Some(account) = self.workers.get_mut(party) {
-            account.before_ns = std::mem::replace(&mut account.now_ns, now_ns);
+            account.now_ns = now_ns;
         }
     }
 
@@ -103,19 +101,18 @@ impl ShareOracle {
                 });
             }
         }
-        self.left(party);
     }
 
-    /// `party` looks on: what it was in, it has left.
-    pub(crate) fn left(&mut self, party: usize) {
-        let Some(account) = self.workers.get_mut(party) else {
+    /// `worker` has left what it was in.
+    pub(crate) fn left(&mut self, worker: usize) {
+        let Some(account) = self.workers.get_mut(worker) else {
             return;
         };
         let Some(Visit { began_ns, of }) = account.visit.take() else {
             return;
         };
-        // A visit ends with a reading of the clock, and there is one more before the worker looks on.
-        let ns = account.before_ns.saturating_sub(began_ns);
+        // A visit ends with a reading of the clock.
+        let ns = account.now_ns.saturating_sub(began_ns);
         account.owes = match of {
             Of::Young => account.owes,
             Of::YoungBeforeOld => account.owes.saturating_add(3 * ns).min(2 * self.most),
@@ -193,9 +190,7 @@ mod tests {
             waits
         });
         oracle.read_clock(0, ns.end);
-        oracle.read_clock(0, ns.end + 1);
-        oracle.scan_began(0, 8, false, std::iter::empty());
-        oracle.workers[0].search = None;
+        oracle.left(0);
         verdict.map_err(|violation| violation.oracle)
     }
 

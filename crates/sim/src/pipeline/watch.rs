@@ -68,8 +68,8 @@ impl Hub {
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
-            | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. } => {}
+            | PipelineEvent::Failed { .. } => {}
+            PipelineEvent::Left { worker, .. } => self.share.borrow_mut().left(worker),
         }
     }
 

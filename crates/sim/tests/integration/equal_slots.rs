@@ -22,7 +22,7 @@ impl Stage for Slots {
 /// A job of `slots` slots.
 pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
     JobSpec {
-        table_name: name.to_owned(),
+        table_name: name.to_owned().into(),
         id: JobId::new(0),
         cost,
         class: Class::Normal,

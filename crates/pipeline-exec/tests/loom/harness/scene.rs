@@ -189,7 +189,7 @@ impl Scene {
         workers_max: usize,
     ) -> Option<(Arc<State>, JobHandle)> {
         let spec = JobSpec {
-            table_name: String::new(),
+            table_name: "".into(),
             id: JobId::new(0),
             cost,
             class: Class::Normal,

@@ -58,7 +58,7 @@ impl Plan {
         let stages = self.graph(dice, n, jobs);
         let late = jobs.troubles && dice.below(8) == 0;
         JobSpec {
-            table_name: "planned".to_owned(),
+            table_name: "planned".into(),
             id: JobId::new(n as u64),
             // Few different costs, so that ties are common. 0 stands for the number of slots.
             cost: [0, 1, 5, 5, 9][dice.below(5)],

@@ -19,7 +19,7 @@ struct Work {
 /// A job of `slots` slots in one stage.
 pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
     JobSpec {
-        table_name: name(kind).to_owned(),
+        table_name: name(kind).into(),
         id: JobId::new(0),
         cost,
         class: Class::Normal,

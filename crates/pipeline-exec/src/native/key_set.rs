@@ -1,0 +1,88 @@
+//! A set of jobs' keys that is quick to be found empty: crossbeam's skip list, and how many keys are in it.
+//!
+//! Most looks find most of the board's orders empty, and a search of an empty skip list still pins an epoch. The count is raised before a key
+//! goes in and lowered after it has come out, so it is never less than the keys that are in: 0 means empty. The skip list's own
+//! count promises nothing while others change it.
+
+use std::cell::Cell;
+use std::ops::Bound;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crossbeam::utils::CachePadded;
+use crossbeam_skiplist::SkipMap;
+
+use crate::policy::JobHandle;
+
+/// Jobs in an order.
+#[derive(Default)]
+pub(crate) struct KeySet {
+    keys: SkipMap<JobHandle, ()>,
+    count: CachePadded<AtomicUsize>,
+}
+
+impl KeySet {
+    /// Adds a key. `false` if it was there.
+    pub(crate) fn insert(&self, key: JobHandle) -> bool {
+        // Ordering: Relaxed. Who wants to miss no key has passed a fence, as has who put it in; then the count is seen with it.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let was_there = Cell::new(false);
+        self.keys.compare_insert(key, (), |()| {
+            was_there.set(true);
+            false
+        });
+        if was_there.get() {
+            // Ordering: Relaxed. As above.
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        !was_there.get()
+    }
+
+    /// Takes a key away. `false` if it was not there.
+    pub(crate) fn remove(&self, key: &JobHandle) -> bool {
+        let was_there = self.keys.remove(key).is_some();
+        if was_there {
+            // Ordering: Relaxed. As above; it comes after the addition for this key, which the skip list has published.
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        was_there
+    }
+
+    /// The largest key, or the largest below `below`.
+    pub(crate) fn last(&self, below: Option<&JobHandle>) -> Option<JobHandle> {
+        // Ordering: Relaxed. As above.
+        if self.count.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let entry = match below {
+            None => self.keys.back(),
+            Some(key) => self.keys.upper_bound(Bound::Excluded(key)),
+        };
+        entry.map(|entry| *entry.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(cost: u64) -> JobHandle {
+        JobHandle {
+            cost,
+            seq: 0,
+            index: 0,
+        }
+    }
+
+    #[test]
+    fn it_is_a_set_in_order_and_knows_when_it_is_empty() {
+        let set = KeySet::default();
+        assert_eq!(set.last(None), None);
+        assert_eq!([2, 3, 2].map(|cost| set.insert(key(cost))), [true, true, false]);
+        assert_eq!(set.last(None), Some(key(3)));
+        assert_eq!(set.last(Some(&key(3))), Some(key(2)));
+        assert_eq!(set.last(Some(&key(2))), None);
+        assert_eq!([3, 3, 2].map(|cost| set.remove(&key(cost))), [true, false, true]);
+        assert_eq!(set.last(None), None);
+        assert_eq!(set.count.load(Ordering::Relaxed), 0);
+    }
+}

@@ -17,8 +17,8 @@ pub use builder::PipelineBuilder;
 use crate::error::{BuildError, SubmitError, panic_message};
 use crate::job::Job;
 use crate::metrics::PipelineSnapshot;
-use crate::native::{Hub, PipelineTask};
-use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused};
+use crate::native::{Hub, PipelineTask, Waiter};
+use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused, close, guard};
 use crate::ticket::{JobTicket, block_on};
 
 /// Runs jobs on a fixed set of threads.
@@ -146,6 +146,12 @@ impl PipelineExecutor {
         self.handle.run_until(ticket);
     }
 
+    /// Number of its workers: main and reserve threads, without threads that are lent.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.handle.workers()
+    }
+
     /// A handle that can be cloned and sent.
     #[must_use]
     pub fn handle(&self) -> PipelineHandle {
@@ -223,8 +229,7 @@ impl PipelineHandle {
 
     fn offer<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let hub = &self.hub;
-        let workers = hub.shared().workers();
-        let (body, output) = job.into_body(workers);
+        let (body, output) = job.into_body(self.workers());
         match policy::submit(&**hub, body) {
             Ok(Admitted { state, job }) => {
                 Ok(JobTicket::new(Arc::clone(hub), state, job, output.into_place()))
@@ -266,6 +271,7 @@ impl PipelineHandle {
         job: Job<T>,
     ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         let handle = self.clone();
+        let mut waiter = Waiter::new(Arc::clone(&self.hub));
         let mut waiting = Some(job);
         poll_fn(move |cx| {
             let job = waiting.take().expect("a future is not polled after it was ready");
@@ -273,7 +279,7 @@ impl PipelineHandle {
                 Err(SubmitError::Full(job)) => job,
                 other => return Poll::Ready(other),
             };
-            handle.hub.room.register(cx.waker());
+            waiter.register(cx.waker());
             match handle.offer(job) {
                 Err(SubmitError::Full(job)) => {
                     waiting = Some(job);
@@ -294,6 +300,12 @@ impl PipelineHandle {
         ticket.lend(&self.hub, "run_until");
     }
 
+    /// Number of the executor's workers: main and reserve threads, without threads that are lent.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.hub.shared().workers()
+    }
+
     /// What the executor has counted.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
@@ -303,8 +315,10 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // The tickets say what became of the jobs.
-        drop(self.stop());
+        // The tickets say what became of the jobs. One whose stage panics when it is dropped takes no other along.
+        for job in self.stop() {
+            close::quietly_drop(job);
+        }
     }
 }
 
@@ -328,11 +342,9 @@ impl fmt::Debug for PipelineHandle {
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {
-        tracing::error!(
-            message = panic_message(&*payload),
-            worker,
-            "a look at the job board panicked"
-        );
+        let message = panic_message(&*payload);
+        guard::discard(payload);
+        guard::quietly(|| tracing::error!(message, worker, "a look at the job board panicked"));
         LookEnd::Again
     })
 }

@@ -71,10 +71,11 @@ impl Terms {
 impl Job {
     /// A job of one stage, in which each step is a slot: they may run at the same time and in any order.
     ///
-    /// Its cost is the number of steps.
+    /// Its cost is not known, so the number of steps stands for it. What else can be said of a job, [`Job::builder`] says, of a stage
+    /// that [`steps`](crate::steps) makes.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
-        let mut builder = Self::builder(table_name).cost(steps.len() as u64);
+        let mut builder = Self::builder(table_name);
         builder.stages = StageGraph::of_steps(steps);
         builder.build()
     }
@@ -464,7 +465,10 @@ impl<T> JobBuilder<T> {
     ///
     /// If it is 0: nobody could run the job.
     pub fn max_workers(mut self, workers: usize) -> Self {
-        assert!(workers > 0, "a job that no worker may run would never end");
+        assert!(
+            workers > 0,
+            "`max_workers` is 0, but a job that no worker may be in would never end; it must be at least 1"
+        );
         self.terms.workers_max = workers;
         self
     }

@@ -26,7 +26,7 @@
 //!
 //! | for | there is |
 //! |---|---|
-//! | work that is cut already | [`Job::from_steps`] |
+//! | work that is cut already | [`Job::from_steps`]; [`steps`] as a stage |
 //! | stages that follow one another, or form a graph | [`JobBuilder::stage`], [`JobBuilder::stage_after`] |
 //! | a result, without a channel | [`JobBuilder::output`], in [`JobReport::output`] |
 //! | how urgent a job is, what it will cost, how long it may take, how many workers it may have | [`JobBuilder::class`], [`cost`](JobBuilder::cost), [`deadline`](JobBuilder::deadline), [`max_workers`](JobBuilder::max_workers) |
@@ -120,7 +120,7 @@ pub use policy::{
 };
 pub use report::{JobReport, StageProgress};
 pub use split::split_threads;
-pub use stage::{PipelineStep, Stage, step};
+pub use stage::{PipelineStep, Stage, step, steps};
 pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
 pub use ticket::{JobControl, JobTicket};

@@ -19,13 +19,13 @@ use executor_threaded::ExecutorHandle;
 use crate::metrics::Meter;
 use crate::policy::{
     JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
-    PipelineShared,
+    PipelineShared, guard,
 };
 use crate::spans;
 use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 use key_set::KeySet;
-pub(crate) use room::Room;
+pub(crate) use room::{Room, Waiter};
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -291,7 +291,7 @@ impl PipelinePorts for Hub {
             | PipelineEvent::Failed { .. } => {}
         }
         if tell::is_told(&event) && spans::are_possible() {
-            self.tell(&event);
+            guard::quietly(|| self.tell(&event));
         }
         if !matches!(event, PipelineEvent::SlotRan { .. })
             && let Some(recorder) = &self.recorder

@@ -8,7 +8,7 @@
 //!
 //! Whatever a slot emits is inside all three, on whichever thread it runs; so is what a stage's `finish` emits. The job's parent
 //! is what the submitter was in. If nobody listens to the job's span, nothing of all this is made, and a claim asks one
-//! pointer.
+//! pointer. A subscriber that panics loses what it was told, and disturbs no job.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::span::EnteredSpan;
 use tracing::{Level, Span, debug_span, field, info_span};
 
+use crate::policy::close::quietly_drop;
 use crate::policy::visit::Visitor;
 use crate::policy::{JobSpec, guard};
 use crate::stage::Stage;
@@ -41,14 +42,19 @@ enum StageSpan {
 
 /// A thread that is in a claim; until it is dropped.
 #[must_use = "dropped at once, nothing is inside"]
-pub(crate) struct Inside(
-    #[expect(dead_code, reason = "held for their drops, the inner one first")]
-    Option<Box<(EnteredSpan, EnteredSpan)>>,
-);
+pub(crate) struct Inside(Option<Box<(EnteredSpan, EnteredSpan)>>);
 
 impl JobSpans {
     /// A job is let in, on this thread.
     pub(crate) fn open(spec: &JobSpec, cost: u64, seq: usize) -> Self {
+        let mut spans = Self(None);
+        if are_possible() {
+            guard::quietly(|| spans = Self::opened(spec, cost, seq));
+        }
+        spans
+    }
+
+    fn opened(spec: &JobSpec, cost: u64, seq: usize) -> Self {
         let job = info_span!(
             "job",
             id = &*spec.id,
@@ -73,11 +79,11 @@ impl JobSpans {
         slots: Range<usize>,
         visitor: Visitor,
     ) -> Inside {
-        Inside(
-            self.0
-                .as_ref()
-                .map(|open| open.enter(number, stage, slots, visitor)),
-        )
+        let mut inside = None;
+        if let Some(open) = &self.0 {
+            guard::quietly(|| inside = Some(open.enter(number, stage, slots, visitor)));
+        }
+        Inside(inside)
     }
 
     /// Stage number `number` has started.
@@ -101,6 +107,17 @@ impl JobSpans {
         match &self.0 {
             Some(open) => open.job.in_scope(emit),
             None => emit(),
+        }
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(inside) = self.0.take() {
+            let (claim, stage) = *inside;
+            quietly_drop(claim);
+            quietly_drop(stage);
         }
     }
 }
@@ -147,6 +164,13 @@ impl Open {
 
     fn change<R>(&self, number: usize, change: impl FnOnce(&mut StageSpan) -> R) -> R {
         change(&mut self.stages[number].lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        quietly_drop(std::mem::take(&mut self.stages));
+        quietly_drop(std::mem::replace(&mut self.job, Span::none()));
     }
 }
 

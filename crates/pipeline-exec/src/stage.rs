@@ -140,6 +140,26 @@ impl Stage for OneStep {
     }
 }
 
+/// Makes a stage of steps, each one a slot: for a job that has more to say than [`Job::from_steps`](crate::Job::from_steps) takes, or
+/// has other stages.
+///
+/// ```
+/// use pipeline_exec::{Class, Job, PipelineExecutor, step, steps};
+///
+/// let job = Job::builder("cities")
+///     .stage(steps(vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]))
+///     .stage(steps(vec![step(|_cx| Ok(()))]))
+///     .class(Class::Interactive)
+///     .build();
+/// let executor = PipelineExecutor::new(2)?;
+/// assert_eq!(executor.submit(job)?.wait()?.slots, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn steps(steps: Vec<Box<dyn PipelineStep>>) -> Arc<dyn Stage> {
+    Arc::new(Steps(steps))
+}
+
 /// Steps as a stage: each one a slot.
 pub(crate) struct Steps(pub(crate) Vec<Box<dyn PipelineStep>>);
 

@@ -10,6 +10,7 @@ use std::thread::{self, Thread};
 use executor_core::ports::{Exclusive, Table};
 
 use crate::error::JobError;
+use crate::job_id::JobId;
 use crate::native::{Hub, NativeState};
 use crate::output::Place;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
@@ -20,6 +21,9 @@ use crate::report::{JobReport, StageProgress};
 ///
 /// A ticket is a [`Future`], for any async runtime; [`JobTicket::wait`] is for threads. Dropping it changes nothing, unless
 /// [`JobTicket::cancel_on_drop`] was said. `T` is what the job gives, in the [report](JobReport::output).
+///
+/// When a ticket has told, nothing of the job runs any more, but a worker may still be on its way out with a hold on the job's stages. So an
+/// `Arc` of a stage that was kept outside need not be the last one yet; what a job makes is best given as its output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
@@ -92,6 +96,12 @@ impl<T> JobTicket<T> {
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.control.status()
+    }
+
+    /// The job's [`id`](crate::Job::id).
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.control.id()
     }
 
     /// What others can hold of the job.
@@ -199,6 +209,12 @@ impl JobControl {
     /// has ended.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
+    }
+
+    /// The job's [`id`](crate::Job::id).
+    #[must_use]
+    pub fn id(&self) -> JobId {
+        self.state.id()
     }
 
     /// Where the job stands.

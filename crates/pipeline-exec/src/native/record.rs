@@ -1,12 +1,13 @@
 //! What a trace keeps of events, on which lane and by which clock.
 
-use executor_core::ports::{Clock, Table};
+use executor_core::ports::Clock;
 
 use super::Hub;
-use crate::policy::{PipelineEvent, PipelinePorts, close};
+use crate::policy::{PipelineEvent, close};
 use crate::trace::{JobEntry, Recorder};
 
 impl Hub {
+    /// Keeps an event in the trace.
     #[cold]
     pub(super) fn record(&self, recorder: &Recorder, event: &PipelineEvent<'_>) {
         // Visits bring their times, so that a bar is as long as what is counted as busy.
@@ -25,10 +26,7 @@ impl Hub {
             PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => Some(job),
             _ => None,
         };
-        let body = job.and_then(|job| {
-            self.get(&self.shared().jobs, job.index)
-                .filter(|body| body.is(job))
-        });
+        let body = job.and_then(|job| close::find(self, job));
         let known = body.as_ref().map(|body| (&body.spec, body.state.submitted_ns));
         if let Some(entry) = JobEntry::of(event, known) {
             recorder.record(worker, at_ns, entry);

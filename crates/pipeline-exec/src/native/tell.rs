@@ -2,10 +2,8 @@
 
 use tracing::{debug, warn};
 
-use executor_core::ports::Table;
-
 use super::Hub;
-use crate::policy::{JobHandle, PipelineEvent, PipelinePorts, close};
+use crate::policy::{JobHandle, PipelineEvent, close, guard};
 
 /// Whether this is told at all. What is not is by far the most; a claim's span tells it.
 #[inline(always)]
@@ -21,7 +19,7 @@ pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
 }
 
 impl Hub {
-    /// Tells an event that [`is_told`], to whoever listens.
+    /// Tells an event that [`is_told`], to whoever listens. A subscriber that panics is its owner's affair.
     #[cold]
     pub(super) fn tell(&self, event: &PipelineEvent<'_>) {
         match *event {
@@ -45,7 +43,7 @@ impl Hub {
                         slot = failure.slot,
                         step = failure.name,
                         panicked = failure.panicked,
-                        error = %failure.error,
+                        error = guard::text(&failure.error),
                         "step failed"
                     );
                 };
@@ -64,7 +62,10 @@ impl Hub {
                 ..
             } => spans.in_job(|| match error {
                 None => debug!(slots, wait_ns, run_ns, "job completed"),
-                Some(error) => debug!(slots, wait_ns, run_ns, %error, "job ended early"),
+                Some(error) => {
+                    let error = guard::text(error);
+                    debug!(slots, wait_ns, run_ns, error, "job ended early");
+                }
             }),
             PipelineEvent::Entered { .. }
             | PipelineEvent::Claimed { .. }
@@ -78,8 +79,8 @@ impl Hub {
     }
 
     fn with(&self, job: JobHandle, tell: impl FnOnce(&super::NativeBody)) {
-        let body = self.get(&self.shared().jobs, job.index);
-        if let Some(body) = body.as_ref().filter(|body| body.is(job)) {
+        let body = close::find(self, job);
+        if let Some(body) = &body {
             tell(body);
         }
         // It may be the last hold on what the user gave.

@@ -4,7 +4,6 @@
 //! for the rest and for what was given back, so the last finisher comes, whoever it is: a worker whose slot was still running, or the closer
 //! itself. The last finisher ends the job; there is exactly one, so the ticket fires exactly once.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,6 +12,7 @@ use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
 use super::claim::Unclaimed;
+use super::guard;
 use super::ledger::{CloseReason, Failure, Ran};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
@@ -47,13 +47,15 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     let mut handed_back = Vec::new();
     for index in 0..env.used(&shared.jobs) {
         // Where nothing can be claimed, the last slots run and may complete the job; whoever starts another stage closes it.
-        let body = env.get(&shared.jobs, index);
-        let Some(body) = body.filter(|body| body.state.claims.is_claimable(env)) else {
+        let Some(body) = env.get(&shared.jobs, index) else {
             continue;
         };
-        let job = body.handle(index);
-        if close(env, body.state(), job, CloseReason::Stopped) == Closing::Untouched {
+        if body.state.claims.is_claimable(env)
+            && close(env, body.state(), body.handle(index), CloseReason::Stopped) == Closing::Untouched
+        {
             handed_back.push(body);
+        } else {
+            quietly_drop(body);
         }
     }
     handed_back
@@ -69,7 +71,7 @@ pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
         }
         any = true;
         if forget_deadline(env, key, deadline_ns)
-            && let Some(body) = env.get(&shared.jobs, key.index).filter(|body| body.is(key))
+            && let Some(body) = find(env, key)
         {
             close(
                 env,
@@ -180,7 +182,7 @@ pub(crate) fn end<E: PipelinePorts>(
     }
     let body = env.clear(&shared.jobs, job.index);
     let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
-    // The user's data goes before the ticket fires, as far as it is up to this worker.
+    // What the user gave goes before the ticket fires, but for workers that are in the job: they let go of it as they leave.
     quietly_drop(body);
     let (settled, was_full) = shared.admission.settle_and_free(env, 1);
 
@@ -227,7 +229,18 @@ pub(crate) fn end<E: PipelinePorts>(
     }
 }
 
+/// The body of `job`, unless the job has ended: its place may be another job's by now.
+pub(crate) fn find<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
+    let body = env.get(&env.shared().jobs, job.index)?;
+    if body.is(job) {
+        return Some(body);
+    }
+    // That job may have ended meanwhile, and then this is the last hold on what its user gave.
+    quietly_drop(body);
+    None
+}
+
 /// Drops what a user gave. If that panics, nothing here depends on it.
 pub(crate) fn quietly_drop<T>(value: T) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+    guard::quietly(|| drop(value));
 }

@@ -1,5 +1,8 @@
-//! Calls into a user's stage: what they return, or how they failed. A panic goes no further than here.
+//! Calls into foreign code: a user's stage, and whatever else may panic. What it returns, or how it failed. A panic goes no further than
+//! here, nor does one of what such a panic carries.
 
+use std::any::Any;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::claim::SLOTS_MAX;
@@ -45,8 +48,33 @@ pub(crate) fn name(stage: &dyn Stage, number: usize) -> String {
     named(number, || stage.name().to_owned())
 }
 
+/// What a user's error says of itself.
+pub(crate) fn text(error: &impl fmt::Display) -> String {
+    catch_unwind(AssertUnwindSafe(|| error.to_string())).unwrap_or_else(|payload| {
+        discard(payload);
+        "an error whose text panicked".to_owned()
+    })
+}
+
+/// Calls what nothing here depends on: if it panics, that is all.
+pub(crate) fn quietly(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        discard(payload);
+    }
+}
+
+/// Drops what a panic carried. If that panics in its turn, what comes of it is leaked, since nobody could ever drop it in peace.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(endless);
+    }
+}
+
 fn named(number: usize, name: impl FnOnce() -> String) -> String {
-    catch_unwind(AssertUnwindSafe(name)).unwrap_or_else(|_| format!("stage {number}, whose name panicked"))
+    catch_unwind(AssertUnwindSafe(name)).unwrap_or_else(|payload| {
+        discard(payload);
+        format!("stage {number}, whose name panicked")
+    })
 }
 
 fn guarded<R>(
@@ -59,7 +87,11 @@ fn guarded<R>(
     let (panicked, error) = match catch_unwind(AssertUnwindSafe(call)) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(error)) => (false, error),
-        Err(payload) => (true, StepError::from(panic_message(&*payload))),
+        Err(payload) => {
+            let error = StepError::from(panic_message(&*payload));
+            discard(payload);
+            (true, error)
+        }
     };
     Err(Failure {
         stage: number,

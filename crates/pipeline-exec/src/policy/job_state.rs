@@ -21,6 +21,7 @@ use executor_core::ports::{Exclusive, Fetch, Memory};
 
 use super::board::JobHandle;
 use super::claim::Claims;
+use super::close::quietly_drop;
 use super::ledger::{Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
@@ -100,7 +101,7 @@ pub struct JobState<W, P> {
     pub(crate) ledger: P,
     /// Service received, in weighted microseconds.
     pub(crate) service: W,
-    /// Workers that are in the job. One that took it from the queue of singles is not counted.
+    /// Workers that are in the job. One that took it from the queue of singles is not counted, unless the job limits its workers.
     visitors: W,
     /// Not 0 once a thread is lent to the job.
     lent: W,
@@ -234,8 +235,10 @@ impl<W, P> JobState<W, P> {
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
     {
-        let told = env.change(&self.ledger, |ledger| ledger.poll(waker))?;
-        Some(match told {
+        let mut waker = Some(waker.clone());
+        let told = env.change(&self.ledger, |ledger| ledger.poll(&mut waker));
+        quietly_drop(waker);
+        Some(match told? {
             Err(error) => Err(*error),
             Ok(Ran { wait_ns, run_ns }) => {
                 // Who reads the ledger has acquired these with it.
@@ -274,6 +277,11 @@ impl<W, P> JobState<W, P> {
         } else {
             Cost::Slots(self.cost)
         }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> JobId {
+        self.id
     }
 
     /// How urgent it is.
@@ -507,7 +515,7 @@ mod tests {
                 class: Class::Normal,
                 deadline: None,
                 workers_max,
-                stages: StageGraph::from(vec![Arc::new(crate::stage::Steps(Vec::new())) as _]),
+                stages: StageGraph::from(vec![crate::stage::steps(Vec::new())]),
                 output: None,
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);

@@ -112,25 +112,26 @@ impl Ledger {
         }
     }
 
-    /// Takes the end out if there is one; if not, `waker` is woken once there is.
+    /// Takes the end out if there is one; if not, `waker` is woken once there is, and its predecessor is in its place. A waker may
+    /// do anything when it is cloned or dropped, so neither happens in here.
     ///
     /// # Panics
     ///
     /// If it was taken before.
-    pub(crate) fn poll(&mut self, waker: &Waker) -> Option<Told> {
+    pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Told> {
         match std::mem::take(&mut self.end) {
             End::Pending => {
-                match &mut self.waker {
-                    Some(known) => known.clone_from(waker),
-                    none => *none = Some(waker.clone()),
-                }
+                std::mem::swap(&mut self.waker, waker);
                 None
             }
             End::Told(end) => {
                 self.end = End::Taken(end.as_ref().err().map(|error| error.kind));
                 Some(end)
             }
-            End::Taken(_) => panic!("a job's ticket was polled after it had told how the job ended"),
+            taken @ End::Taken(_) => {
+                self.end = taken;
+                panic!("a job's ticket was polled after it had told how the job ended")
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use super::allowance::Pays;
 use super::board::JobHandle;
+use super::close::{find, quietly_drop};
 use super::ledger::Ledger;
 use super::ports::{PipelinePorts, StateOf};
 use super::visit::{Visitor, visit};
@@ -70,7 +71,7 @@ enum Went {
 fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
     let shared = env.shared();
     // For one visit only: a thread that sleeps must not keep what the user gave.
-    let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+    let Some(body) = find(env, job) else {
         return Went::Gone;
     };
     let now_ns = env.now_ns();
@@ -83,7 +84,7 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
         single: false,
     };
     let ended_ns = visit(env, job, &body, visitor);
-    super::close::quietly_drop(body);
+    quietly_drop(body);
     if ended_ns.is_some() {
         Went::Claimed
     } else {

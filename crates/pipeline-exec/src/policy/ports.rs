@@ -1,12 +1,12 @@
 //! What the policy asks for: core's ports, and a few calls of its own.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Waker;
 
 use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
 use super::board::JobHandle;
+use super::guard;
 use super::job_state::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{Failure, Ledger};
@@ -44,7 +44,7 @@ pub trait PipelinePorts:
     /// Wakes somebody who waits for a job, or for a slot of it.
     fn wake(&self, waker: Waker) {
         // A waker that panics is its owner's affair; the others are woken all the same.
-        let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+        guard::quietly(|| waker.wake());
     }
 
     /// Something happened. For oracles, counters and traces; the policy does not depend on it.

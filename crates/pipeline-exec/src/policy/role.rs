@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use super::allowance::Pays;
 use super::board::JobHandle;
+use super::close::{find, quietly_drop};
 use super::ports::{BodyOf, PipelinePorts};
 use super::shared::PipelineConfig;
 use super::visit::{Visitor, visit};
@@ -158,8 +159,12 @@ pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
 
 /// The body of a job on the board, if a worker could go into it now.
 fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
-    let body = env.get(&env.shared().jobs, job.index)?;
-    (body.is(job) && body.state.has_room(env)).then_some(body)
+    let body = find(env, job)?;
+    if body.state.has_room(env) {
+        return Some(body);
+    }
+    quietly_drop(body);
+    None
 }
 
 /// Visits the first job of an order in which there is something to claim. Somebody else may be quicker at one that was found; then there
@@ -167,7 +172,7 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visitor) -> Option<u64> {
     while let Some((job, body)) = select(env) {
         let ended_ns = visit(env, job, &body, visitor);
-        super::close::quietly_drop(body);
+        quietly_drop(body);
         if ended_ns.is_some() {
             return ended_ns;
         }
@@ -185,11 +190,11 @@ fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
     };
     while let Some(job) = shared.board.pop_single(env) {
         // It is gone from the queue, so there is nobody to be quicker than; but it may have been closed.
-        let Some(body) = env.get(&shared.jobs, job.index).filter(|body| body.is(job)) else {
+        let Some(body) = find(env, job) else {
             continue;
         };
         let ended_ns = visit(env, job, &body, visitor);
-        super::close::quietly_drop(body);
+        quietly_drop(body);
         if ended_ns.is_some() {
             return ended_ns;
         }

@@ -48,7 +48,7 @@ pub struct PipelineShared<W, B, Q, T> {
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
     stopping: CachePadded<W>,
-    /// Jobs in the order of deadlines.
+    /// How many jobs stand in the order of deadlines, or are about to.
     deadlines: CachePadded<W>,
     /// Turns of a single worker, which has both roles.
     turns: W,

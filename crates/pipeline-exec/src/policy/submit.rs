@@ -127,9 +127,9 @@ fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
         let Some(other) = shared.board.pop_single(env) else {
             break;
         };
-        let is_alive = env
-            .get(&shared.jobs, other.index)
-            .is_some_and(|body| body.is(other));
+        let alive = close::find(env, other);
+        let is_alive = alive.is_some();
+        close::quietly_drop(alive);
         if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
             shared.board.push_single(env, other);
             put_back += 1;

@@ -129,7 +129,7 @@ impl JobEntry {
             | PipelineEvent::GivenUp { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {
                 seq: job.seq,
-                what: format!("{}: {}", failure.name, failure.error),
+                what: format!("{}: {}", failure.name, guard::text(&failure.error)),
             },
             PipelineEvent::Left { .. } => Self::Left,
             PipelineEvent::StageOver { job, stage } => Self::StageOver { seq: job.seq, stage },

@@ -6,6 +6,7 @@ mod cancelling;
 mod claiming;
 mod ending;
 mod failing;
+mod foreign;
 mod lending;
 mod looking;
 mod measuring;

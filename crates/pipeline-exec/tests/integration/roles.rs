@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use pipeline_exec::{Class, Job, PipelineExecutor, Role, Stage, step};
+use pipeline_exec::{Class, Job, PipelineExecutor, Role, Stage, step, steps};
 
 use crate::plain::Plain;
 use crate::support::{Counting, Gate};
@@ -310,4 +310,48 @@ fn roles_that_are_asked_for_are_had() {
     assert!(nobody.is_err());
     let as_ever = PipelineExecutor::builder().roles(0, 0).threads(2).build();
     assert!(as_ever.is_ok(), "the last word counts");
+}
+
+#[test]
+fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
+    let executor = PipelineExecutor::builder().roles(2, 0).build().unwrap();
+    let took = std::time::Duration::from_millis(3);
+    let slow = Job::from_steps(
+        "slow",
+        vec![step(move |_| {
+            std::thread::sleep(took);
+            Ok(())
+        })],
+    );
+    executor.submit(slow).unwrap().wait().unwrap();
+
+    // One worker stays away, so that the other one's order is seen.
+    let gates = [Gate::new(), Gate::new()];
+    let held = gates.clone().map(|gate| {
+        step(move |_| {
+            gate.pass();
+            Ok(())
+        })
+    });
+    let held = executor.submit(Job::from_steps("held", held.into())).unwrap();
+    gates.iter().for_each(|gate| gate.wait_for(1));
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let notes = |name: &'static str, cost| {
+        let order = Arc::clone(&order);
+        let stage = steps(vec![step(move |_| {
+            order.lock().unwrap().push(name);
+            Ok(())
+        })]);
+        Job::builder(name).cost(cost).stage(stage).build()
+    };
+    // Three milliseconds a unit would make it a matter of seconds.
+    let first = executor.submit(notes("of a thousand bytes", 1_000)).unwrap();
+    let second = executor.submit(notes("of two", 2)).unwrap();
+    gates[0].open();
+    for ticket in [first, second] {
+        ticket.wait().unwrap();
+    }
+    gates[1].open();
+    held.wait().unwrap();
+    assert_eq!(*order.lock().unwrap(), ["of a thousand bytes", "of two"]);
 }

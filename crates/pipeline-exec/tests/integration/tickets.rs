@@ -240,3 +240,17 @@ fn a_report_says_how_long_the_job_waited_and_ran() {
     assert!(times.run.max() >= held && times.wait.max() >= held, "{snapshot}");
     assert_eq!(snapshot.total().slots(), 2);
 }
+
+#[test]
+fn a_ticket_and_its_control_say_which_job_is_theirs() {
+    let executor = PipelineExecutor::builder().threads(3).build().unwrap();
+    assert_eq!((executor.workers(), executor.handle().workers()), (3, 3));
+    let job = Job::builder("t").stage(Counting::new(1)).build();
+    let id = job.id;
+    let ticket = executor.submit(job).unwrap();
+    assert_eq!((ticket.id(), ticket.control().id()), (id, id));
+    let control = ticket.control();
+    let report = ticket.wait().unwrap();
+    assert_eq!((report.id, control.id()), (id, id));
+    assert_eq!(report.slots_per_worker.len(), executor.workers() + 1);
+}

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use pipeline_exec::JobTicket;
@@ -106,6 +107,24 @@ impl Heard {
     }
 }
 
+/// Runs `run` while every third thing that is told makes the subscriber panic, after it was noted.
+pub(crate) fn spoil(run: impl FnOnce()) {
+    SPOILT.store(true, Ordering::Relaxed);
+    run();
+    SPOILT.store(false, Ordering::Relaxed);
+}
+
+static SPOILT: AtomicBool = AtomicBool::new(false);
+
+fn told() {
+    static TOLD: AtomicUsize = AtomicUsize::new(0);
+    let spoilt = SPOILT.load(Ordering::Relaxed);
+    assert!(
+        !spoilt || !TOLD.fetch_add(1, Ordering::Relaxed).is_multiple_of(3),
+        "the subscriber is spoilt"
+    );
+}
+
 struct Listener;
 
 impl Subscriber for Listener {
@@ -126,12 +145,16 @@ impl Subscriber for Listener {
             entered: 0,
             closed: false,
         });
-        Id::from_u64(heard.spans.len() as u64)
+        let id = Id::from_u64(heard.spans.len() as u64);
+        drop(heard);
+        told();
+        id
     }
 
     fn record(&self, span: &Id, values: &Record<'_>) {
         let recorded = fields(|visit| values.record(visit));
         lock(&HEARD).spans[at(span)].fields.extend(recorded);
+        told();
     }
 
     fn record_follows_from(&self, _span: &Id, _follows: &Id) {}
@@ -144,6 +167,7 @@ impl Subscriber for Listener {
             fields: fields(|visit| event.record(visit)),
         };
         lock(&HEARD).events.push(heard_event);
+        told();
     }
 
     fn enter(&self, span: &Id) {

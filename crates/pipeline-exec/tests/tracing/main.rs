@@ -11,7 +11,7 @@ use std::time::Duration;
 use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StepCx, StepError, step};
 use tracing::{Level, info, info_span};
 
-use listener::{Heard, listen};
+use listener::{Heard, listen, spoil};
 
 /// A stage whose slots and whose `finish` emit an event each.
 struct Emits(&'static str, usize);
@@ -258,4 +258,22 @@ fn a_job_that_is_cancelled_in_the_queue_has_a_span_and_says_that_it_ended() {
         .map(|event| &*event.fields["message"])
         .collect();
     assert_eq!(events, ["job submitted", "stage started", "job ended early"]);
+}
+
+#[test]
+fn a_subscriber_that_panics_disturbs_no_job() {
+    let heard = heard(2, |executor| {
+        spoil(|| {
+            for nth in 0..30 {
+                let steps = (0..4).map(|_| step(|_| Ok(())));
+                let job = Job::from_steps("steps", steps.collect());
+                assert_eq!(executor.submit(job).unwrap().wait().unwrap().slots, 4);
+                let failing = step(|_| Err("no luck".into()));
+                let failing = Job::from_steps("failing", vec![failing]);
+                let error = executor.submit(failing).unwrap().wait().unwrap_err();
+                assert!(error.to_string().contains("no luck"), "job {nth}: {error}");
+            }
+        });
+    });
+    assert!(!heard.events.is_empty());
 }

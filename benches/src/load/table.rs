@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use benches::number::short;
-use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
+use pipeline_exec::policy::{JobSpec, PipelineConfig};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError, split_threads};
 use sim::{Costs, Failure, Figures, Simulation, StrategyKind, Traffic};
 
@@ -209,16 +209,8 @@ fn takes_ns(workers: usize, slot_us: u64, costs: Costs) -> Result<(u64, u64), Fa
         quantum: Duration::from_millis(2),
         capacity: 1,
     };
-    let job = JobSpec {
-        table_name: "equal".into(),
-        id: JobId::new(0),
-        cost: 0,
-        class: Class::Normal,
-        deadline: None,
-        workers_max: usize::MAX,
-        stages: StageGraph::from(vec![Arc::new(Slots) as Arc<dyn Stage>]),
-        output: None,
-    };
+    let stages = StageGraph::from(vec![Arc::new(Slots) as Arc<dyn Stage>]);
+    let job = JobSpec::new("equal", JobId::new(0), stages);
     // The workers sleep when it comes.
     let begin_ns = MS;
     let simulation = Simulation::new(1)

@@ -189,7 +189,7 @@ impl JobControl {
         else {
             return Vec::new();
         };
-        let graph = &body.spec().stages;
+        let graph = body.stages();
         let waiting = (0..graph.len()).map(|stage| StageProgress {
             name: graph.stage(stage).name().to_owned(),
             done: 0,
@@ -214,7 +214,7 @@ impl JobControl {
     /// The job's [`id`](crate::Job::id).
     #[must_use]
     pub fn id(&self) -> JobId {
-        self.state.id()
+        *self.state.id()
     }
 
     /// Where the job stands.

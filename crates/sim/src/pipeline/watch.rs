@@ -22,7 +22,8 @@ impl Hub {
                 _ => None,
             };
             // On a party's own clock a submission begins where it is told: what it did before stands before it.
-            JobEntry::of(&event, body.as_ref().map(|body| (body.spec(), clock_ns)))
+            let spec = body.map(|body| body.spec());
+            JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
         match event {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),

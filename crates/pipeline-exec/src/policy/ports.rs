@@ -7,7 +7,7 @@ use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
 use super::board::JobHandle;
 use super::guard;
-use super::job_state::Class;
+use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{Failure, Ledger};
 use super::shared::PipelineShared;

@@ -9,7 +9,8 @@ use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
 use super::close::{self, Closing};
-use super::job_state::{Class, JobBody, JobState};
+use super::job_spec::Class;
+use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;

@@ -212,6 +212,11 @@ pub(crate) trait AggregateState: Any + Send {
     /// Adds group `i` of `from`, a state of the same kind, to group `map[i]`.
     fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded>;
 
+    /// About what making the results takes beside values of a fixed width: the bytes of texts.
+    fn text_bytes(&self) -> usize {
+        0
+    }
+
     /// The results of all groups.
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError>;
 }

@@ -230,33 +230,29 @@ impl<T> ChunkedVec<T> {
     /// Makes an empty chunk the last one. The one before is full, or there is none.
     fn add_chunk(&mut self) -> Result<(), QuotaExceeded> {
         let is_first = self.last_size == 0;
-        let number = self.full.len() + usize::from(!is_first);
-        let size = self.layout.size(number);
-        let old_directory = self.full.capacity();
-        let new_directory = if is_first || self.full.len() < old_directory {
-            old_directory
-        } else {
-            (2 * old_directory).max(DIRECTORY)
-        };
-        let directory_bytes = |chunks: usize| chunks * size_of::<Vec<T>>();
-        let more = if new_directory > old_directory {
-            directory_bytes(new_directory)
-        } else {
-            0
-        };
-        self.charge
-            .grow(size.saturating_mul(size_of::<T>()).saturating_add(more))?;
-        if more > 0 {
-            self.full.reserve_exact(new_directory - self.full.len());
-            // The old one was there until now.
-            self.charge.shrink(directory_bytes(old_directory));
+        if !is_first && self.full.len() == self.full.capacity() {
+            self.grow_directory()?;
         }
+        let size = self.layout.size(self.full.len() + usize::from(!is_first));
+        self.charge.grow(size.saturating_mul(size_of::<T>()))?;
         let filled = mem::replace(&mut self.last, Vec::with_capacity(size));
         self.last_size = size;
         if !is_first {
             self.full_len += filled.len();
             self.full.push(filled);
         }
+        Ok(())
+    }
+
+    /// Makes room for as many full chunks again.
+    fn grow_directory(&mut self) -> Result<(), QuotaExceeded> {
+        let bytes = |chunks: usize| chunks * size_of::<Vec<T>>();
+        let old = self.full.capacity();
+        let new = (2 * old).max(DIRECTORY);
+        self.charge.grow(bytes(new))?;
+        self.full.reserve_exact(new - self.full.len());
+        // The old one was there until now.
+        self.charge.shrink(bytes(old));
         Ok(())
     }
 }

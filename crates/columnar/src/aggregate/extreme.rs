@@ -236,6 +236,11 @@ impl AggregateState for BytesExtreme {
         Ok(())
     }
 
+    /// Arrow's buffer for them doubles as it grows.
+    fn text_bytes(&self) -> usize {
+        self.bytes.bytes().saturating_mul(2)
+    }
+
     fn finish(&self, data_type: &DataType, _average: bool) -> Result<ArrayRef, StateError> {
         if *data_type == DataType::Null {
             return Ok(arrow::array::new_null_array(data_type, self.values.len()));

@@ -121,8 +121,11 @@ impl GroupPlan {
     /// An estimate of what the groups' columns will take: keys about what their encoding does, aggregates about what their states do.
     fn result_bytes(&self, scan: &Scan, whole: &SlotGroups, rows: usize) -> usize {
         let keys = whole.keys.as_ref().map_or(0, GroupKeys::bytes);
+        let texts = whole.states.iter().map(|state| state.text_bytes());
         let row: usize = self.aggregates.result_types().map(width).sum();
-        let columns = keys.saturating_add(row.saturating_mul(rows));
+        let columns = texts
+            .fold(keys, usize::saturating_add)
+            .saturating_add(row.saturating_mul(rows));
         // Sorted, they are there twice.
         if scan.order.is_empty() {
             columns

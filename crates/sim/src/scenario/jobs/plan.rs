@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pipeline_exec::policy::{Class, JobSpec};
+use pipeline_exec::policy::{Class, JobSpec, Terms};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use super::Jobs;
@@ -62,9 +62,12 @@ impl Plan {
             id: JobId::new(n as u64),
             // Few different costs, so that ties are common. 0 stands for the number of slots.
             cost: [0, 1, 5, 5, 9][dice.below(5)],
-            class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
-            deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
-            workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
+            terms: Terms {
+                class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
+                deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
+                workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
+            }
+            .boxed(),
             stages,
             output: None,
         }
@@ -217,7 +220,7 @@ mod tests {
             let graph = &spec.stages;
             let slots: Vec<usize> = (0..graph.len()).map(|stage| graph.stage(stage).slots()).collect();
             assert_eq!((slots, followers(graph)), (made_of, followed_by), "seed {seed}");
-            assert_eq!(spec.workers_max, usize::MAX, "seed {seed}");
+            assert_eq!(spec.terms().workers_max, usize::MAX, "seed {seed}");
         }
     }
 }

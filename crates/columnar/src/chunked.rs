@@ -41,7 +41,7 @@ const DIRECTORY: usize = 8;
 /// use columnar::Quota;
 /// use columnar::chunked::ChunkedVec;
 ///
-/// let quota = Arc::new(Quota::new("q17", 4_096));
+/// let quota = Arc::new(Quota::new("q17", 3_000));
 /// let mut rows: ChunkedVec<u32> = ChunkedVec::with_quota(Arc::clone(&quota));
 /// assert_eq!(quota.used(), 0, "nothing until the first write");
 /// rows.push(7)?;
@@ -178,22 +178,23 @@ impl<T> ChunkedVec<T> {
     /// The value at `index`, if there is one.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        // Checked first: of an index behind the end the layout can name a place that is taken.
-        if index >= self.len() {
-            return None;
-        }
         let (chunk, place) = self.layout.locate(index);
         // Half of all values can be in the last chunk, so choosing it must be no branch: this is a choice between two addresses.
-        self.full.get(chunk).unwrap_or(&self.last).get(place)
+        let values = self.full.get(chunk).unwrap_or(&self.last);
+        // No chunk follows the last one.
+        if chunk > self.full.len() {
+            return None;
+        }
+        values.get(place)
     }
 
     /// The value at `index`, if there is one.
     #[inline]
     pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
-        if index >= self.len() {
+        let (chunk, place) = self.layout.locate(index);
+        if chunk > self.full.len() {
             return None;
         }
-        let (chunk, place) = self.layout.locate(index);
         self.full.get_mut(chunk).unwrap_or(&mut self.last).get_mut(place)
     }
 

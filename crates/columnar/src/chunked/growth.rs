@@ -52,8 +52,8 @@ impl Layout {
         match self {
             Self::Doubling => {
                 // With the head added, each chunk begins at a power of two. The other addition changes no highest bit; it tells the
-                // compiler that there is one.
-                let shifted = index + HEAD;
+                // compiler that there is one. An index so large that the sum wraps is given a place behind the end of the head.
+                let shifted = index.wrapping_add(HEAD);
                 let highest = usize::BITS - 1 - (shifted | HEAD).leading_zeros();
                 (
                     (highest - HEAD.trailing_zeros()) as usize,
@@ -89,6 +89,14 @@ mod tests {
         check(Growth::Fixed(100), &[128; 10]);
         check(Growth::Fixed(1), &[1; 10]);
         check(Growth::Fixed(0), &[1; 10]);
+    }
+
+    #[test]
+    fn an_index_whose_sum_wraps_is_behind_the_end_of_the_head() {
+        for index in usize::MAX - (HEAD - 1)..=usize::MAX {
+            let (chunk, place) = Layout::Doubling.locate(index);
+            assert!(chunk == 0 && place >= HEAD, "{index}");
+        }
     }
 
     #[test]

@@ -21,6 +21,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::{ExecError, TypeError};
 use crate::expr::Expr;
+use crate::quota::{Quota, QuotaExceeded};
 
 /// Which aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,14 +124,16 @@ impl Aggregate {
     }
 
     /// An empty state for this function; functions of equal [`state_key`](Self::state_key) can share one.
-    pub(crate) fn new_state(&self) -> Box<dyn AggregateState> {
+    pub(crate) fn new_state(&self, quota: Option<&Arc<Quota>>) -> Box<dyn AggregateState> {
         match (&self.argument, self.function) {
-            (None, _) | (_, AggregateFunction::Count) => Box::new(count::CountState::default()),
+            (None, _) | (_, AggregateFunction::Count) => Box::new(count::CountState::new(quota)),
             (Some(argument), AggregateFunction::Sum | AggregateFunction::Avg) => {
-                sum::new_state(argument.data_type())
+                sum::new_state(argument.data_type(), quota)
             }
-            (Some(argument), AggregateFunction::Min) => extreme::new_state(argument.data_type(), true),
-            (Some(argument), AggregateFunction::Max) => extreme::new_state(argument.data_type(), false),
+            (Some(argument), AggregateFunction::Min) => extreme::new_state(argument.data_type(), true, quota),
+            (Some(argument), AggregateFunction::Max) => {
+                extreme::new_state(argument.data_type(), false, quota)
+            }
         }
     }
 
@@ -198,16 +201,21 @@ impl From<arrow::error::ArrowError> for StateError {
     }
 }
 
-/// What an aggregate function knows of each group.
+/// What an aggregate function knows of each group. Whatever needs memory charges it first, and fails if the query's quota refuses.
 pub(crate) trait AggregateState: Any + Send {
     /// Makes room for groups `0..groups`; new ones are empty.
-    fn resize(&mut self, groups: usize);
+    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded>;
 
     /// Adds rows: `values` is the argument, one value per row, absent for `count(*)`.
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>);
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded>;
 
     /// Adds group `i` of `from`, a state of the same kind, to group `map[i]`.
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]);
+    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded>;
+
+    /// About what making the results takes beside values of a fixed width: the bytes of texts.
+    fn text_bytes(&self) -> usize {
+        0
+    }
 
     /// The results of all groups.
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError>;
@@ -273,10 +281,21 @@ impl AggregatePlan {
         &self.arguments
     }
 
-    pub(crate) fn new_states(&self) -> Vec<Box<dyn AggregateState>> {
+    /// The types of the results.
+    pub(crate) fn result_types(&self) -> impl Iterator<Item = &DataType> {
+        self.aggregates.iter().map(Aggregate::data_type)
+    }
+
+    /// The number of states.
+    pub(crate) fn states(&self) -> usize {
+        self.made_by.len()
+    }
+
+    /// Empty states that charge `quota`.
+    pub(crate) fn new_states(&self, quota: Option<&Arc<Quota>>) -> Vec<Box<dyn AggregateState>> {
         self.made_by
             .iter()
-            .map(|&aggregate| self.aggregates[aggregate].new_state())
+            .map(|&aggregate| self.aggregates[aggregate].new_state(quota))
             .collect()
     }
 
@@ -286,10 +305,11 @@ impl AggregatePlan {
         states: &mut [Box<dyn AggregateState>],
         values: &[ArrayRef],
         groups: GroupIds<'_>,
-    ) {
+    ) -> Result<(), QuotaExceeded> {
         for (state, argument) in states.iter_mut().zip(&self.argument_of) {
-            state.update(argument.map(|argument| &values[argument]), groups);
+            state.update(argument.map(|argument| &values[argument]), groups)?;
         }
+        Ok(())
     }
 
     /// The result columns, in the order of the aggregates.

@@ -24,6 +24,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::aggregate::Aggregate;
 use crate::expr::Expr;
+use crate::quota::Quota;
 use crate::sort::SortKey;
 use crate::table::TableSource;
 
@@ -43,6 +44,9 @@ pub struct Scan {
     pub offset: usize,
     /// Rows of the result to give out at most.
     pub limit: Option<usize>,
+    /// What groups may take in memory, over all slots and threads. Charged are their keys, their hash tables and the states of their
+    /// aggregates, from the first slot to the result; what a table keeps of its columns is not. Without one there is no bound.
+    pub quota: Option<Arc<Quota>>,
 }
 
 /// What a query gives out.

@@ -1,9 +1,10 @@
 //! A query that was checked against its table: every name is a column, every operator fits its types.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{Expr, Scan};
+use columnar::{Expr, Quota, Scan};
 
 /// What a query does, ready to run. Its text is the plan that `--explain` shows.
 ///
@@ -46,6 +47,36 @@ impl QueryPlan {
     /// The columns of the result.
     pub fn schema(&self) -> SchemaRef {
         self.scan.schema()
+    }
+
+    /// The same, with a bound on what its groups may take in memory. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// use columnar::{MemoryTable, Quota};
+    /// use pipeline_exec::PipelineExecutor;
+    /// use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
+    ///
+    /// let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..50_000));
+    /// let batch = RecordBatch::try_from_iter([("n", numbers)])?;
+    /// let mut tables = Catalog::new();
+    /// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    ///
+    /// let plan = QueryPlanner::plan("select n, count(*) from numbers group by n", &tables)?;
+    /// let quota = Arc::new(Quota::new("count numbers", 1_000_000));
+    /// let (job, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).build();
+    /// let executor = PipelineExecutor::new(2).expect("two threads");
+    /// let error = executor.submit(job).expect("room").wait().map_err(QueryError::from).unwrap_err();
+    /// assert!(matches!(error, QueryError::Quota(_)));
+    /// assert!(error.to_string().starts_with("query count numbers is over its memory quota"));
+    /// assert!(quota.peak() <= 1_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
+        self.scan.quota = Some(quota);
+        self
     }
 
     /// The query as the stage of a job runs it.

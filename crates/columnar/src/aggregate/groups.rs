@@ -16,10 +16,12 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::DefaultHashBuilder;
 
 use super::packed::Packing;
+use crate::charged::{ChargedRows, ChargedTable, ChargedVec};
 use crate::expr::canonical_floats;
+use crate::quota::{Charge, Quota, QuotaExceeded};
 use crate::sort::take_rows;
 
 /// The group of each row of a chunk.
@@ -89,37 +91,43 @@ impl KeyEncoding {
 /// The distinct keys seen so far, in the order of their first row.
 pub(crate) struct GroupKeys {
     encoding: Arc<KeyEncoding>,
-    keys: Rows,
-    hashes: Vec<u64>,
-    table: HashTable<u32>,
+    keys: ChargedRows,
+    hashes: ChargedVec<u64>,
+    table: ChargedTable,
     packed: PackedKeys,
     /// Memory that is kept from chunk to chunk.
     words: Vec<u128>,
     groups: Vec<u32>,
-    counts: Vec<u32>,
+    counts: ChargedVec<u32>,
+    /// For the words and the groups of a chunk's rows.
+    chunk: Charge,
 }
 
 /// The groups of keys that were packed.
-#[derive(Default)]
 struct PackedKeys {
-    table: HashTable<u32>,
-    words: Vec<u128>,
+    table: ChargedTable,
+    words: ChargedVec<u128>,
     /// For each word its group.
-    groups: Vec<u32>,
+    groups: ChargedVec<u32>,
 }
 
 impl GroupKeys {
-    /// No groups. Keys of two of these can be merged only if they share the encoding.
-    pub(crate) fn new(encoding: Arc<KeyEncoding>) -> Self {
+    /// No groups; what they will take is charged to `quota`. Keys of two of these can be merged only if they share the encoding.
+    pub(crate) fn new(encoding: Arc<KeyEncoding>, quota: Option<&Arc<Quota>>) -> Self {
         Self {
-            keys: encoding.converter.empty_rows(0, 0),
+            keys: ChargedRows::new(encoding.converter.empty_rows(0, 0), quota),
             encoding,
-            hashes: Vec::new(),
-            table: HashTable::new(),
-            packed: PackedKeys::default(),
+            hashes: ChargedVec::new(quota),
+            table: ChargedTable::new(quota),
+            packed: PackedKeys {
+                table: ChargedTable::new(quota),
+                words: ChargedVec::new(quota),
+                groups: ChargedVec::new(quota),
+            },
             words: Vec::new(),
             groups: Vec::new(),
-            counts: Vec::new(),
+            counts: ChargedVec::new(quota),
+            chunk: Charge::of(quota.cloned()),
         }
     }
 
@@ -132,6 +140,8 @@ impl GroupKeys {
     pub(crate) fn assign(&mut self, columns: &[ArrayRef], rows: usize) -> Result<GroupIds<'_>, ArrowError> {
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
         let encoding = Arc::clone(&self.encoding);
+        let chunk = rows * (size_of::<u128>() + size_of::<u32>());
+        self.chunk.resize(chunk.max(self.chunk.bytes()))?;
         let is_packed = encoding
             .packing
             .as_ref()
@@ -143,7 +153,7 @@ impl GroupKeys {
         }
 
         self.counts.clear();
-        self.counts.resize(self.len(), 0);
+        self.counts.resize(self.len(), 0)?;
         for &group in &self.groups {
             self.counts[group as usize] += 1;
         }
@@ -155,13 +165,12 @@ impl GroupKeys {
 
     fn assign_encoded(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
         let rows = self.encoding.converter.convert_columns(columns)?;
-        let mut groups = std::mem::take(&mut self.groups);
-        groups.clear();
-        groups.extend((0..rows.num_rows()).map(|row| {
+        self.groups.clear();
+        for row in 0..rows.num_rows() {
             let hash = self.encoding.hasher.hash_one(rows.row(row).data());
-            self.group_of(&rows, row, hash)
-        }));
-        self.groups = groups;
+            let group = self.group_of(&rows, row, hash)?;
+            self.groups.push(group);
+        }
         Ok(())
     }
 
@@ -172,16 +181,16 @@ impl GroupKeys {
         for (row, &word) in self.words.iter().enumerate() {
             let hash = self.encoding.hasher.hash_one(word);
             let words = &self.packed.words;
-            let found = self.packed.table.find(hash, |&at| words[at as usize] == word);
+            let found = self.packed.table.find(hash, |at| words[at as usize] == word);
             self.groups.push(match found {
-                Some(&at) => at,
+                Some(at) => at,
                 None => {
                     let at = words.len() as u32;
-                    self.packed.words.push(word);
+                    self.packed.words.push(word)?;
                     let (words, hasher) = (&self.packed.words, &self.encoding.hasher);
                     self.packed
                         .table
-                        .insert_unique(hash, at, |&at| hasher.hash_one(words[at as usize]));
+                        .insert(hash, at, |at| hasher.hash_one(words[at as usize]))?;
                     first_rows.push(row as u32);
                     at
                 }
@@ -192,8 +201,8 @@ impl GroupKeys {
             let rows = self.encoding.converter.convert_columns(&rows)?;
             for row in 0..rows.num_rows() {
                 let hash = self.encoding.hasher.hash_one(rows.row(row).data());
-                let group = self.group_of(&rows, row, hash);
-                self.packed.groups.push(group);
+                let group = self.group_of(&rows, row, hash)?;
+                self.packed.groups.push(group)?;
             }
         }
         for group in &mut self.groups {
@@ -203,7 +212,7 @@ impl GroupKeys {
     }
 
     /// Adds the groups of `other`; the result says for each which group it is here.
-    pub(crate) fn merge(&mut self, other: &GroupKeys) -> Vec<u32> {
+    pub(crate) fn merge(&mut self, other: &GroupKeys) -> Result<Vec<u32>, QuotaExceeded> {
         other
             .hashes
             .iter()
@@ -212,27 +221,41 @@ impl GroupKeys {
             .collect()
     }
 
+    /// Frees what only [`assign`](Self::assign) needs: no more rows will come.
+    pub(crate) fn forget_rows(&mut self) {
+        self.packed.table.free();
+        self.packed.words.free();
+        self.packed.groups.free();
+        self.counts.free();
+        (self.words, self.groups) = (Vec::new(), Vec::new());
+        self.chunk.shrink(self.chunk.bytes());
+    }
+
+    /// The bytes of all keys, as they are encoded.
+    pub(crate) fn bytes(&self) -> usize {
+        self.keys.size()
+    }
+
     /// The key columns, one value per group.
     pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
         self.encoding.converter.convert_rows(self.keys.iter())
     }
 
-    fn group_of(&mut self, rows: &Rows, row: usize, hash: u64) -> u32 {
+    fn group_of(&mut self, rows: &Rows, row: usize, hash: u64) -> Result<u32, QuotaExceeded> {
         let key = rows.row(row);
         let keys = &self.keys;
-        if let Some(&group) = self
+        if let Some(group) = self
             .table
-            .find(hash, |&group| keys.row(group as usize).data() == key.data())
+            .find(hash, |group| keys.row(group as usize).data() == key.data())
         {
-            return group;
+            return Ok(group);
         }
         let group = u32::try_from(self.hashes.len()).expect("fewer than 2^32 groups");
-        self.keys.push(key);
-        self.hashes.push(hash);
+        self.keys.push(key)?;
+        self.hashes.push(hash)?;
         let hashes = &self.hashes;
-        self.table
-            .insert_unique(hash, group, |&group| hashes[group as usize]);
-        group
+        self.table.insert(hash, group, |group| hashes[group as usize])?;
+        Ok(group)
     }
 }
 
@@ -265,7 +288,7 @@ mod tests {
     #[test]
     fn groups_are_numbered_by_their_first_row_and_null_is_one_of_them() {
         let encoding = keys(&[DataType::Int32, DataType::Utf8]);
-        let mut groups = GroupKeys::new(encoding);
+        let mut groups = GroupKeys::new(encoding, None);
         let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None, Some(7), None, Some(7)]));
         let texts: ArrayRef = Arc::new(StringArray::from(vec![
             Some("a"),
@@ -285,28 +308,28 @@ mod tests {
     #[test]
     fn merging_numbers_new_groups_after_the_old_ones() {
         let encoding = keys(&[DataType::Int32]);
-        let mut first = GroupKeys::new(encoding.clone());
-        let mut second = GroupKeys::new(encoding);
+        let mut first = GroupKeys::new(encoding.clone(), None);
+        let mut second = GroupKeys::new(encoding, None);
         assign(&mut first, &[Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef]);
         assign(
             &mut second,
             &[Arc::new(Int32Array::from(vec![3, 2, 4])) as ArrayRef],
         );
-        assert_eq!(first.merge(&second), [2, 1, 3]);
+        assert_eq!(first.merge(&second).unwrap(), [2, 1, 3]);
         assert_eq!(first.len(), 4);
     }
 
     #[test]
     fn both_zeros_are_one_group_and_so_are_all_nans() {
         let encoding = keys(&[DataType::Float64]);
-        let mut groups = GroupKeys::new(encoding);
+        let mut groups = GroupKeys::new(encoding, None);
         let values: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN]));
         assert_eq!(assign(&mut groups, &[values]), [0, 0, 1, 1]);
     }
 
     #[test]
     fn a_key_is_one_group_whether_its_chunk_was_packed_or_not() {
-        let mut groups = GroupKeys::new(keys(&[DataType::Utf8]));
+        let mut groups = GroupKeys::new(keys(&[DataType::Utf8]), None);
         let texts = |texts: &[Option<&str>]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
         let long = "longer than any word";
         assert_eq!(

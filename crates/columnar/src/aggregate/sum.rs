@@ -4,6 +4,7 @@
 //! which is the sum in 192 bits. So the order of the rows never decides whether a sum overflows; only its value does.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
 use arrow::buffer::NullBuffer;
@@ -14,6 +15,8 @@ use arrow::datatypes::{
 
 use super::groups::GroupIds;
 use super::{AggregateState, StateError, same_kind, shared};
+use crate::charged::ChargedVec;
+use crate::quota::{Quota, QuotaExceeded};
 
 /// The type of a sum of values of `argument`: `Int64`, a decimal, or `Float64`.
 pub(super) fn sum_type(argument: &DataType) -> DataType {
@@ -25,16 +28,16 @@ pub(super) fn sum_type(argument: &DataType) -> DataType {
     }
 }
 
-pub(super) fn new_state(argument: &DataType) -> Box<dyn AggregateState> {
+pub(super) fn new_state(argument: &DataType, quota: Option<&Arc<Quota>>) -> Box<dyn AggregateState> {
     let scale = match argument {
         DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
         _ => 0,
     };
     match argument {
-        DataType::Decimal128(..) => Box::new(SumState::<Decimal128Type, Exact>::new(scale)),
-        DataType::Decimal256(..) => Box::new(SumState::<Decimal256Type, Wide>::new(scale)),
-        DataType::Float64 => Box::new(SumState::<Float64Type, f64>::new(scale)),
-        _ => Box::new(SumState::<Int64Type, Exact>::new(scale)),
+        DataType::Decimal128(..) => Box::new(SumState::<Decimal128Type, Exact>::new(scale, quota)),
+        DataType::Decimal256(..) => Box::new(SumState::<Decimal256Type, Wide>::new(scale, quota)),
+        DataType::Float64 => Box::new(SumState::<Float64Type, f64>::new(scale, quota)),
+        _ => Box::new(SumState::<Int64Type, Exact>::new(scale, quota)),
     }
 }
 
@@ -50,18 +53,18 @@ trait Total<N>: Copy + Debug + Default + Send + 'static {
 
 #[derive(Debug)]
 struct SumState<T: ArrowPrimitiveType, S: Total<T::Native>> {
-    totals: Vec<S>,
+    totals: ChargedVec<S>,
     /// Values that are not NULL.
-    counts: Vec<u64>,
+    counts: ChargedVec<u64>,
     scale: i8,
     argument: std::marker::PhantomData<fn(T)>,
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
-    fn new(scale: i8) -> Self {
+    fn new(scale: i8, quota: Option<&Arc<Quota>>) -> Self {
         Self {
-            totals: Vec::new(),
-            counts: Vec::new(),
+            totals: ChargedVec::new(quota),
+            counts: ChargedVec::new(quota),
             scale,
             argument: std::marker::PhantomData,
         }
@@ -69,12 +72,12 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, S> {
-    fn resize(&mut self, groups: usize) {
-        self.totals.resize(groups, S::default());
-        self.counts.resize(groups, 0);
+    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
+        self.totals.resize(groups, S::default())?;
+        self.counts.resize(groups, 0)
     }
 
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) {
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded> {
         let values = values.expect("a sum has an argument").as_primitive::<T>();
         let numbers = values.values();
         match (groups, values.nulls()) {
@@ -100,14 +103,16 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
                 self.counts[group] += 1;
             }),
         }
+        Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
+    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
         let from: &Self = same_kind(from);
-        for ((&total, &count), &group) in from.totals.iter().zip(&from.counts).zip(map) {
+        for ((&total, &count), &group) in from.totals.iter().zip(from.counts.iter()).zip(map) {
             self.totals[group as usize].merge(total);
             self.counts[group as usize] += count;
         }
+        Ok(())
     }
 
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError> {
@@ -116,7 +121,7 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
             let average =
                 |(&total, &count): (&S, &u64)| (count > 0).then(|| total.to_double() / (count as f64 * unit));
             return Ok(shared(Float64Array::from_iter(
-                self.totals.iter().zip(&self.counts).map(average),
+                self.totals.iter().zip(self.counts.iter()).map(average),
             )));
         }
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));

@@ -16,6 +16,7 @@ use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::{Chunk, Columns};
+use crate::quota::{Charge, Quota};
 
 /// How rows become groups.
 pub(super) struct GroupPlan {
@@ -23,6 +24,7 @@ pub(super) struct GroupPlan {
     /// What the slots' keys share; absent without keys.
     encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
+    quota: Option<Arc<Quota>>,
 }
 
 impl GroupPlan {
@@ -41,13 +43,14 @@ impl GroupPlan {
             keys,
             encoding,
             aggregates: AggregatePlan::new(aggregates.clone()),
+            quota: scan.quota.clone(),
         }
     }
 
     /// What it costs to add a row, by the estimate that orders filters.
     pub(super) fn cost_per_row(&self) -> f64 {
         let expressions = self.keys.iter().chain(self.aggregates.arguments());
-        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.new_states().len() as f64
+        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
     }
 
     /// The groups of a morsel's chunks.
@@ -57,7 +60,7 @@ impl GroupPlan {
         order: &[usize],
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotGroups, ExecError> {
-        let mut slot = self.empty();
+        let mut slot = self.empty()?;
         for chunk in chunks {
             let selection = filter.select(&chunk, order)?;
             if selection.count() == 0 {
@@ -69,6 +72,9 @@ impl GroupPlan {
                 self.add(&mut slot, &Filtered::new(&chunk, &selection.mask()))?;
             }
         }
+        if let Some(keys) = &mut slot.keys {
+            keys.forget_rows();
+        }
         Ok(slot)
     }
 
@@ -78,23 +84,27 @@ impl GroupPlan {
         scan: &Scan,
         mut slots: impl Iterator<Item = SlotGroups>,
     ) -> Result<Vec<RecordBatch>, ExecError> {
-        let mut whole = slots.next().unwrap_or_else(|| self.empty());
+        let mut whole = slots.next().map_or_else(|| self.empty(), Ok)?;
         for slot in slots {
             let (map, groups) = match (&mut whole.keys, &slot.keys) {
-                (Some(keys), Some(more)) => (keys.merge(more), keys.len()),
+                (Some(keys), Some(more)) => (keys.merge(more)?, keys.len()),
                 _ => (vec![0], 1),
             };
             for (state, more) in whole.states.iter_mut().zip(&slot.states) {
-                state.resize(groups);
-                state.merge(more.as_ref(), &map);
+                state.resize(groups)?;
+                state.merge(more.as_ref(), &map)?;
             }
         }
+        let rows = whole.keys.as_ref().map_or(1, GroupKeys::len);
+        let mut result = Charge::of(self.quota.clone());
+        result.grow(self.result_bytes(scan, &whole, rows))?;
         let mut columns = match &whole.keys {
             Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
             None => Vec::new(),
         };
         columns.extend(self.aggregates.finish(&whole.states)?);
-        let rows = whole.keys.as_ref().map_or(1, GroupKeys::len);
+        // What the slots left is not needed any more.
+        drop(whole);
         let Output::Groups { having, .. } = &scan.output else {
             unreachable!("a plan of groups is made for an output of groups")
         };
@@ -108,13 +118,35 @@ impl GroupPlan {
         )
     }
 
-    fn empty(&self) -> SlotGroups {
-        let keys = self.encoding.clone().map(GroupKeys::new);
-        let mut states = self.aggregates.new_states();
-        if keys.is_none() {
-            states.iter_mut().for_each(|state| state.resize(1));
+    /// An estimate of what the groups' columns will take: keys about what their encoding does, aggregates about what their states do.
+    fn result_bytes(&self, scan: &Scan, whole: &SlotGroups, rows: usize) -> usize {
+        let keys = whole.keys.as_ref().map_or(0, GroupKeys::bytes);
+        let texts = whole.states.iter().map(|state| state.text_bytes());
+        let row: usize = self.aggregates.result_types().map(width).sum();
+        let columns = texts
+            .fold(keys, usize::saturating_add)
+            .saturating_add(row.saturating_mul(rows));
+        // Sorted, they are there twice.
+        if scan.order.is_empty() {
+            columns
+        } else {
+            columns.saturating_mul(2)
         }
-        SlotGroups { keys, states }
+    }
+
+    fn empty(&self) -> Result<SlotGroups, ExecError> {
+        let quota = self.quota.as_ref();
+        let keys = self
+            .encoding
+            .clone()
+            .map(|encoding| GroupKeys::new(encoding, quota));
+        let mut states = self.aggregates.new_states(quota);
+        if keys.is_none() {
+            for state in &mut states {
+                state.resize(1)?;
+            }
+        }
+        Ok(SlotGroups { keys, states })
     }
 
     fn add(&self, slot: &mut SlotGroups, rows: &dyn ColumnSource) -> Result<(), ExecError> {
@@ -131,14 +163,18 @@ impl GroupPlan {
                 let GroupIds::PerRow { counts, .. } = ids else {
                     unreachable!("there are keys")
                 };
-                slot.states
-                    .iter_mut()
-                    .for_each(|state| state.resize(counts.len()));
+                for state in &mut slot.states {
+                    state.resize(counts.len())?;
+                }
                 ids
             }
             None => GroupIds::Single { rows: rows.rows() },
         };
-        self.aggregates.update(&mut slot.states, &arguments, ids);
-        Ok(())
+        Ok(self.aggregates.update(&mut slot.states, &arguments, ids)?)
     }
+}
+
+/// Bytes of a value in a column of results; of a text those of a short one.
+fn width(data_type: &DataType) -> usize {
+    data_type.primitive_width().unwrap_or(16)
 }

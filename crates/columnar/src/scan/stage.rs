@@ -39,7 +39,7 @@ pub struct ScanResult {
 /// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
 /// let n = Expr::column(0, table.schema().field(0));
 /// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
-/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1) };
+/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), quota: None };
 ///
 /// let stage = Arc::new(ScanStage::new(scan));
 /// let executor = PipelineExecutor::new(2).expect("two threads");

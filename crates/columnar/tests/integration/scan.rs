@@ -47,6 +47,7 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
         order: vec![],
         offset: 0,
         limit: None,
+        quota: None,
     }
 }
 

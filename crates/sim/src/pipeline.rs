@@ -85,6 +85,8 @@ pub(crate) struct Hub {
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
+    /// Slots that wait for jobs of their own: the party, and the job that was let in.
+    nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
     /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
@@ -138,6 +140,7 @@ impl Hub {
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
+            nests: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -145,9 +148,13 @@ impl Hub {
     /// A job to submit.
     pub(crate) fn body(&self, spec: JobSpec) -> SimBody {
         let workers = self.shared.config().main + self.shared.config().reserve;
+        JobBody::new(spec, workers, self.place(), |value| self.word(value))
+    }
+
+    /// A new ledger.
+    fn place(&self) -> SimPlace<Ledger> {
         self.ledgers.set(self.ledgers.get() + 1);
-        let ledger = SimPlace::new(self.ledgers.get(), Ledger::default());
-        JobBody::new(spec, workers, ledger, |value| self.word(value))
+        SimPlace::new(self.ledgers.get(), Ledger::default())
     }
 
     /// A new word.
@@ -282,17 +289,11 @@ impl PipeEnv<'_, '_> {
     /// Lends this party's thread to the job until it has ended.
     pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
         let (handle, me) = (&self.ports.handle, self.ports.handle.party());
-        let fired = Arc::new(Fired::default());
-        let waker = Waker::from(Arc::clone(&fired));
         handle.with(|world| {
             world.outside_call(true);
             self.hub.lending_began(world, me, job);
         });
-        policy::lend(self, state, job, &waker, || {
-            handle.with(|world| world.outside_call(false));
-            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
-            handle.with(|world| world.outside_call(true));
-        });
+        self.park_with(|waker, sleep| policy::lend(self, state, job, waker, sleep));
         handle.with(|world| {
             self.hub.lending_ended(world, me);
             world.outside_call(false);
@@ -380,6 +381,9 @@ impl PipeEnv<'_, '_> {
             | PipelineEvent::Started { .. }
             | PipelineEvent::Failed { .. }
             | PipelineEvent::Left { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }
@@ -409,6 +413,21 @@ impl PipelinePorts for PipeEnv<'_, '_> {
 
     fn word(&self, value: usize) -> SimWord {
         self.hub.word(value)
+    }
+
+    fn place(&self) -> SimPlace<Ledger> {
+        self.hub.place()
+    }
+
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        let handle = &self.ports.handle;
+        let fired = Arc::new(Fired::default());
+        let waker = Waker::from(Arc::clone(&fired));
+        wait(&waker, &mut || {
+            handle.with(|world| world.outside_pauses(handle.party(), true));
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+            handle.with(|world| world.outside_pauses(handle.party(), false));
+        });
     }
 
     fn hand_over(&self, looks: usize) -> bool {

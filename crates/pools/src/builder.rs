@@ -158,7 +158,9 @@ impl PoolsBuilder {
         within("cpu_nice", usize::from(self.cpu_nice), 0, usize::from(NICE_MAX))?;
         match self.cpu_threads {
             Some(threads) => within("cpu_threads", threads, 1, THREADS_MAX)?,
-            None if self.cpu_executor.is_none() => drop(for_host()?),
+            None if self.cpu_executor.is_none() => {
+                for_host()?;
+            }
             None => {}
         }
         Ok(self.build_unchecked())

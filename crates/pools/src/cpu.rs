@@ -8,12 +8,15 @@ mod nice;
 mod task;
 
 use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use executor_threaded::for_host;
-use pipeline_exec::{Job, JobTicket, PipelineExecutor, PipelineHandle, PipelineSnapshot, SubmitError};
+use pipeline_exec::{
+    Job, JobTicket, PipelineExecutor, PipelineHandle, PipelineSnapshot, StepError, SubmitError,
+};
 
 pub use cx::CpuCx;
 pub use task::CpuTask;
@@ -45,6 +48,31 @@ pub(crate) struct CpuConfig {
 pub(crate) struct CpuState {
     config: CpuConfig,
     running: Mutex<Running>,
+    stop: Arc<Stop>,
+}
+
+/// Tells closures that run that the pool's time is up: the executor lets the last slot of a job complete, and a closure is always in its last.
+#[derive(Debug, Default)]
+pub(crate) struct Stop(AtomicBool);
+
+impl Stop {
+    fn tell(&self) {
+        // Ordering: Relaxed. A hint; nothing is read because of it.
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_told(&self) -> bool {
+        // Ordering: Relaxed. As above.
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Nothing starts any more, though a worker has come to it before the executor has stopped.
+    fn check(&self) -> Result<(), StepError> {
+        if self.is_told() {
+            return Err("the pool's time was up before it started".into());
+        }
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
@@ -75,7 +103,7 @@ impl CpuPool {
         T: Send + 'static,
     {
         match self.executor() {
-            Ok(executor) => CpuTask::submit(&executor, compute),
+            Ok(executor) => CpuTask::submit(&executor, &self.inner.cpu.stop, compute),
             Err(error) => CpuTask::failed(error),
         }
     }
@@ -116,6 +144,7 @@ impl CpuState {
         Self {
             config,
             running: Mutex::new(executor.map_or(Running::NotYet, Running::Yes)),
+            stop: Arc::default(),
         }
     }
 
@@ -140,6 +169,7 @@ impl CpuState {
         match executor.drain_timeout(left) {
             Ok(()) => 0,
             Err(executor) => {
+                self.stop.tell();
                 let unfinished = executor.snapshot().queue_depth;
                 stop_behind(executor);
                 unfinished
@@ -149,6 +179,7 @@ impl CpuState {
 
     /// Tells everything to stop, and waits for closures that run.
     pub(crate) fn end(&self) {
+        self.stop.tell();
         drop(self.take());
     }
 

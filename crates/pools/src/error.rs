@@ -88,16 +88,15 @@ pub enum CpuError {
 }
 
 impl CpuError {
-    /// The same for the end of a job.
+    /// The same for the end of a job of computations, which fail in no other way than by a panic, or when the pool's time is up.
     pub(crate) fn of_job(error: JobError) -> Self {
-        let said = |error: JobError| {
-            error
-                .source
-                .map_or_else(|| "it said nothing".to_owned(), |s| s.to_string())
-        };
         match error.kind {
-            JobErrorKind::Panicked | JobErrorKind::Failed => Self::Panicked { message: said(error) },
-            JobErrorKind::Cancelled | JobErrorKind::DeadlineExceeded => Self::Cancelled,
+            JobErrorKind::Panicked => Self::Panicked {
+                message: error.source.map_or_else(String::new, |said| said.to_string()),
+            },
+            JobErrorKind::Failed | JobErrorKind::Cancelled | JobErrorKind::DeadlineExceeded => {
+                Self::Cancelled
+            }
             JobErrorKind::HandedBack => Self::Closed,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pipeline_exec::{Job, JobError, JobReport, PipelineStep, Stage, StepCx, StepError, steps};
 
+use super::Stop;
 use super::task::Computing;
 use crate::error::CpuError;
 
@@ -14,20 +15,32 @@ use crate::error::CpuError;
 /// deadlock, with one worker either, and a lock that is held meanwhile meets no stranger that wants it, too.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
+    stop: Arc<Stop>,
 }
 
 impl<'a> CpuCx<'a> {
     /// That of a slot, for steps of a job that compute as CPU tasks do.
     #[must_use]
     pub fn new(step: &'a StepCx<'a>) -> Self {
-        Self { step }
+        Self {
+            step,
+            stop: Arc::default(),
+        }
+    }
+
+    /// That of a task of a pool that says when its time is up.
+    pub(super) fn of(step: &'a StepCx<'a>, stop: &Arc<Stop>) -> Self {
+        Self {
+            step,
+            stop: Arc::clone(stop),
+        }
     }
 
     /// Whether nobody needs the result any more: the task was dropped, or the pool's time is up. It should return soon; with what,
     /// does not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.step.is_cancelled()
+        self.stop.is_told() || self.step.is_cancelled()
     }
 
     /// Computes both, at the same time if a worker is idle, and gives both values.
@@ -53,8 +66,8 @@ impl<'a> CpuCx<'a> {
         A: Send + 'static,
         B: Send + 'static,
     {
-        let (a, a_value) = Computing::new(a);
-        let (b, b_value) = Computing::new(b);
+        let (a, a_value) = Computing::new(&self.stop, a);
+        let (b, b_value) = Computing::new(&self.stop, b);
         let both: Vec<Box<dyn PipelineStep>> = vec![Box::new(a), Box::new(b)];
         self.run_job(Job::builder("join").stage(steps(both)).build())
             .map_err(CpuError::of_job)?;
@@ -94,6 +107,7 @@ impl<'a> CpuCx<'a> {
         each: impl Fn(usize, &CpuCx<'_>) -> T + Send + Sync + 'static,
     ) -> Result<Vec<T>, CpuError> {
         let mapping = Arc::new(Mapping {
+            stop: Arc::clone(&self.stop),
             each,
             values: (0..n).map(|_| Mutex::new(None)).collect(),
         });
@@ -125,6 +139,7 @@ impl fmt::Debug for CpuCx<'_> {
 
 /// Values by number, each computed in a slot.
 struct Mapping<F, T> {
+    stop: Arc<Stop>,
     each: F,
     values: Vec<Mutex<Option<T>>>,
 }
@@ -143,7 +158,8 @@ where
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        let value = (self.each)(slot, &CpuCx::new(cx));
+        self.stop.check()?;
+        let value = (self.each)(slot, &CpuCx::of(cx, &self.stop));
         *self.values[slot].lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         Ok(())
     }

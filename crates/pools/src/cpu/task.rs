@@ -7,9 +7,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 
-use pipeline_exec::{Job, JobTicket, PipelineHandle, PipelineStep, StepCx, StepError, SubmitError};
+use pipeline_exec::{
+    Job, JobErrorKind, JobTicket, PipelineHandle, PipelineStep, StepCx, StepError, SubmitError,
+};
 
-use super::CpuCx;
+use super::{CpuCx, Stop};
 use crate::error::{CpuError, PoolKind};
 use crate::thread::refuse_cpu;
 
@@ -34,6 +36,7 @@ enum State {
 
 /// A computation as a step.
 pub(super) struct Computing<F, T> {
+    stop: Arc<Stop>,
     compute: Mutex<Option<F>>,
     value: Value<T>,
 }
@@ -42,9 +45,10 @@ pub(super) struct Computing<F, T> {
 pub(super) struct Value<T>(Arc<Mutex<Option<T>>>);
 
 impl<F, T> Computing<F, T> {
-    pub(super) fn new(compute: F) -> (Self, Value<T>) {
+    pub(super) fn new(stop: &Arc<Stop>, compute: F) -> (Self, Value<T>) {
         let value = Value::empty();
         let computing = Self {
+            stop: Arc::clone(stop),
             compute: Mutex::new(Some(compute)),
             value: Value(Arc::clone(&value.0)),
         };
@@ -78,20 +82,21 @@ where
     }
 
     fn execute(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.stop.check()?;
         let compute = self.compute.lock().unwrap_or_else(PoisonError::into_inner).take();
         let compute = compute.ok_or("a computation runs once")?;
-        let value = compute(&CpuCx::new(cx));
+        let value = compute(&CpuCx::of(cx, &self.stop));
         self.value.put(value);
         Ok(())
     }
 }
 
 impl<T: Send + 'static> CpuTask<T> {
-    pub(super) fn submit<F>(executor: &PipelineHandle, compute: F) -> Self
+    pub(super) fn submit<F>(executor: &PipelineHandle, stop: &Arc<Stop>, compute: F) -> Self
     where
         F: FnOnce(&CpuCx<'_>) -> T + Send + 'static,
     {
-        let (step, value) = Computing::new(compute);
+        let (step, value) = Computing::new(stop, compute);
         let state = match executor.submit(Job::from_steps("compute", vec![Box::new(step)])) {
             Ok(ticket) => State::Running(ticket),
             Err(SubmitError::Full(job)) => State::Waiting(Box::pin(executor.submit_async(job))),
@@ -158,6 +163,8 @@ impl<T> Future for CpuTask<T> {
                     self.state = State::Over;
                     return Poll::Ready(match ended {
                         Ok(_report) => Ok(self.value.take()),
+                        // It was not started.
+                        Err(error) if error.kind == JobErrorKind::Failed => Err(CpuError::Closed),
                         Err(error) => Err(CpuError::of_job(error)),
                     });
                 }

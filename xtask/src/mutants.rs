@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [NAME]`: bugs that are planted on purpose, and who notices them.
+//! `cargo xtask mutants [NAME...]`: bugs that are planted on purpose, and who notices them.
 //!
 //! Tests, simulator and models are trusted because they are seen to fail. One build for each layer has all bugs in it,
 //! behind a switch that no normal build has (`--cfg windlass_mutants`, docs/decisions/0010); the environment says which.
@@ -11,7 +11,9 @@
 //!
 //! ```text
 //!   (no option)     every bug on every layer, then each oracle of the simulator without the others' help
-//!   --layer LAYER   on this layer only                --write      the tables into docs/testing.md
+//!   NAME...         the bugs whose names contain one of these
+//!   --layer LAYER   on this layer only                --write      the rows, or the tables, into docs/testing.md
+//!   --oracles       only the oracles; NAME... are oracles then      --write      as above
 //!   --quick         on the cheapest layer that kills it: what CI does
 //!   --shrunk        how small failing runs get     --write      as above
 //!   --replays       1,000 failing runs again from their lines, in debug and in release
@@ -46,15 +48,16 @@ use crate::workspace::Workspace;
 /// What the command line asks for.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Arguments {
-    name: String,
+    names: Vec<String>,
     layer: Option<Layer>,
     quick: bool,
+    oracles: bool,
     write: bool,
     replays: bool,
     shrunk: bool,
 }
 
-/// Plants the bugs whose name contains the argument, or all.
+/// Plants the bugs whose name contains one of the arguments, or all.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let arguments = Arguments::parse(arguments)?;
     let workspace = Workspace::load()?;
@@ -64,10 +67,15 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         shrunk::run(&workspace, arguments.write)?;
         true
     } else if arguments.quick {
-        let report = quick(&workspace, &arguments.name, Limit::NONE)?;
+        let report = quick(&workspace, &arguments.names, Limit::NONE)?;
         report.matrix.print();
         println!("{}", report.summary());
         report.passed()
+    } else if arguments.oracles {
+        let builds = Builds::make(&workspace, &[Layer::Sim], false, Limit::NONE)?;
+        let problems = oracles(&workspace, &builds, &arguments)?;
+        problems.iter().for_each(|problem| println!("mutants: {problem}"));
+        problems.is_empty()
     } else {
         full(&workspace, &arguments)?
     };
@@ -89,11 +97,12 @@ pub(crate) fn plant(workspace: &Workspace, command: &mut Command, name: &str) ->
 /// The whole matrix, or the part that was asked for.
 fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
     bug::check_lists(workspace)?;
-    let chosen = chosen(&arguments.name)?;
+    let chosen = chosen(&arguments.names)?;
     let layers = arguments.layer.map_or(Layer::ALL.to_vec(), |layer| vec![layer]);
     let builds = Builds::make(workspace, &layers, false, Limit::NONE)?;
     let mut matrix = Matrix::default();
-    let without = NONE.contains(&arguments.name).then_some(None);
+    let names_none = is_named(NONE, &arguments.names);
+    let without = names_none.then_some(None);
     for bug in without.into_iter().chain(chosen.into_iter().map(Some)) {
         let mut row = Row::of(bug.map_or(NONE, |bug| bug.name));
         for &layer in &layers {
@@ -108,21 +117,22 @@ fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
         matrix.push(row);
     }
     let mut problems = matrix.problems(&layers);
-    let mut only = None;
-    if layers.contains(&Layer::Sim) && arguments.name.is_empty() {
-        let table = oracles::table(workspace, builds.sim.as_deref())?;
-        problems.extend(table.problems());
-        only = Some(table);
-    }
     matrix.print();
-    if let Some(table) = &only {
-        table.print();
-    }
-    if let Some(table) = only.filter(|_| arguments.write) {
-        report::write_oracles(workspace, &table)?;
+    if layers.contains(&Layer::Sim) && arguments.names.is_empty() {
+        problems.extend(oracles(workspace, &builds, arguments)?);
     }
     problems.iter().for_each(|problem| println!("mutants: {problem}"));
     Ok(problems.is_empty())
+}
+
+/// Asks about each oracle, or about those whose names contain one of the arguments. Gives what is wrong.
+fn oracles(workspace: &Workspace, builds: &Builds, arguments: &Arguments) -> anyhow::Result<Vec<String>> {
+    let table = oracles::table(workspace, builds.sim.as_deref(), &arguments.names)?;
+    table.print();
+    if arguments.write {
+        report::write_oracles(workspace, &table)?;
+    }
+    Ok(table.problems().collect())
 }
 
 /// What a quick run found.
@@ -132,14 +142,14 @@ pub(crate) struct Quick {
     survivors: Vec<String>,
 }
 
-/// Plants every bug whose name contains `name` on the cheapest layer that kills it.
+/// Plants every bug whose name contains one of `names`, or all, on the cheapest layer that kills it.
 ///
 /// # Errors
 ///
 /// When something does not build or cannot be run, or a bug can no longer be planted.
-pub(crate) fn quick(workspace: &Workspace, name: &str, limit: Limit) -> anyhow::Result<Quick> {
+pub(crate) fn quick(workspace: &Workspace, names: &[String], limit: Limit) -> anyhow::Result<Quick> {
     bug::check_lists(workspace)?;
-    let chosen = chosen(name)?;
+    let chosen = chosen(names)?;
     let mut layers: Vec<Layer> = chosen.iter().map(|bug| bug.cheapest).collect();
     layers.sort_unstable();
     layers.dedup();
@@ -199,17 +209,20 @@ fn ask(
     }
 }
 
-fn chosen(name: &str) -> anyhow::Result<Vec<Bug>> {
-    let chosen: Vec<Bug> = BUGS
-        .iter()
-        .filter(|bug| bug.name.contains(name))
-        .copied()
-        .collect();
-    ensure!(
-        !chosen.is_empty() || name == NONE,
-        "no planted bug is called `{name}`"
-    );
-    Ok(chosen)
+fn chosen(names: &[String]) -> anyhow::Result<Vec<Bug>> {
+    for name in names {
+        ensure!(
+            name == NONE || BUGS.iter().any(|bug| bug.name.contains(name)),
+            "no planted bug is called `{name}`"
+        );
+    }
+    let chosen = BUGS.iter().filter(|bug| is_named(bug.name, names));
+    Ok(chosen.copied().collect())
+}
+
+/// Whether `name` contains one of `names`, or there is none of them.
+fn is_named(name: &str, names: &[String]) -> bool {
+    names.is_empty() || names.iter().any(|part| name.contains(part))
 }
 
 impl Matrix {
@@ -257,21 +270,21 @@ impl Arguments {
                         Some(layer.ok_or_else(|| Misuse::new(format!("there is no layer `{name}`")))?);
                 }
                 lexopt::Arg::Long("quick") => parsed.quick = true,
+                lexopt::Arg::Long("oracles") => parsed.oracles = true,
                 lexopt::Arg::Long("write") => parsed.write = true,
                 lexopt::Arg::Long("replays") => parsed.replays = true,
                 lexopt::Arg::Long("shrunk") => parsed.shrunk = true,
-                lexopt::Arg::Value(name) if parsed.name.is_empty() => {
-                    parsed.name = name.to_string_lossy().into_owned();
-                }
+                lexopt::Arg::Value(name) => parsed.names.push(name.to_string_lossy().into_owned()),
                 other => return Err(misuse(other.unexpected()).into()),
             }
         }
+        let of_matrix = parsed.layer.is_some() || !parsed.names.is_empty();
         let alone = parsed.quick && (parsed.write || parsed.layer.is_some())
-            || parsed.replays
-                && (parsed.quick || parsed.write || parsed.layer.is_some() || !parsed.name.is_empty());
-        let of_matrix = parsed.layer.is_some() || !parsed.name.is_empty();
-        if alone || parsed.shrunk && (parsed.quick || parsed.replays || of_matrix) {
-            return Err(Misuse::new("`--quick`, `--replays` and `--shrunk` go alone".to_owned()).into());
+            || parsed.replays && (parsed.quick || parsed.write || of_matrix)
+            || parsed.oracles && (parsed.quick || parsed.replays || parsed.layer.is_some());
+        if alone || parsed.shrunk && (parsed.quick || parsed.replays || parsed.oracles || of_matrix) {
+            let what = "`--quick`, `--oracles`, `--replays` and `--shrunk` go alone";
+            return Err(Misuse::new(what.to_owned()).into());
         }
         Ok(parsed)
     }
@@ -287,15 +300,17 @@ mod tests {
 
     #[test]
     fn a_name_a_layer_and_where_it_goes() {
-        let parsed = parse(&["m04", "--layer", "sim", "--write"]).unwrap();
-        assert_eq!(
-            (parsed.name.as_str(), parsed.layer, parsed.write),
-            ("m04", Some(Layer::Sim), true)
-        );
+        let parsed = parse(&["m04", "m12", "--layer", "sim", "--write"]).unwrap();
+        assert_eq!((parsed.layer, parsed.write), (Some(Layer::Sim), true));
+        let bugs = chosen(&parsed.names).unwrap();
+        assert_eq!(bugs.len(), 2, "{bugs:?}");
+        assert_eq!(chosen(&[]).unwrap().len(), BUGS.len());
+        assert!(chosen(&["m04".to_owned(), "m999".to_owned()]).is_err());
+        assert!(parse(&["--oracles", "latency", "--write"]).unwrap().oracles);
         for wrong in [
             &["--layer", "kani"][..],
-            &["a", "b"],
             &["--quick", "--write"],
+            &["--oracles", "--quick"],
             &["--replays", "m04"],
             &["--shrunk", "--layer", "sim"],
         ] {

@@ -13,7 +13,7 @@ cargo xtask <subcommand>
   ci [--quick]     everything that CI runs, with a table at the end; --quick: format, lints, tidy, small crates
   tidy             layers, synchronisation edges, links, file stories, manifests, leftovers
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
-  mutants [NAME]   planted bugs, each on every layer of tests (--layer unit|sim|loom, --quick: on the cheapest one,
+  mutants [NAME...]  planted bugs, each on every layer of tests (--layer unit|sim|loom, --quick: on the cheapest one,
                    --write: the matrix into docs/testing.md, --replays: failing runs again from their lines, --shrunk: how small they get)
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
                    --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)

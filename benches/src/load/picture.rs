@@ -1,6 +1,9 @@
-//! The plots: latency over the number of heavy clients, and speed-up over the number of workers.
+//! The plots: latency over the number of heavy clients, and what part of the possible speed-up a job has over the number of workers.
+
+use std::ops::Range;
 
 use benches::chart::{Axis, Drawn, FONT, INK, LINES, PALE, canvas};
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -8,87 +11,118 @@ use crate::table::{Beside, SpeedUp};
 
 const HEIGHT: u32 = 420;
 
-/// A line with its name.
-struct Line {
-    name: String,
-    points: Vec<(f64, f64)>,
-}
+/// What lines are held against.
+const GREY: RGBColor = RGBColor(150, 150, 150);
+
+/// A quantum and a slot of the heavy jobs, in milliseconds.
+const VISIT_MS: f64 = 3.0;
+
+/// The part of the possible speed-up that is aimed at.
+const AIM: f64 = 0.95;
 
 /// The 99th percentile over the number of heavy clients, a line for each number of workers.
 pub(crate) fn beside(rows: &[Beside]) -> Drawn {
-    let mut lines: Vec<Line> = Vec::new();
+    let mut clients: Vec<u32> = rows.iter().map(|row| row.heavies).collect();
+    clients.sort_unstable();
+    clients.dedup();
+    let mut lines = Lines::default();
+    let mut highest = VISIT_MS;
     for row in rows {
-        let name = format!("{} workers", row.workers);
-        let point = (f64::from(row.heavies), row.figures.short.p99_ns as f64 / 1e6);
-        match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push(point),
-            None => lines.push(Line {
-                name,
-                points: vec![point],
-            }),
-        }
+        let p99_ms = row.figures.short.p99_ns as f64 / 1e6;
+        // One place after the other: what happens, happens between none and one.
+        let place = clients.partition_point(|&heavies| heavies < row.heavies) as f64;
+        lines.add(count(row.workers, "worker"), (place, p99_ms));
+        highest = p99_ms.max(highest);
     }
-    let most = rows.iter().map(|row| row.heavies).max().unwrap_or(1);
-    let highest = lines
-        .iter()
-        .flat_map(|line| &line.points)
-        .map(|point| point.1)
-        .fold(1.0, f64::max);
+    let most = clients.len().saturating_sub(1) as f64;
+    let label = |place: &f64| {
+        let heavies = clients.get(place.round() as usize);
+        heavies.map_or_else(String::new, ToString::to_string)
+    };
     draw(
-        "p99 of short jobs (1 ms), milliseconds",
-        "heavy clients",
-        0.0..f64::from(most) * 1.05,
-        0.0..highest * 1.1,
         &lines,
+        &Frame {
+            title: "99th percentile of short jobs (1 ms), ms",
+            about: "heavy clients",
+            held_against: (VISIT_MS, "quantum + slot"),
+            ends: (0.0, most),
+            marks: clients.len(),
+            label: &label,
+        },
+        -0.15..most + 0.15,
+        0.0..highest * 1.1,
     )
 }
 
-/// Speed-up over the number of workers, a line for each length of a slot, and what is possible.
+/// What part of the most that is possible a job reaches, over the number of workers.
 pub(crate) fn speed_up(rows: &[SpeedUp]) -> Drawn {
-    let mut lines = vec![Line {
-        name: "at most".to_owned(),
-        points: Vec::new(),
-    }];
+    let mut lines = Lines::default();
+    let mut lowest = AIM;
     for row in rows {
-        let name = format!("slots of {} µs", row.slot_us);
-        let point = (row.workers as f64, row.speed_up());
-        match lines.iter_mut().find(|line| line.name == name) {
-            Some(line) => line.points.push(point),
-            None => lines.push(Line {
-                name,
-                points: vec![point],
-            }),
-        }
-        let at_most = (row.workers as f64, row.at_most());
-        if !lines[0].points.contains(&at_most) {
-            lines[0].points.push(at_most);
+        let mut add = |name: String, ns| {
+            let part = row.part(ns);
+            lines.add(name, (row.workers as f64, part));
+            lowest = part.min(lowest);
+        };
+        add(format!("{} µs", row.slot_us), row.takes_ns);
+        if row.slot_us < 1_000 {
+            add(format!("{} µs, free wakes", row.slot_us), row.without_wakes_ns);
         }
     }
     let most = rows.iter().map(|row| row.workers).max().unwrap_or(1) as f64;
-    let axis = || Axis::log(0.9..most * 1.2);
     draw(
-        "speed-up of a job of 1,000 slots",
-        "workers",
-        axis(),
-        axis(),
         &lines,
+        &Frame {
+            title: "1,000 slots: speed-up, as part of what is possible",
+            about: "workers",
+            held_against: (AIM, "0.95"),
+            ends: (1.0, most),
+            marks: rows.len(),
+            label: &Axis::format,
+        },
+        Axis::log(0.9..most * 1.2),
+        (lowest - 0.05).max(0.0)..1.01,
     )
 }
 
-fn draw<X, Y>(title: &str, about: &str, x: X, y: Y, lines: &[Line]) -> Drawn
+/// Lines by name, in the order in which they came.
+#[derive(Default)]
+struct Lines(Vec<(String, Vec<(f64, f64)>)>);
+
+impl Lines {
+    fn add(&mut self, name: String, point: (f64, f64)) {
+        match self.0.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, points)) => points.push(point),
+            None => self.0.push((name, vec![point])),
+        }
+    }
+}
+
+/// What stands around the lines.
+struct Frame<'a> {
+    title: &'a str,
+    about: &'a str,
+    /// A height, and its name.
+    held_against: (f64, &'a str),
+    /// From where to where lines may go.
+    ends: (f64, f64),
+    /// How many marks the axis below has, and what stands there.
+    marks: usize,
+    label: &'a dyn Fn(&f64) -> String,
+}
+
+fn draw<X>(lines: &Lines, frame: &Frame<'_>, x: X, y: Range<f64>) -> Drawn
 where
-    X: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-    Y: plotters::coord::ranged1d::AsRangedCoord<Value = f64>,
-    X::CoordDescType: plotters::coord::ranged1d::ValueFormatter<f64>,
-    Y::CoordDescType: plotters::coord::ranged1d::ValueFormatter<f64>,
+    X: AsRangedCoord<Value = f64>,
+    X::CoordDescType: ValueFormatter<f64>,
 {
     let mut svg = String::new();
     {
         let area = canvas(&mut svg, HEIGHT)?;
         let mut chart = ChartBuilder::on(&area)
-            .caption(title, FONT)
+            .caption(frame.title, FONT)
             .margin(10)
-            .margin_right(130)
+            .margin_right(150)
             .y_label_area_size(55)
             .x_label_area_size(45)
             .build_cartesian_2d(x, y)?;
@@ -96,29 +130,39 @@ where
             .configure_mesh()
             .light_line_style(TRANSPARENT)
             .bold_line_style(PALE)
-            .x_desc(about)
+            .x_desc(frame.about)
+            .x_labels(frame.marks)
+            .x_label_formatter(frame.label)
             .axis_desc_style(FONT.into_font().color(&INK))
             .label_style(FONT.into_font().color(&INK))
             .draw()?;
-        for (place, line) in lines.iter().enumerate() {
+        let (height, name) = frame.held_against;
+        let (from, to) = frame.ends;
+        chart.draw_series(DashedLineSeries::new(
+            [(from, height), (to, height)],
+            6,
+            4,
+            GREY.stroke_width(2),
+        ))?;
+        let mut names = vec![(name, GREY)];
+        for (place, (name, points)) in lines.0.iter().enumerate() {
             let colour = LINES[place % LINES.len()];
-            chart.draw_series(LineSeries::new(line.points.clone(), colour.stroke_width(2)))?;
-            chart.draw_series(
-                line.points
-                    .iter()
-                    .map(|point| Circle::new(*point, 3, colour.filled())),
-            )?;
+            names.push((name, colour));
+            chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
+            chart.draw_series(points.iter().map(|point| Circle::new(*point, 3, colour.filled())))?;
+        }
+        for (place, (name, colour)) in names.into_iter().enumerate() {
             let style = FONT.into_font().color(&colour);
             let style = style.pos(Pos::new(HPos::Left, VPos::Top));
-            area.draw(&Text::new(
-                line.name.clone(),
-                (680, 40 + 18 * place as i32),
-                style,
-            ))?;
+            area.draw(&Text::new(name.to_owned(), (662, 40 + 18 * place as i32), style))?;
         }
         area.present()?;
     }
     Ok(svg)
+}
+
+fn count(number: usize, of: &str) -> String {
+    format!("{number} {of}{}", if number == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -127,14 +171,16 @@ mod tests {
 
     #[test]
     fn each_number_of_workers_and_each_slot_has_its_line() {
-        let rows = [(2, 0), (2, 2)].map(|(workers, heavies)| Beside::simulated(workers, heavies).unwrap());
+        let loads = [(1, 0), (1, 2), (2, 0), (2, 2)];
+        let rows = loads.map(|(workers, heavies)| Beside::simulated(workers, heavies).unwrap());
         let svg = beside(&rows).unwrap();
-        assert!(
-            svg.contains("2 workers") && svg.contains("heavy clients"),
-            "{svg}"
-        );
-        let rows = [1, 4].map(|workers| SpeedUp::simulated(workers, 1_000).unwrap());
+        for text in ["1 worker\n", "2 workers", "heavy clients", "quantum + slot"] {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
+        let rows = [1, 4].map(|workers| SpeedUp::simulated(workers, 100).unwrap());
         let svg = speed_up(&rows).unwrap();
-        assert!(svg.contains("at most") && svg.contains("slots of 1000"), "{svg}");
+        for text in ["100 µs\n", "100 µs, free wakes", "0.95", "workers"] {
+            assert!(svg.contains(text), "{text} is not in {svg}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use executor_core::ExecutorConfig;
-use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
+use pipeline_exec::policy::{JobSpec, PipelineConfig};
 use pipeline_exec::{JobId, Stage, StepCx, StepError, split_threads};
 use sim::{Costs, Ending, Profile, SimCtx, Simulation, StrategyKind};
 
@@ -68,16 +68,7 @@ const QUANTUM: std::time::Duration = std::time::Duration::from_millis(2);
 
 fn spec(slots: Slots) -> JobSpec {
     let stage: Arc<dyn Stage> = Arc::new(IdleStage(slots.slots));
-    JobSpec {
-        table_name: "simulated".into(),
-        id: JobId::new(0),
-        cost: 0,
-        class: Class::default(),
-        deadline: None,
-        workers_max: usize::MAX,
-        stages: vec![stage; slots.stages].into(),
-        output: None,
-    }
+    JobSpec::new("simulated", JobId::new(0), vec![stage; slots.stages].into())
 }
 
 /// Takes virtual time only.

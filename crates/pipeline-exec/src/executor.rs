@@ -244,7 +244,7 @@ impl PipelineExecutor {
         handed_back.sort_by_key(|body| body.state().seq());
         handed_back
             .iter()
-            .map(|body| Job::from_spec(body.spec().clone()))
+            .map(|body| Job::from_spec(body.spec()))
             .collect()
     }
 }
@@ -272,9 +272,7 @@ impl PipelineHandle {
             }
             Err(Refused::Closed(body)) => Err(SubmitError::Closed(Job::from_body(*body, output))),
             Err(Refused::Full(body)) => Err(SubmitError::Full(Job::from_body(*body, output))),
-            Err(Refused::Stopped(body)) => {
-                Err(SubmitError::Closed(Job::from_parts(body.spec().clone(), output)))
-            }
+            Err(Refused::Stopped(body)) => Err(SubmitError::Closed(Job::from_parts(body.spec(), output))),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::policy::by_hand::{self, Work};
 use crate::policy::claim::{Claims, STAGES_MAX};
 use crate::policy::finish;
 use crate::policy::ledger::Failure;
-use crate::policy::{Class, JobBody, JobEnd, JobSpec, Ledger};
+use crate::policy::{Class, JobBody, JobEnd, JobSpec, Ledger, Terms};
 use crate::report::JobReport;
 use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
@@ -39,33 +39,6 @@ pub struct Job<T = ()> {
     /// What was claimed by hand, once somebody does so: the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
     output: Output<T>,
-}
-
-/// What a user may say about how a job is to be run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Terms {
-    class: Class,
-    /// From its submission on.
-    deadline: Option<Duration>,
-    /// The most workers that may be in it at the same time.
-    workers_max: usize,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self {
-            class: Class::default(),
-            deadline: None,
-            workers_max: usize::MAX,
-        }
-    }
-}
-
-impl Terms {
-    /// Nothing, if they are the usual ones.
-    fn boxed(self) -> Option<Box<Self>> {
-        (self != Self::default()).then(|| Box::new(self))
-    }
 }
 
 impl Job {
@@ -232,18 +205,11 @@ impl<T> Job<T> {
 
     /// What the user said of a job of which nothing has run.
     fn into_spec(self) -> (JobSpec, Output<T>) {
-        let Terms {
-            class,
-            deadline,
-            workers_max,
-        } = self.terms.map_or_else(Terms::default, |terms| *terms);
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
             cost: self.cost,
-            class,
-            deadline,
-            workers_max,
+            terms: self.terms,
             stages: self.stages,
             output: self.output.maker().cloned(),
         };
@@ -266,23 +232,16 @@ impl<T> Job<T> {
             table_name,
             id,
             cost,
-            class,
-            deadline,
-            workers_max,
+            terms,
             stages,
             output: _,
         } = spec;
-        let terms = Terms {
-            class,
-            deadline,
-            workers_max,
-        };
         Self {
             by_hand: OnceLock::new(),
             table_name,
             id,
             cost,
-            terms: terms.boxed(),
+            terms,
             stages,
             output,
         }

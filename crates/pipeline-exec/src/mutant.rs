@@ -31,8 +31,8 @@ executor_core::planted_bugs! {
     m55_no_dirty_bit,
     /// Whoever makes something to claim does not ask whether the executor is being shut down.
     m56_stop_misses_a_submission,
-    /// A job that has grown old does not get in line behind those that have waited.
-    m57_floor_never_raised,
+    /// A job that grows old, or is from the beginning, does not get in line behind those that have waited.
+    m57_newcomers_do_not_get_in_line,
     /// Young jobs come first for ever.
     m58_allowance_ignored,
     /// Whoever clears the queue of singles of handles without a job drops all that it takes out.
@@ -77,4 +77,14 @@ executor_core::planted_bugs! {
     m87_full_is_waited_for,
     /// Main workers take old jobs first, and young ones when there is none.
     m79_old_before_young,
+    /// A single worker takes its reserve turns one right after the other, and then all of its main turns.
+    m80_reserve_turns_in_a_row,
+    /// A main worker goes to an old job in which nobody is, whatever service it has received.
+    m81_nobody_in_it_comes_first,
+    /// A main worker takes singles when nothing else is left, the old jobs included.
+    m82_singles_last,
+    /// Old jobs get 3 parts to the young ones' 20, and not 3 of 20.
+    m83_three_to_twenty,
+    /// A reserve worker goes to the heaviest job in which nobody is, and not to the heaviest.
+    m84_reserve_avoids_company,
 }

@@ -53,7 +53,7 @@ pub(crate) mod guard;
 pub use board::{JobBoard, JobHandle};
 pub use claim::{Claim, Claims, Piece};
 pub use close::{cancel, close_gate, stop};
-pub use job_state::{Class, JobBody, JobEnd, JobSpec, JobState};
+pub use job_state::{Class, JobBody, JobEnd, JobSpec, JobState, Terms};
 pub use ledger::{JobStatus, Ledger};
 pub use lend::lend;
 pub use look::{LookEnd, Looks, look};

@@ -1,4 +1,4 @@
-//! What a job that completed gives, and what it tells about its run.
+//! What a job that completed gives, and what it tells about its run; and what one that runs tells.
 
 use std::time::Duration;
 
@@ -19,6 +19,25 @@ pub struct JobReport<T = ()> {
     pub run: Duration,
     /// Slots that each worker ran, by the worker's number, and in the last place those of a thread that was lent to the job.
     pub slots_per_worker: Vec<usize>,
+}
+
+/// How far a stage of a job is; see [`JobControl::stages`](crate::JobControl::stages).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageProgress {
+    /// What the stage calls itself.
+    pub name: String,
+    /// Slots that have run or were given up.
+    pub done: usize,
+    /// Slots in all. `None` as long as the stage waits for others: only then is it asked.
+    pub slots: Option<usize>,
+}
+
+impl StageProgress {
+    /// Whether it has started and slots are left. What follows the last slot of a stage does not count.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.slots.is_some_and(|slots| self.done < slots)
+    }
 }
 
 impl JobReport {

@@ -19,7 +19,7 @@ use tracing::{Level, Span, debug_span, field, info_span};
 
 use crate::policy::close::quietly_drop;
 use crate::policy::visit::Visitor;
-use crate::policy::{JobSpec, guard};
+use crate::policy::{JobState, guard};
 use crate::stage::Stage;
 
 /// The spans of one job, if anybody listens. Its clones are the same spans.
@@ -46,27 +46,27 @@ pub(crate) struct Inside(Option<Box<(EnteredSpan, EnteredSpan)>>);
 
 impl JobSpans {
     /// A job is let in, on this thread.
-    pub(crate) fn open(spec: &JobSpec, cost: u64, seq: usize) -> Self {
+    pub(crate) fn open<W, P>(table_name: &str, stages: usize, state: &JobState<W, P>) -> Self {
         let mut spans = Self(None);
         if are_possible() {
-            guard::quietly(|| spans = Self::opened(spec, cost, seq));
+            guard::quietly(|| spans = Self::opened(table_name, stages, state));
         }
         spans
     }
 
-    fn opened(spec: &JobSpec, cost: u64, seq: usize) -> Self {
+    fn opened<W, P>(table_name: &str, stages: usize, state: &JobState<W, P>) -> Self {
         let job = info_span!(
             "job",
-            id = &*spec.id,
-            table = &*spec.table_name,
-            class = spec.class.name(),
-            cost,
-            seq
+            id = &**state.id(),
+            table = table_name,
+            class = state.class().name(),
+            cost = state.cost(),
+            seq = state.seq()
         );
         if job.is_disabled() {
             return Self(None);
         }
-        let stages = (0..spec.stages.len()).map(|_| Mutex::default()).collect();
+        let stages = (0..stages).map(|_| Mutex::default()).collect();
         Self(Some(Arc::new(Open { job, stages })))
     }
 

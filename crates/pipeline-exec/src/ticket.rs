@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::thread;
 
-use executor_core::ports::Exclusive;
+use executor_core::ports::{Exclusive, Table};
 
 use crate::error::JobError;
 use crate::job_id::JobId;
 use crate::native::{Hub, NativeState, unparker};
 use crate::output::Place;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
-use crate::report::JobReport;
+use crate::report::{JobReport, StageProgress};
 
 /// The end of a submitted job, once it comes. It always comes: when the job completes, fails, is cancelled, or the executor
 /// goes away.
@@ -165,6 +165,46 @@ impl JobControl {
         self.state.claims().progress(&*self.hub)
     }
 
+    /// How far each stage is, in the order in which they were added to the job. Empty when the job has ended: then nothing
+    /// of it is kept that could tell the names.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(2)?;
+    /// let steps = (0..100).map(|_| step(|_cx| Ok(()))).collect();
+    /// let ticket = executor.submit(Job::from_steps("numbers", steps))?;
+    /// for stage in ticket.control().stages().iter().filter(|stage| stage.is_running()) {
+    ///     println!("{}: {} of {}", stage.name, stage.done, stage.slots.unwrap_or(0));
+    /// }
+    /// ticket.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stages(&self) -> Vec<StageProgress> {
+        let Self { hub, state, job } = self;
+        let Some(body) = hub
+            .get(hub.shared().jobs(), job.index)
+            .filter(|body| body.is(*job))
+        else {
+            return Vec::new();
+        };
+        let graph = body.stages();
+        let waiting = (0..graph.len()).map(|stage| StageProgress {
+            name: graph.stage(stage).name().to_owned(),
+            done: 0,
+            slots: None,
+        });
+        let mut stages: Vec<_> = waiting.collect();
+        for (stage, slots) in state.claims().started(&**hub) {
+            stages[stage].done = slots - state.claims().left(&**hub, stage);
+            stages[stage].slots = Some(slots);
+        }
+        // The job may have ended meanwhile, and then this is the last hold on what the user gave.
+        policy::close::quietly_drop(body);
+        stages
+    }
+
     /// Stops the job at its next slot boundaries. Its ticket fires when the slots that run now have returned. Nothing happens if it
     /// has ended.
     pub fn cancel(&self) {
@@ -174,7 +214,7 @@ impl JobControl {
     /// The job's [`id`](crate::Job::id).
     #[must_use]
     pub fn id(&self) -> JobId {
-        self.state.id()
+        *self.state.id()
     }
 
     /// Where the job stands.

@@ -54,7 +54,7 @@ pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
 pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
-pub(crate) use latency::{Kind, LatencyOracle};
+pub(crate) use latency::{Kind, LatencyOracle, Lines, Stood};
 pub(crate) use lending::LendOracle;
 pub(crate) use order::OrderOracle;
 pub(crate) use protocol::ProtocolOracle;

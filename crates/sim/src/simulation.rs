@@ -260,6 +260,11 @@ impl Simulation {
         self
     }
 
+    /// Nobody listens to the oracle that nobody listens to in `other`.
+    pub(crate) fn silenced_as(self, other: &Simulation) -> Self {
+        self.silence(other.silenced)
+    }
+
     /// Whether anybody listens to `oracle`.
     pub(crate) fn hears(&self, oracle: Oracle) -> bool {
         self.silenced != Some(oracle)
@@ -382,10 +387,7 @@ impl Simulation {
     /// let mut stages = StageGraph::default();
     /// stages.then(Arc::new(Slots(10)));
     /// stages.then(Arc::new(Slots(1)));
-    /// let job = JobSpec {
-    ///     table_name: "numbers".into(), id: JobId::new(0), cost: 0, class: Class::Normal, deadline: None,
-    ///     workers_max: usize::MAX, stages, output: None,
-    /// };
+    /// let job = JobSpec::new("numbers", JobId::new(0), stages);
     /// let config = PipelineConfig { main: 3, reserve: 1, quantum: Duration::from_millis(2), capacity: 1 };
     /// let summary = Simulation::new(1).strategy(StrategyKind::Earliest)
     ///     .run_job(config, job, |stage, _slot| if stage == 0 { 50_000 } else { 20_000 })

@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 
 use super::bug::{Bug, ONLY_ORACLES};
 use super::swarm::failing_runs;
@@ -35,16 +35,23 @@ impl Only {
     }
 }
 
-/// Asks the simulator about each.
+/// Asks the simulator about each whose name contains one of `names`, or about all.
 ///
 /// # Errors
 ///
 /// When it cannot be run.
-pub(super) fn table(workspace: &Workspace, simulator: Option<&Path>) -> anyhow::Result<OnlyTable> {
+pub(super) fn table(
+    workspace: &Workspace,
+    simulator: Option<&Path>,
+    names: &[String],
+) -> anyhow::Result<OnlyTable> {
     let simulator = simulator.context("the simulator was not built")?;
     let file = workspace.target.join("mutants").join("failures");
     let mut rows = Vec::new();
     for &(oracle, bug) in ONLY_ORACLES {
+        if !super::is_named(oracle, names) {
+            continue;
+        }
         let planted = Bug::of_name(bug).with_context(|| format!("there is no bug `{bug}`"))?;
         let runs = failing_runs(simulator, planted, (0, SEEDS), None, &file)?;
         let told = runs
@@ -60,7 +67,21 @@ pub(super) fn table(workspace: &Workspace, simulator: Option<&Path>) -> anyhow::
             silenced: silenced.len(),
         });
     }
+    ensure!(!rows.is_empty(), "no oracle is called `{}`", names.join("`, `"));
     Ok(OnlyTable(rows))
+}
+
+impl std::fmt::Display for Only {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Only {
+            oracle,
+            bug,
+            told,
+            others,
+            silenced,
+        } = self;
+        write!(f, "| {oracle} | `{bug}` | {told} | {others} | {silenced} |")
+    }
 }
 
 impl OnlyTable {
@@ -87,19 +108,20 @@ impl OnlyTable {
         );
     }
 
-    pub(super) fn markdown(&self) -> String {
+    /// The table in the document with these rows in it. Oracles that were not asked about keep what stands there.
+    pub(super) fn merged_into(&self, old: &str) -> String {
         let mut text = format!(
             "| oracle | planted bug | failing runs of {SEEDS} that it tells | that others tell | with it silenced |\n|---|---|---|---|---|\n"
         );
-        for Only {
-            oracle,
-            bug,
-            told,
-            others,
-            silenced,
-        } in &self.0
-        {
-            let _ = writeln!(text, "| {oracle} | `{bug}` | {told} | {others} | {silenced} |");
+        for &(name, _) in ONLY_ORACLES {
+            let stood = old.lines().find(|line| line.starts_with(&format!("| {name} | ")));
+            let row = match self.0.iter().find(|only| only.oracle == name) {
+                Some(only) => only.to_string(),
+                None => stood.unwrap_or_default().to_owned(),
+            };
+            if !row.is_empty() {
+                let _ = writeln!(text, "{row}");
+            }
         }
         text
     }
@@ -122,5 +144,11 @@ mod tests {
         assert!(!only(0, 0, 0).is_needed(), "the bug survives anyway");
         assert!(!only(3, 1, 0).is_needed());
         assert!(!only(3, 0, 1).is_needed());
+        let old =
+            "| count | `m44` | 9 | 0 | 0 |\n| gate | `m00` | 1 | 1 | 1 |\n| gone | `m00` | 1 | 1 | 1 |\n";
+        let text = OnlyTable(vec![only(3, 0, 0)]).merged_into(old);
+        let rows: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(rows[0], "| count | `m44` | 9 | 0 | 0 |", "it was not asked about");
+        assert_eq!(rows[1..], ["| gate | `m36_lost_race_is_refusal` | 3 | 0 | 0 |"]);
     }
 }

@@ -132,7 +132,7 @@ pub(super) fn write_row(workspace: &Workspace, row: &Row) -> anyhow::Result<()> 
 ///
 /// As [`write_row`].
 pub(super) fn write_oracles(workspace: &Workspace, table: &OnlyTable) -> anyhow::Result<()> {
-    rewrite(workspace, "oracles", |_| table.markdown())
+    rewrite(workspace, "oracles", |old| table.merged_into(old))
 }
 
 /// Writes what `new` makes of what is between the marks `name` in the document.

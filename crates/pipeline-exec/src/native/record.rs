@@ -27,7 +27,8 @@ impl Hub {
             _ => None,
         };
         let body = job.and_then(|job| close::find(self, job));
-        let known = body.as_ref().map(|body| (&body.spec, body.state.submitted_ns));
+        let spec = body.as_ref().map(|body| (body.spec(), body.state.submitted_ns));
+        let known = spec.as_ref().map(|(spec, since_ns)| (spec, *since_ns));
         if let Some(entry) = JobEntry::of(event, known) {
             recorder.record(worker, at_ns, entry);
         }

@@ -27,8 +27,7 @@ impl Hub {
                 body.spans.in_job(|| debug!("job submitted"));
             }),
             PipelineEvent::StageStarted { job, stage, slots } => self.with(job, |body| {
-                body.spans
-                    .stage_started(stage, body.spec.stages.stage(stage), slots);
+                body.spans.stage_started(stage, body.stages.stage(stage), slots);
                 body.spans.in_job(|| debug!(stage, slots, "stage started"));
             }),
             PipelineEvent::StageOver { job, stage } => self.with(job, |body| {

@@ -84,6 +84,7 @@ impl<W> Allowances<W> {
         let after = match pays {
             Pays::Nothing => return,
             Pays::Young => before.saturating_sub(times(YOUNG_TAKES)),
+            Pays::Old if mutant::m83_three_to_twenty() => before.saturating_add(times(20)).min(2 * self.most),
             Pays::Old => before.saturating_add(times(OLD_ADDS)).min(2 * self.most),
         };
         // Ordering: Relaxed. Its own word.

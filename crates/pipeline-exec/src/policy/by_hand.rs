@@ -82,10 +82,10 @@ pub(crate) fn run<M: Memory>(
 ) -> JobEnd {
     let claims = Claims::new(spec.stages.counts(), word);
     let began_ns = now_ns();
+    let deadline = spec.terms.as_ref().and_then(|terms| terms.deadline);
     let is_late = || {
         let ns = now_ns().saturating_sub(began_ns);
-        spec.deadline
-            .is_some_and(|deadline| Duration::from_nanos(ns) >= deadline)
+        deadline.is_some_and(|deadline| Duration::from_nanos(ns) >= deadline)
     };
     let watch = Inside {
         outer,

@@ -131,9 +131,9 @@ impl<W> Claims<W> {
     /// What was given back goes first.
     pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
-            // Ordering: Acquire. Edge `claim/run`: pairs with the Release of the claim that went on to this run. Claims in
-            // between only prolong that release.
-            let word = mem.load(&self.next, Ordering::Acquire);
+            // Ordering: Relaxed. The exchange decides who has what, and a run is acquired with its row. Who reads the number of a run
+            // whose row they do not see yet finds nothing: as if they had come before it started, and its starter settles the job.
+            let word = mem.load(&self.next, Ordering::Relaxed);
             let at = ClaimWord(word);
             if at.is_closed() {
                 return Claim::Closed;
@@ -149,14 +149,13 @@ impl<W> Claims<W> {
             let taken_to = ClaimWord::at(number, slot + taken);
             let by_store = mutant::m14_claim_by_load_and_store();
             if by_store {
-                // Ordering: Release. As the compare below, in whose place it is.
-                mem.store(&self.next, taken_to, Ordering::Release);
+                // Ordering: Relaxed. As the compare below, in whose place it is.
+                mem.store(&self.next, taken_to, Ordering::Relaxed);
             }
-            // Ordering: Release. Edge `claim/run`: pairs with the Acquire above and in `close`. Whoever reads this run's
-            // number finds the run. About completion a claim says nothing.
+            // Ordering: Relaxed. One word decides, and about completion a claim says nothing.
             if by_store
                 || mem
-                    .compare_exchange(&self.next, word, taken_to, Ordering::Release)
+                    .compare_exchange(&self.next, word, taken_to, Ordering::Relaxed)
                     .is_ok()
             {
                 let end = (slot + taken).min(run.slots());
@@ -245,8 +244,8 @@ impl<W> Claims<W> {
 
     /// No slot is claimed after this. Gives what nobody had claimed, to the one caller that closed. What was given back is not in it.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
-        // Ordering: Acquire. Edge `claim/run`: pairs with the Release in `claim`, so that the current run is found.
-        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Acquire));
+        // Ordering: Relaxed. The walk seals each row that it does not see, and that exchange finds what is in it.
+        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Relaxed));
         if at.is_closed() {
             return None;
         }
@@ -290,8 +289,8 @@ impl<W> Claims<W> {
 
     /// Whether a claim would succeed now.
     pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Acquire. Edge `claim/run`: pairs with the Release in `claim`, so that the current run is found.
-        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
     }
 
@@ -303,8 +302,8 @@ impl<W> Claims<W> {
 
     /// The stage and the slot that are claimed next; or, if nothing is left, the stage of which the last was claimed, and its slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
-        // Ordering: Acquire. Edge `claim/run`: as in `claim`.
-        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         match self.claimable(mem, at) {
             Some((_, run, slot)) => (run.stage(), slot),
             None => (self.run(mem, at.run()).map_or(0, Run::stage), at.slot()),
@@ -313,8 +312,8 @@ impl<W> Claims<W> {
 
     /// Slots of stages that have started and that nobody has claimed. It may change at once.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Acquire. Edge `claim/run`: as in `claim`.
-        let at = ClaimWord(mem.load(&self.next, Ordering::Acquire));
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         let slots = self.runs(mem, at.run()).map(Run::units).sum::<usize>();
         slots.saturating_sub(at.slot())
     }

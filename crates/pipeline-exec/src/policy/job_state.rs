@@ -44,16 +44,63 @@ pub struct JobSpec {
     pub id: JobId,
     /// Estimated work, in any unit that all jobs of an executor share. 0: not known, so the slots of the stages that start with it.
     pub cost: u64,
+    /// How it is to be run; `None`: as usual. Elsewhere, since this lies in every job, and a small body is soon freed by another thread
+    /// than the one that made it.
+    pub terms: Option<Box<Terms>>,
+    /// Its stages, at least one.
+    pub stages: StageGraph,
+    /// Made when the last stage is over, if it gives something.
+    pub output: Option<Arc<JobOutput>>,
+}
+
+/// How a job is to be run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
     /// How urgent it is.
     pub class: Class,
     /// From its submission on.
     pub deadline: Option<Duration>,
     /// The most workers that may be in it at the same time.
     pub workers_max: usize,
-    /// Its stages, at least one.
-    pub stages: StageGraph,
-    /// Made when the last stage is over, if it gives something.
-    pub output: Option<Arc<JobOutput>>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            class: Class::default(),
+            deadline: None,
+            workers_max: usize::MAX,
+        }
+    }
+}
+
+impl Terms {
+    /// As a job has them: nothing, if they are the usual ones.
+    #[must_use]
+    pub fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+impl JobSpec {
+    /// A job of which nothing is said but what it is about and its stages.
+    #[must_use]
+    pub fn new(table_name: impl Into<Cow<'static, str>>, id: JobId, stages: StageGraph) -> Self {
+        Self {
+            table_name: table_name.into(),
+            id,
+            cost: 0,
+            terms: None,
+            stages,
+            output: None,
+        }
+    }
+
+    /// How it is to be run.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        self.terms.as_deref().copied().unwrap_or_default()
+    }
 }
 
 /// How urgent a job is. It weighs the service that a job receives: main workers take the job with the least.
@@ -85,9 +132,14 @@ impl Class {
 
 /// What the table holds of a job.
 pub struct JobBody<W, P> {
-    /// What the user gave.
-    pub(crate) spec: JobSpec,
-    /// What happens to it.
+    /// What it is about; for people.
+    pub(crate) table_name: Cow<'static, str>,
+    terms: Option<Box<Terms>>,
+    /// Its stages.
+    pub(crate) stages: StageGraph,
+    /// Made when the last stage is over, if it gives something.
+    pub(crate) output: Option<Arc<JobOutput>>,
+    /// What happens to it, and the rest of what the user gave.
     pub(crate) state: Arc<JobState<W, P>>,
     /// What `tracing` knows of it.
     pub(crate) spans: JobSpans,
@@ -149,6 +201,9 @@ impl<W, P> JobBody<W, P> {
         ledger: P,
         mut word: impl FnMut(usize) -> W,
     ) -> Self {
+        let Terms {
+            class, workers_max, ..
+        } = spec.terms();
         let state = JobState {
             claims,
             standing: Standing::new(&mut word),
@@ -156,8 +211,8 @@ impl<W, P> JobBody<W, P> {
             service: word(0),
             visitors: word(0),
             lent: word(0),
-            workers_max: spec.workers_max,
-            weight: spec.class,
+            workers_max,
+            weight: class,
             slots_per_worker: Box::default(),
             solo: word(0),
             workers,
@@ -172,7 +227,10 @@ impl<W, P> JobBody<W, P> {
             deadline_ns: None,
         };
         Self {
-            spec,
+            table_name: spec.table_name,
+            terms: spec.terms,
+            stages: spec.stages,
+            output: spec.output,
             state: Arc::new(state),
             spans: JobSpans::default(),
         }
@@ -181,12 +239,33 @@ impl<W, P> JobBody<W, P> {
     /// What the user gave, the claims so far, and whether the first stage's slots are known.
     pub(crate) fn into_parts(self) -> (JobSpec, Claims<W>, bool) {
         let state = Arc::into_inner(self.state).expect("a job that is not submitted is nobody else's");
-        (self.spec, state.claims, state.begun)
+        let spec = JobSpec {
+            table_name: self.table_name,
+            id: state.id,
+            cost: state.cost,
+            terms: self.terms,
+            stages: self.stages,
+            output: self.output,
+        };
+        (spec, state.claims, state.begun)
     }
 
     /// What the user gave.
-    pub fn spec(&self) -> &JobSpec {
-        &self.spec
+    pub fn spec(&self) -> JobSpec {
+        let state = &self.state;
+        JobSpec {
+            table_name: self.table_name.clone(),
+            id: state.id,
+            cost: if state.cost_is_stated { state.cost } else { 0 },
+            terms: self.terms.clone(),
+            stages: self.stages.clone(),
+            output: self.output.clone(),
+        }
+    }
+
+    /// Its stages.
+    pub fn stages(&self) -> &StageGraph {
+        &self.stages
     }
 
     /// What happens to the job.
@@ -217,7 +296,7 @@ impl<W, P> JobBody<W, P> {
     /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
     /// `word`.
     pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
-        let is_solo = slots <= 1 && self.spec.stages.len() == 1 && !self.state.begun;
+        let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
         if !is_solo {
@@ -228,11 +307,15 @@ impl<W, P> JobBody<W, P> {
             state.cost = slots as u64;
         }
         state.submitted_ns = now_ns;
-        state.deadline_ns = self.spec.deadline.map(|deadline| {
-            let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
-            now_ns.saturating_add(ns)
-        });
-        self.spans = JobSpans::open(&self.spec, state.cost, seq);
+        state.deadline_ns = self
+            .terms
+            .as_ref()
+            .and_then(|terms| terms.deadline)
+            .map(|deadline| {
+                let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
+                now_ns.saturating_add(ns)
+            });
+        self.spans = JobSpans::open(&self.table_name, self.stages.len(), state);
     }
 }
 
@@ -291,8 +374,13 @@ impl<W, P> JobState<W, P> {
     }
 
     /// Its name.
-    pub fn id(&self) -> JobId {
-        self.id
+    pub fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    /// Whether its cost was stated, and is not the number of slots.
+    pub(crate) fn has_stated_cost(&self) -> bool {
+        self.cost_is_stated
     }
 
     /// How urgent it is.
@@ -466,7 +554,7 @@ impl<W, P> JobState<W, P> {
             let sum = before.saturating_add(charged);
             let after = if sum < young {
                 sum
-            } else if before < young {
+            } else if before < young && !mutant::m57_newcomers_do_not_get_in_line() {
                 sum.max(floor.saturating_add(charged)).min(most)
             } else {
                 sum.min(most).max(before)
@@ -481,6 +569,11 @@ impl<W, P> JobState<W, P> {
 
     /// The service with which it begins if it is old from the beginning: as if it had had its first quantum.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
+        let floor = if mutant::m57_newcomers_do_not_get_in_line() {
+            0
+        } else {
+            floor
+        };
         floor.max(young).saturating_add(self.weigh(young))
     }
 
@@ -504,8 +597,7 @@ impl fmt::Debug for JobSpec {
             .field("table_name", &self.table_name)
             .field("id", &self.id)
             .field("cost", &self.cost)
-            .field("class", &self.class)
-            .field("deadline", &self.deadline)
+            .field("terms", &self.terms())
             .field("stages", &self.stages.len())
             .finish_non_exhaustive()
     }
@@ -514,7 +606,7 @@ impl fmt::Debug for JobSpec {
 impl<W, P> fmt::Debug for JobBody<W, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JobBody")
-            .field("spec", &self.spec)
+            .field("spec", &self.spec())
             .finish_non_exhaustive()
     }
 }
@@ -536,15 +628,14 @@ mod tests {
     #[test]
     fn as_many_workers_as_a_job_may_have_go_in_and_one_more_when_one_has_left() {
         for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
-            let spec = JobSpec {
-                table_name: "t".into(),
-                id: JobId::new(0),
-                cost: 0,
-                class: Class::Normal,
-                deadline: None,
+            let terms = Terms {
                 workers_max,
-                stages: StageGraph::from(vec![crate::stage::steps(Vec::new())]),
-                output: None,
+                ..Terms::default()
+            };
+            let stages = StageGraph::from(vec![crate::stage::steps(Vec::new())]);
+            let spec = JobSpec {
+                terms: terms.boxed(),
+                ..JobSpec::new("t", JobId::new(0), stages)
             };
             let body = JobBody::new(spec, 5, (), NativeWord::new);
             let state = body.state();

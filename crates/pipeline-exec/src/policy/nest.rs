@@ -97,7 +97,7 @@ pub(crate) fn nest_in<E: PipelinePorts>(
             |value| env.word(value),
             || env.now_ns(),
             workers,
-            body.spec(),
+            &body.spec(),
             cx,
         ),
         Err(Refused::Stopped(_)) => Err(JobError::plain(JobErrorKind::Cancelled)),

@@ -63,11 +63,13 @@ pub(crate) fn visit_as_main<E: PipelinePorts>(
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
     let single_first = shared.allowances.single_comes_first(env, worker);
+    let last = mutant::m82_singles_last();
     let single = |is_turn: bool| is_turn.then(|| take_single(env, young)).flatten();
-    single(single_first)
+    single(single_first && !last)
         .or_else(|| take(env, select_young, young))
-        .or_else(|| single(!single_first))
+        .or_else(|| single(!single_first && !last))
         .or_else(|| take(env, select_old, visitor(Pays::Old)))
+        .or_else(|| single(last))
 }
 
 /// The same in the reserve role.
@@ -97,13 +99,17 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let mut below = None;
+    let mut visited = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            return Some((job, body));
+            if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+                return Some((job, body));
+            }
+            visited.get_or_insert((job, body));
         }
         below = Some(job);
     }
-    None
+    visited
 }
 
 /// The young job that was submitted first, of those that a worker could go into.
@@ -132,14 +138,26 @@ fn first_open<E: PipelinePorts>(
     let mut found = None;
     while let Some(key) = next.filter(|key| within(key.tag())) {
         if let Some(body) = open(env, key) {
-            found = Some((body.handle(key.index), body));
-            if !mutant::m51_most_served_first() {
+            let is_old = key.tag() >= env.shared().young_tag();
+            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old && is_visited(env, &body);
+            if found.is_none() || !stands_back {
+                found = Some((body.handle(key.index), body));
+            }
+            if !mutant::m51_most_served_first() && !stands_back {
                 break;
             }
         }
         next = env.shared().board.least_served(env, Some(key));
     }
     found
+}
+
+/// Only with a planted bug: whether somebody is in a job.
+fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
+    let young_tag = env.shared().young_tag();
+    let service = body.state.service(env);
+    let alone = if service < young_tag { 0 } else { service };
+    body.state.tag(env, young_tag) > alone
 }
 
 /// Whether any job on the board could be gone into.
@@ -151,6 +169,9 @@ pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let PipelineConfig { main, reserve, .. } = *env.shared().config();
     let reserve_turn = match reserve {
+        0 if main == 1 && mutant::m80_reserve_turns_in_a_row() => {
+            env.shared().next_turn(env) % TURNS < RESERVE_TURNS
+        }
         0 if main == 1 => (env.shared().next_turn(env) + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS,
         _ => worker >= main,
     };

@@ -157,7 +157,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     /// The least served old job had `service` when it was taken.
     pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
         // Ordering: Relaxed, both. A hint; that a race may lower it again for a moment does no harm.
-        if mem.load(&self.service_floor, Ordering::Relaxed) < service && !mutant::m57_floor_never_raised() {
+        if mem.load(&self.service_floor, Ordering::Relaxed) < service {
             mem.store(&self.service_floor, service, Ordering::Relaxed);
         }
     }

@@ -110,16 +110,16 @@ impl<W> Standing<W> {
     /// Step enter: `true` if the caller is the holder now, and begins a round.
     fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         let dirty = if mutant::m55_no_dirty_bit() { 0 } else { DIRTY };
-        // Ordering: AcqRel. Edge `standing/dirty`, Release: pairs with the Acquire in `begin_round`, which sees what the caller has
-        // changed. Edge `standing/hand-over`, Acquire: pairs with the Release in `leave`; a new holder finds the board as the last
-        // one left it.
-        mem.fetch(&self.word, Fetch::Or(BUSY | dirty), Ordering::AcqRel) & BUSY == 0
+        // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which sees what the caller has changed. Who
+        // becomes the holder acquires there, too, what the last holder left: this read-modify-write only prolongs that release.
+        mem.fetch(&self.word, Fetch::Or(BUSY | dirty), Ordering::Release) & BUSY == 0
     }
 
     /// Step begin round, of the holder: whether the keys are on the board.
     fn begin_round<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `standing/dirty`: pairs with the Release in `enter`. What was changed before the DIRTY that is
-        // cleared here is read in this round.
+        // cleared here is read in this round. Edge `standing/hand-over`: pairs with the Release in `leave`. A new holder finds the
+        // board as the last one left it.
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
@@ -134,7 +134,7 @@ impl<W> Standing<W> {
                 Ordering::Relaxed,
             );
         }
-        // Ordering: Release. Edge `standing/hand-over`: pairs with the Acquire in `enter`.
+        // Ordering: Release. Edge `standing/hand-over`: pairs with the Acquire in `begin_round` of the next holder.
         mem.compare_exchange(&self.word, BUSY | place(now), place(now), Ordering::Release)
             .is_ok()
     }

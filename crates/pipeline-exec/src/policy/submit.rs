@@ -54,7 +54,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     body.enrol(shared.next_seq(env), known, env.now_ns(), |value| env.word(value));
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
     let is_young =
-        body.spec.class != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+        body.state.class() != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
     if !is_young || shared.young_tag() == 0 {
         let service = (body.state).old_service(shared.young_tag(), shared.service_floor(env));
         // Ordering: Relaxed. Nobody else knows the job yet.
@@ -69,7 +69,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
     });
     let has_slots = state.claims.is_claimable(env);
-    let is_single = is_young && state.is_solo() && body.spec.cost <= 1;
+    let is_single = is_young && state.is_solo() && !state.has_stated_cost();
     let body = Arc::new(body);
     let index = match env.put(&shared.jobs, Arc::clone(&body)) {
         Ok(index) => index,
@@ -142,13 +142,13 @@ fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
 fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
     let claims = &body.state.claims;
     if !body.state.begun {
-        return finish::begin(env, claims, &body.spec.stages);
+        return finish::begin(env, claims, &body.stages);
     }
     if claims.is_closed(env) {
         return Err(Failure {
             stage: 0,
             slot: None,
-            name: body.spec.table_name.clone().into_owned(),
+            name: body.table_name.clone().into_owned(),
             panicked: false,
             error: StepError::from("it failed before it was submitted"),
         });
@@ -202,6 +202,6 @@ impl<W, P> fmt::Debug for Refused<W, P> {
             Self::Full(body) => ("Full", &**body),
             Self::Stopped(body) => ("Stopped", &**body),
         };
-        f.debug_tuple(variant).field(&body.spec.id).finish()
+        f.debug_tuple(variant).field(body.state.id()).finish()
     }
 }

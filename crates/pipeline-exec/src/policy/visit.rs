@@ -87,7 +87,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         let Some(piece) = visit.claim(now_ns, claims == 0) else {
             break;
         };
-        let stages = &body.spec.stages;
+        let stages = &body.stages;
         let _inside = body.spans.enter(
             piece.stage,
             stages.stage(piece.stage),
@@ -243,7 +243,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     fn run_slot(&self, stage: usize, slot: usize) {
         let Visitor { worker, role, .. } = self.visitor;
-        let ran = guard::run(self.body.spec.stages.stage(stage), stage, slot, &self.cx());
+        let ran = guard::run(self.body.stages.stage(stage), stage, slot, &self.cx());
         self.env.observe(PipelineEvent::SlotRan {
             job: self.job,
             stage,
@@ -329,7 +329,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let finished = finish::finish(
             env,
             &state.claims,
-            &body.spec.stages,
+            &body.stages,
             stage,
             &self.cx(),
             || self.close_if_late(),
@@ -353,7 +353,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if over && let Err(failure) = self.make_output() {
             self.fail(failure);
         }
-        let took_no_time = body.spec.stages.is_step() && body.spec.output.is_none();
+        let took_no_time = body.stages.is_step() && body.output.is_none();
         let now_ns = if took_no_time { now_ns } else { env.now_ns() };
         if over {
             end(env, state, job, Closing::Touched, now_ns);
@@ -363,9 +363,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.
     fn make_output(&self) -> Result<(), Failure> {
-        match &self.body.spec.output {
+        match &self.body.output {
             Some(output) if !self.state.claims.is_closed(self.env) => {
-                guard::output(output, self.body.spec.stages.len(), &self.cx())
+                guard::output(output, self.body.stages.len(), &self.cx())
             }
             _ => Ok(()),
         }
@@ -398,7 +398,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         StepCx::new(
             self.visitor.worker,
             self.visitor.role,
-            Some(&self.body.spec.id),
+            Some(self.state.id()),
             self,
         )
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline_exec::policy::{self, JobSpec};
+use pipeline_exec::policy::{self, JobSpec, Terms};
 use pipeline_exec::{Class, Job, JobErrorKind, JobStatus, PipelineExecutor, Stage, StepCx, StepError, step};
 
 use crate::plain::{Plain, PlainJob, spec};
@@ -214,8 +214,12 @@ fn a_slot_of_a_job_that_goes_on_is_told_so_and_whether_its_quantum_is_over() {
             clock,
             told: Mutex::default(),
         });
-        let job = JobSpec {
+        let terms = Terms {
             deadline,
+            ..Terms::default()
+        };
+        let job = JobSpec {
+            terms: terms.boxed(),
             ..spec("t", vec![stage.clone()])
         };
         plain.submit_spec(job).expect("there is room");

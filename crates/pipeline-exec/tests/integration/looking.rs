@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use pipeline_exec::policy::{JobSpec, LookEnd, PipelinePorts, Refused};
+use pipeline_exec::policy::{JobSpec, LookEnd, PipelinePorts, Refused, Terms};
 use pipeline_exec::{Class, JobHandle, Role, Stage};
 
-use crate::plain::{Does, Plain, spec};
+use crate::plain::{Does, Plain, of_class, spec};
 use crate::support::Counting;
 
 const SLOT: Duration = Duration::from_micros(100);
@@ -97,9 +97,9 @@ fn a_job_that_nobody_will_look_for_comes_back_and_leaves_no_look_out() {
 #[test]
 fn while_as_many_looks_are_out_as_there_may_be_nobody_is_asked_for_another() {
     let plain = Plain::new(1, 0);
-    plain.submit("first", 1, Class::Normal, vec![Counting::new(1)]);
+    plain.submit("first", 0, Class::Normal, vec![Counting::new(1)]);
     plain.workers_leave.set(true);
-    plain.submit("second", 1, Class::Normal, vec![Counting::new(1)]);
+    plain.submit("second", 0, Class::Normal, vec![Counting::new(1)]);
     assert_eq!(
         plain.singles(),
         ["first", "second"],
@@ -120,7 +120,7 @@ fn a_job_with_as_many_workers_as_it_may_have_is_passed_over() {
     });
     let narrow = JobSpec {
         cost: 9,
-        workers_max: 1,
+        terms: at_most(1),
         ..spec("narrow", vec![Arc::new(stage)])
     };
     plain.submit_spec(narrow).expect("there is room");
@@ -147,7 +147,7 @@ fn as_many_workers_as_a_job_may_have_are_in_it_at_the_same_time() {
         _ => {}
     });
     let two = JobSpec {
-        workers_max: 2,
+        terms: at_most(2),
         ..spec("two", vec![Arc::new(stage)])
     };
     plain.submit_spec(two).expect("there is room");
@@ -179,17 +179,23 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
 fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
     // The reserve worker goes into the heavy one and nowhere else.
     let plain = Plain::with_quantum(1, 1, 3 * SLOT).under_test();
-    let due = |name: &str, slots: usize| JobSpec {
-        deadline: Some(slots as u32 * SLOT),
-        workers_max: 1,
-        ..spec(name, vec![Counting::new(2)])
+    let due = |name: &str, slots: usize| {
+        let terms = Terms {
+            deadline: Some(slots as u32 * SLOT),
+            workers_max: 1,
+            ..Terms::default()
+        };
+        JobSpec {
+            terms: terms.boxed(),
+            ..spec(name, vec![Counting::new(2)])
+        }
     };
     for (name, slots) in [("late", 9), ("later", 11), ("soon", 2)] {
         plain.submit_spec(due(name, slots)).expect("there is room");
     }
     let heavy = JobSpec {
         cost: 1_000,
-        class: Class::Interactive,
+        terms: of_class(Class::Interactive),
         ..spec("heavy", timed(50))
     };
     plain.submit_spec(heavy).expect("there is room");
@@ -224,4 +230,13 @@ fn a_lone_worker_is_in_reserve_at_every_seventh_turn_or_so() {
         .filter_map(|(turn, role)| (role == Role::Reserve).then_some(turn))
         .collect();
     assert_eq!(reserve, [7, 14, 20, 27, 34, 40]);
+}
+
+/// Terms by which at most `workers_max` workers may be in a job.
+fn at_most(workers_max: usize) -> Option<Box<Terms>> {
+    let terms = Terms {
+        workers_max,
+        ..Terms::default()
+    };
+    terms.boxed()
 }

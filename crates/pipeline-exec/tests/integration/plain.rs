@@ -14,7 +14,7 @@ use std::time::Duration;
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
-    PipelinePorts, PipelineShared, Refused,
+    PipelinePorts, PipelineShared, Refused, Terms,
 };
 use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError};
 
@@ -75,16 +75,16 @@ impl Stage for Does {
 
 /// What is said about a job of which nothing is said but its name.
 pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
-    JobSpec {
-        table_name: name.to_owned().into(),
-        id: JobId::new(0),
-        cost: 0,
-        class: Class::Normal,
-        deadline: None,
-        workers_max: usize::MAX,
-        stages: stages.into(),
-        output: None,
-    }
+    JobSpec::new(name.to_owned(), JobId::new(0), stages.into())
+}
+
+/// Terms of a class.
+pub(crate) fn of_class(class: Class) -> Option<Box<Terms>> {
+    let terms = Terms {
+        class,
+        ..Terms::default()
+    };
+    terms.boxed()
 }
 
 /// What others do to an executor meanwhile.
@@ -139,7 +139,7 @@ impl Plain {
     ) -> PlainJob {
         let job = self.submit_spec(JobSpec {
             cost,
-            class,
+            terms: of_class(class),
             ..spec(name, stages)
         });
         job.expect("there is room")
@@ -266,7 +266,7 @@ impl Plain {
         let body = self
             .get(self.shared.jobs(), job.index)
             .expect("a job on the board has a body");
-        body.spec().table_name.clone().into_owned()
+        body.spec().table_name.into_owned()
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{Job, JobErrorKind, JobStatus, JobTicket, PipelineExecutor, step};
+use pipeline_exec::{
+    Job, JobErrorKind, JobStatus, JobTicket, PipelineExecutor, Stage, StepCx, StepError, step,
+};
 
 use crate::support::{Counting, Gate, block_on};
 
@@ -134,6 +136,66 @@ fn progress_only_grows_and_ends_complete() {
     assert!(seen.iter().all(|(done, total)| done <= total), "{seen:?}");
     assert_eq!(seen.last(), Some(&(700, 700)));
     ticket.wait().unwrap();
+}
+
+/// A stage with a name, whose last slot waits at a gate.
+struct Gated {
+    name: &'static str,
+    slots: usize,
+    gate: Arc<Gate>,
+}
+
+impl Stage for Gated {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn slots(&self) -> usize {
+        self.slots
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        if slot + 1 == self.slots {
+            self.gate.pass();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn each_stage_tells_how_far_it_is_and_those_that_wait_know_no_slots_yet() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let stages = [("read", 3), ("sort", 2)].map(|(name, slots)| {
+        Arc::new(Gated {
+            name,
+            slots,
+            gate: Gate::new(),
+        })
+    });
+    let [read, sort] = stages.clone();
+    let ticket = executor
+        .submit(Job::builder("t").stage(read).stage(sort).build())
+        .unwrap();
+    let control = ticket.control();
+    let told = || {
+        let stages = control.stages();
+        let told = stages.iter().map(|stage| {
+            let slots = stage.slots.map_or("?".to_owned(), |slots| slots.to_string());
+            let running = if stage.is_running() { " runs" } else { "" };
+            format!("{} {} of {slots}{running}", stage.name, stage.done)
+        });
+        told.collect::<Vec<_>>().join(", ")
+    };
+    // One worker never claims more than half of what is left, so what it has done before the last slot is accounted for.
+    stages[0].gate.wait_for(1);
+    assert_eq!(told(), "read 2 of 3 runs, sort 0 of ?");
+    stages[0].gate.open();
+    stages[1].gate.wait_for(1);
+    assert_eq!(told(), "read 3 of 3, sort 1 of 2 runs");
+    stages[1].gate.open();
+    ticket.wait().unwrap();
+    executor.drain();
+    assert_eq!(control.stages(), []);
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn next_stage_against_a_worker_that_stays() {
 /// A cancel against a worker that claims the only slot: the job leaves the board once, and its ticket fires once.
 #[test]
 fn cancel_against_the_last_claim() {
-    model("cancel_against_the_last_claim", Some(4), || {
+    model("cancel_against_the_last_claim", Some(6), || {
         let scene = with_table();
         let stage = Cells::new(1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");

@@ -200,6 +200,71 @@ fn stage_start_against_cancel() {
     });
 }
 
+/// A worker goes on to the next stage while its starter is at it and somebody closes, who may read the number of a run without seeing
+/// the run: each slot is claimed or the closer's, and the job ends once.
+#[test]
+fn going_on_to_a_stage_against_close() {
+    model("going_on_to_a_stage_against_close", Some(5), || {
+        let (claims, effects) = (claims(2, 1), effects::<1>());
+        assert_eq!(claim_and_run(&claims, &*effects), Some((0, true)));
+        let worker = thread::spawn({
+            let claims = claims.clone();
+            move || match claim_one(&claims) {
+                Claim::Slots { piece, .. } => {
+                    assert_eq!((piece.stage, piece.slots.clone()), (1, 0..1));
+                    claims.account(&LoomMemory, 1, 1) && claims.finished(&LoomMemory)
+                }
+                _ => false,
+            }
+        });
+        let canceller = thread::spawn({
+            let claims = claims.clone();
+            move || close(&claims)
+        });
+        assert!(claims.arrive(&LoomMemory, 1));
+        let started = claims.start(&LoomMemory, 1, 2);
+        let finisher = claims.finished(&LoomMemory);
+        let ends = [finisher, worker.join().unwrap(), canceller.join().unwrap()];
+        assert_eq!(ends.iter().filter(|&&ends| ends).count(), 1, "{ends:?}");
+        let progress = claims.progress(&LoomMemory);
+        assert_eq!(progress, if started { (3, 3) } else { (1, 1) });
+    });
+}
+
+/// Two workers claim what the next stage has while it starts: who finds nothing has come before it, so that nobody but the starter
+/// knows of it, and all of it can be claimed afterwards.
+#[test]
+fn two_claims_against_stage_start() {
+    model("two_claims_against_stage_start", None, || {
+        let (claims, effects) = (claims(2, 1), effects::<1>());
+        assert_eq!(claim_and_run(&claims, &*effects), Some((0, true)));
+        let result = Arc::new(AtomicUsize::new(0));
+        let claimer = || {
+            let (claims, result) = (claims.clone(), result.clone());
+            move || match claim_one(&claims) {
+                Claim::Slots { piece, .. } => {
+                    assert_eq!(result.load(Ordering::Relaxed), 7, "the stage before is lost");
+                    Some(piece.slots.start)
+                }
+                _ => None,
+            }
+        };
+        let others = [thread::spawn(claimer()), thread::spawn(claimer())];
+        result.store(7, Ordering::Relaxed);
+        assert!(claims.arrive(&LoomMemory, 1));
+        assert!(claims.start(&LoomMemory, 1, 2), "nobody closes here");
+        let mut claimed: Vec<usize> = others
+            .into_iter()
+            .filter_map(|other| other.join().unwrap())
+            .collect();
+        while let Claim::Slots { piece, .. } = claim_one(&claims) {
+            claimed.push(piece.slots.start);
+        }
+        claimed.sort_unstable();
+        assert_eq!(claimed, [0, 1], "each slot once");
+    });
+}
+
 /// Claims of two stages of one slot each, which come after none, and of more behind them. The two slots are claimed, and have run.
 fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsize>> {
     let claims = graph(before, &[1, 1]);
@@ -409,6 +474,26 @@ fn give_back_against_the_last_claim() {
         claims.give_back(&LoomMemory, 1);
         let claimed = claimer.join().unwrap();
         assert_eq!(claims.is_claimable(&LoomMemory), claimed < 2);
+    });
+}
+
+/// Somebody reads that a slot is done while it runs: they see what it wrote.
+#[test]
+fn progress_sees_a_done_slots_writes() {
+    model("progress_sees_a_done_slots_writes", None, || {
+        let (claims, effects) = (claims(1, 2), effects::<2>());
+        let worker = thread::spawn({
+            let (claims, effects) = (claims.clone(), effects.clone());
+            move || claim_and_run(&claims, &*effects)
+        });
+        if claims.progress(&LoomMemory) == (1, 2) {
+            assert_eq!(
+                effects[0].load(Ordering::Relaxed),
+                1,
+                "the slot's writes are lost"
+            );
+        }
+        assert_eq!(worker.join().unwrap(), Some((0, false)));
     });
 }
 

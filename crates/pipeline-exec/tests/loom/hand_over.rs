@@ -8,7 +8,7 @@ use std::task::Waker;
 
 use loom::thread;
 use pipeline_exec::policy::{self, JobEnd, JobSpec, PipelinePorts};
-use pipeline_exec::{Class, JobErrorKind, JobId, Stage, StepCx, StepError};
+use pipeline_exec::{JobErrorKind, JobId, Stage, StepCx, StepError};
 
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
@@ -103,9 +103,7 @@ impl Stage for Nests {
             table_name: "".into(),
             id: JobId::new(1),
             cost: 2,
-            class: Class::Normal,
-            deadline: None,
-            workers_max: usize::MAX,
+            terms: None,
             stages: vec![self.inner.clone() as Arc<dyn Stage>].into(),
             output: None,
         };

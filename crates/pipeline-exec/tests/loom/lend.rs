@@ -65,7 +65,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
 /// A worker ends the job while the lent thread falls asleep.
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
-    model("end_against_a_lent_thread_that_falls_asleep", Some(4), || {
+    model("end_against_a_lent_thread_that_falls_asleep", Some(6), || {
         let scene = scene();
         let stage = Cells::new(1);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
@@ -107,7 +107,7 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
 /// Somebody cancels the job while the lent thread runs it or falls asleep.
 #[test]
 fn cancel_against_a_lent_thread() {
-    model("cancel_against_a_lent_thread", Some(3), || {
+    model("cancel_against_a_lent_thread", Some(4), || {
         let scene = scene();
         let stage = Cells::new(2);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");
@@ -124,7 +124,7 @@ fn cancel_against_a_lent_thread() {
 /// Two threads are lent to one job: one runs its slots, so that none of them is lost in a count that one worker writes.
 #[test]
 fn two_threads_lent_to_one_job() {
-    model("two_threads_lent_to_one_job", Some(3), || {
+    model("two_threads_lent_to_one_job", None, || {
         let scene = scene();
         let stage = Cells::new(2);
         let submitted = scene.submit(vec![stage.clone()]).expect("nobody closes here");

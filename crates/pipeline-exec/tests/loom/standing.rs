@@ -102,7 +102,7 @@ fn give_back_against_the_claim_of_the_last() {
 /// refuses it, and the giver does.
 #[test]
 fn give_back_against_cancel() {
-    model("give_back_against_cancel", Some(4), || {
+    model("give_back_against_cancel", Some(6), || {
         let seen = Seen {
             ledgers: true,
             table: true,

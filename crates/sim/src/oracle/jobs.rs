@@ -341,10 +341,10 @@ impl JobOracle {
         self.jobs.push(Record {
             job,
             appended: false,
-            limited: body.spec().workers_max != usize::MAX,
-            stages: (0..body.spec().stages.len())
+            limited: body.spec().terms().workers_max != usize::MAX,
+            stages: (0..body.stages().len())
                 .map(|stage| StageRecord {
-                    before: body.spec().stages.before(stage).to_vec(),
+                    before: body.stages().before(stage).to_vec(),
                     ..StageRecord::default()
                 })
                 .collect(),

@@ -6,7 +6,8 @@
 //! - the *latency* of a job, from when it was due; late submission counts as waiting, since the arrivals are an open loop;
 //! - the *wait* of a job: the longest time in which it had slots to claim and no worker was in one of its slots;
 //! - the *share* of the workers' time that went into slots of each kind of job, inside a window;
-//! - the time from a *cancel* until the job had ended, its last slot included.
+//! - the time from a *cancel* until the job had ended, its last slot included;
+//! - how many short jobs were *ahead* of a job, in flight when it was submitted.
 //!
 //! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the load.
 
@@ -40,14 +41,39 @@ pub(crate) struct LatencyOracle {
     waited: HashMap<Kind, u64>,
     /// The longest waits of those that had been served before.
     waited_again: HashMap<Kind, u64>,
+    /// What each heavy or middle job waited until it was served or cancelled, and what each short one took.
+    lines: Lines,
+    /// Short jobs in flight.
+    shorts: usize,
     stopped: Vec<u64>,
     last_end_ns: u64,
+}
+
+/// How long jobs stood in line, each with the number of short jobs ahead of it.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    /// Heavy and middle jobs, until they were served for the first time or cancelled.
+    pub(crate) first_waits: Vec<Stood>,
+    /// Short jobs that nobody cancelled, until their end.
+    pub(crate) short: Vec<Stood>,
+    /// The most short jobs that were in flight at a time.
+    pub(crate) most_shorts: usize,
+}
+
+/// A job that stood in line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stood {
+    pub(crate) ns: u64,
+    /// Short jobs in flight when it was submitted.
+    pub(crate) ahead: usize,
 }
 
 #[derive(Debug)]
 struct Record {
     kind: Kind,
     due_ns: u64,
+    /// Short jobs in flight when it was submitted.
+    ahead: usize,
     /// A slot of it has begun.
     served: bool,
     /// Slots that are being run.
@@ -75,12 +101,17 @@ impl LatencyOracle {
             let record = Record {
                 kind,
                 due_ns,
+                ahead: self.shorts,
                 running: 0,
                 served: false,
                 idle_ns: now_ns,
                 cancelled_ns: None,
             };
             self.jobs.insert(job.seq, record);
+            if kind == Kind::Short {
+                self.shorts += 1;
+                self.lines.most_shorts = self.lines.most_shorts.max(self.shorts);
+            }
         }
     }
 
@@ -90,10 +121,15 @@ impl LatencyOracle {
             return;
         };
         let waited = record.waited(now_ns);
+        let is_cancelled = record.cancelled_ns.is_some();
         record.running += 1;
         let kind = record.kind;
         let again = std::mem::replace(&mut record.served, true);
-        self.note_wait(kind, waited, again);
+        let stood = Stood {
+            ns: waited,
+            ahead: record.ahead,
+        };
+        self.note_wait(kind, stood, again || is_cancelled);
         let (begin_ns, end_ns) = self.window;
         let inside = (now_ns + slot_ns)
             .min(end_ns)
@@ -112,9 +148,13 @@ impl LatencyOracle {
     /// Somebody is about to cancel `job`.
     pub(crate) fn is_being_cancelled(&mut self, job: JobHandle, now_ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
-            let (kind, waited, again) = (record.kind, record.waited(now_ns), record.served);
+            let stood = Stood {
+                ns: record.waited(now_ns),
+                ahead: record.ahead,
+            };
+            let (kind, again) = (record.kind, record.served || record.cancelled_ns.is_some());
             record.cancelled_ns.get_or_insert(now_ns);
-            self.note_wait(kind, waited, again);
+            self.note_wait(kind, stood, again);
         }
     }
 
@@ -124,11 +164,18 @@ impl LatencyOracle {
             return;
         };
         self.last_end_ns = self.last_end_ns.max(now_ns);
+        if record.kind == Kind::Short {
+            self.shorts -= 1;
+        }
         match record.cancelled_ns {
             Some(cancelled_ns) => self.stopped.push(now_ns.saturating_sub(cancelled_ns)),
             None => {
-                let took = self.took.entry(record.kind).or_default();
-                took.push(now_ns.saturating_sub(record.due_ns));
+                let ns = now_ns.saturating_sub(record.due_ns);
+                self.took.entry(record.kind).or_default().push(ns);
+                if record.kind == Kind::Short {
+                    let ahead = record.ahead;
+                    self.lines.short.push(Stood { ns, ahead });
+                }
             }
         }
     }
@@ -158,6 +205,11 @@ impl LatencyOracle {
         self.waited_again.get(&kind).copied().unwrap_or(0)
     }
 
+    /// How long jobs stood in line. What is told from now on is apart.
+    pub(crate) fn take_lines(&mut self) -> Lines {
+        std::mem::take(&mut self.lines)
+    }
+
     /// What part of the time of `workers` workers in the window went into slots of this kind.
     pub(crate) fn share(&self, kind: Kind, workers: usize) -> f64 {
         let (begin_ns, end_ns) = self.window;
@@ -170,11 +222,14 @@ impl LatencyOracle {
         self.last_end_ns
     }
 
-    fn note_wait(&mut self, kind: Kind, waited_ns: u64, again: bool) {
+    fn note_wait(&mut self, kind: Kind, stood: Stood, again: bool) {
         let maps = [Some(&mut self.waited), again.then_some(&mut self.waited_again)];
         for waited in maps.into_iter().flatten() {
             let longest = waited.entry(kind).or_default();
-            *longest = waited_ns.max(*longest);
+            *longest = stood.ns.max(*longest);
+        }
+        if !again && kind != Kind::Short {
+            self.lines.first_waits.push(stood);
         }
     }
 }
@@ -216,6 +271,23 @@ mod tests {
         assert_eq!(oracle.latency(Kind::Short).max_ns, 31);
         assert_eq!(oracle.longest_wait_ns(Kind::Short), 15);
         assert_eq!((oracle.last_end_ns(), oracle.is_in_flight(JOB)), (121, false));
+    }
+
+    #[test]
+    fn a_job_stands_in_line_behind_the_short_ones_that_were_in_flight_when_it_came() {
+        let mut oracle = oracle(Kind::Short);
+        let later = JobHandle { seq: 4, ..JOB };
+        oracle.is_about_to_submit(7, Kind::Heavy, 100);
+        oracle.submitted(later, 7, 100);
+        oracle.slot_began(JOB, 110, 10);
+        oracle.ended(JOB, 120);
+        oracle.slot_began(later, 130, 10);
+        oracle.slot_ended(later, 140);
+        oracle.slot_began(later, 190, 10);
+        let lines = oracle.take_lines();
+        assert_eq!(lines.first_waits, [Stood { ns: 30, ahead: 1 }]);
+        assert_eq!(lines.short, [Stood { ns: 30, ahead: 0 }]);
+        assert_eq!(lines.most_shorts, 1);
     }
 
     #[test]

@@ -12,7 +12,7 @@ impl Hub {
         let Some(body) = self.peek(job) else {
             return Reached::default();
         };
-        let graph = &body.spec().stages;
+        let graph = body.stages();
         let mut stages = self.stages.borrow_mut();
         let ended = stages.entry(job.seq).or_default();
         ended.resize(graph.len(), None);
@@ -47,7 +47,7 @@ impl PipeEnv<'_, '_> {
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
                 let slot_ns =
-                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(body.spec(), stage, slot));
+                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
                 self.hub
                     .latency
                     .borrow_mut()

@@ -22,7 +22,8 @@ impl Hub {
                 _ => None,
             };
             // On a party's own clock a submission begins where it is told: what it did before stands before it.
-            JobEntry::of(&event, body.as_ref().map(|body| (body.spec(), clock_ns)))
+            let spec = body.map(|body| body.spec());
+            JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
         match event {
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
@@ -265,7 +266,11 @@ impl Hub {
         }
         let came = match self.turns.borrow_mut().claimed(worker, role) {
             Ok(came) => came,
-            Err(violation) => return world.judge(Err(violation)),
+            Err(violation) => {
+                world.judge(Err(violation));
+                // Others see every claim, whatever this one says: nobody may listen to it.
+                return self.went_into(world, worker, role);
+            }
         };
         let config = self.shared.config();
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {

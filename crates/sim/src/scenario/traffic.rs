@@ -29,7 +29,7 @@ pub use figures::{Figures, Latency};
 use super::Summary;
 use super::jobs::{Submitter, conclude, end, look};
 use crate::line::{Fields, LineError};
-use crate::oracle::Kind;
+use crate::oracle::{Kind, Lines};
 use crate::outside::give_up;
 use crate::party::Side;
 use crate::pipeline::{Hub, Look, PipeEnv, SimState, SlotNs};
@@ -145,7 +145,7 @@ impl Traffic {
         let mut label = Fields::default();
         self.write(&mut label);
         let simulation = Simulation::of(setup, StrategyKind::Earliest, seed, label).keep_choices(false);
-        let (_, figures) = self.go(&simulation, seed, true)?;
+        let (_, figures, _) = self.go(&simulation, seed, true)?;
         Ok(figures)
     }
 
@@ -173,19 +173,24 @@ impl Traffic {
     }
 
     pub(super) fn run(&self, simulation: &Simulation, seed: u64) -> Result<Summary, Failure> {
-        let (summary, figures) = self.go(simulation, seed, false)?;
+        let (summary, figures, lines) = self.go(simulation, seed, false)?;
         let is_timed = simulation.strategy_kind() == StrategyKind::Earliest
             && matches!(simulation.setup().ending, Ending::Join | Ending::Idle)
             && simulation.setup().faults == crate::fault::Faults::NONE;
         if is_timed && !summary.course.cut {
-            self.judge(simulation, seed, &figures)
+            self.judge(simulation, seed, &figures, &lines)
                 .map_err(|violation| Failure::new(violation, summary.course.clone()))?;
         }
         Ok(summary)
     }
 
     /// One run; `unwatched`: without the oracles that keep books of every job.
-    fn go(&self, simulation: &Simulation, seed: u64, unwatched: bool) -> Result<(Summary, Figures), Failure> {
+    fn go(
+        &self,
+        simulation: &Simulation,
+        seed: u64,
+        unwatched: bool,
+    ) -> Result<(Summary, Figures, Lines), Failure> {
         let setup = simulation.setup();
         let workers = setup.config.workers;
         let config = PipelineConfig {
@@ -216,7 +221,7 @@ impl Traffic {
         self.parties(&mut run, &scene, Dice::new(seed ^ PLAN), setup.ending);
         let finished = run.finish();
         let summary = conclude(simulation, &hub, finished, &scene.came_back.borrow(), None)?;
-        let latency = hub.latency.borrow();
+        let mut latency = hub.latency.borrow_mut();
         let figures = Figures {
             short: latency.latency(Kind::Short),
             heavy: latency.latency(Kind::Heavy),
@@ -230,7 +235,7 @@ impl Traffic {
             stop: latency.stops(),
             makespan_ns: latency.last_end_ns().saturating_sub(begin_ns),
         };
-        Ok((summary, figures))
+        Ok((summary, figures, latency.take_lines()))
     }
 
     fn slot_ns(&self) -> SlotNs {

@@ -13,10 +13,13 @@ use crate::setup::Setup;
 const DRAW: u64 = 0x5851_f42d_4c95_7f2d;
 
 /// One of so many seeds is traffic.
-const ONE_IN: usize = 12;
+const ONE_IN: usize = 8;
 
 /// No more short jobs than these: what the oracles do at each step grows with the jobs that wait.
 const SHORTS_MAX: u64 = 200;
+
+/// The longest traffic, in quanta: more than a job may wait beside a heavy one and a middle one, several times.
+const LONG: u64 = 400;
 
 /// The traffic that `seed` stands for, if it stands for one.
 pub(super) fn draw(seed: u64) -> Option<(Scenario, StrategyKind)> {
@@ -37,7 +40,9 @@ fn scenario(dice: &mut Dice) -> Scenario {
     let quantum_ns = [200_000, 500_000, 2_000_000][dice.below(3)];
     let heavy_slot_ns = quantum_ns / [1, 2, 2, 5][dice.below(4)];
     let short_slot_ns = quantum_ns / [1, 2, 8][dice.below(3)];
-    let length_ns = quantum_ns * [30, 90, 90, 150][dice.below(4)];
+    // Whether somebody starves shows late, and few workers take few micro-steps.
+    let longest = if workers <= 2 { LONG } else { 150 };
+    let length_ns = quantum_ns * [30, 90, 150, longest][dice.below(4)];
     // A sixteenth of the workers' time, a fourth, or more than all of it.
     let load_percent = [6, 25, 120][dice.below(3)];
     let mut short_slots = 1 + dice.below(4) as u32;
@@ -60,10 +65,10 @@ fn scenario(dice: &mut Dice) -> Scenario {
         short_slot_ns,
         short_every_ns,
         heavies,
-        heavy_slots: [8, 40, 400][dice.below(3)],
+        heavy_slots: [8, 20, 40, 400][dice.below(4)],
         heavy_slot_ns,
         growth: [0, 0, 1, 1_000][dice.below(4)],
-        middles: (dice.below(3) / 2) as u32,
+        middles: dice.below(2) as u32,
         panics: if troubles { 10 } else { 0 },
         cancels: cancels as u32,
         length_ns,

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pipeline_exec::policy::{Class, JobSpec, PipelineConfig};
+use pipeline_exec::policy::{JobSpec, PipelineConfig};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError, split_threads};
 
 struct Slots(usize);
@@ -21,15 +21,10 @@ impl Stage for Slots {
 
 /// A job of `slots` slots.
 pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
+    let stages = StageGraph::from(vec![Arc::new(Slots(slots)) as Arc<dyn Stage>]);
     JobSpec {
-        table_name: name.to_owned().into(),
-        id: JobId::new(0),
         cost,
-        class: Class::Normal,
-        deadline: None,
-        workers_max: usize::MAX,
-        stages: StageGraph::from(vec![Arc::new(Slots(slots)) as Arc<dyn Stage>]),
-        output: None,
+        ..JobSpec::new(name.to_owned(), JobId::new(0), stages)
     }
 }
 

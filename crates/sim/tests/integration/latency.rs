@@ -135,7 +135,7 @@ fn neither_the_oldest_nor_the_heaviest_starves_for_a_minute_of_short_and_ever_he
             ..too_many_short_jobs(workers, 60_000 * MS)
         };
         let figures = measure(&traffic, workers);
-        let bound_ns = traffic.wait_bound_ns();
+        let bound_ns = traffic.wait_bound_ns(workers);
         assert!(bound_ns < 2_000 * MS, "a bound that means something");
         for waited_ns in [figures.middle_wait_ns, figures.heavy_wait_ns] {
             assert!(
@@ -156,7 +156,7 @@ fn nobody_starves_on_many_workers() {
             ..too_many_short_jobs(workers, 4_000 * MS / workers as u64)
         };
         let figures = measure(&traffic, workers);
-        let bound_ns = traffic.wait_bound_ns();
+        let bound_ns = traffic.wait_bound_ns(workers);
         for waited_ns in [figures.middle_wait_ns, figures.heavy_wait_ns] {
             assert!(
                 waited_ns <= bound_ns,

@@ -20,9 +20,9 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex, Notify};
 use pipeline_exec::policy::{
     self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
-    PipelineShared, Refused,
+    PipelineShared, Refused, Terms,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
+use pipeline_exec::{JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
 
 use super::memory::LoomMemory;
 
@@ -198,15 +198,14 @@ impl Scene {
         cost: u64,
         workers_max: usize,
     ) -> Option<(Arc<State>, JobHandle)> {
-        let spec = JobSpec {
-            table_name: "".into(),
-            id: JobId::new(0),
-            cost,
-            class: Class::Normal,
-            deadline: None,
+        let terms = Terms {
             workers_max,
-            stages: stages.into(),
-            output: None,
+            ..Terms::default()
+        };
+        let spec = JobSpec {
+            cost,
+            terms: terms.boxed(),
+            ..JobSpec::new("", JobId::new(0), stages.into())
         };
         let body = JobBody::new(spec, self.shared.config().main, self.place(), AtomicUsize::new);
         match policy::submit(self, body) {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pipeline_exec::policy::{self, Class, JobSpec};
+use pipeline_exec::policy::{self, Class, JobSpec, Terms};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use super::Jobs;
@@ -74,9 +74,12 @@ impl Plan {
             id: JobId::new(n as u64),
             // Few different costs, so that ties are common. 0 stands for the number of slots.
             cost: [0, 1, 5, 5, 9][dice.below(5)],
-            class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
-            deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
-            workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
+            terms: Terms {
+                class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
+                deadline: late.then(|| Duration::from_nanos(1 + dice.below(20_000) as u64)),
+                workers_max: [usize::MAX, usize::MAX, usize::MAX, 1, 2][dice.below(5)],
+            }
+            .boxed(),
             stages,
             output: None,
         }
@@ -160,9 +163,11 @@ impl Plan {
             table_name: "inner".into(),
             id: JobId::new(depth as u64),
             cost: [0, 1, 5][dice.below(3)],
-            class: Class::Normal,
-            deadline: None,
-            workers_max: [usize::MAX, usize::MAX, 1][dice.below(3)],
+            terms: Terms {
+                workers_max: [usize::MAX, usize::MAX, 1][dice.below(3)],
+                ..Terms::default()
+            }
+            .boxed(),
             stages: StageGraph::from(vec![Arc::clone(&stage) as Arc<dyn Stage>]),
             output: None,
         };
@@ -279,7 +284,7 @@ mod tests {
             let graph = &spec.stages;
             let slots: Vec<usize> = (0..graph.len()).map(|stage| graph.stage(stage).slots()).collect();
             assert_eq!((slots, followers(graph)), (made_of, followed_by), "seed {seed}");
-            assert_eq!(spec.workers_max, usize::MAX, "seed {seed}");
+            assert_eq!(spec.terms().workers_max, usize::MAX, "seed {seed}");
         }
     }
 }

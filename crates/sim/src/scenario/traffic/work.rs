@@ -3,7 +3,7 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use pipeline_exec::policy::{Class, JobSpec};
+use pipeline_exec::policy::JobSpec;
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use crate::fault::InjectedPanic;
@@ -18,15 +18,10 @@ struct Work {
 
 /// A job of `slots` slots in one stage.
 pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
+    let stages = StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]);
     JobSpec {
-        table_name: name(kind).into(),
-        id: JobId::new(0),
         cost,
-        class: Class::Normal,
-        deadline: None,
-        workers_max: usize::MAX,
-        stages: StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]),
-        output: None,
+        ..JobSpec::new(name(kind), JobId::new(0), stages)
     }
 }
 

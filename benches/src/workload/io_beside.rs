@@ -132,7 +132,7 @@ pub(super) fn workload(effort: Effort) -> Workload {
     ];
     let percentile = |head, percent| Column::Percentile { head, percent };
     Workload {
-        name: "I/O beside CPU work".to_owned(),
+        name: "io beside CPU work".to_owned(),
         story: format!(
             "A round trip of {BYTES} bytes over loopback is due every {} ms, from the moment when it was due to its end, beside CPU tasks of \
              some 10 ms, {IN_FLIGHT} in flight, each awaited by an async task that then starts the next. The runtime has {THREADS} threads. \

@@ -83,7 +83,7 @@ impl PoolsBuilder {
 
     /// How much less urgent CPU workers are than other threads, from 0, the default, to 19: what `nice` says on Linux; elsewhere nothing happens.
     ///
-    /// Where CPU workers keep all cores busy, this lets a thread that wakes for I/O have one at once. Another process that
+    /// Where CPU workers keep all cores busy, this lets a thread that wakes for I/O have one sooner. Another process that
     /// wants the cores gets them as well.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;

@@ -78,8 +78,8 @@ fn a_dropped_future_against_the_start_of_its_job() {
             Err(error) => {
                 assert_eq!(error.kind, JobErrorKind::Cancelled);
                 assert!(
-                    matches!(stage.ran(), (0 | 1, 0)),
-                    "it may have been cancelled as it ran"
+                    matches!(stage.ran(), (0, 0) | (1, 0 | 1)),
+                    "it may have been cancelled as it ran, or as it was about to end"
                 );
             }
         }
@@ -119,7 +119,7 @@ impl Stage for Nests {
 fn a_nested_wait_against_a_worker_that_takes_the_last_slot() {
     model(
         "a_nested_wait_against_a_worker_that_takes_the_last_slot",
-        Some(1),
+        Some(3),
         || {
             let scene = scene(2, 2);
             let inner = Cells::new(1);

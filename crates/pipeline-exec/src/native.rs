@@ -7,10 +7,13 @@ mod key_set;
 mod record;
 mod room;
 mod tell;
+mod unpark;
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crossbeam::queue::SegQueue;
 use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
@@ -26,6 +29,7 @@ use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 use key_set::KeySet;
 pub(crate) use room::{Room, Waiter};
+pub(crate) use unpark::unparker;
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -84,14 +88,27 @@ impl Hub {
     }
 
     /// Blocks until the last job has ended after the gate was closed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "for the owner's thread, never on a worker"
+    )]
     pub(crate) fn wait_ended(&self) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*ended {
-            ended = self
-                .ended_told
-                .wait(ended)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.ended_told.wait_while(ended, |ended| !*ended);
+        drop(ended.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The same, for at most so long. `false` if a job has not ended by then.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "for the owner's thread, never on a worker"
+    )]
+    pub(crate) fn wait_ended_for(&self, timeout: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .ended_told
+            .wait_timeout_while(ended, timeout, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Runs `work` as this executor's worker `worker`.
@@ -144,6 +161,27 @@ thread_local! {
 
     /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
     static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Whether this thread works for a pipeline executor at the moment, of whatever kind: it is one of its workers, or is lent to one of its jobs. Such a
+/// thread must not wait for anything but its own work, or others wait for it; whoever offers something that blocks
+/// can refuse here.
+///
+/// ```
+/// use pipeline_exec::{Job, PipelineExecutor, on_worker_thread};
+///
+/// assert!(!on_worker_thread());
+/// let asks = Job::builder("asks").output(|_cx| Ok(on_worker_thread())).build();
+/// assert!(PipelineExecutor::new(1)?.submit(asks)?.wait()?.output);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn on_worker_thread() -> bool {
+    // A thread that is ending is lent to nobody.
+    WORKS_FOR.get().0 != 0
+        || LENT_TO
+            .try_with(|hubs| !hubs.borrow().is_empty())
+            .unwrap_or(false)
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
@@ -230,6 +268,18 @@ impl PipelinePorts for Hub {
         NativeWord::new(value)
     }
 
+    fn place(&self) -> NativePlace {
+        Mutex::default()
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lent thread sleeps while others run its job's last slots"
+    )]
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        wait(&unparker(), &mut thread::park);
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         let Some(workers) = self.workers.get() else {
             return false;
@@ -288,6 +338,9 @@ impl PipelinePorts for Hub {
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::Failed { .. } => {}
         }
         if tell::is_told(&event) && spans::are_possible() {

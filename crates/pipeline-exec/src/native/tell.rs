@@ -73,6 +73,9 @@ impl Hub {
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::Left { .. } => {}
         }
     }

@@ -126,7 +126,10 @@ impl JobEntry {
             PipelineEvent::SlotRan { .. }
             | PipelineEvent::Settles { .. }
             | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. } => return None,
+            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {
                 seq: job.seq,
                 what: format!("{}: {}", failure.name, guard::text(&failure.error)),

@@ -1,0 +1,12 @@
+//! How the pools behave, as sentences, from outside.
+#![cfg(not(windlass_loom))]
+
+mod computing;
+mod ending;
+mod maintenance;
+mod mixed;
+mod nesting;
+mod runtimes;
+mod setting_up;
+mod support;
+mod wrong_pool;

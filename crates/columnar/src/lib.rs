@@ -13,6 +13,7 @@ mod filter;
 mod morsel;
 mod scan;
 mod selection;
+pub mod sharding;
 mod sort;
 pub mod table;
 

@@ -4,7 +4,7 @@ use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
 
 use super::groups::GroupIds;
-use super::{AggregateState, StateError, same_kind, shared};
+use super::{AggregateState, StateError, arranged, same_kind, shared};
 
 /// Rows, or values that are not NULL, per group.
 #[derive(Debug, Default)]
@@ -13,6 +13,10 @@ pub(super) struct CountState {
 }
 
 impl AggregateState for CountState {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) {
         self.counts.resize(groups, 0);
     }
@@ -22,7 +26,12 @@ impl AggregateState for CountState {
         match (groups, &nulls) {
             (GroupIds::Single { rows }, None) => self.counts[0] += rows as i64,
             (GroupIds::Single { rows }, Some(nulls)) => self.counts[0] += (rows - nulls.null_count()) as i64,
-            (GroupIds::PerRow { counts, .. }, None) => {
+            (
+                GroupIds::PerRow {
+                    counts: Some(counts), ..
+                },
+                None,
+            ) => {
                 self.counts
                     .iter_mut()
                     .zip(counts)
@@ -32,8 +41,12 @@ impl AggregateState for CountState {
         }
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
-        for (count, &group) in same_kind::<Self>(from).counts.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) {
+        self.counts = arranged(&self.counts, order);
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) {
+        for (count, &group) in same_kind::<Self>(from).counts[first..].iter().zip(map) {
             self.counts[group as usize] += count;
         }
     }

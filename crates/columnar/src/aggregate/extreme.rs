@@ -9,7 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
 
 use super::groups::GroupIds;
-use super::{AggregateState, StateError, same_kind, shared};
+use super::{AggregateState, StateError, arranged, same_kind, shared};
 use crate::expr::canonical_floats;
 
 pub(super) fn new_state(argument: &DataType, smallest: bool) -> Box<dyn AggregateState> {
@@ -53,6 +53,10 @@ impl<T: ArrowPrimitiveType> PrimitiveExtreme<T> {
 }
 
 impl<T: ArrowPrimitiveType> AggregateState for PrimitiveExtreme<T> {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) {
         self.values.resize(groups, T::Native::default());
         self.seen.resize(groups, false);
@@ -64,9 +68,15 @@ impl<T: ArrowPrimitiveType> AggregateState for PrimitiveExtreme<T> {
         groups.for_each(values.nulls(), |group, row| self.offer(group, values.value(row)));
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
+    fn arrange(&mut self, order: &[u32]) {
+        self.values = arranged(&self.values, order);
+        self.seen = arranged(&self.seen, order);
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) {
         let from: &Self = same_kind(from);
-        for ((&value, &seen), &group) in from.values.iter().zip(&from.seen).zip(map) {
+        let groups = from.values[first..].iter().zip(&from.seen[first..]);
+        for ((&value, &seen), &group) in groups.zip(map) {
             if seen {
                 self.offer(group as usize, value);
             }
@@ -98,6 +108,10 @@ impl BooleanExtreme {
 }
 
 impl AggregateState for BooleanExtreme {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) {
         self.values.resize(groups, None);
     }
@@ -107,8 +121,12 @@ impl AggregateState for BooleanExtreme {
         groups.for_each(values.nulls(), |group, row| self.offer(group, values.value(row)));
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
-        for (value, &group) in same_kind::<Self>(from).values.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) {
+        self.values = arranged(&self.values, order);
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, *value);
             }
@@ -147,6 +165,10 @@ impl BytesExtreme {
 }
 
 impl AggregateState for BytesExtreme {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) {
         self.values.resize(groups, None);
     }
@@ -177,8 +199,13 @@ impl AggregateState for BytesExtreme {
         }
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
-        for (value, &group) in same_kind::<Self>(from).values.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) {
+        let values = order.iter().map(|&at| self.values[at as usize].take());
+        self.values = values.collect();
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, value);
             }

@@ -1,25 +1,33 @@
-//! The groups of a GROUP BY: which group each row belongs to, groups numbered in the order of their first row.
+//! The groups of a GROUP BY: which group each row belongs to, groups numbered in the order in which they were met.
 //!
-//! Keys are arrow's row encoding, one byte string per row in which equal keys, NULLs included, have equal bytes; a hash
-//! table maps it to the group's number. All slots of a query share one encoder, so groups of two slots are compared by
-//! their bytes, with the hash that was computed once.
+//! ```text
+//!   key columns ─► word  ─► table of words ──┐
+//!              └─► bytes ─► table of bytes ──┴─► number of the group
+//! ```
 //!
-//! Encoding every row would cost more than all the rest, so a short key is packed into one word first, and only a word
-//! that was not met before is encoded: a few rows of each slot.
+//! A short key is packed into one word, which is all that is kept of it until the output. A key that has no word, because a text is too long or
+//! there are too many columns, is arrow's row encoding: a byte string, equal for equal keys, NULLs included. Whether a key has a word depends on
+//! the key alone, so no key is in both tables, and groups of two slots are compared word by word and byte string by byte string.
+//!
+//! Both kinds are hashed with fixed seeds, so that a key has one partition in all slots: see [`crate::sharding`].
 
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::Hasher;
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
+use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::NullBuffer;
+use arrow::compute::interleave;
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use super::packed::Packing;
-use crate::expr::canonical_floats;
+use super::partitions::{KeyPartitions, partition_rows};
+use crate::sharding::{StableHasher, hash_word, inner};
 use crate::sort::take_rows;
 
 /// The group of each row of a chunk.
@@ -34,8 +42,8 @@ pub(crate) enum GroupIds<'a> {
     PerRow {
         /// The groups.
         groups: &'a [u32],
-        /// The number of rows of each group.
-        counts: &'a [u32],
+        /// The number of rows of each group, where groups are few enough to go through all of them.
+        counts: Option<&'a [u32]>,
     },
 }
 
@@ -66,7 +74,15 @@ impl GroupIds<'_> {
 pub(crate) struct KeyEncoding {
     converter: RowConverter,
     packing: Option<Packing>,
-    hasher: DefaultHashBuilder,
+}
+
+/// The keys of some rows: a word for each row that has one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowKeys {
+    /// By row; what stands for one without a word means nothing. Empty if no key has a word.
+    pub(crate) words: Vec<u128>,
+    /// The rows without a word, ascending.
+    pub(crate) long: Vec<u32>,
 }
 
 impl KeyEncoding {
@@ -81,30 +97,48 @@ impl KeyEncoding {
         Ok(Self {
             converter,
             packing: Packing::new(types),
-            hasher: DefaultHashBuilder::default(),
         })
+    }
+
+    /// Whether there are keys with a word.
+    pub(crate) fn has_words(&self) -> bool {
+        self.packing.is_some()
+    }
+
+    /// Packs the keys of `rows` rows, whose floats are canonical.
+    pub(crate) fn read(&self, columns: &[ArrayRef], rows: usize, keys: &mut RowKeys) {
+        match &self.packing {
+            Some(packing) => packing.pack(columns, rows, &mut keys.words, &mut keys.long),
+            None => {
+                keys.words.clear();
+                keys.long.clear();
+                keys.long.extend(0..rows as u32);
+            }
+        }
     }
 }
 
-/// The distinct keys seen so far, in the order of their first row.
+/// The distinct keys seen so far.
 pub(crate) struct GroupKeys {
     encoding: Arc<KeyEncoding>,
-    keys: Rows,
-    hashes: Vec<u64>,
-    table: HashTable<u32>,
-    packed: PackedKeys,
-    /// Memory that is kept from chunk to chunk.
+    /// Of each group where it was first met.
+    firsts: Vec<u64>,
+    /// Of each group its word, 0 for those without. Empty if no key has a word.
     words: Vec<u128>,
+    /// Groups by their word.
+    packed: HashTable<u32>,
+    encoded: EncodedKeys,
+    /// Of the rows that were looked up last: their groups, and how many there are of each.
     groups: Vec<u32>,
     counts: Vec<u32>,
 }
 
-/// The groups of keys that were packed.
-#[derive(Default)]
-struct PackedKeys {
+/// Keys without a word, numbered among themselves.
+struct EncodedKeys {
+    rows: Rows,
+    hashes: Vec<u64>,
     table: HashTable<u32>,
-    words: Vec<u128>,
-    /// For each word its group.
+    /// Of each its group.
     groups: Vec<u32>,
 }
 
@@ -112,12 +146,16 @@ impl GroupKeys {
     /// No groups. Keys of two of these can be merged only if they share the encoding.
     pub(crate) fn new(encoding: Arc<KeyEncoding>) -> Self {
         Self {
-            keys: encoding.converter.empty_rows(0, 0),
+            encoded: EncodedKeys {
+                rows: encoding.converter.empty_rows(0, 0),
+                hashes: Vec::new(),
+                table: HashTable::new(),
+                groups: Vec::new(),
+            },
             encoding,
-            hashes: Vec::new(),
-            table: HashTable::new(),
-            packed: PackedKeys::default(),
+            firsts: Vec::new(),
             words: Vec::new(),
+            packed: HashTable::new(),
             groups: Vec::new(),
             counts: Vec::new(),
         }
@@ -125,115 +163,225 @@ impl GroupKeys {
 
     /// The number of groups.
     pub(crate) fn len(&self) -> usize {
-        self.hashes.len()
+        self.firsts.len()
     }
 
-    /// The group of each row of `columns`; keys not seen before become groups.
-    pub(crate) fn assign(&mut self, columns: &[ArrayRef], rows: usize) -> Result<GroupIds<'_>, ArrowError> {
-        let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
-        let encoding = Arc::clone(&self.encoding);
-        let is_packed = encoding
-            .packing
-            .as_ref()
-            .is_some_and(|packing| packing.pack(&columns, rows, &mut self.words));
-        if is_packed {
-            self.assign_packed(&columns)?
+    /// Of each group where it was first met, as the caller of [`assign`](Self::assign) said it.
+    pub(crate) fn into_firsts(self) -> Vec<u64> {
+        self.firsts
+    }
+
+    /// The word of a group, if it has one.
+    pub(crate) fn word(&self, group: u32) -> Option<u128> {
+        let has_one = self.encoding.has_words() && !self.encoded.groups.contains(&group);
+        has_one.then(|| self.words[group as usize])
+    }
+
+    /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. Keys not seen before become groups,
+    /// first met at `position` of their row.
+    pub(crate) fn assign(
+        &mut self,
+        columns: &[ArrayRef],
+        keys: &RowKeys,
+        position: impl Fn(usize) -> u64,
+    ) -> Result<(), ArrowError> {
+        if keys.long.is_empty() {
+            self.assign_words(&keys.words, position);
+            return Ok(());
+        }
+        let is_all = keys.words.is_empty() || keys.words.len() == keys.long.len();
+        let rows = if is_all {
+            self.encoding.converter.convert_columns(columns)?
         } else {
-            self.assign_encoded(&columns)?
-        }
-
-        self.counts.clear();
-        self.counts.resize(self.len(), 0);
-        for &group in &self.groups {
-            self.counts[group as usize] += 1;
-        }
-        Ok(GroupIds::PerRow {
-            groups: &self.groups,
-            counts: &self.counts,
-        })
-    }
-
-    fn assign_encoded(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
-        let rows = self.encoding.converter.convert_columns(columns)?;
-        let mut groups = std::mem::take(&mut self.groups);
-        groups.clear();
-        groups.extend((0..rows.num_rows()).map(|row| {
-            let hash = self.encoding.hasher.hash_one(rows.row(row).data());
-            self.group_of(&rows, row, hash)
-        }));
-        self.groups = groups;
-        Ok(())
-    }
-
-    fn assign_packed(&mut self, columns: &[ArrayRef]) -> Result<(), ArrowError> {
-        let known = self.packed.words.len();
-        let mut first_rows = Vec::new();
+            let long = take_rows(columns, &UInt32Array::from(keys.long.clone()))?;
+            self.encoding.converter.convert_columns(&long)?
+        };
         self.groups.clear();
-        for (row, &word) in self.words.iter().enumerate() {
-            let hash = self.encoding.hasher.hash_one(word);
-            let words = &self.packed.words;
-            let found = self.packed.table.find(hash, |&at| words[at as usize] == word);
-            self.groups.push(match found {
-                Some(&at) => at,
-                None => {
-                    let at = words.len() as u32;
-                    self.packed.words.push(word);
-                    let (words, hasher) = (&self.packed.words, &self.encoding.hasher);
-                    self.packed
-                        .table
-                        .insert_unique(hash, at, |&at| hasher.hash_one(words[at as usize]));
-                    first_rows.push(row as u32);
-                    at
-                }
-            });
-        }
-        if known < self.packed.words.len() {
-            let rows = take_rows(columns, &UInt32Array::from(first_rows))?;
-            let rows = self.encoding.converter.convert_columns(&rows)?;
-            for row in 0..rows.num_rows() {
-                let hash = self.encoding.hasher.hash_one(rows.row(row).data());
-                let group = self.group_of(&rows, row, hash);
-                self.packed.groups.push(group);
+        let mut next = 0;
+        for (at, &long) in keys.long.iter().enumerate() {
+            let long = long as usize;
+            for row in next..long {
+                let group = self.group_of_word(keys.words[row], || position(row));
+                self.groups.push(group);
             }
+            let key = rows.row(at);
+            let group = self.group_of_bytes(&rows, at, hash_bytes(key.data()), position(long));
+            self.groups.push(group);
+            next = long + 1;
         }
-        for group in &mut self.groups {
-            *group = self.packed.groups[*group as usize];
+        for row in next..keys.words.len() {
+            let group = self.group_of_word(keys.words[row], || position(row));
+            self.groups.push(group);
         }
         Ok(())
     }
 
-    /// Adds the groups of `other`; the result says for each which group it is here.
-    pub(crate) fn merge(&mut self, other: &GroupKeys) -> Vec<u32> {
-        other
-            .hashes
-            .iter()
-            .enumerate()
-            .map(|(row, &hash)| self.group_of(&other.keys, row, hash))
-            .collect()
+    /// Looks up rows that all have words.
+    pub(crate) fn assign_words(&mut self, words: &[u128], position: impl Fn(usize) -> u64) {
+        self.groups.clear();
+        self.groups.reserve(words.len());
+        // Rows of one key often come one after another.
+        let mut last = None;
+        for (row, &word) in words.iter().enumerate() {
+            let group = match last {
+                Some((known, group)) if known == word => group,
+                _ => self.group_of_word(word, || position(row)),
+            };
+            last = Some((word, group));
+            self.groups.push(group);
+        }
+    }
+
+    /// Looks up the groups at `places` of `from`, which were first met at `base` and what `from` says.
+    pub(crate) fn merge(&mut self, from: &KeyPartitions, places: Range<usize>, base: u64) {
+        self.groups.clear();
+        for place in places {
+            let first = base | from.firsts[place];
+            let group = match from.encoded_at(place) {
+                Some(at) => self.group_of_bytes(&from.encoded, at, from.hashes[at], first),
+                None => self.group_of_word(from.words[place], || first),
+            };
+            self.groups.push(group);
+        }
+    }
+
+    /// The groups of what was looked up last.
+    pub(crate) fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// The groups of what was looked up last, with their counts if that is worth it.
+    pub(crate) fn ids(&mut self) -> GroupIds<'_> {
+        let counts = (self.len() <= self.groups.len() / 2).then(|| {
+            self.counts.clear();
+            self.counts.resize(self.firsts.len(), 0);
+            for &group in &self.groups {
+                self.counts[group as usize] += 1;
+            }
+            &*self.counts
+        });
+        GroupIds::PerRow {
+            groups: &self.groups,
+            counts,
+        }
     }
 
     /// The key columns, one value per group.
     pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
-        self.encoding.converter.convert_rows(self.keys.iter())
+        let encoded = || self.encoding.converter.convert_rows(self.encoded.rows.iter());
+        let Some(packing) = &self.encoding.packing else {
+            return encoded();
+        };
+        let packed = packing.unpack(&self.words)?;
+        if self.encoded.groups.is_empty() {
+            return Ok(packed);
+        }
+        let mut places: Vec<(usize, usize)> = (0..self.len()).map(|group| (0, group)).collect();
+        for (at, &group) in self.encoded.groups.iter().enumerate() {
+            places[group as usize] = (1, at);
+        }
+        let column = |(packed, encoded): (&ArrayRef, &ArrayRef)| {
+            let parts: [&dyn Array; 2] = [packed.as_ref(), encoded.as_ref()];
+            interleave(&parts, &places)
+        };
+        packed.iter().zip(&encoded()?).map(column).collect()
     }
 
-    fn group_of(&mut self, rows: &Rows, row: usize, hash: u64) -> u32 {
-        let key = rows.row(row);
-        let keys = &self.keys;
-        if let Some(&group) = self
-            .table
-            .find(hash, |&group| keys.row(group as usize).data() == key.data())
-        {
-            return group;
+    /// The groups by partitions, and which group is at each place then.
+    pub(crate) fn into_partitions(self) -> (KeyPartitions, Vec<u32>) {
+        let has_words = self.encoding.has_words();
+        let mut hashes: Vec<u64> = if has_words {
+            self.words.iter().map(|&word| hash_word(word)).collect()
+        } else {
+            vec![0; self.len()]
+        };
+        let mut encoded_of = vec![
+            u32::MAX;
+            if self.encoded.groups.is_empty() {
+                0
+            } else {
+                self.len()
+            }
+        ];
+        for (at, &group) in self.encoded.groups.iter().enumerate() {
+            hashes[group as usize] = self.encoded.hashes[at];
+            encoded_of[group as usize] = at as u32;
         }
-        let group = u32::try_from(self.hashes.len()).expect("fewer than 2^32 groups");
-        self.keys.push(key);
-        self.hashes.push(hash);
-        let hashes = &self.hashes;
-        self.table
-            .insert_unique(hash, group, |&group| hashes[group as usize]);
+        let (order, starts) = partition_rows(&hashes);
+        let arranged = |at: &u32| self.words.get(*at as usize).copied().unwrap_or_default();
+        let keys = KeyPartitions {
+            words: if has_words {
+                order.iter().map(arranged).collect()
+            } else {
+                Vec::new()
+            },
+            firsts: order.iter().map(|&group| self.firsts[group as usize]).collect(),
+            starts,
+            encoded_at: if encoded_of.is_empty() {
+                encoded_of
+            } else {
+                order.iter().map(|&group| encoded_of[group as usize]).collect()
+            },
+            encoded: self.encoded.rows,
+            hashes: self.encoded.hashes,
+        };
+        (keys, order)
+    }
+
+    #[inline]
+    fn group_of_word(&mut self, word: u128, position: impl FnOnce() -> u64) -> u32 {
+        let words = &self.words;
+        let entry = self.packed.entry(
+            inner(hash_word(word)),
+            |&group| words[group as usize] == word,
+            |&group| inner(hash_word(words[group as usize])),
+        );
+        match entry {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(place) => {
+                let group = next_group(&self.firsts);
+                place.insert(group);
+                self.words.push(word);
+                self.firsts.push(position());
+                group
+            }
+        }
+    }
+
+    fn group_of_bytes(&mut self, rows: &Rows, row: usize, hash: u64, position: u64) -> u32 {
+        let key = rows.row(row);
+        let EncodedKeys {
+            rows: known,
+            hashes,
+            table,
+            groups,
+        } = &mut self.encoded;
+        let is_key = |&at: &u32| known.row(at as usize).data() == key.data();
+        if let Some(&at) = table.find(inner(hash), is_key) {
+            return groups[at as usize];
+        }
+        let group = next_group(&self.firsts);
+        let at = hashes.len() as u32;
+        known.push(key);
+        hashes.push(hash);
+        groups.push(group);
+        table.insert_unique(inner(hash), at, |&at| inner(hashes[at as usize]));
+        self.firsts.push(position);
+        if self.encoding.has_words() {
+            self.words.push(0);
+        }
         group
     }
+}
+
+fn next_group(firsts: &[u64]) -> u32 {
+    u32::try_from(firsts.len()).expect("fewer than 2^32 groups")
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hasher = StableHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 impl fmt::Debug for GroupKeys {
@@ -250,16 +398,18 @@ mod tests {
     use arrow::datatypes::Int32Type;
 
     use super::*;
+    use crate::expr::canonical_floats;
 
     fn keys(types: &[DataType]) -> Arc<KeyEncoding> {
         Arc::new(KeyEncoding::new(types).unwrap())
     }
 
     fn assign(groups: &mut GroupKeys, columns: &[ArrayRef]) -> Vec<u32> {
-        match groups.assign(columns, columns[0].len()).unwrap() {
-            GroupIds::PerRow { groups, .. } => groups.to_vec(),
-            GroupIds::Single { .. } => unreachable!("there are keys"),
-        }
+        let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
+        let mut keys = RowKeys::default();
+        groups.encoding.read(&columns, columns[0].len(), &mut keys);
+        groups.assign(&columns, &keys, |row| row as u64).unwrap();
+        groups.groups().to_vec()
     }
 
     #[test]
@@ -283,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_numbers_new_groups_after_the_old_ones() {
+    fn merging_finds_the_keys_that_are_there_and_knows_where_the_others_came_first() {
         let encoding = keys(&[DataType::Int32]);
         let mut first = GroupKeys::new(encoding.clone());
         let mut second = GroupKeys::new(encoding);
@@ -292,8 +442,16 @@ mod tests {
             &mut second,
             &[Arc::new(Int32Array::from(vec![3, 2, 4])) as ArrayRef],
         );
-        assert_eq!(first.merge(&second), [2, 1, 3]);
+        let (second, order) = second.into_partitions();
+        first.merge(&second, 0..3, 1 << 32);
+        let mut known = [0; 3];
+        for (&group, &was) in first.groups().iter().zip(&order) {
+            known[was as usize] = group;
+        }
+        assert_eq!(known[1], 1, "the key 2 was there");
         assert_eq!(first.len(), 4);
+        let firsts: Vec<u64> = known.iter().map(|&group| first.firsts[group as usize]).collect();
+        assert_eq!(firsts, [1 << 32, 1, 1 << 32 | 2]);
     }
 
     #[test]

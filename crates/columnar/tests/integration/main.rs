@@ -2,9 +2,11 @@
 
 mod aggregates;
 mod filters;
+mod grouping;
 mod limits;
 mod order;
 mod reading;
 mod scan;
+mod sharding;
 mod threads;
 mod types;

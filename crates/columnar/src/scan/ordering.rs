@@ -1,0 +1,149 @@
+//! Groups of all shards in the order of the result.
+//!
+//! Without ORDER BY that is the order of their first rows: the groups that were first met in some slots are one batch, made beside the others. With it,
+//! shards are sorted already and have no more rows than are needed; they are merged in one go.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::interleave;
+
+use super::Scan;
+use super::groups::{GroupPlan, Shard};
+use super::rows::{joined, slice};
+use crate::error::ExecError;
+
+/// The rows of a batch, about.
+const BATCH_ROWS: usize = 16_384;
+
+/// The batches of a result in the order of first rows.
+pub(super) struct Ordering {
+    /// Slots of the scan: the groups that were first met in them are a batch.
+    ranges: Vec<Range<usize>>,
+    batches: Vec<OnceLock<RecordBatch>>,
+}
+
+impl Ordering {
+    /// For groups that were met in `slots` slots.
+    pub(super) fn new(plan: &GroupPlan, shards: &[&Shard], slots: usize) -> Self {
+        let mut groups = vec![0usize; slots];
+        if plan.output().order().is_empty() {
+            for first in shards.iter().flat_map(|shard| &shard.firsts) {
+                groups[slot_of(*first)] += 1;
+            }
+        }
+        let mut ranges = Vec::new();
+        let (mut start, mut rows) = (0, 0);
+        for (slot, more) in groups.into_iter().enumerate() {
+            rows += more;
+            if rows >= BATCH_ROWS {
+                ranges.push(start..slot + 1);
+                (start, rows) = (slot + 1, 0);
+            }
+        }
+        if rows > 0 {
+            ranges.push(start..slots);
+        }
+        Self {
+            batches: ranges.iter().map(|_| OnceLock::new()).collect(),
+            ranges,
+        }
+    }
+
+    /// The number of batches; 0 with ORDER BY.
+    pub(super) fn batches(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Makes a batch, unless that was done.
+    pub(super) fn run(
+        &self,
+        scan: &Scan,
+        plan: &GroupPlan,
+        shards: &[&Shard],
+        batch: usize,
+    ) -> Result<(), ExecError> {
+        if self.batches[batch].get().is_none() {
+            let made = in_first_order(scan, plan, shards, &self.ranges[batch])?;
+            // Made twice it is the same.
+            self.batches[batch].get_or_init(|| made);
+        }
+        Ok(())
+    }
+
+    /// The result. Batches that were not made yet are made.
+    pub(super) fn finish(
+        &self,
+        scan: &Scan,
+        plan: &GroupPlan,
+        shards: &[&Shard],
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        if plan.output().order().is_empty() {
+            (0..self.batches()).try_for_each(|batch| self.run(scan, plan, shards, batch))?;
+            let batches = self.batches.iter().filter_map(OnceLock::get).cloned();
+            return Ok(slice(batches.collect(), scan.offset, scan.limit));
+        }
+        let shards: Vec<&Shard> = shards
+            .iter()
+            .copied()
+            .filter(|shard| !shard.firsts.is_empty())
+            .collect();
+        if shards.is_empty() {
+            return Ok(Vec::new());
+        }
+        let pieces: Vec<_> = shards.iter().map(|shard| shard.columns.clone()).collect();
+        let firsts: Vec<u64> = shards.iter().flat_map(|shard| &shard.firsts).copied().collect();
+        let mut columns = joined(&pieces).map_err(|error| ExecError::of("order by", error))?;
+        if shards.len() > 1 {
+            columns = plan.sorted(columns, firsts)?.columns;
+        }
+        let batch = plan.output().batch(scan, columns)?;
+        Ok(slice(vec![batch], scan.offset, scan.limit))
+    }
+}
+
+/// The groups that were first met in `slots`, in that order.
+fn in_first_order(
+    scan: &Scan,
+    plan: &GroupPlan,
+    shards: &[&Shard],
+    slots: &Range<usize>,
+) -> Result<RecordBatch, ExecError> {
+    // Groups of a shard come in the order of slots.
+    let of_shard = |shard: &Shard| {
+        let before = |slot: usize| shard.firsts.partition_point(|&first| slot_of(first) < slot);
+        before(slots.start)..before(slots.end)
+    };
+    let parts: Vec<(usize, Range<usize>)> = shards
+        .iter()
+        .map(|shard| of_shard(shard))
+        .enumerate()
+        .filter(|(_, groups)| !groups.is_empty())
+        .collect();
+    let mut order: Vec<(u64, (usize, usize))> = Vec::new();
+    for (part, (shard, groups)) in parts.iter().enumerate() {
+        let firsts = &shards[*shard].firsts[groups.clone()];
+        order.extend(
+            firsts
+                .iter()
+                .zip(groups.clone())
+                .map(|(&first, group)| (first, (part, group))),
+        );
+    }
+    order.sort_unstable_by_key(|(first, _)| *first);
+    let places: Vec<(usize, usize)> = order.into_iter().map(|(_, place)| place).collect();
+    let column = |at: usize| {
+        let columns: Vec<&dyn Array> = parts
+            .iter()
+            .map(|(shard, _)| shards[*shard].columns[at].as_ref())
+            .collect();
+        interleave(&columns, &places).map_err(|error| ExecError::of("group by", error))
+    };
+    let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
+    plan.output().batch(scan, columns?)
+}
+
+fn slot_of(first: u64) -> usize {
+    (first >> 32) as usize
+}

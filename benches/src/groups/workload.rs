@@ -57,12 +57,12 @@ impl Workload {
             ("10 k", "thousands", spread(10_000)),
             ("1.5 M, in runs (`l_orderkey`)", "orders", runs(rows)),
             ("1.5 M, spread", "many", spread(many)),
-            ("6 M", "all", shuffled(rows)),
+            ("6 M", "rows_of_one", shuffled(rows)),
         ];
         let hot = [
             ("10 k, one hot", "thousands_hot"),
             ("1.5 M, one hot", "many_hot"),
-            ("6 M, one hot", "all_hot"),
+            ("6 M, one hot", "rows_of_one_hot"),
         ];
         let mut columns: Vec<(&str, &str, Vec<i64>)> = kinds.into();
         for ((name, column), like) in hot.into_iter().zip([1, 3, 4]) {

@@ -27,6 +27,8 @@ pub(super) struct Ordering {
 impl Ordering {
     /// For groups that were met in `slots` slots.
     pub(super) fn new(plan: &GroupPlan, shards: &[&Shard], slots: usize) -> Self {
+        // The one group of a query without keys is there, and was met first, even where there is no slot.
+        let slots = slots.max(1);
         let mut groups = vec![0usize; slots];
         if plan.output().order().is_empty() {
             for first in shards.iter().flat_map(|shard| &shard.firsts) {

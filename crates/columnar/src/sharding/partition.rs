@@ -182,12 +182,10 @@ mod tests {
     fn the_place_of_a_key_never_changes() {
         // A change of these is a change of every place that was written down.
         let places: Vec<usize> = (0..8u64).map(|key| partition_index(&key, 256)).collect();
-        assert_eq!(places, PLACES);
-        assert_eq!(partition_index("supplier", 256), PLACE_OF_A_TEXT);
+        assert_eq!(places, [255, 7, 32, 140, 39, 134, 251, 80]);
+        assert_eq!(partition_index("supplier", 256), 14);
         assert_eq!(partition_index(&7i64, 256), partition_index(&7u8, 256));
     }
-    const PLACES: [usize; 8] = [0; 8];
-    const PLACE_OF_A_TEXT: usize = 0;
 
     #[test]
     fn consecutive_numbers_multiples_and_negative_ones_spread_evenly() {

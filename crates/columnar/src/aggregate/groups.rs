@@ -161,6 +161,20 @@ impl GroupKeys {
         }
     }
 
+    /// Makes room for so many groups in all.
+    pub(crate) fn reserve(&mut self, groups: usize) {
+        if !self.encoding.has_words() {
+            return;
+        }
+        let words = &self.words;
+        let hash = |&group: &u32| inner(hash_word(words[group as usize]));
+        self.packed
+            .reserve(groups.saturating_sub(self.packed.len()), hash);
+        let more = groups.saturating_sub(self.firsts.len());
+        self.words.reserve(more);
+        self.firsts.reserve(more);
+    }
+
     /// The number of groups.
     pub(crate) fn len(&self) -> usize {
         self.firsts.len()
@@ -220,7 +234,13 @@ impl GroupKeys {
     pub(crate) fn assign_words(&mut self, words: &[u128], position: impl Fn(usize) -> u64) {
         self.groups.clear();
         self.groups.reserve(words.len());
-        // Rows of one key often come one after another.
+        if !come_in_runs(words) {
+            for (row, &word) in words.iter().enumerate() {
+                let group = self.group_of_word(word, || position(row));
+                self.groups.push(group);
+            }
+            return;
+        }
         let mut last = None;
         for (row, &word) in words.iter().enumerate() {
             let group = match last {
@@ -372,6 +392,14 @@ impl GroupKeys {
         }
         group
     }
+}
+
+/// Whether rows of one key come one after another, by a look at the first ones. Where they do not, to compare neighbours is a branch that nobody
+/// can predict.
+fn come_in_runs(words: &[u128]) -> bool {
+    let sample = &words[..words.len().min(64)];
+    let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    2 * repeats > sample.len()
 }
 
 fn next_group(firsts: &[u64]) -> u32 {

@@ -75,7 +75,9 @@ impl<'p> Grouping<'p> {
             states.iter_mut().for_each(|state| state.resize(1));
         }
         let mode = if plan.may_be_loose() {
-            plan.sampled().known().filter(|_| slot % LOOKS_EVERY != 0)
+            plan.sampled()
+                .known()
+                .filter(|_| !slot.is_multiple_of(LOOKS_EVERY))
         } else {
             Some(Arc::new(Mode::Grouped))
         };

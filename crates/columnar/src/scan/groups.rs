@@ -125,6 +125,12 @@ impl GroupPlan {
         if keys.is_none() {
             states.iter_mut().for_each(|state| state.resize(1));
         }
+        if let Some(keys) = &mut keys {
+            let of_slot =
+                |slot: &SlotGroups| slot.keys.as_ref().map_or(0, |keys| keys.places(partitions).len());
+            // There are at least as many groups as the slot with the most of them has.
+            keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0));
+        }
         for (number, slot) in slots.iter().enumerate() {
             if leave_off() {
                 return Ok(None);

@@ -129,7 +129,7 @@ fn entries_in(slots: &[SlotGroups], partitions: &Range<usize>) -> usize {
 fn cut(entries: &[usize]) -> Vec<Range<usize>> {
     let all: usize = entries.iter().sum();
     if all < ENTRIES_OF_MANY {
-        return vec![0..entries.len()];
+        return std::iter::once(0..entries.len()).collect();
     }
     let ranges = (all / ENTRIES_PER_RANGE)
         .next_power_of_two()
@@ -157,8 +157,9 @@ mod tests {
 
     #[test]
     fn few_groups_are_one_range_and_many_are_16_to_256() {
-        assert_eq!(cut(&[]), [0..0]);
-        assert_eq!(cut(&[10; PARTITIONS]), [0..PARTITIONS]);
+        let one = |range| std::iter::once(range).collect::<Vec<Range<usize>>>();
+        assert_eq!(cut(&[]), one(0..0));
+        assert_eq!(cut(&[10; PARTITIONS]), one(0..PARTITIONS));
         assert_eq!(cut(&[100; PARTITIONS]).len(), 16);
         assert_eq!(cut(&[4_000; PARTITIONS]).len(), 128);
         assert_eq!(cut(&[100_000; PARTITIONS]).len(), PARTITIONS);

@@ -44,7 +44,7 @@ pub fn partition_index<K: Hash + ?Sized>(key: &K, partitions: usize) -> usize {
     let mut hasher = StableHasher::new();
     key.hash(&mut hasher);
     // The top bits, for any number of partitions: the part of all hashes that lies below this one.
-    (u128::from(hasher.finish()) * partitions as u128 >> 64) as usize
+    ((u128::from(hasher.finish()) * partitions as u128) >> 64) as usize
 }
 
 /// A hasher whose seeds are fixed: the same values give the same hash in every run and on every machine of one byte order.

@@ -4,6 +4,8 @@
 //!
 //! `cargo xtask bench --queries [ARGS...]` is another comparison: a short query beside heavy ones, here and in other engines. Its program
 //! has its own usage; with `--write` it writes `benches/queries.md`.
+//!
+//! `cargo xtask bench --groups [ARGS...]` groups rows by keys of many kinds, here and in other engines.
 
 use std::ffi::{OsStr, OsString};
 
@@ -15,6 +17,8 @@ use crate::workspace::Workspace;
 
 /// The option that asks for queries, and the one of those that writes figures into the documentation.
 const QUERIES: &str = "--queries";
+/// The option that asks for groups.
+const GROUPS: &str = "--groups";
 const WRITE: &str = "--write";
 
 /// What the command line asks for.
@@ -26,7 +30,7 @@ struct Options {
     long: bool,
 }
 
-/// Runs both, or the one about queries; the first failure ends it.
+/// Runs both, or the one about queries or groups; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     if arguments.iter().any(|argument| argument == QUERIES) {
         let workspace = Workspace::load()?;
@@ -36,6 +40,11 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             workspace.root.join("benches").as_os_str(),
         ));
         return process::pass_through(&mut queries, Limit::NONE);
+    }
+    if arguments.iter().any(|argument| argument == GROUPS) {
+        let mut groups = Workspace::load()?.program("benches", "bin", "groups")?;
+        groups.args(arguments.iter().filter(|argument| *argument != GROUPS));
+        return process::pass_through(&mut groups, Limit::NONE);
     }
     let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;

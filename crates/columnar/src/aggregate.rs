@@ -2,15 +2,18 @@
 //!
 //! A slot fills states of its own from its rows, in row order; states of slots are merged in slot order. Exact sums
 //! (integers, decimals) are kept wider than their result, so that only the final value can overflow, not a partial one
-//! on the way; sums of floats depend on the order of additions, which is therefore fixed by rows and slots alone.
+//! on the way; sums of floats depend on the order of additions, which is therefore fixed by rows and slots alone. Where no state
+//! depends on it, rows may as well be added to the merged state directly.
 
 mod count;
 mod extreme;
 mod groups;
 mod packed;
+mod partitions;
 mod sum;
 
-pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding};
+pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding, RowKeys};
+pub(crate) use partitions::{KeyPartitions, PARTITIONS, Starts, partition_rows};
 
 use std::any::Any;
 use std::fmt;
@@ -202,15 +205,21 @@ impl From<arrow::error::ArrowError> for StateError {
 }
 
 /// What an aggregate function knows of each group. Whatever needs memory charges it first, and fails if the query's quota refuses.
-pub(crate) trait AggregateState: Any + Send {
+pub(crate) trait AggregateState: Any + Send + Sync {
+    /// Whether the order in which rows and states are added can never be seen.
+    fn is_exact(&self) -> bool;
+
     /// Makes room for groups `0..groups`; new ones are empty.
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded>;
 
     /// Adds rows: `values` is the argument, one value per row, absent for `count(*)`.
     fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded>;
 
-    /// Adds group `i` of `from`, a state of the same kind, to group `map[i]`.
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded>;
+    /// Puts the groups into this order: `order[i]`, each once, becomes group `i`.
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded>;
+
+    /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded>;
 
     /// About what making the results takes beside values of a fixed width: the bytes of texts.
     fn text_bytes(&self) -> usize {
@@ -289,6 +298,11 @@ impl AggregatePlan {
     /// The number of states.
     pub(crate) fn states(&self) -> usize {
         self.made_by.len()
+    }
+
+    /// Whether the order in which rows are added can be seen in no state.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.new_states(None).iter().all(|state| state.is_exact())
     }
 
     /// Empty states that charge `quota`.

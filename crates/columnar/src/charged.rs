@@ -5,11 +5,13 @@
 //! are charged.
 
 use std::fmt;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use arrow::row::{Row, Rows};
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use crate::quota::{Charge, Quota, QuotaExceeded};
 
@@ -45,19 +47,43 @@ impl<T> ChargedVec<T> {
         Ok(())
     }
 
+    /// These values, in memory of just their size.
+    pub(crate) fn collect(
+        quota: Option<&Arc<Quota>>,
+        values: impl ExactSizeIterator<Item = T>,
+    ) -> Result<Self, QuotaExceeded> {
+        let mut list = Self::new(quota);
+        list.reserve(values.len())?;
+        list.values.extend(values);
+        Ok(list)
+    }
+
+    /// Puts the values into this order: `order[i]`, each once, becomes value `i`. Old and new are there at the same time.
+    pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded>
+    where
+        T: Default,
+    {
+        let values = &mut self.values;
+        let values = order.iter().map(|&at| mem::take(&mut values[at as usize]));
+        // Charged by its own; the old one gives back its charge.
+        let arranged = Self::collect(self.charge.quota(), values)?;
+        *self = arranged;
+        Ok(())
+    }
+
+    /// The values, and the charge for them.
+    pub(crate) fn into_parts(self) -> (Vec<T>, Charge) {
+        (self.values, self.charge)
+    }
+
     /// Drops the values and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.values.clear();
     }
 
-    /// Frees the memory.
-    pub(crate) fn free(&mut self) {
-        self.values = Vec::new();
-        self.charge.shrink(self.charge.bytes());
-    }
-
+    /// Makes room for so many values beyond those that are there.
     #[inline]
-    fn reserve(&mut self, more: usize) -> Result<(), QuotaExceeded> {
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<(), QuotaExceeded> {
         if more <= self.values.capacity() - self.values.len() {
             return Ok(());
         }
@@ -196,25 +222,51 @@ impl ChargedTable {
         hash_of: impl Fn(u32) -> u64,
     ) -> Result<(), QuotaExceeded> {
         if self.table.len() == self.table.capacity() {
-            self.grow(&hash_of)?;
+            self.grow(1, &hash_of)?;
         }
         self.table.insert_unique(hash, number, |&number| hash_of(number));
         Ok(())
     }
 
-    /// Frees the memory.
-    pub(crate) fn free(&mut self) {
-        self.table = HashTable::new();
-        self.charge.shrink(self.charge.bytes());
+    /// The number with this hash of which `is_it` is true, or a place for it; `hash_of` gives the hashes of those that are there.
+    #[inline]
+    pub(crate) fn entry(
+        &mut self,
+        hash: u64,
+        is_it: impl Fn(u32) -> bool,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Result<Entry<'_, u32>, QuotaExceeded> {
+        // Full, it grows only for a number that is new.
+        if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
+            self.grow(1, &hash_of)?;
+        }
+        let is_it = |number: &u32| is_it(*number);
+        Ok(self.table.entry(hash, is_it, |&number| hash_of(number)))
+    }
+
+    /// Makes room for so many numbers in all.
+    pub(crate) fn reserve(
+        &mut self,
+        numbers: usize,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Result<(), QuotaExceeded> {
+        if numbers <= self.table.capacity() {
+            return Ok(());
+        }
+        self.grow(numbers - self.table.len(), &hash_of)
     }
 
     #[cold]
-    fn grow(&mut self, hash_of: &impl Fn(u32) -> u64) -> Result<(), QuotaExceeded> {
+    fn grow(&mut self, more: usize, hash_of: &impl Fn(u32) -> u64) -> Result<(), QuotaExceeded> {
         /// More than the smallest table takes.
         const SMALLEST: usize = 64;
-        let old = self.table.allocation_size();
-        self.charge.grow((2 * old).max(SMALLEST))?;
-        self.table.reserve(1, |&number| hash_of(number));
+        // Places are a power of two, of which at most seven eighths are taken; each is a number and a byte that says what is in it.
+        let places = (self.table.len() + more).saturating_mul(8).div_ceil(7);
+        let bytes = places.next_power_of_two() * (size_of::<u32>() + 1) + SMALLEST;
+        let twice = (2 * self.table.allocation_size()).max(SMALLEST);
+        self.charge
+            .grow(if more == 1 { twice } else { bytes.max(twice) })?;
+        self.table.reserve(more, |&number| hash_of(number));
         // The old one is free.
         self.charge.resize(self.table.allocation_size())
     }
@@ -244,8 +296,24 @@ mod tests {
         let refused = list.resize(9, 0).unwrap_err();
         assert_eq!((refused.requested, refused.used), (16 * 8, 8 * 8));
         assert_eq!(list.len(), 5, "it stays as it was");
-        list.free();
+        drop(list);
         assert_eq!(quota.used(), 0);
+    }
+
+    #[test]
+    fn a_vec_is_arranged_with_old_and_new_charged() {
+        let quota = quota(2 * 3 * 8);
+        let mut list = ChargedVec::collect(Some(&quota), [1u64, 2, 3].into_iter()).unwrap();
+        list.arrange(&[2, 0, 1]).unwrap();
+        assert_eq!(*list, [3, 1, 2]);
+        assert_eq!((quota.used(), quota.peak()), (3 * 8, 2 * 3 * 8));
+        list.push(4).unwrap_err();
+        list.arrange(&[1, 2, 0]).unwrap();
+        let (values, charge) = list.into_parts();
+        assert_eq!(
+            (values, charge.bytes(), quota.used()),
+            (vec![1, 2, 3], 3 * 8, 3 * 8)
+        );
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod morsel;
 mod quota;
 mod scan;
 mod selection;
+pub mod sharding;
 mod sort;
 pub mod table;
 

@@ -9,7 +9,11 @@
 //! A [`Scan`] is the description, checked as it is built; a [`ScanStage`] runs it once as a stage of a pipeline job.
 
 mod collect;
+mod explain;
+mod grouping;
 mod groups;
+mod merging;
+mod ordering;
 mod rows;
 mod slots;
 mod stage;
@@ -154,7 +158,7 @@ impl Scan {
 
 impl fmt::Display for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        stage::write_plan(
+        explain::write_plan(
             f,
             self,
             &crate::filter::FilterPlan::new(self.filter.as_ref(), self.table.as_ref()),

@@ -45,8 +45,11 @@ impl PipelineBuilder {
         let stage = Arc::new(ScanStage::new(self.plan.scan));
         let rows = Arc::clone(&stage);
         let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
-        let job = Job::builder(name.clone())
-            .stage(Arc::clone(&metered) as _)
+        let mut job = Job::builder(name.clone()).stage(Arc::clone(&metered) as _);
+        for following in stage.following() {
+            job = job.stage(Arc::new(metered.beside(following)));
+        }
+        let job = job
             .cost(stage.cost())
             .output({
                 let stage = Arc::clone(&stage);

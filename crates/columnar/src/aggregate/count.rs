@@ -25,6 +25,10 @@ impl CountState {
 }
 
 impl AggregateState for CountState {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
         self.counts.resize(groups, 0)
     }
@@ -34,7 +38,12 @@ impl AggregateState for CountState {
         match (groups, &nulls) {
             (GroupIds::Single { rows }, None) => self.counts[0] += rows as i64,
             (GroupIds::Single { rows }, Some(nulls)) => self.counts[0] += (rows - nulls.null_count()) as i64,
-            (GroupIds::PerRow { counts, .. }, None) => {
+            (
+                GroupIds::PerRow {
+                    counts: Some(counts), ..
+                },
+                None,
+            ) => {
                 self.counts
                     .iter_mut()
                     .zip(counts)
@@ -45,8 +54,12 @@ impl AggregateState for CountState {
         Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
-        for (count, &group) in same_kind::<Self>(from).counts.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.counts.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+        for (count, &group) in same_kind::<Self>(from).counts[first..].iter().zip(map) {
             self.counts[group as usize] += count;
         }
         Ok(())

@@ -66,6 +66,10 @@ impl<T: ArrowPrimitiveType> PrimitiveExtreme<T> {
 }
 
 impl<T: ArrowPrimitiveType> AggregateState for PrimitiveExtreme<T> {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
         self.values.resize(groups, T::Native::default())?;
         self.seen.resize(groups, false)
@@ -78,9 +82,15 @@ impl<T: ArrowPrimitiveType> AggregateState for PrimitiveExtreme<T> {
         Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.values.arrange(order)?;
+        self.seen.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
         let from: &Self = same_kind(from);
-        for ((&value, &seen), &group) in from.values.iter().zip(from.seen.iter()).zip(map) {
+        let groups = from.values[first..].iter().zip(&from.seen[first..]);
+        for ((&value, &seen), &group) in groups.zip(map) {
             if seen {
                 self.offer(group as usize, value);
             }
@@ -113,6 +123,10 @@ impl BooleanExtreme {
 }
 
 impl AggregateState for BooleanExtreme {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
         self.values.resize(groups, None)
     }
@@ -123,8 +137,12 @@ impl AggregateState for BooleanExtreme {
         Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
-        for (value, &group) in same_kind::<Self>(from).values.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.values.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, *value);
             }
@@ -191,6 +209,10 @@ impl BytesExtreme {
 }
 
 impl AggregateState for BytesExtreme {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
         self.values.resize(groups, None)
     }
@@ -226,8 +248,12 @@ impl AggregateState for BytesExtreme {
         result
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
-        for (value, &group) in same_kind::<Self>(from).values.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.values.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, value)?;
             }

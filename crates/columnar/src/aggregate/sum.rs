@@ -42,7 +42,10 @@ pub(super) fn new_state(argument: &DataType, quota: Option<&Arc<Quota>>) -> Box<
 }
 
 /// A sum of some values.
-trait Total<N>: Copy + Debug + Default + Send + 'static {
+trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
+    /// Whether the order of additions can never be seen.
+    const IS_EXACT: bool;
+
     fn add(&mut self, value: N);
     fn merge(&mut self, other: Self);
     /// The sum as a double, the decimal point not yet set.
@@ -72,6 +75,10 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, S> {
+    fn is_exact(&self) -> bool {
+        S::IS_EXACT
+    }
+
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
         self.totals.resize(groups, S::default())?;
         self.counts.resize(groups, 0)
@@ -89,7 +96,13 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
                 self.totals[0] = total;
                 self.counts[0] += rows as u64;
             }
-            (GroupIds::PerRow { groups, counts }, None) => {
+            (
+                GroupIds::PerRow {
+                    groups,
+                    counts: Some(counts),
+                },
+                None,
+            ) => {
                 for (&group, &value) in groups.iter().zip(numbers) {
                     self.totals[group as usize].add(value);
                 }
@@ -106,9 +119,15 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
         Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) -> Result<(), QuotaExceeded> {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.totals.arrange(order)?;
+        self.counts.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
         let from: &Self = same_kind(from);
-        for ((&total, &count), &group) in from.totals.iter().zip(from.counts.iter()).zip(map) {
+        let groups = from.totals[first..].iter().zip(&from.counts[first..]);
+        for ((&total, &count), &group) in groups.zip(map) {
             self.totals[group as usize].merge(total);
             self.counts[group as usize] += count;
         }
@@ -162,6 +181,8 @@ impl Exact {
 }
 
 impl Total<i64> for Exact {
+    const IS_EXACT: bool = true;
+
     #[inline]
     fn add(&mut self, value: i64) {
         self.add_low(i128::from(value));
@@ -186,6 +207,8 @@ impl Total<i64> for Exact {
 }
 
 impl Total<i128> for Exact {
+    const IS_EXACT: bool = true;
+
     #[inline]
     fn add(&mut self, value: i128) {
         self.add_low(value);
@@ -216,6 +239,9 @@ struct Wide {
 }
 
 impl Total<i256> for Wide {
+    /// Whether a sum leaves 256 bits on the way depends on the way.
+    const IS_EXACT: bool = false;
+
     fn add(&mut self, value: i256) {
         match self.value.checked_add(value) {
             Some(sum) => self.value = sum,
@@ -245,6 +271,8 @@ impl Total<i256> for Wide {
 }
 
 impl Total<f64> for f64 {
+    const IS_EXACT: bool = false;
+
     fn add(&mut self, value: f64) {
         *self += value;
     }

@@ -3,10 +3,12 @@
 mod aggregates;
 mod chunked;
 mod filters;
+mod grouping;
 mod limits;
 mod order;
 mod quotas;
 mod reading;
 mod scan;
+mod sharding;
 mod threads;
 mod types;

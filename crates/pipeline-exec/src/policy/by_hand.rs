@@ -8,7 +8,8 @@ use std::time::Duration;
 use executor_core::ports::Memory;
 
 use super::claim::{Claim, Claims, Piece};
-use super::job_state::{JobEnd, JobSpec};
+use super::job_spec::JobSpec;
+use super::job_state::JobEnd;
 use super::ledger::Failure;
 use super::lend::lent_number;
 use super::{finish, guard};

@@ -42,7 +42,8 @@ use std::task::Waker;
 
 use super::board::JobHandle;
 use super::by_hand;
-use super::job_state::{JobBody, JobEnd, JobSpec};
+use super::job_spec::JobSpec;
+use super::job_state::{JobBody, JobEnd};
 use super::lend::lend;
 use super::ports::{NestAnswer, PipelineEvent, PipelinePorts, StateOf};
 use super::role::visit_as_main;

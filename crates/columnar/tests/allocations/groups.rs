@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use columnar::{
-    Aggregate, AggregateFunction, Expr, MemoryTable, Output, Quota, Scan, ScanStage, TableSource,
+    Aggregate, AggregateFunction, Expr, MemoryTable, Output, Quota, Scan, ScanStage, SortKey, TableSource,
 };
 use pipeline_exec::Job;
 
@@ -26,8 +26,8 @@ fn table(groups: i64) -> Arc<MemoryTable> {
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).expect("of one schema"))
 }
 
-/// Groups by column `key` on this thread, by hand; gives whether that went well.
-fn group(table: &Arc<MemoryTable>, key: usize, quota: Arc<Quota>) -> bool {
+/// Groups by column `key` on this thread, by hand, the groups `sorted` by their sum or as they come; gives whether that went well.
+fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, quota: Arc<Quota>) -> bool {
     let schema = table.schema();
     let column = |at: usize| Expr::column(at, schema.field(at));
     let aggregates = vec![
@@ -37,6 +37,7 @@ fn group(table: &Arc<MemoryTable>, key: usize, quota: Arc<Quota>) -> bool {
     ];
     let keys = vec![column(key)];
     let fields = Scan::group_fields(&keys, &aggregates).expect("comparable keys");
+    let sum = SortKey::new(Expr::column(2, &fields[2]), true, false).expect("numbers have an order");
     let columns = fields
         .iter()
         .enumerate()
@@ -51,7 +52,7 @@ fn group(table: &Arc<MemoryTable>, key: usize, quota: Arc<Quota>) -> bool {
             having: None,
             columns,
         },
-        order: vec![],
+        order: if sorted { vec![sum] } else { vec![] },
         offset: 0,
         limit: None,
         quota: Some(quota),
@@ -73,14 +74,14 @@ fn group(table: &Arc<MemoryTable>, key: usize, quota: Arc<Quota>) -> bool {
 fn a_grouping_takes_what_it_charges_and_no_more_than_a_tenth_beside() {
     for groups in [4, 10_000, ROWS] {
         let table = table(groups);
-        for key in [0, 1] {
+        for (key, sorted) in [(0, false), (0, true), (1, false), (1, true)] {
             let quota = Arc::new(Quota::new("measured", usize::MAX));
-            let (done, info) = counted(|| group(&table, key, quota.clone()));
+            let (done, info) = counted(|| group(&table, key, sorted, quota.clone()));
             let charged = quota.peak() as u64;
             assert!(done);
             assert!(
                 info.bytes_max <= charged * 11 / 10 + BESIDE,
-                "{groups} groups by column {key}: {} for {charged}",
+                "{groups} groups by column {key}, sorted {sorted}: {} for {charged}",
                 info.bytes_max
             );
         }
@@ -93,7 +94,7 @@ fn a_grouping_over_its_quota_has_not_taken_more_than_that() {
     for key in [0, 1] {
         for limit in [1_000_000, 8_000_000, 30_000_000] {
             let quota = Arc::new(Quota::new("bounded", limit));
-            let (done, info) = counted(|| group(&table, key, quota.clone()));
+            let (done, info) = counted(|| group(&table, key, false, quota.clone()));
             assert!(!done, "{limit} bytes are not enough");
             assert!(
                 info.bytes_max <= limit as u64 * 11 / 10 + BESIDE,

@@ -25,15 +25,13 @@
 //! let morsels = vec![vec![('A', 1, 10), ('N', 2, 20)], vec![('A', 1, 5), ('A', 3, 7)]];
 //! let rows = Shards::new(morsels);
 //! let (by_supplier, fine) = sharding_for_each(&rows, 4, |rows: Vec<(char, u32, u64)>, targets, _cx| {
-//!     rows.into_iter().for_each(|row| targets.push(&(row.0, row.1), row));
-//!     Ok(())
+//!     Ok(rows.into_iter().try_for_each(|row| targets.push(&(row.0, row.1), row))?)
 //! });
 //! // Two passes in one: the sums of a partition are written to where their flag belongs.
 //! let (by_flag, coarse) = sharding_for_each(&fine, 2, |rows, targets, _cx| {
 //!     let mut sums = BTreeMap::new();
 //!     rows.into_iter().for_each(|(flag, supplier, n)| *sums.entry((flag, supplier)).or_insert(0) += n);
-//!     sums.into_iter().for_each(|((flag, _), sum)| targets.push(&flag, (flag, sum)));
-//!     Ok(())
+//!     Ok(sums.into_iter().try_for_each(|((flag, _), sum)| targets.push(&flag, (flag, sum)))?)
 //! });
 //! let (totals, result) = sharded_for_each(&coarse, |_partition, sums, _cx| {
 //!     let mut totals = BTreeMap::new();

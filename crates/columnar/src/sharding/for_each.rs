@@ -8,6 +8,8 @@ use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::partition::partition_index;
 use super::shards::{Lists, Shards};
+use crate::chunked::{ChunkedVec, Growth};
+use crate::quota::{Quota, QuotaExceeded};
 
 /// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the grouping key. What `f` gives is the partition's
 /// value in the shards that come back; they are there when the stage is over.
@@ -30,7 +32,7 @@ where
     R: Send + 'static,
     F: Fn(usize, P, &StepCx<'_>) -> Result<R, StepError> + Send + Sync + 'static,
 {
-    let output = Shards::to_come(input.len());
+    let output = Shards::to_come(input.len(), input.quota());
     let stage = Sharded {
         input: input.clone(),
         output: output.clone(),
@@ -50,8 +52,7 @@ where
 ///
 /// let morsels = Shards::new([1..500, 500..1_000]);
 /// let (stage, numbers) = sharding_for_each(&morsels, 16, |morsel: std::ops::Range<u32>, targets, _cx| {
-///     morsel.for_each(|number| targets.push(&number, number));
-///     Ok(())
+///     Ok(morsel.into_iter().try_for_each(|number| targets.push(&number, number))?)
 /// });
 /// let job = Job::builder("numbers").stage(stage).output(move |_cx| numbers.take_all()).build();
 /// let partitions = PipelineExecutor::new(2)?.submit(job)?.wait()?.output;
@@ -76,7 +77,7 @@ where
     F: Fn(I, &mut Targets<T>, &StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
 {
     assert!(partitions > 0, "records are split into one partition or more");
-    let output = Shards::to_come(partitions);
+    let output = Shards::to_come(partitions, input.quota());
     let stage = Sharding {
         written: (0..input.len()).map(|_| Mutex::new(None)).collect(),
         input: input.clone(),
@@ -86,32 +87,42 @@ where
     (Arc::new(stage), output)
 }
 
-/// The lists that one slot writes, one per target. Nothing is allocated for a target that gets no record.
-#[derive(Clone, Debug)]
+/// The lists that one slot writes, one per target. They grow in chunks, charged to the quota of the [`Shards`] that the stage reads; nothing is
+/// allocated for a target that gets no record.
+#[derive(Debug)]
 pub struct Targets<T> {
-    lists: Vec<Vec<T>>,
+    lists: Vec<ChunkedVec<T>>,
 }
 
 impl<T> Targets<T> {
-    fn new(partitions: usize) -> Self {
+    fn new(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
+        let list = |_| ChunkedVec::with_growth(Growth::Doubling, quota.cloned());
         Self {
-            lists: (0..partitions).map(|_| Vec::new()).collect(),
+            lists: (0..partitions).map(list).collect(),
         }
     }
 
     /// Writes `record` to where `key` belongs: see [`partition_index`].
-    pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) {
+    ///
+    /// # Errors
+    ///
+    /// When its list has to grow and the quota has no room for that. Without a quota there is no error.
+    pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), QuotaExceeded> {
         let target = partition_index(key, self.lists.len());
-        self.lists[target].push(record);
+        self.lists[target].push(record)
     }
 
     /// Writes `record` to the partition `target`, for keys whose place is known otherwise.
     ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    ///
     /// # Panics
     ///
     /// If there is no such partition.
-    pub fn push_to(&mut self, target: usize, record: T) {
-        self.lists[target].push(record);
+    pub fn push_to(&mut self, target: usize, record: T) -> Result<(), QuotaExceeded> {
+        self.lists[target].push(record)
     }
 
     /// The number of targets.
@@ -171,7 +182,7 @@ where
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        let mut targets = Targets::new(self.output.len());
+        let mut targets = Targets::new(self.output.len(), self.output.quota());
         (self.f)(self.input.take(slot)?, &mut targets, cx)?;
         *lock(&self.written[slot]) = Some(targets);
         Ok(())
@@ -179,7 +190,7 @@ where
 
     /// Lists change hands, no record is moved.
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let mut partitions: Vec<Vec<Vec<T>>> = (0..self.output.len()).map(|_| Vec::new()).collect();
+        let mut partitions: Vec<Vec<ChunkedVec<T>>> = (0..self.output.len()).map(|_| Vec::new()).collect();
         for (slot, written) in self.written.iter().enumerate() {
             let targets = lock(written).take();
             let targets = targets.ok_or_else(|| format!("slot {slot} has left no records"))?;

@@ -5,9 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pipeline_exec::StepError;
 
+use crate::chunked::ChunkedVec;
+use crate::quota::Quota;
+
 /// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap to clone; clones are the same values.
 pub struct Shards<T> {
     cells: Arc<[Mutex<Option<T>>]>,
+    quota: Option<Arc<Quota>>,
 }
 
 impl<T> Shards<T> {
@@ -15,13 +19,23 @@ impl<T> Shards<T> {
     pub fn new(values: impl IntoIterator<Item = T>) -> Self {
         Self {
             cells: values.into_iter().map(|value| Mutex::new(Some(value))).collect(),
+            quota: None,
         }
     }
 
+    /// What stages write that read these values, and stages that read what those have written, is charged to `quota` before it is allocated. The
+    /// values themselves are not.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
+        self.quota = Some(quota);
+        self
+    }
+
     /// Places for values that a stage will leave.
-    pub(super) fn to_come(partitions: usize) -> Self {
+    pub(super) fn to_come(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
         Self {
             cells: (0..partitions).map(|_| Mutex::new(None)).collect(),
+            quota: quota.cloned(),
         }
     }
 
@@ -62,6 +76,10 @@ impl<T> Shards<T> {
         })
     }
 
+    pub(super) fn quota(&self) -> Option<&Arc<Quota>> {
+        self.quota.as_ref()
+    }
+
     pub(super) fn put(&self, partition: usize, value: T) {
         *self.cell(partition) = Some(value);
     }
@@ -78,6 +96,7 @@ impl<T> Clone for Shards<T> {
     fn clone(&self) -> Self {
         Self {
             cells: Arc::clone(&self.cells),
+            quota: self.quota.clone(),
         }
     }
 }
@@ -91,26 +110,26 @@ impl<T> fmt::Debug for Shards<T> {
 }
 
 /// The records of a partition: a list from each slot that wrote any, in the order of the slots.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Lists<T> {
-    lists: Vec<Vec<T>>,
+    lists: Vec<ChunkedVec<T>>,
 }
 
 impl<T> Lists<T> {
-    pub(super) fn new(lists: Vec<Vec<T>>) -> Self {
+    pub(super) fn new(lists: Vec<ChunkedVec<T>>) -> Self {
         Self { lists }
     }
 
     /// The number of records.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lists.iter().map(Vec::len).sum()
+        self.lists.iter().map(ChunkedVec::len).sum()
     }
 
     /// True if there is no record.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lists.iter().all(Vec::is_empty)
+        self.lists.iter().all(ChunkedVec::is_empty)
     }
 
     /// The records, in the order in which the slots wrote them.
@@ -121,7 +140,7 @@ impl<T> Lists<T> {
 
 impl<T> IntoIterator for Lists<T> {
     type Item = T;
-    type IntoIter = std::iter::Flatten<std::vec::IntoIter<Vec<T>>>;
+    type IntoIter = std::iter::Flatten<std::vec::IntoIter<ChunkedVec<T>>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.lists.into_iter().flatten()

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
+use columnar::Quota;
 use columnar::sharding::{Shards, partition_index, sharded_for_each, sharding_for_each};
 use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, StepError};
 use proptest::prelude::*;
@@ -21,9 +23,9 @@ fn fine_to_coarse(
         &Shards::new(morsels.to_vec()),
         partitions.0,
         |rows: Vec<Record>, targets, _cx| {
-            rows.into_iter()
-                .for_each(|row| targets.push(&(row.0, row.1), row));
-            Ok(())
+            Ok(rows
+                .into_iter()
+                .try_for_each(|row| targets.push(&(row.0, row.1), row))?)
         },
     );
     let fine = |rows: columnar::sharding::Lists<Record>| {
@@ -35,8 +37,7 @@ fn fine_to_coarse(
     let mut job = Job::builder("sums").stage(rows);
     let coarse = if is_fused {
         let (split, coarse) = sharding_for_each(&finish, partitions.1, move |rows, targets, _cx| {
-            fine(rows).for_each(|(flag, sum)| targets.push(&flag, (flag, sum)));
-            Ok(())
+            Ok(fine(rows).try_for_each(|(flag, sum)| targets.push(&flag, (flag, sum)))?)
         });
         job = job.stage(split);
         coarse
@@ -47,9 +48,9 @@ fn fine_to_coarse(
             &by_supplier,
             partitions.1,
             |sums: Vec<(u8, u64)>, targets, _cx| {
-                sums.into_iter()
-                    .for_each(|(flag, sum)| targets.push(&flag, (flag, sum)));
-                Ok(())
+                Ok(sums
+                    .into_iter()
+                    .try_for_each(|(flag, sum)| targets.push(&flag, (flag, sum)))?)
             },
         );
         job = job.stage(sums).stage(split);
@@ -102,9 +103,8 @@ proptest! {
         threads in 1usize..4,
     ) {
         let morsels: Vec<Range<usize>> = (0..slots).map(|slot| slot * 100..slot * 100 + 100).collect();
-        let (stage, lists) = sharding_for_each(&Shards::new(morsels), partitions, |numbers: Range<usize>, targets, _cx| {
-            numbers.for_each(|number| targets.push(&number, number));
-            Ok(())
+        let (stage, lists) = sharding_for_each(&Shards::new(morsels), partitions, |mut numbers: Range<usize>, targets, _cx| {
+            Ok(numbers.try_for_each(|number| targets.push(&number, number))?)
         });
         let job = Job::builder("numbers").stage(stage).output(move |_cx| lists.take_all()).build();
         let executor = PipelineExecutor::new(threads).unwrap();
@@ -149,13 +149,12 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
             panics: seed / 24 % 4 == 0,
         };
         let (first, lists) = sharding_for_each(&Shards::new(0..SLOTS), SLOTS, move |slot, targets, _cx| {
-            (0..50).for_each(|n| targets.push(&(slot * 50 + n), n));
+            (0..50).try_for_each(|n| targets.push(&(slot * 50 + n), n))?;
             fault.strike(0, slot)
         });
         let (second, lists) = sharding_for_each(&lists, SLOTS, move |numbers, targets, _cx| {
             // Which slot it is, the numbers do not say: count those that came.
-            numbers.into_iter().for_each(|n: usize| targets.push(&n, n));
-            Ok(())
+            Ok(numbers.into_iter().try_for_each(|n: usize| targets.push(&n, n))?)
         });
         let (third, counts) = sharded_for_each(&lists, move |partition, numbers, _cx| {
             fault.strike(1, partition)?;
@@ -185,5 +184,44 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
             ))
         };
         assert!(expected, "seed {seed}: {error}");
+    }
+}
+
+/// Two stages that split, both under the quota of the first one's values.
+#[test]
+fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
+    let run = |quota: &Arc<Quota>| {
+        // When it is gone, so is whatever of the job its workers had.
+        let executor = PipelineExecutor::new(2).unwrap();
+        let morsels = Shards::new((0..8u64).map(|slot| slot * 1_000..slot * 1_000 + 1_000));
+        let morsels = morsels.with_quota(Arc::clone(quota));
+        let (first, lists) = sharding_for_each(&morsels, 4, |mut numbers: Range<u64>, targets, _cx| {
+            Ok(numbers.try_for_each(|n| targets.push(&n, n))?)
+        });
+        let (second, lists) = sharding_for_each(&lists, 3, |numbers, targets, _cx| {
+            Ok(numbers
+                .into_iter()
+                .try_for_each(|n: u64| targets.push(&(n / 7), n))?)
+        });
+        let job = Job::builder("lists").stage(first).stage(second);
+        let job = job.output(move |_cx| lists.take_all()).build();
+        executor.submit(job).unwrap().wait()
+    };
+    let quota = Arc::new(Quota::new("lists", usize::MAX));
+    let report = run(&quota).unwrap();
+    assert_eq!(report.output.iter().map(|list| list.len()).sum::<usize>(), 8_000);
+    assert!(quota.used() >= 8_000 * size_of::<u64>(), "the result is held");
+    drop(report);
+    assert_eq!(quota.used(), 0);
+    for limit in [0, 8_000, 8_000 * size_of::<u64>()] {
+        let quota = Arc::new(Quota::new("lists", limit));
+        let error = run(&quota).expect_err("a part is no result");
+        assert!(
+            error.to_string().contains("query lists is over its memory quota"),
+            "{error}"
+        );
+        assert!(quota.peak() <= limit);
+        drop(error);
+        assert_eq!(quota.used(), 0);
     }
 }

@@ -86,7 +86,7 @@ impl From<QuotaExceeded> for ExecError {
     }
 }
 
-/// On its way through code whose errors are arrow's; [`ExecError::of`] takes it out again.
+/// On its way through code whose errors are arrow's; `ExecError::of` takes it out again.
 impl From<QuotaExceeded> for ArrowError {
     fn from(error: QuotaExceeded) -> Self {
         Self::ExternalError(Box::new(error))

@@ -204,22 +204,19 @@ fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visi
 
 /// Visits the first single that has not ended yet. Gives when the visit ended.
 fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
-    let shared = env.shared();
-    let mut visitor = Visitor {
+    let visitor = Visitor {
         single: true,
         ..visitor
     };
-    while let Some(job) = shared.board.pop_single(env) {
-        // It is gone from the queue, so there is nobody to be quicker than; but it may have been closed.
-        let Some(body) = find(env, job) else {
-            continue;
-        };
-        let ended_ns = visit(env, job, &body, visitor);
-        quietly_drop(body);
-        if ended_ns.is_some() {
-            return ended_ns;
+    take(env, pop_single, visitor)
+}
+
+/// The first single that has not ended yet. It is gone from the queue, so there is nobody to be quicker than; but it may be closed.
+fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
+    while let Some(job) = env.shared().board.pop_single(env) {
+        if let Some(body) = find(env, job) {
+            return Some((job, body));
         }
-        visitor.now_ns = env.now_ns();
     }
     None
 }

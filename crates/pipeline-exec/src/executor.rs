@@ -180,7 +180,7 @@ impl PipelineExecutor {
         }
     }
 
-    /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
+    /// Stops: slots that run now finish, and no other job is begun. Gives the jobs of which nothing had run, in the order of their
     /// submission, each as it was but for the type of what it gives ([`Job::downcast`]); their tickets say
     /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
     /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.

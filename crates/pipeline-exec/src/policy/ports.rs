@@ -69,6 +69,8 @@ pub type SharedOf<E> = PipelineShared<
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
+    /// A shutdown has begun: whoever looks for a job from now on goes into none.
+    Stops,
     /// It was let in, and is in the table.
     Submitted {
         /// The job.

@@ -125,6 +125,7 @@ impl JobEntry {
             },
             PipelineEvent::SlotRan { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {

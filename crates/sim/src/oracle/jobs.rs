@@ -156,7 +156,8 @@ impl JobOracle {
             PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
             | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. } => Ok(()),
+            | PipelineEvent::Left { .. }
+            | PipelineEvent::Stops => Ok(()),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }

@@ -185,11 +185,12 @@ impl PipelineExecutor {
     ///
     /// ```
     /// use std::time::Duration;
-    /// use pipeline_exec::{Job, PipelineExecutor, step};
+    /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
     ///
     /// let executor = PipelineExecutor::new(1)?;
     /// let until_told_to_stop = step(|cx| { while !cx.is_cancelled() { std::thread::yield_now() } Ok(()) });
     /// let ticket = executor.submit(Job::from_steps("long", vec![until_told_to_stop]))?;
+    /// while ticket.status() == JobStatus::Queued { std::thread::yield_now() }
     /// let executor = executor.drain_timeout(Duration::from_millis(1)).unwrap_err();
     /// drop(executor);
     /// // It was in its last slot, so it completed.
@@ -216,7 +217,7 @@ impl PipelineExecutor {
         Ok(())
     }
 
-    /// Stops: slots that run now finish, no other starts. Gives the jobs of which nothing had run, in the order of their
+    /// Stops: slots that run now finish, and no other job is begun. Gives the jobs of which nothing had run, in the order of their
     /// submission, each as it was but for the type of what it gives ([`Job::downcast`]); their tickets say
     /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
     /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.

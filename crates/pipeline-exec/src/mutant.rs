@@ -39,6 +39,8 @@ executor_core::planted_bugs! {
     m59_singles_lost_in_the_clearance,
     /// A look does not close the jobs whose deadline has passed.
     m60_deadlines_not_looked_at,
+    /// Workers go into jobs that a shutdown has not come to yet.
+    m61_jobs_begin_during_a_stop,
     /// A main worker takes the job that has received the most service.
     m51_most_served_first,
     /// A stage starts when one of several before it is finished.

@@ -336,6 +336,7 @@ impl PipelinePorts for Hub {
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
             | PipelineEvent::Nests { .. }

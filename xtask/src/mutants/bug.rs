@@ -236,6 +236,7 @@ pub(crate) const BUGS: &[Bug] = &[
         Layer::Unit,
         Hint::Test("looking"),
     ),
+    sim(PIPELINE, "m61_jobs_begin_during_a_stop"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

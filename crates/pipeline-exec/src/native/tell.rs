@@ -71,6 +71,7 @@ impl Hub {
             | PipelineEvent::Started { .. }
             | PipelineEvent::SlotRan { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
             | PipelineEvent::Nests { .. }

@@ -296,8 +296,8 @@ impl<W> Claims<W> {
 
     /// Whether no slot will be claimed any more.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. It asks only whether to stop.
-        ClaimWord(mem.load(&self.next, Ordering::Relaxed)).is_closed()
+        // Ordering: Acquire. Edge `stop/close`: whoever stops because a shutdown closed the job goes into no other one.
+        ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
     /// The stage and the slot that are claimed next; or, if nothing is left, the stage of which the last was claimed, and its slots.

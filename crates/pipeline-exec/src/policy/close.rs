@@ -34,7 +34,8 @@ pub fn close_gate<E: PipelinePorts>(env: &E) {
 }
 
 /// Shuts down: nothing is let in any more, and every job is closed. Gives those of which nothing had been claimed; their tickets say
-/// that they are handed back. Jobs of which slots still run end when those return.
+/// that they are handed back. Jobs of which slots still run end when those return; workers that come back from one go into no other, though
+/// it may take a moment until that is closed.
 ///
 /// A job that is just being submitted is either among them, or its submitter closes it.
 pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
@@ -42,8 +43,10 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     close_gate(env);
     shared.set_stopping(env);
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `publish`. Whichever comes second, its side sees the
-    // other's write: the job and what can be claimed of it, or that the executor stops.
+    // other's write: the job and what can be claimed of it, or that the executor stops. Edge `stop/close`: whoever finds a job closed
+    // below sees that as well.
     env.fence(Ordering::SeqCst);
+    env.observe(PipelineEvent::Stops);
     let mut handed_back = Vec::new();
     for index in 0..env.used(&shared.jobs) {
         // Where nothing can be claimed, the last slots run and may complete the job; whoever starts another stage closes it.

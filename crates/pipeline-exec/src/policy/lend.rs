@@ -10,6 +10,7 @@ use super::board::JobHandle;
 use super::close::{find, quietly_drop};
 use super::ledger::Ledger;
 use super::ports::{PipelinePorts, StateOf};
+use super::role::stops;
 use super::visit::{Visitor, visit};
 use crate::mutant;
 use crate::step_cx::Role;
@@ -63,7 +64,8 @@ enum Went {
     Claimed,
     /// There was nothing to claim, or no room.
     Nothing,
-    /// There is nothing to go into for this thread: it does not run slots, or the job is ending and will be told to have ended.
+    /// There is nothing to go into for this thread: it does not run slots, or the job is ending, or a shutdown is about to close it, and it
+    /// will be told to have ended.
     Gone,
 }
 
@@ -74,6 +76,10 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
     let Some(body) = find(env, job) else {
         return Went::Gone;
     };
+    if stops(env) {
+        quietly_drop(body);
+        return Went::Gone;
+    }
     let now_ns = env.now_ns();
     let visitor = Visitor {
         worker: lent_number(shared.workers()),

@@ -87,6 +87,8 @@ pub enum NestAnswer {
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
+    /// A shutdown has begun: whoever looks for a job from now on goes into none.
+    Stops,
     /// It was let in, and is in the table.
     Submitted {
         /// The job.

@@ -162,7 +162,12 @@ fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
 
 /// Whether any job on the board could be gone into.
 pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
-    env.shared().board.singles(env) > 0 || select_heaviest(env).is_some()
+    !stops(env) && (env.shared().board.singles(env) > 0 || select_heaviest(env).is_some())
+}
+
+/// Whether jobs are not gone into any more: a shutdown has begun, and closes them.
+pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
 }
 
 /// The role in which `worker` looks this time.
@@ -192,9 +197,14 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 /// may be another. Gives when the visit ended.
 fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visitor) -> Option<u64> {
     while let Some((job, body)) = select(env) {
-        let ended_ns = visit(env, job, &body, visitor);
+        let stops = stops(env);
+        let ended_ns = if stops {
+            None
+        } else {
+            visit(env, job, &body, visitor)
+        };
         quietly_drop(body);
-        if ended_ns.is_some() {
+        if stops || ended_ns.is_some() {
             return ended_ns;
         }
         visitor.now_ns = env.now_ns();
@@ -204,22 +214,19 @@ fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visi
 
 /// Visits the first single that has not ended yet. Gives when the visit ended.
 fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
-    let shared = env.shared();
-    let mut visitor = Visitor {
+    let visitor = Visitor {
         single: true,
         ..visitor
     };
-    while let Some(job) = shared.board.pop_single(env) {
-        // It is gone from the queue, so there is nobody to be quicker than; but it may have been closed.
-        let Some(body) = find(env, job) else {
-            continue;
-        };
-        let ended_ns = visit(env, job, &body, visitor);
-        quietly_drop(body);
-        if ended_ns.is_some() {
-            return ended_ns;
+    take(env, pop_single, visitor)
+}
+
+/// The first single that has not ended yet. It is gone from the queue, so there is nobody to be quicker than; but it may be closed.
+fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
+    while let Some(job) = env.shared().board.pop_single(env) {
+        if let Some(body) = find(env, job) {
+            return Some((job, body));
         }
-        visitor.now_ns = env.now_ns();
     }
     None
 }

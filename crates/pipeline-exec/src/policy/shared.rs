@@ -174,14 +174,14 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.deadlines, Ordering::Relaxed) != 0
     }
 
-    /// From now on, whoever puts a job on the board closes it again.
+    /// From now on nobody goes into a job, and whoever puts one on the board closes it again.
     pub(crate) fn set_stopping<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. Ordered by the fence in `stop`.
         mem.store(&self.stopping, 1, Ordering::Relaxed);
     }
 
     pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. Ordered by the fence in `publish`.
+        // Ordering: Relaxed. Ordered by the fence in `publish`, or by the load that found a job closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
 }

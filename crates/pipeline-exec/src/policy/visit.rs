@@ -19,6 +19,7 @@ use super::job_state::JobEnd;
 use super::ledger::{CloseReason, Failure};
 use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use super::role::stops;
 use super::standing::settle;
 use super::submit::publish;
 use super::{finish, guard, need, nest};
@@ -80,7 +81,7 @@ pub(crate) fn visit<E: PipelinePorts>(
     let mut now_ns = began_ns;
     let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
-    while claims == 0 || now_ns < visitor.until_ns {
+    while claims == 0 || now_ns < visitor.until_ns && !stops(env) {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }

@@ -125,6 +125,7 @@ impl JobEntry {
             },
             PipelineEvent::SlotRan { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
             | PipelineEvent::Nests { .. }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
-use loom::thread;
+use loom::thread::{self, JoinHandle};
 use pipeline_exec::policy::claim::{Claim, Claims, Piece};
 
 use crate::harness::memory::LoomMemory;
@@ -46,6 +46,12 @@ fn close(claims: &Claims<AtomicUsize>) -> bool {
         .is_some_and(|left| claims.give_up(&LoomMemory, &left.stages))
 }
 
+/// Somebody who closes meanwhile.
+fn canceller(claims: &Arc<Claims<AtomicUsize>>) -> JoinHandle<bool> {
+    let claims = claims.clone();
+    thread::spawn(move || close(&claims))
+}
+
 fn effects<const N: usize>() -> Arc<[AtomicUsize; N]> {
     Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)))
 }
@@ -60,10 +66,7 @@ fn claim_against_claim_against_cancel() {
             let (claims, effects) = (claims.clone(), effects.clone());
             move || claim_and_run(&claims, &*effects)
         });
-        let canceller = thread::spawn({
-            let claims = claims.clone();
-            move || close(&claims)
-        });
+        let canceller = canceller(&claims);
         let mine = claim_and_run(&claims, &*effects);
         let (other, closer) = (other.join().unwrap(), canceller.join().unwrap());
         if let (Some(mine), Some(other)) = (mine, other) {
@@ -178,10 +181,7 @@ fn stage_start_against_cancel() {
     model("stage_start_against_cancel", None, || {
         let (claims, effects) = (claims(2, 1), effects::<1>());
         assert_eq!(claim_and_run(&claims, &*effects), Some((0, true)));
-        let canceller = thread::spawn({
-            let claims = claims.clone();
-            move || close(&claims)
-        });
+        let canceller = canceller(&claims);
         assert!(claims.arrive(&LoomMemory, 1));
         let started = claims.start(&LoomMemory, 1, 2);
         let finisher = claims.finished(&LoomMemory);
@@ -217,10 +217,7 @@ fn going_on_to_a_stage_against_close() {
                 _ => false,
             }
         });
-        let canceller = thread::spawn({
-            let claims = claims.clone();
-            move || close(&claims)
-        });
+        let canceller = canceller(&claims);
         assert!(claims.arrive(&LoomMemory, 1));
         let started = claims.start(&LoomMemory, 1, 2);
         let finisher = claims.finished(&LoomMemory);

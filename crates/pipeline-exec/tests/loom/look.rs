@@ -115,3 +115,30 @@ fn stop_against(submit: Submit) {
     );
     assert_eq!(stage.ran(), (0, 0));
 }
+
+/// A worker whose job is closed by a shutdown looks for another one, which the shutdown may not have come to yet: it does not begin that.
+#[test]
+fn stop_against_a_worker_that_comes_back() {
+    model("stop_against_a_worker_that_comes_back", None, || {
+        let seen = Seen {
+            table: true,
+            ..Seen::default()
+        };
+        let scene = Scene::seen(1, 2, seen);
+        let stages = [Cells::new(2), Cells::new(1)];
+        let jobs = stages
+            .each_ref()
+            .map(|stage| on_the_board(&scene, stage.clone()).expect("nobody closes here").0);
+        let worker = thread::spawn({
+            let (scene, first) = (scene.clone(), jobs[0].clone());
+            move || first.claims().is_closed(&*scene) && policy::run_main_worker(&*scene, 0, 0)
+        });
+        let handed_back = policy::stop(&*scene).len();
+        assert!(
+            !worker.join().unwrap(),
+            "a job began after the shutdown had closed another"
+        );
+        assert_eq!(handed_back, 2);
+        assert_eq!(stages[1].ran(), (0, 0));
+    });
+}

@@ -7,7 +7,10 @@
 //! - when more jobs than the capacity are in the table;
 //! - when a job is refused as one too many although at no time of its submission so many could have been in flight;
 //! - when a job is refused because of a close or a shutdown that nobody has begun, or let in by a submission that began after
-//!   the gate was closed.
+//!   the gate was closed;
+//! - when a party that began to look for a job after a shutdown had begun claims something.
+
+use std::collections::BTreeSet;
 
 use super::{Oracle, Violation};
 
@@ -24,6 +27,10 @@ pub(crate) struct AdmissionOracle {
     closed: bool,
     /// Somebody has begun to shut down.
     stopping: bool,
+    /// Everybody can see that.
+    stops: bool,
+    /// Parties that began to look for a job since.
+    late: BTreeSet<usize>,
 }
 
 /// A submission under way.
@@ -55,6 +62,8 @@ impl AdmissionOracle {
             closing: false,
             closed: false,
             stopping: false,
+            stops: false,
+            late: BTreeSet::new(),
         }
     }
 
@@ -93,6 +102,33 @@ impl AdmissionOracle {
     pub(crate) fn closes(&mut self, stopping: bool) {
         self.closing = true;
         self.stopping |= stopping;
+    }
+
+    /// From now on whoever looks for a job finds that the executor shuts down.
+    pub(crate) fn stops(&mut self) {
+        self.stops = true;
+    }
+
+    /// Whether a shutdown has begun, so that somebody may have seen it.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping
+    }
+
+    /// `party` begins to look for a job.
+    pub(crate) fn scan_began(&mut self, party: usize) {
+        if self.stops {
+            self.late.insert(party);
+        }
+    }
+
+    /// `party` claims slots.
+    pub(crate) fn claimed(&self, party: usize) -> Result<(), Violation> {
+        if self.late.contains(&party) {
+            return Err(violation(format!(
+                "party {party} went into a job that it looked for after the shutdown had begun"
+            )));
+        }
+        Ok(())
     }
 
     /// The gate has been closed.
@@ -203,5 +239,14 @@ mod tests {
         oracle.call_began(1);
         assert_eq!(oracle.call_ended(0, Answer::Admitted), Ok(()), "it came before");
         assert_eq!(says(oracle.call_ended(1, Answer::Admitted)), Oracle::Admission);
+    }
+    #[test]
+    fn a_job_that_begins_during_a_shutdown_is_noticed() {
+        let mut oracle = AdmissionOracle::new(1);
+        oracle.scan_began(0);
+        oracle.stops();
+        assert_eq!(oracle.claimed(0), Ok(()), "it looked before the shutdown");
+        oracle.scan_began(0);
+        assert_eq!(says(oracle.claimed(0)), Oracle::Admission);
     }
 }

@@ -161,7 +161,8 @@ impl JobOracle {
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }
             | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. } => Ok(()),
+            | PipelineEvent::Left { .. }
+            | PipelineEvent::Stops => Ok(()),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
         }

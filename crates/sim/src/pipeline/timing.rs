@@ -88,6 +88,7 @@ impl PipeEnv<'_, '_> {
             }
             PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
             | PipelineEvent::Entered { .. }

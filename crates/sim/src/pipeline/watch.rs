@@ -26,6 +26,7 @@ impl Hub {
             JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
         match event {
+            PipelineEvent::Stops => self.admission.borrow_mut().stops(),
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
             PipelineEvent::Claimed {
@@ -42,6 +43,8 @@ impl Hub {
                     world.marks.hit(Mark::StagesSideBySide);
                 }
                 self.claimed(world, me, job, (worker, role));
+                let verdict = self.admission.borrow().claimed(me);
+                world.judge(verdict);
             }
             PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
             PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
@@ -99,6 +102,7 @@ impl Hub {
         let mut jobs = self.oracle.borrow_mut();
         jobs.scan_began(party, order == Order::Heaviest, step);
         self.turns.borrow_mut().scan_began(party, order);
+        self.admission.borrow_mut().scan_began(party);
         let young_tag = self.shared.young_tag();
         let old = jobs
             .open_to_all()
@@ -225,7 +229,10 @@ impl Hub {
 
     /// The thread of `party` is its own again.
     pub(crate) fn lending_ended(&self, world: &mut World, party: usize) {
-        let verdict = self.lending.borrow_mut().ended(party, |job| self.has_room(job));
+        let verdict = self
+            .lending
+            .borrow_mut()
+            .ended(party, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
 
@@ -235,10 +242,15 @@ impl Hub {
         let jobs = self.oracle.borrow();
         let verdict = self.lending.borrow_mut().sleeps(
             party,
-            |job| self.has_room(job),
-            |job, since| jobs.is_open_to_all_since(job, since) && self.is_claimable(job),
+            |job| self.awaits_lent(job),
+            |job, since| jobs.is_open_to_all_since(job, since) && self.awaits_lent(job),
         );
         world.judge(verdict);
+    }
+
+    /// Whether a thread that is lent to `job` could go into it now. From the beginning of a shutdown on it leaves the job to that.
+    fn awaits_lent(&self, job: JobHandle) -> bool {
+        !self.admission.borrow().is_stopping() && self.has_room(job)
     }
 
     /// `party` sleeps no longer for its ticket, or for a slot if its thread is lent.
@@ -253,7 +265,7 @@ impl Hub {
 
     /// `party` has gone on to something else than the job in which it was.
     fn left_job(&self, world: &mut World, party: usize) {
-        let verdict = self.lending.borrow_mut().left(party, |job| self.has_room(job));
+        let verdict = self.lending.borrow_mut().left(party, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
 

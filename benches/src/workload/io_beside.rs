@@ -2,7 +2,11 @@
 //!
 //! The loop is open: each round trip is due at a moment that was fixed before, and its time runs from that moment. One connection, one after
 //! the other, so a late one makes those behind it late as well, as it would a client that sends heartbeats. Client and echo are async
-//! tasks of one tokio runtime with two threads, the same for all rows; its timer rounds up to milliseconds, which the row *nowhere* shows.
+//! tasks of one tokio runtime with two threads, the same for all rows.
+//!
+//! The runtime's timer rounds up to milliseconds, twice: to its wheel's next tick, and in the wait for events. That is most of what is measured, as
+//! the row *nowhere* shows. So each round trip is due at another place within the millisecond, and every round has them all; were the pace whole
+//! milliseconds, a round would have one place, and the row that begins late by luck would be ahead in all of it.
 
 use std::future::Future;
 use std::io;
@@ -243,12 +247,15 @@ async fn round_trips(begun: Instant, window: Duration) -> io::Result<Vec<f64>> {
     let (end, mut due, mut samples) = (begun + window, begun, Vec::new());
     let ms = |due: Instant, ended: Instant| ended.saturating_duration_since(due).as_secs_f64() * 1e3;
     let mut bytes = [7; BYTES];
+    let mut trips = 0;
     while due < end && Instant::now() < end {
-        tokio::time::sleep_until(due.into()).await;
+        let due_here = due + within_a_millisecond(trips);
+        tokio::time::sleep_until(due_here.into()).await;
         socket.write_all(&bytes).await?;
         socket.read_exact(&mut bytes).await?;
-        samples.push(ms(due, Instant::now()));
+        samples.push(ms(due_here, Instant::now()));
         due += PACE;
+        trips += 1;
     }
     // Those for which there was no time.
     while due < end {
@@ -258,6 +265,12 @@ async fn round_trips(begun: Instant, window: Duration) -> io::Result<Vec<f64>> {
     drop(socket);
     echo.await.map_err(io::Error::other)??;
     Ok(samples)
+}
+
+/// Where round trip number `n` is due within its millisecond: steps of the golden section, which are spread evenly however many there are.
+fn within_a_millisecond(n: u32) -> Duration {
+    let part_of_2_32 = u64::from(n.wrapping_mul(2_654_435_769));
+    Duration::from_nanos((part_of_2_32 * 1_000_000) >> 32)
 }
 
 #[cfg(test)]
@@ -270,6 +283,20 @@ mod tests {
         let samples = runtime.block_on(round_trips(Instant::now(), 4 * PACE)).unwrap();
         assert_eq!(samples.len(), 4);
         assert!(samples.iter().all(|&ms| ms > 0.0), "{samples:?}");
+    }
+
+    #[test]
+    fn the_places_within_a_millisecond_are_spread_evenly() {
+        for trips in [10, 100, 400] {
+            let tenth = |n| (within_a_millisecond(n).as_nanos() / 100_000) as usize;
+            let mut places = [0; 10];
+            (0..trips).for_each(|n| places[tenth(n)] += 1);
+            let even = trips / 10;
+            assert!(
+                places.iter().all(|&n| n >= even / 2 && n <= 2 * even),
+                "{places:?}"
+            );
+        }
     }
 
     #[test]

@@ -189,12 +189,12 @@ impl PipelineExecutor {
     ///
     /// let executor = PipelineExecutor::new(1)?;
     /// let until_told_to_stop = step(|cx| { while !cx.is_cancelled() { std::thread::yield_now() } Ok(()) });
-    /// let ticket = executor.submit(Job::from_steps("long", vec![until_told_to_stop]))?;
+    /// let ticket = executor.submit(Job::from_steps("long", vec![until_told_to_stop, step(|_cx| Ok(()))]))?;
     /// while ticket.status() == JobStatus::Queued { std::thread::yield_now() }
     /// let executor = executor.drain_timeout(Duration::from_millis(1)).unwrap_err();
     /// drop(executor);
-    /// // It was in its last slot, so it completed.
-    /// assert!(ticket.wait().is_ok());
+    /// // There was one step more to come. A job that is in its last would not be told: it completes, and the drop waits for it.
+    /// assert!(ticket.wait().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

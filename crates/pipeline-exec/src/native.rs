@@ -10,6 +10,7 @@ mod tell;
 mod unpark;
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::thread;
@@ -124,11 +125,18 @@ impl Hub {
 
         impl Drop for Until {
             fn drop(&mut self) {
-                LENT_TO.with_borrow_mut(Vec::pop);
+                LENT_TO.with(|hubs| {
+                    let mut hubs = hubs.borrow_mut();
+                    hubs.pop();
+                    if hubs.is_empty() {
+                        // Nobody drops it when the thread ends.
+                        *hubs = Vec::new();
+                    }
+                });
             }
         }
 
-        LENT_TO.with_borrow_mut(|hubs| hubs.push(Arc::as_ptr(self).addr()));
+        LENT_TO.with(|hubs| hubs.borrow_mut().push(Arc::as_ptr(self).addr()));
         let _until = Until;
         work()
     }
@@ -148,7 +156,7 @@ impl Hub {
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         let own = std::ptr::from_ref(self).addr();
         assert!(
-            self.own_worker().is_none() && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
+            self.own_worker().is_none() && !LENT_TO.with(|hubs| hubs.borrow().contains(&own)),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -159,8 +167,9 @@ thread_local! {
     /// Address of the hub for which this thread runs looks, or 0, and as which worker.
     static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
-    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
-    static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being. It has nothing to drop, so that it can still be asked
+    /// while the thread ends: what other crates keep for a thread may wait for a job when it is dropped.
+    static LENT_TO: ManuallyDrop<RefCell<Vec<usize>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 /// Whether this thread works for a pipeline executor at the moment, of whatever kind: it is one of its workers, or is lent to one of its jobs. Such a
@@ -177,11 +186,7 @@ thread_local! {
 /// ```
 #[must_use]
 pub fn on_worker_thread() -> bool {
-    // A thread that is ending is lent to nobody.
-    WORKS_FOR.get().0 != 0
-        || LENT_TO
-            .try_with(|hubs| !hubs.borrow().is_empty())
-            .unwrap_or(false)
+    WORKS_FOR.get().0 != 0 || LENT_TO.with(|hubs| !hubs.borrow().is_empty())
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);

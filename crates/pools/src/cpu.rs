@@ -169,8 +169,9 @@ impl CpuState {
         match executor.drain_timeout(left) {
             Ok(()) => 0,
             Err(executor) => {
-                self.stop.tell();
+                // Before they are told, and some of them end.
                 let unfinished = executor.snapshot().queue_depth;
+                self.stop.tell();
                 stop_behind(executor);
                 unfinished
             }

@@ -55,6 +55,7 @@ mod error;
 mod gate;
 mod maintenance;
 mod mixed;
+mod moment;
 mod pools;
 mod shutdown;
 mod snapshot;

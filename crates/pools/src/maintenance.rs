@@ -3,7 +3,9 @@
 
 mod schedule;
 
+use std::any::Any;
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -46,7 +48,9 @@ impl MaintenancePool {
     /// In a CPU task, after a shutdown, or when there is no thread and none can be had.
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) -> Result<(), MaintenanceError> {
         refuse_cpu(PoolKind::Maintenance)?;
-        MaintenanceState::add(&self.inner.maintenance, |schedule| schedule.push(Box::new(task)))
+        MaintenanceState::add(&self.inner.maintenance, |schedule| {
+            schedule.push(Box::new(task), Instant::now());
+        })
     }
 
     /// Runs a task every `period` from now on, the first time when one is over. A run that takes longer delays the next; those
@@ -139,17 +143,12 @@ impl MaintenanceState {
         }
         match schedule.wanted(state.config.threads_max) {
             Wake::Sleeper => {}
-            Wake::NewThread => {
-                let own = Arc::clone(state);
-                let name = format!("{}-maintenance-{}", state.config.name, schedule.next_thread());
-                let started = thread::Builder::new().name(name).spawn(move || own.work());
-                match started {
-                    Ok(_not_joined) => schedule.thread_started(),
-                    // Those that are there will come to it.
-                    Err(_) if schedule.has_threads() => {}
-                    Err(error) => return Err(MaintenanceError::Unavailable(error)),
-                }
-            }
+            Wake::NewThread => match Self::start_thread(state, &mut schedule) {
+                Ok(()) => {}
+                // Those that are there will come to it.
+                Err(_) if schedule.has_threads() => {}
+                Err(error) => return Err(MaintenanceError::Unavailable(error)),
+            },
         }
         add(&mut schedule);
         drop(schedule);
@@ -157,14 +156,34 @@ impl MaintenanceState {
         Ok(())
     }
 
+    fn start_thread(state: &Arc<Self>, schedule: &mut Schedule) -> io::Result<()> {
+        let own = Arc::clone(state);
+        let name = format!("{}-maintenance-{}", state.config.name, schedule.next_thread());
+        // Nobody joins it.
+        thread::Builder::new().name(name).spawn(move || own.work())?;
+        schedule.thread_started();
+        Ok(())
+    }
+
     /// A thread's life.
-    fn work(&self) {
+    fn work(self: &Arc<Self>) {
         let mut schedule = self.lock();
         loop {
             match schedule.next(Instant::now()) {
                 Next::Run(task) => {
+                    let started = if schedule.lacks_thread(self.config.threads_max) {
+                        Self::start_thread(self, &mut schedule)
+                    } else {
+                        Ok(())
+                    };
                     drop(schedule);
-                    let panicked = run(task, |timer| self.put_back(timer));
+                    if let Err(error) = started {
+                        // Whoever becomes free comes to it.
+                        quietly(
+                            || tracing::warn!(%error, "maintenance tasks wait, and no thread can be had"),
+                        );
+                    }
+                    let panicked = run(task, |timer| self.lock().put_back(timer, Instant::now()));
                     schedule = self.lock();
                     schedule.ran(panicked);
                     self.news.notify_all();
@@ -195,11 +214,6 @@ impl MaintenanceState {
         self.news.notify_all();
     }
 
-    fn put_back(&self, timer: Timer) {
-        let dropped = self.lock().put_back(timer, Instant::now());
-        drop(dropped);
-    }
-
     /// Takes nothing any more, and forgets what has not started.
     pub(crate) fn close(&self) {
         let forgotten = self.lock().close();
@@ -222,24 +236,36 @@ impl MaintenanceState {
     }
 }
 
-/// Runs a task; a timer goes back by `put_back`. Whether it panicked.
-fn run(task: Task, put_back: impl FnOnce(Timer)) -> bool {
-    let ran = match task {
-        Task::Once(call) => as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call))),
+/// Runs a task; a timer goes back by `put_back`, which gives it back if it is not to go on. Whether any of it panicked.
+fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
+    let panics = match task {
+        Task::Once(call) => [caught(call), None],
         Task::Again(mut timer) => {
-            let ran = as_work(Work::Maintenance, || {
-                catch_unwind(AssertUnwindSafe(|| (timer.call)()))
-            });
-            put_back(timer);
-            ran
+            let ran = caught(|| (timer.call)());
+            let over = put_back(timer);
+            [ran, caught(|| drop(over))]
         }
     };
-    let Err(payload) = ran else {
-        return false;
-    };
-    let message = mixed::message(&*payload);
-    tracing::error!(message, "a maintenance task panicked");
-    // What a panic carried may panic as it is dropped, and so may a subscriber; neither ends the thread's loop in silence.
-    drop(catch_unwind(AssertUnwindSafe(|| drop(payload))));
-    true
+    let panicked = panics.iter().any(Option::is_some);
+    for payload in panics.into_iter().flatten() {
+        // What a panic carried may panic as it is dropped, and so may a subscriber; neither ends the thread's loop.
+        quietly(|| {
+            let message = mixed::message(&*payload);
+            tracing::error!(message, "a maintenance task panicked");
+        });
+        quietly(|| drop(payload));
+    }
+    panicked
+}
+
+/// Runs the user's code as maintenance. What it panicked with, if it did.
+fn caught(call: impl FnOnce()) -> Option<Box<dyn Any + Send>> {
+    as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call)).err())
+}
+
+/// Runs a call that nobody expects to panic. What comes of it then is leaked, since its drop might as well.
+fn quietly(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        std::mem::forget(payload);
+    }
 }

@@ -3,11 +3,11 @@
 //! Its runtime is its own, started when it is first used, or a surrounding one of either flavour. Every call asks first whether it
 //! comes from a CPU worker; then whether the pool still takes anything.
 
+mod marked;
 mod task;
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::io;
-use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,6 +15,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 pub use task::MixedTask;
 pub(crate) use task::message;
+
+use marked::Marked;
 
 use crate::error::{MixedError, PoolKind};
 use crate::gate::{Gate, Pass, Stage};
@@ -77,7 +79,7 @@ impl MixedPool {
     {
         let (handle, pass) = self.enter(Stage::Task)?;
         let number = pass.number();
-        let task = handle.spawn(marked(future, pass));
+        let task = handle.spawn(Marked::new(future, pass));
         self.inner.mixed.gate.may_abort(number, task.abort_handle());
         Ok(MixedTask::new(task))
     }
@@ -108,12 +110,17 @@ impl MixedPool {
     ///
     /// # Errors
     ///
-    /// In a CPU task; in async code, where it would hold up its neighbours; after a shutdown.
+    /// In a CPU task; in async code, where it would hold up its neighbours; after a shutdown; and on a thread that ends already, where what tokio
+    /// keeps for it is gone.
     pub fn block_on<F: Future>(&self, future: F) -> Result<F::Output, MixedError> {
         refuse_cpu(PoolKind::Mixed)?;
         refuse_async("MixedPool::block_on")?;
+        if Handle::try_current().is_err_and(|none| none.is_thread_local_destroyed()) {
+            let ends = "this thread ends, and can enter no runtime any more";
+            return Err(MixedError::Unavailable(io::Error::other(ends)));
+        }
         let (handle, pass) = self.enter(Stage::Task)?;
-        Ok(handle.block_on(marked(future, pass)))
+        Ok(handle.block_on(Marked::new(future, pass)))
     }
 
     /// The runtime's handle, for libraries that want one. What is done with it passes by this pool: it is not counted, a shutdown
@@ -204,12 +211,4 @@ impl MixedConfig {
             .enable_all()
             .build()
     }
-}
-
-/// A future that runs as the pool's, and is inside it until it is dropped.
-async fn marked<F: Future>(future: F, pass: Pass) -> F::Output {
-    let mut future = pin!(future);
-    let output = poll_fn(|cx| as_work(Work::Async, || future.as_mut().poll(cx))).await;
-    drop(pass);
-    output
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::error::{PoolKind, WrongPool};
+use crate::moment::after;
 use crate::pools::Inner;
 use crate::thread::pool_here;
 
@@ -52,8 +53,7 @@ pub(crate) fn shut_down(inner: &Inner, now: Instant, timeout: Duration) -> Resul
             to: PoolKind::Mixed,
         });
     }
-    // A timeout that no clock reaches is as good as none.
-    let deadline = now.checked_add(timeout).unwrap_or_else(|| now + CENTURY);
+    let deadline = after(now, timeout);
     inner.mixed.gate.close();
     let mixed_left = inner.mixed.gate.wait_empty(deadline);
     let cpu_left = inner.cpu.end_by(deadline);
@@ -70,5 +70,3 @@ pub(crate) fn shut_down(inner: &Inner, now: Instant, timeout: Duration) -> Resul
         took: now.elapsed(),
     })
 }
-
-const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);

@@ -87,6 +87,70 @@ fn a_dropped_future_against_the_start_of_its_job() {
     });
 }
 
+/// A shutdown while a worker takes the job up whose future is polled: whoever awaits it is told, and what, is what happened.
+#[test]
+fn a_shutdown_against_the_start_of_a_job_that_is_awaited() {
+    model(
+        "a_shutdown_against_the_start_of_a_job_that_is_awaited",
+        Some(2),
+        || {
+            let scene = scene(1, 1);
+            let stage = Cells::new(1);
+            let (state, _) = scene.submit_single(stage.clone()).expect("nobody closes here");
+            let worker = thread::spawn({
+                let scene = scene.clone();
+                move || scene.work(0)
+            });
+            let stopper = thread::spawn({
+                let scene = scene.clone();
+                move || policy::stop(&*scene).len()
+            });
+            let end = await_end(&scene, &state);
+            let handed_back = stopper.join().unwrap();
+            worker.join().unwrap();
+            assert_is_what_happened(&end, &stage, handed_back);
+            scene.assert_over(&[state]);
+        },
+    );
+}
+
+/// A future is dropped, which cancels its job, during a shutdown, while a worker takes the job up.
+#[test]
+fn a_dropped_future_against_a_shutdown() {
+    model("a_dropped_future_against_a_shutdown", Some(2), || {
+        let scene = scene(1, 1);
+        let stage = Cells::new(1);
+        let (state, job) = scene.submit_single(stage.clone()).expect("nobody closes here");
+        let worker = thread::spawn({
+            let scene = scene.clone();
+            move || scene.work(0)
+        });
+        let stopper = thread::spawn({
+            let scene = scene.clone();
+            move || policy::stop(&*scene).len()
+        });
+        policy::cancel(&*scene, &state, job);
+        let handed_back = stopper.join().unwrap();
+        worker.join().unwrap();
+        let end = state.poll(&*scene, Waker::noop()).expect("the job has ended");
+        assert_is_what_happened(&end, &stage, handed_back);
+        scene.assert_over(&[state]);
+    });
+}
+
+/// A job of one slot that a shutdown may have met: it ran whole, or it comes back untouched, or somebody closed it before its slot ran, or as it ended.
+fn assert_is_what_happened(end: &JobEnd, stage: &Cells, handed_back: usize) {
+    let ran = stage.ran();
+    match end {
+        Ok(_) => assert_eq!((ran, handed_back), ((1, 1), 0)),
+        Err(error) if error.kind == JobErrorKind::HandedBack => assert_eq!((ran, handed_back), ((0, 0), 1)),
+        Err(error) => {
+            assert_eq!((error.kind, handed_back), (JobErrorKind::Cancelled, 0));
+            assert!(matches!(ran, (0, 0) | (1, 0 | 1)), "{ran:?}");
+        }
+    }
+}
+
 /// A stage whose one slot runs a job of its own.
 struct Nests {
     inner: Arc<Cells>,

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use crate::moment::after;
 use crate::snapshot::MaintenanceSnapshot;
 
 /// Tasks, timers and threads.
 #[derive(Default)]
 pub(super) struct Schedule {
     closed: bool,
-    queue: VecDeque<Once>,
+    /// Since when they wait, and what they are.
+    queue: VecDeque<(Instant, Once)>,
     /// By when they are due, and their number.
     timers: BTreeMap<(Instant, u64), Timer>,
     /// Numbers of timers whose task runs now, and that are to go on.
@@ -63,7 +65,7 @@ pub(super) enum Wake {
 
 /// What was never started: the user's, to be dropped outside the lock.
 pub(super) struct Forgotten {
-    _queue: VecDeque<Once>,
+    _queue: VecDeque<(Instant, Once)>,
     _timers: BTreeMap<(Instant, u64), Timer>,
 }
 
@@ -81,15 +83,15 @@ impl Schedule {
         }
     }
 
-    pub(super) fn push(&mut self, task: Once) {
-        self.queue.push_back(task);
+    pub(super) fn push(&mut self, task: Once, now: Instant) {
+        self.queue.push_back((now, task));
     }
 
     /// Adds a timer. Gives its number.
     pub(super) fn repeat(&mut self, period: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
         let number = self.next_timer;
         self.next_timer += 1;
-        let due = now + period;
+        let due = after(now, period);
         let timer = Timer {
             call,
             number,
@@ -112,7 +114,7 @@ impl Schedule {
         if !self.out.remove(&timer.number) || self.closed {
             return Some(timer);
         }
-        timer.due = (timer.due + timer.period).max(now);
+        timer.due = after(timer.due, timer.period).max(now);
         self.timers.insert((timer.due, timer.number), timer)
     }
 
@@ -122,18 +124,27 @@ impl Schedule {
             return Next::Leave;
         }
         let first_due = self.timers.keys().next().map(|&(due, _)| due);
-        if first_due.is_some_and(|due| due <= now)
-            && let Some((_, timer)) = self.timers.pop_first()
-        {
+        let waits_since = self.queue.front().map(|&(since, _)| since);
+        // What waits for longer: a timer that is always late leaves something to the others.
+        let is_timers_turn =
+            first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
+        if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
             self.running += 1;
             self.out.insert(timer.number);
             return Next::Run(Task::Again(timer));
         }
-        if let Some(task) = self.queue.pop_front() {
+        if let Some((_, task)) = self.queue.pop_front() {
             self.running += 1;
             return Next::Run(Task::Once(task));
         }
         Next::Wait(first_due.map(|due| due.saturating_duration_since(now)))
+    }
+
+    /// Whether there is more to do, now or when it is due, nobody is free for it, and there may be `threads_max` threads: for whoever has just found
+    /// something and is busy for a while.
+    pub(super) fn lacks_thread(&self, threads_max: usize) -> bool {
+        let is_more = !self.queue.is_empty() || !self.timers.is_empty();
+        is_more && self.sleeping == 0 && self.threads < threads_max
     }
 
     pub(super) fn ran(&mut self, panicked: bool) {
@@ -258,15 +269,53 @@ mod tests {
         schedule.thread_started();
         schedule.sleeps();
         assert_eq!(schedule.wanted(2), Wake::Sleeper);
-        schedule.push(Box::new(|| {}));
+        schedule.push(Box::new(|| {}), Instant::now());
         assert_eq!(
             schedule.wanted(2),
             Wake::NewThread,
             "the sleeper has something to do"
         );
         schedule.thread_started();
-        schedule.push(Box::new(|| {}));
+        schedule.push(Box::new(|| {}), Instant::now());
         assert_eq!(schedule.wanted(2), Wake::Sleeper, "there are as many as may be");
+    }
+
+    #[test]
+    fn a_timer_that_is_always_late_leaves_turns_to_tasks() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        schedule.repeat(Duration::ZERO, Box::new(|| {}), start);
+        let timer = runs(&mut schedule, start).expect("it is due");
+        schedule.push(Box::new(|| {}), start + Duration::from_millis(1));
+        assert!(
+            schedule
+                .put_back(timer, start + Duration::from_millis(2))
+                .is_none()
+        );
+        assert!(
+            runs(&mut schedule, start + Duration::from_millis(3)).is_none(),
+            "the task waits for longer"
+        );
+        assert!(runs(&mut schedule, start + Duration::from_millis(3)).is_some());
+    }
+
+    #[test]
+    fn a_period_that_no_clock_reaches_is_never_over() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        schedule.repeat(Duration::MAX, Box::new(|| {}), start);
+        assert!(runs(&mut schedule, start + Duration::from_secs(1 << 30)).is_none());
+    }
+
+    #[test]
+    fn who_is_busy_leaves_somebody_to_what_is_due_meanwhile() {
+        let mut schedule = Schedule::default();
+        schedule.thread_started();
+        assert!(!schedule.lacks_thread(2), "there is nothing");
+        schedule.repeat(Duration::from_secs(1), Box::new(|| {}), Instant::now());
+        assert!(schedule.lacks_thread(2));
+        assert!(!schedule.lacks_thread(1), "there are as many as may be");
+        schedule.thread_started();
+        schedule.sleeps();
+        assert!(!schedule.lacks_thread(3), "another sleeps");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 
 mod computing;
 mod ending;
+mod hand_over;
 mod maintenance;
 mod mixed;
 mod nesting;
+mod odd_ends;
 mod runtimes;
 mod setting_up;
 mod support;

@@ -76,6 +76,80 @@ fn a_thread_without_work_goes_after_a_while_and_another_comes_with_the_next_task
 }
 
 #[test]
+fn a_task_that_takes_long_holds_up_none_that_is_due_while_there_may_be_another_thread() {
+    let pools = Pools::builder().maintenance_threads_max(2).build().unwrap();
+    let (gate, (send, runs)) = (Gate::new(), mpsc::channel());
+    let every = pools.maintenance().every(Duration::from_millis(1), move || {
+        // Nobody may listen any more.
+        let _ = send.send(());
+    });
+    let every = every.unwrap();
+    runs.recv().unwrap();
+    let long = gate.clone();
+    pools.maintenance().spawn(move || long.pass()).unwrap();
+    gate.wait_for(1);
+    // More than may have been sent before that.
+    let before = pools.maintenance().snapshot().ran;
+    runs.iter().take(before as usize + 3).for_each(drop);
+    gate.open();
+    drop(every);
+}
+
+#[test]
+fn a_task_that_is_always_late_leaves_turns_to_the_others_on_one_thread() {
+    let pools = Pools::builder().maintenance_threads_max(1).build().unwrap();
+    let (send, runs) = mpsc::channel();
+    let always = pools.maintenance().every(Duration::ZERO, move || {
+        let _ = send.send(());
+    });
+    let always = always.unwrap();
+    runs.recv().unwrap();
+    let (send, ended) = mpsc::channel();
+    pools.maintenance().spawn(move || send.send(()).unwrap()).unwrap();
+    ended.recv().unwrap();
+    drop(always);
+}
+
+#[test]
+fn a_period_that_never_ends_is_taken() {
+    let pools = pools(1);
+    let never = pools.maintenance().every(Duration::MAX, || panic!("never"));
+    drop(never.unwrap());
+    assert!(pools.shutdown(Duration::from_secs(60)).unwrap().is_clean());
+}
+
+#[test]
+fn a_repeated_task_may_end_itself_and_its_destructor_may_panic() {
+    struct Explodes;
+
+    impl Drop for Explodes {
+        fn drop(&mut self) {
+            panic!("in a destructor");
+        }
+    }
+
+    let pools = Pools::builder().maintenance_threads_max(1).build().unwrap();
+    let own = std::sync::Arc::new(std::sync::Mutex::new(None));
+    let guard = own.clone();
+    let explodes = Explodes;
+    let (send, runs) = mpsc::channel();
+    let every = pools.maintenance().every(Duration::from_millis(1), move || {
+        let _own = &explodes;
+        // It may run before it has its guard.
+        if guard.lock().unwrap().take().is_some() {
+            send.send(()).unwrap();
+        }
+    });
+    *own.lock().unwrap() = Some(every.unwrap());
+    runs.recv().unwrap();
+    // The one thread lives on.
+    let (send, ended) = mpsc::channel();
+    pools.maintenance().spawn(move || send.send(()).unwrap()).unwrap();
+    ended.recv().unwrap();
+    assert!(runs.recv().is_err(), "it is gone");
+}
+
+#[test]
 fn the_process_ends_while_maintenance_tasks_run() {
     if is_child() {
         let own = pools(1);

@@ -256,7 +256,7 @@ impl Stage for PlannedStage {
 mod tests {
     use super::*;
     use crate::scenario::jobs::PLAN;
-    use crate::search::configurations::{CHAIN, DIAMOND};
+    use crate::search::configurations::{CHAIN, DIAMOND, NEST};
 
     #[test]
     fn the_jobs_that_are_searched_exhaustively_are_what_their_configurations_say() {
@@ -286,5 +286,28 @@ mod tests {
             assert_eq!((slots, followers(graph)), (made_of, followed_by), "seed {seed}");
             assert_eq!(spec.terms().workers_max, usize::MAX, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn the_job_that_runs_one_of_its_own_is_what_its_configuration_says() {
+        let jobs = Jobs {
+            stages: 1,
+            slots: 1,
+            nests: true,
+            ..Jobs::default()
+        };
+        let (plan, mut dice) = (Plan::default(), Dice::new(NEST ^ PLAN));
+        // What `Plan::graph` draws before its stage: its shape, and how many there are.
+        let _shape_and_stages = (dice.below(4), dice.below(1));
+        let slots = dice.below(jobs.slots as usize + 1);
+        let stage = plan.planned(&mut dice, String::new(), slots, &jobs, 0);
+        let [Inner { spec, stage: inner }] = &stage.inner[..] else {
+            panic!("it runs {} jobs of its own", stage.inner.len());
+        };
+        assert!(matches!(stage.slots[..], [Behaviour::Nests(0)]));
+        assert_eq!((inner.slots.len(), inner.inner.len()), (2, 0));
+        assert_eq!(spec.terms().workers_max, usize::MAX);
+        let spec = plan.job(&mut Dice::new(NEST ^ PLAN), 0, &jobs);
+        assert_eq!((spec.stages.len(), spec.terms().workers_max), (1, usize::MAX));
     }
 }

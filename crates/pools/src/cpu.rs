@@ -10,7 +10,6 @@ mod task;
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::Instant;
 
 use executor_threaded::for_host;
@@ -23,6 +22,7 @@ pub use task::CpuTask;
 
 use crate::error::CpuError;
 use crate::pools::Inner;
+use crate::thread::on_a_thread_of_its_own;
 
 /// Runs computation. A handle; clones are the same pool.
 ///
@@ -169,10 +169,11 @@ impl CpuState {
         match executor.drain_timeout(left) {
             Ok(()) => 0,
             Err(executor) => {
-                // Before they are told, and some of them end.
+                // Before they are told: those that listen may end at once.
                 let unfinished = executor.snapshot().queue_depth;
                 self.stop.tell();
-                stop_behind(executor);
+                // The slots that run may not return for long.
+                on_a_thread_of_its_own("pools-stop", move || drop(executor));
                 unfinished
             }
         }
@@ -190,21 +191,6 @@ impl CpuState {
 
     fn lock(&self) -> MutexGuard<'_, Running> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Stops an executor without waiting for the slots that run: they may not return for long.
-fn stop_behind(executor: PipelineExecutor) {
-    let behind = Arc::new(Mutex::new(Some(executor)));
-    let stopped = Arc::clone(&behind);
-    let stop = move || drop(stopped.lock().unwrap_or_else(PoisonError::into_inner).take());
-    if thread::Builder::new()
-        .name("pools-stop".to_owned())
-        .spawn(stop)
-        .is_err()
-    {
-        // Without a thread for it somebody has to wait.
-        drop(behind.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 

@@ -3,6 +3,7 @@
 //! One lock guards all of it: a mixed task is about I/O, and costs far more than that.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -31,7 +32,14 @@ struct State {
 #[derive(Debug)]
 struct Inside {
     stage: Stage,
-    abort: Option<AbortHandle>,
+    abort: Option<Abort>,
+}
+
+/// What ends a piece of work.
+pub(crate) struct Abort {
+    task: AbortHandle,
+    /// A blocking call that runs cannot be ended; whoever waits for it can be told.
+    tell: Option<Box<dyn FnOnce() + Send>>,
 }
 
 /// How far a piece of work has come.
@@ -84,7 +92,7 @@ impl Gate {
     }
 
     /// What ends the piece of work with this number, if it is still inside.
-    pub(crate) fn may_abort(&self, number: u64, abort: AbortHandle) {
+    pub(crate) fn may_abort(&self, number: u64, abort: Abort) {
         let mut state = self.lock();
         if state.aborting {
             drop(state);
@@ -97,6 +105,10 @@ impl Gate {
     /// Lets nobody in any more.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
     }
 
     /// Blocks until nobody is inside, or until `deadline`. Gives how many still are.
@@ -136,6 +148,35 @@ impl Gate {
     }
 }
 
+impl Abort {
+    pub(crate) fn task(task: AbortHandle) -> Self {
+        Self { task, tell: None }
+    }
+
+    /// With somebody to be told that nobody waits for the work any more.
+    pub(crate) fn telling(task: AbortHandle, tell: Box<dyn FnOnce() + Send>) -> Self {
+        Self {
+            task,
+            tell: Some(tell),
+        }
+    }
+
+    fn abort(self) {
+        self.task.abort();
+        if let Some(tell) = self.tell {
+            tell();
+        }
+    }
+}
+
+impl fmt::Debug for Abort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Abort")
+            .field("task", &self.task)
+            .finish_non_exhaustive()
+    }
+}
+
 /// A piece of work inside; leaves when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Pass {
@@ -162,11 +203,15 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
-        if let Some(inside) = state.inside.remove(&self.number) {
+        let inside = state.inside.remove(&self.number);
+        if let Some(inside) = &inside {
             state.now[inside.stage as usize] -= 1;
         }
         if state.inside.is_empty() {
             self.gate.empty.notify_all();
         }
+        drop(state);
+        // Outside the lock: whom it would tell may hold the last handle to the pools, whose end comes by here.
+        drop(inside);
     }
 }

@@ -45,6 +45,7 @@
 //! | `cpu` | computing: tasks, their context |
 //! | `mixed` | async tasks and blocking calls |
 //! | `maintenance` | housekeeping, at once and at intervals |
+//! | [`stream`] | batches from sources that may block, read ahead within a bound, and their slices computed |
 //! | `gate` | who is inside a pool, and that nobody comes in any more |
 //! | `thread` | to which pool the running thread belongs |
 #![forbid(unsafe_code)]
@@ -59,6 +60,7 @@ mod moment;
 mod pools;
 mod shutdown;
 mod snapshot;
+pub mod stream;
 mod thread;
 
 pub use builder::PoolsBuilder;

@@ -19,7 +19,7 @@ pub(crate) use task::message;
 use marked::Marked;
 
 use crate::error::{MixedError, PoolKind};
-use crate::gate::{Gate, Pass, Stage};
+use crate::gate::{Abort, Gate, Pass, Stage};
 use crate::pools::Inner;
 use crate::snapshot::MixedSnapshot;
 use crate::thread::{Work, as_work, refuse_async, refuse_cpu};
@@ -77,11 +77,8 @@ impl MixedPool {
     where
         F: Future<Output: Send + 'static> + Send + 'static,
     {
-        let (handle, pass) = self.enter(Stage::Task)?;
-        let number = pass.number();
-        let task = handle.spawn(Marked::new(future, pass));
-        self.inner.mixed.gate.may_abort(number, task.abort_handle());
-        Ok(MixedTask::new(task))
+        refuse_cpu(PoolKind::Mixed)?;
+        self.start(future)
     }
 
     /// Runs a call that blocks, on a thread that may. At most so many run at the same time as the builder says; beyond that calls queue, and
@@ -95,14 +92,8 @@ impl MixedPool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        let (handle, pass) = self.enter(Stage::Waiting)?;
-        let number = pass.number();
-        let task = handle.spawn_blocking(move || {
-            pass.starts();
-            as_work(Work::Blocking, call)
-        });
-        self.inner.mixed.gate.may_abort(number, task.abort_handle());
-        Ok(MixedTask::new(task))
+        refuse_cpu(PoolKind::Mixed)?;
+        self.start_blocking(call, None)
     }
 
     /// Runs a future on this thread, inside the pool's runtime, until it is ready: from `main`, from a test, from any thread that may
@@ -149,8 +140,56 @@ impl MixedPool {
         }
     }
 
+    /// Whether anything would be taken now. Starts the runtime if nobody has.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub(crate) fn check(&self) -> Result<(), MixedError> {
+        if self.inner.mixed.gate.is_closed() {
+            return Err(MixedError::Closed);
+        }
+        self.inner.mixed.handle().map(drop)
+    }
+
+    /// Starts an async task, wherever this is called from: for what nobody waits for on a CPU worker.
+    pub(crate) fn start<F>(&self, future: F) -> Result<MixedTask<F::Output>, MixedError>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        let (handle, pass) = self.enter(Stage::Task)?;
+        let number = pass.number();
+        let task = handle.spawn(Marked::new(future, pass));
+        let abort = Abort::task(task.abort_handle());
+        self.inner.mixed.gate.may_abort(number, abort);
+        Ok(MixedTask::new(task))
+    }
+
+    /// The same for a blocking call. `tell` is called if the call runs when the pool's time is up, since nothing else ends a wait for it.
+    pub(crate) fn start_blocking<F, T>(
+        &self,
+        call: F,
+        tell: Option<Box<dyn FnOnce() + Send>>,
+    ) -> Result<MixedTask<T>, MixedError>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let (handle, pass) = self.enter(Stage::Waiting)?;
+        let number = pass.number();
+        let task = handle.spawn_blocking(move || {
+            pass.starts();
+            as_work(Work::Blocking, call)
+        });
+        let abort = match tell {
+            Some(tell) => Abort::telling(task.abort_handle(), tell),
+            None => Abort::task(task.abort_handle()),
+        };
+        self.inner.mixed.gate.may_abort(number, abort);
+        Ok(MixedTask::new(task))
+    }
+
     fn enter(&self, stage: Stage) -> Result<(Handle, Pass), MixedError> {
-        refuse_cpu(PoolKind::Mixed)?;
         let mixed = &self.inner.mixed;
         let pass = mixed.gate.enter(stage, mixed.config.blocking_max);
         let pass = pass.map_err(|_closed| MixedError::Closed)?;

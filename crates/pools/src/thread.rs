@@ -4,6 +4,8 @@
 //! two a mark is set around each piece of work, so that it is right on a foreign runtime's threads as well.
 
 use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use pipeline_exec::on_worker_thread;
 use tokio::runtime::Handle;
@@ -68,4 +70,24 @@ pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
         return Err(MixedError::InAsync { call });
     }
     Ok(())
+}
+
+/// Calls it on a thread of its own, which nobody joins; here, if there is no thread to be had.
+pub(crate) fn on_a_thread_of_its_own(name: &str, call: impl FnOnce() + Send + 'static) {
+    // A thread that cannot be had takes what it was to run with it.
+    let call = Arc::new(Mutex::new(Some(call)));
+    let there = Arc::clone(&call);
+    let spawned = thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(move || take_and_call(&there));
+    if spawned.is_err() {
+        take_and_call(&call);
+    }
+}
+
+fn take_and_call(call: &Mutex<Option<impl FnOnce()>>) {
+    let call = call.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(call) = call {
+        call();
+    }
 }

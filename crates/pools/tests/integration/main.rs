@@ -10,5 +10,6 @@ mod nesting;
 mod odd_ends;
 mod runtimes;
 mod setting_up;
+mod streams;
 mod support;
 mod wrong_pool;

@@ -13,6 +13,7 @@
 //!
 //! No table is written, and nothing is guessed silently: a value that cannot be read is an error, never NULL.
 
+pub(crate) mod byte_source;
 pub mod csv;
 pub mod parquet;
 mod ready_columns;
@@ -24,6 +25,8 @@ use std::sync::Arc;
 
 use columnar::{ReadError, TableSource};
 
+use self::byte_source::SharedSource;
+pub use self::byte_source::{ByteSource, LocalFile, MemoryBytes};
 pub use self::csv::CsvTable;
 pub use self::parquet::{ParquetTable, silence_reader_panics};
 pub use self::runner::JobRunner;
@@ -60,9 +63,24 @@ pub fn open(
     runner: &impl JobRunner,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let path = path.as_ref();
-    match format_of(path)? {
-        Format::Parquet => Ok(Arc::new(ParquetTable::open(name, path)?)),
-        Format::Csv => Ok(Arc::new(CsvTable::open(name, path, runner)?)),
+    let origin = || path.display().to_string();
+    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
+    if metadata.is_dir() {
+        return Ok(Arc::new(ParquetTable::open(name, path)?));
+    }
+    open_source(name, Arc::new(LocalFile::open(path)?), extension(path), runner)
+}
+
+/// Opens one file of bytes that lie anywhere, whose name ends in `extension`, as [`open`] says.
+fn open_source(
+    name: &str,
+    source: SharedSource,
+    extension: String,
+    runner: &impl JobRunner,
+) -> Result<Arc<dyn TableSource>, QueryError> {
+    match format_of(source.as_ref(), &extension)? {
+        Format::Parquet => Ok(Arc::new(ParquetTable::of(name, [Ok(source)])?)),
+        Format::Csv => Ok(Arc::new(CsvTable::of(name, source, runner)?)),
     }
 }
 
@@ -72,31 +90,19 @@ enum Format {
     Csv,
 }
 
-fn format_of(path: &Path) -> Result<Format, ReadError> {
-    let origin = || path.display().to_string();
-    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
-    if metadata.is_dir() {
-        return Ok(Format::Parquet);
-    }
-    if !metadata.is_file() {
-        return Err(ReadError::new(
-            origin(),
-            "not a regular file; a table is read more than once and in parts",
-        ));
-    }
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or("")
-        .to_ascii_lowercase();
-    match extension.as_str() {
+/// What the name of a file ends in, in small letters, if anything.
+fn extension(path: &Path) -> String {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.unwrap_or("").to_ascii_lowercase()
+}
+
+fn format_of(source: &dyn ByteSource, extension: &str) -> Result<Format, ReadError> {
+    match extension {
         "parquet" | "parq" | "pq" => Ok(Format::Parquet),
-        _ if parquet::begins_like_parquet(path).map_err(|error| ReadError::new(origin(), error))? => {
-            Ok(Format::Parquet)
-        }
+        _ if parquet::begins_like_parquet(&byte_source::head(source)?) => Ok(Format::Parquet),
         "csv" | "tsv" | "txt" => Ok(Format::Csv),
         _ => Err(ReadError::new(
-            origin(),
+            source.origin(),
             "cannot tell what this is: it does not begin like Parquet and is not called .csv, .tsv or .txt",
         )),
     }

@@ -55,6 +55,9 @@ pub use result::QueryResult;
 pub use statistics::{JobStatistics, WorkerShare};
 pub use work_control::WorkControl;
 
+/// The stores that tables can be objects of.
+#[cfg(feature = "object-store")]
+pub use object_store;
 /// The executor that jobs are submitted to.
 pub use pipeline_exec;
 /// The pools that tables are read on.

@@ -15,6 +15,8 @@
 
 pub(crate) mod byte_source;
 pub mod csv;
+#[cfg(feature = "object-store")]
+mod object;
 pub mod parquet;
 mod ready_columns;
 mod runner;
@@ -28,6 +30,8 @@ use columnar::{ReadError, TableSource};
 use self::byte_source::SharedSource;
 pub use self::byte_source::{ByteSource, LocalFile, MemoryBytes};
 pub use self::csv::CsvTable;
+#[cfg(feature = "object-store")]
+pub use self::object::{Patience, open_object, open_url};
 pub use self::parquet::{ParquetTable, silence_reader_panics};
 pub use self::runner::JobRunner;
 pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
@@ -63,12 +67,26 @@ pub fn open(
     runner: &impl JobRunner,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let path = path.as_ref();
+    if let Some(url) = path.to_str().filter(|text| is_url(text)) {
+        #[cfg(feature = "object-store")]
+        return open_url(name, url, Patience::default(), runner);
+        #[cfg(not(feature = "object-store"))]
+        return Err(ReadError::new(url, "this program was built without tables by URL").into());
+    }
     let origin = || path.display().to_string();
     let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
     if metadata.is_dir() {
         return Ok(Arc::new(ParquetTable::open(name, path)?));
     }
     open_source(name, Arc::new(LocalFile::open(path)?), extension(path), runner)
+}
+
+/// Whether this is a URL that a table can have, and no path.
+fn is_url(text: &str) -> bool {
+    let scheme = text
+        .split_once("://")
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("file" | "http" | "https"))
 }
 
 /// Opens one file of bytes that lie anywhere, whose name ends in `extension`, as [`open`] says.
@@ -94,6 +112,11 @@ enum Format {
 fn extension(path: &Path) -> String {
     let extension = path.extension().and_then(|extension| extension.to_str());
     extension.unwrap_or("").to_ascii_lowercase()
+}
+
+/// Whether a file of this name is Parquet.
+fn is_parquet_name(path: &Path) -> bool {
+    matches!(extension(path).as_str(), "parquet" | "parq" | "pq")
 }
 
 fn format_of(source: &dyn ByteSource, extension: &str) -> Result<Format, ReadError> {

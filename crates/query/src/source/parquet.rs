@@ -33,6 +33,7 @@ use self::chunks::Chunks;
 use self::damage::guarded;
 pub use self::damage::silence_reader_panics;
 use super::byte_source::{self, LocalFile, SharedSource};
+use super::is_parquet_name;
 
 /// Rows of a range of a row group that is cut.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
@@ -438,10 +439,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
                 format!("the folder holds another folder, `{name}`; a table is one folder of files");
             return Err(ReadError::new(folder.display().to_string(), message));
         }
-        let extension = path
-            .extension()
-            .map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        if matches!(extension.as_deref(), Some("parquet" | "parq" | "pq")) {
+        if is_parquet_name(&path) {
             files.push(path);
         }
     }

@@ -18,7 +18,7 @@ mod rows;
 mod slots;
 mod stage;
 
-pub use stage::{ScanResult, ScanStage};
+pub use stage::{FetchFailed, ScanResult, ScanStage};
 
 use std::collections::BTreeSet;
 use std::fmt;

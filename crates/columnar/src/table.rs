@@ -16,10 +16,12 @@
 mod memory;
 mod read_error;
 mod statistics;
+mod stored;
 
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use statistics::ColumnStatistics;
+pub use stored::{Fetched, StoredTable};
 
 use std::fmt::Debug;
 
@@ -57,6 +59,12 @@ pub trait TableSource: Debug + Send + Sync {
     fn is_loaded(&self, projection: &[usize]) -> bool {
         let _ = projection;
         false
+    }
+
+    /// The table as one whose morsels have to be read from somewhere before they can be opened without waiting; `None` where opening
+    /// never waits.
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        None
     }
 
     /// Opens `morsel` for reading the columns named by `projection` (indices into the schema, ascending, no duplicates).

@@ -34,6 +34,7 @@
 
 mod catalog;
 mod error;
+mod execution;
 pub mod output;
 mod pipeline_builder;
 mod plan;
@@ -41,14 +42,23 @@ mod planner;
 mod result;
 pub mod source;
 mod statistics;
+mod windows;
+mod work_control;
 
 pub use catalog::Catalog;
 pub use error::{Position, QueryError};
+pub use execution::Execution;
 pub use pipeline_builder::{PipelineBuilder, QueryRun};
 pub use plan::QueryPlan;
 pub use planner::QueryPlanner;
 pub use result::QueryResult;
 pub use statistics::{JobStatistics, WorkerShare};
+pub use work_control::WorkControl;
 
+/// The stores that tables can be objects of.
+#[cfg(feature = "object-store")]
+pub use object_store;
 /// The executor that jobs are submitted to.
 pub use pipeline_exec;
+/// The pools that tables are read on.
+pub use pools;

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
-use query::source::{self, JobRunner, ScaleFactor, TpchTable, TpchTableKind};
+use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
 use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
 
 use crate::message::say;
@@ -142,8 +142,8 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
         Some(table) => table.load(&plan.columns(), &terminal.activity("generating"))?,
         None => None,
     };
-    let (job, run) = PipelineBuilder::new(plan).build();
-    let outcome = terminal.activity("querying").run(job);
+    let (execution, run) = PipelineBuilder::new(plan).prepare();
+    let outcome = execution.run(&terminal.activity("querying"));
     if arguments.explain {
         say(run.explain().trim_end());
     }

@@ -19,6 +19,8 @@ use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
 use crate::morsel::Morsel;
+use crate::quota::Charge;
+use crate::table::{Fetched, StoredTable};
 
 /// The rows a query gives out.
 #[derive(Clone, Debug)]
@@ -56,6 +58,10 @@ pub struct ScanStage {
     plan: OutputPlan,
     projection: Vec<usize>,
     slots: Vec<SlotRange>,
+    /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
+    inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
+    /// Nobody will run what is fetched from now on.
+    given_up: AtomicBool,
     /// What each slot produced, until `merge` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
     /// How far results are complete, where a limit allows to stop early.
@@ -86,6 +92,10 @@ impl OutputPlan {
     }
 }
 
+/// Reading for a slot failed. The slot has the error, and fails with it when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchFailed;
+
 /// What a slot leaves in its cell.
 type SlotOutcome = Result<Collected, ExecError>;
 
@@ -107,10 +117,14 @@ impl ScanStage {
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + plan.cost_per_row();
         let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
+        let is_stored = scan.table.as_stored().is_some() && !projection.is_empty();
+        let inputs = 0..if is_stored { slots.len() } else { 0 };
         Self {
             filter,
             plan,
             projection,
+            given_up: AtomicBool::new(false),
+            inputs: inputs.map(|_| Mutex::new(None)).collect(),
             cells: slots.iter().map(|_| Mutex::new(None)).collect(),
             slots,
             complete: Mutex::default(),
@@ -264,6 +278,78 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
+    /// Whether slots have something to be [fetched](Self::fetch) before they run: the table is a stored one, and the query reads columns of it.
+    pub fn is_stored(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
+    /// The bytes that [`fetch`](Self::fetch) reads for `slot`: 0 if statistics let it skip its rows, or enough is there without them.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn bytes_to_fetch(&self, slot: usize) -> usize {
+        match self.stored_morsel(slot) {
+            Some((stored, morsel)) => stored.bytes_to_fetch(morsel, &self.projection),
+            None => 0,
+        }
+    }
+
+    /// Reads what `slot` needs and charges it to the query's quota, so that the slot need not wait when it runs; if nothing has to be read, or
+    /// enough is there without it, it reads nothing. What it fails with, the slot fails with. Gives the bytes that were read.
+    ///
+    /// This waits: it is not for CPU workers. A slot that nothing was fetched for reads when it runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn fetch(&self, slot: usize) -> Result<usize, FetchFailed> {
+        let Some((stored, morsel)) = self.stored_morsel(slot) else {
+            return Ok(0);
+        };
+        let mut charge = Charge::of(self.scan.quota.clone());
+        let input = charge
+            .grow(stored.bytes_to_fetch(morsel, &self.projection))
+            .map_err(ExecError::from)
+            .and_then(|()| Ok(stored.fetch(morsel, &self.projection)?.charged(charge)));
+        let outcome = input.as_ref().map(Fetched::bytes).map_err(|_| FetchFailed);
+        let mut place = lock(&self.inputs[slot]);
+        // Ordering: Relaxed. Whoever gives up takes this lock behind his store: before this, and the store is seen; or after, and the
+        // input is.
+        if !self.given_up.load(Ordering::Relaxed) {
+            *place = Some(input);
+        }
+        outcome
+    }
+
+    /// Drops what was fetched and not run, and has nothing more kept: the query is over. What is charged for it is given back.
+    pub fn give_up_fetched(&self) {
+        // Ordering: Relaxed. See `fetch`.
+        self.given_up.store(true, Ordering::Relaxed);
+        for input in &self.inputs {
+            let input = lock(input).take();
+            drop(input);
+        }
+    }
+
+    /// Whether enough is there before `slot`: it and those behind it need not be fetched, nor run.
+    pub fn is_enough_before(&self, slot: usize) -> bool {
+        // Ordering: Relaxed, see `note_complete`.
+        slot >= self.enough_before.load(Ordering::Relaxed)
+    }
+
+    /// What has to be read for `slot`, if anything.
+    fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
+        let morsel = self.slots[slot].morsel;
+        if !self.is_stored()
+            || self.is_enough_before(slot)
+            || self.filter.skips(self.scan.table.as_ref(), morsel)
+        {
+            return None;
+        }
+        Some((self.scan.table.as_stored()?, morsel))
+    }
+
     /// The number of rows that `slot` reads.
     ///
     /// # Panics
@@ -297,7 +383,11 @@ impl ScanStage {
             }
             return Ok(Some(self.collect(slot, &[], &mut std::iter::empty())?));
         }
-        let morsel = Morsel::new(table, morsel, &self.projection);
+        let fetched = match self.inputs.get(slot) {
+            Some(input) => lock(input).take().transpose()?,
+            None => None,
+        };
+        let morsel = Morsel::new(table, morsel, &self.projection, fetched);
         let order = self.filter.order();
         let mut cancelled = false;
         let mut chunks = morsel.chunks(rows).take_while(|_| {
@@ -370,8 +460,7 @@ impl Stage for ScanStage {
             }
             return Ok(());
         }
-        // Ordering: Relaxed, see `note_complete`.
-        if slot >= self.enough_before.load(Ordering::Relaxed) {
+        if self.is_enough_before(slot) {
             return Ok(());
         }
         // A failure behind the last row that is needed is none: only `merge` can tell.

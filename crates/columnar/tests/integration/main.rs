@@ -2,6 +2,7 @@
 
 mod aggregates;
 mod chunked;
+mod faults;
 mod filters;
 mod grouping;
 mod limits;

@@ -109,9 +109,21 @@ impl Stage for Disturbed {
 
 /// A table in short morsels, with a point at each read.
 #[derive(Debug)]
-struct Table {
+pub(crate) struct Table {
     batch: RecordBatch,
+    morsel_rows: usize,
     fault: Arc<Fault>,
+}
+
+impl Table {
+    /// One to which nothing happens.
+    pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
+        Self {
+            batch,
+            morsel_rows,
+            fault: Fault::new(Kind::Nothing, usize::MAX),
+        }
+    }
 }
 
 impl TableSource for Table {
@@ -124,11 +136,12 @@ impl TableSource for Table {
     }
 
     fn morsels(&self) -> usize {
-        self.batch.num_rows().div_ceil(MORSEL)
+        self.batch.num_rows().div_ceil(self.morsel_rows)
     }
 
     fn rows(&self, morsel: usize) -> usize {
-        MORSEL.min(self.batch.num_rows() - morsel * MORSEL)
+        self.morsel_rows
+            .min(self.batch.num_rows() - morsel * self.morsel_rows)
     }
 
     fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
@@ -147,7 +160,7 @@ impl MorselReader for Reader<'_> {
             .fault
             .pass()
             .map_err(|luck| ReadError::new("t", luck))?;
-        let start = self.morsel * MORSEL;
+        let start = self.morsel * self.table.morsel_rows;
         let rows = self.table.rows(self.morsel);
         Ok(self.table.batch.column(column).slice(start, rows))
     }
@@ -221,6 +234,7 @@ fn group(
 ) -> Job<RecordBatch> {
     let table: Arc<dyn TableSource> = Arc::new(Table {
         batch: batch.clone(),
+        morsel_rows: MORSEL,
         fault: Arc::clone(fault),
     });
     let value = column(table.as_ref(), "v");

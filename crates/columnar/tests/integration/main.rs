@@ -6,6 +6,7 @@ mod faults;
 mod filters;
 mod grouping;
 mod limits;
+mod oracle;
 mod order;
 mod quotas;
 mod reading;

@@ -6,11 +6,13 @@
 //! depends on it, rows may as well be added to the merged state directly.
 
 mod count;
+mod exact;
 mod extreme;
 mod groups;
 mod packed;
 mod partitions;
 mod sum;
+mod window;
 
 pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding, RowKeys};
 pub(crate) use partitions::{KeyPartitions, PARTITIONS, Starts, partition_rows};

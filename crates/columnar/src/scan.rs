@@ -14,6 +14,7 @@ mod grouping;
 mod groups;
 mod merging;
 mod ordering;
+mod partitioning;
 mod rows;
 mod slots;
 mod stage;
@@ -51,6 +52,9 @@ pub struct Scan {
     /// What groups may take in memory, over all slots and threads. Charged are their keys, their hash tables and the states of their
     /// aggregates, from the first slot to the result; what a table keeps of its columns is not. Without one there is no bound.
     pub quota: Option<Arc<Quota>>,
+    /// By which columns groups are laid out in partitions, in the place of those that the table declares: see
+    /// [`ShardKey`](crate::sharding::ShardKey). It counts where all of them are keys of the grouping, and cannot be seen in a result.
+    pub shard_key: Option<Vec<usize>>,
 }
 
 /// What a query gives out.

@@ -54,6 +54,12 @@ pub trait TableSource: Debug + Send + Sync {
         ColumnStatistics::unknown()
     }
 
+    /// The columns by which rows of this table are best split, where somebody knows better than a query's keys do: groupings whose keys contain all of
+    /// them lay out their groups by these. None unless the table says otherwise.
+    fn shard_key(&self) -> Option<&[usize]> {
+        None
+    }
+
     /// Whether the columns `projection` are arrays already, so that opening a morsel once more costs nothing. Then a scan that is dear by
     /// the row may run a morsel in several slots, each of which opens it.
     fn is_loaded(&self, projection: &[usize]) -> bool {

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use columnar::{Expr, Quota, Scan};
 
+use crate::QueryError;
+
 /// What a query does, ready to run. Its text is the plan that `--explain` shows.
 ///
 /// ```
@@ -77,6 +79,46 @@ impl QueryPlan {
     pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
         self.scan.quota = Some(quota);
         self
+    }
+
+    /// The same, with groups laid out by the columns of these names, whatever the table declares as its shard key. It counts where all of them are
+    /// among the keys of GROUP BY; the plan says so then. No result depends on it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// use columnar::MemoryTable;
+    /// use query::{Catalog, QueryPlanner};
+    ///
+    /// let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    /// let batch = RecordBatch::try_from_iter([("flag", numbers.clone()), ("supplier", numbers)])?;
+    /// let table = MemoryTable::try_new("items", batch.schema(), [batch])?.with_shard_key(vec![1]);
+    /// let mut tables = Catalog::new();
+    /// tables.register(Arc::new(table))?;
+    ///
+    /// let plan = QueryPlanner::plan("select count(*) from items group by flag, supplier", &tables)?;
+    /// assert!(plan.to_string().contains("partitions by supplier, the shard key of the table"));
+    /// let plan = plan.with_shard_key(&["flag"])?;
+    /// assert!(plan.to_string().contains("partitions by flag, the shard key of the query"));
+    /// assert!(plan.with_shard_key(&["color"]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::UnknownColumn`] when the table has no column of such a name.
+    pub fn with_shard_key(mut self, columns: &[&str]) -> Result<Self, QueryError> {
+        let schema = self.scan.table.schema();
+        let place = |name: &&str| {
+            schema.index_of(name).map_err(|_| QueryError::UnknownColumn {
+                name: (*name).to_owned(),
+                candidates: schema.fields().iter().map(|field| field.name().clone()).collect(),
+                position: None,
+            })
+        };
+        let places: Result<Vec<usize>, QueryError> = columns.iter().map(place).collect();
+        self.scan.shard_key = Some(places?);
+        Ok(self)
     }
 
     /// The query as the stage of a job runs it.

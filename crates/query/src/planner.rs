@@ -164,6 +164,7 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
             offset,
             limit,
             quota: None,
+            shard_key: None,
         },
     })
 }

@@ -24,8 +24,9 @@ use arrow::error::ArrowError;
 use arrow::row::{RowConverter, Rows, SortField};
 use hashbrown::hash_table::Entry;
 
-use super::packed::Packing;
+use super::packed::{Numbers, Packing};
 use super::partitions::{KeyPartitions, partition_rows};
+use super::window::Window;
 use crate::charged::{ChargedRows, ChargedTable, ChargedVec};
 use crate::quota::{Quota, QuotaExceeded};
 use crate::sharding::{StableHasher, hash_word, inner};
@@ -75,6 +76,8 @@ impl GroupIds<'_> {
 pub(crate) struct KeyEncoding {
     converter: RowConverter,
     packing: Option<Packing>,
+    /// Which bits of a word say the partition.
+    partition_mask: u128,
 }
 
 /// The keys of some rows: a word for each row that has one.
@@ -98,7 +101,21 @@ impl KeyEncoding {
         Ok(Self {
             converter,
             packing: Packing::new(types),
+            partition_mask: u128::MAX,
         })
+    }
+
+    /// The same, with partitions by the key columns at `places` alone. A key without a word goes by all its columns.
+    pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
+        if let Some(packing) = &self.packing {
+            self.partition_mask = packing.mask(places);
+        }
+        self
+    }
+
+    /// The hash whose top bits are the partition of a word.
+    pub(crate) fn partition_hash(&self, word: u128) -> u64 {
+        hash_word(word & self.partition_mask)
     }
 
     /// Whether there are keys with a word.
@@ -129,6 +146,8 @@ pub(crate) struct GroupKeys {
     words: ChargedVec<u128>,
     /// Groups by their word.
     packed: ChargedTable,
+    /// Groups by their number, where the key is one.
+    window: Window,
     encoded: EncodedKeys,
     /// Of the rows that were looked up last: their groups, and how many there are of each.
     groups: ChargedVec<u32>,
@@ -159,6 +178,7 @@ impl GroupKeys {
             firsts: ChargedVec::new(quota),
             words: ChargedVec::new(quota),
             packed: ChargedTable::new(quota),
+            window: Window::new(quota),
             groups: ChargedVec::new(quota),
             counts: ChargedVec::new(quota),
         }
@@ -233,6 +253,53 @@ impl GroupKeys {
         Ok(())
     }
 
+    /// Looks up the rows of `columns` by their numbers, if the key is a number, no row is NULL, and the numbers are close to one another. If it
+    /// is not done, [`assign`](Self::assign) does it.
+    pub(crate) fn assign_numbers(
+        &mut self,
+        columns: &[ArrayRef],
+        position: impl Fn(usize) -> u64,
+    ) -> Result<bool, QuotaExceeded> {
+        if self.window.is_off() {
+            return Ok(false);
+        }
+        let numbers = self
+            .encoding
+            .packing
+            .as_ref()
+            .and_then(|packing| packing.numbers(columns));
+        match numbers {
+            Some(Numbers::Of8(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of16(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of32(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of64(numbers)) => self.assign_each(&numbers, position),
+            None => Ok(false),
+        }
+    }
+
+    fn assign_each<N: Copy + Into<u64>>(
+        &mut self,
+        numbers: &[N],
+        position: impl Fn(usize) -> u64,
+    ) -> Result<bool, QuotaExceeded> {
+        self.groups.clear();
+        self.groups.resize(numbers.len(), 0)?;
+        let mut row = 0;
+        loop {
+            row += self.window.find(&numbers[row..], &mut self.groups[row..]);
+            let Some(&number) = numbers.get(row) else {
+                return Ok(true);
+            };
+            let number = number.into();
+            if !self.window.has_room(number) && !self.window.cover(numbers)? {
+                // What was looked up has its groups in the table as well.
+                return Ok(false);
+            }
+            let group = self.group_of_word(Packing::word_of_number(number), || position(row))?;
+            self.window.learn(number, group);
+        }
+    }
+
     /// Looks up rows that all have words.
     pub(crate) fn assign_words(
         &mut self,
@@ -287,13 +354,11 @@ impl GroupKeys {
 
     /// The groups of what was looked up last, with their counts if that is worth it.
     pub(crate) fn ids(&mut self) -> Result<GroupIds<'_>, QuotaExceeded> {
-        let is_worth_it = self.len() <= self.groups.len() / 2;
+        let is_worth_it = self.len() <= self.groups.len();
         if is_worth_it {
             self.counts.clear();
             self.counts.resize(self.firsts.len(), 0)?;
-            for &group in self.groups.iter() {
-                self.counts[group as usize] += 1;
-            }
+            count_all(&mut self.counts, &self.groups);
         }
         Ok(GroupIds::PerRow {
             groups: &self.groups,
@@ -344,16 +409,17 @@ impl GroupKeys {
             firsts,
             words,
             packed,
+            window,
             encoded,
             groups,
             counts,
         } = self;
         // No more rows will come.
-        drop((packed, encoded.table, groups, counts));
+        drop((packed, window, encoded.table, groups, counts));
         let quota = quota.as_ref();
         let len = firsts.len();
         let mut hashes = if encoding.has_words() {
-            ChargedVec::collect(quota, words.iter().map(|&word| hash_word(word)))?
+            ChargedVec::collect(quota, words.iter().map(|&word| encoding.partition_hash(word)))?
         } else {
             ChargedVec::collect(quota, std::iter::repeat_n(0, len))?
         };
@@ -443,6 +509,28 @@ fn come_in_runs(words: &[u128]) -> bool {
     let sample = &words[..words.len().min(64)];
     let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
     2 * repeats > sample.len()
+}
+
+/// Adds the number of its rows to each group's.
+fn count_all(counts: &mut [u32], groups: &[u32]) {
+    /// Two rows of one group in a row would wait for one another, so few groups are counted in lanes.
+    const FEW: usize = 64;
+    const LANES: usize = 4;
+    if counts.len() > FEW {
+        groups.iter().for_each(|&group| counts[group as usize] += 1);
+        return;
+    }
+    let mut lanes = [[0u32; FEW]; LANES];
+    let (groups, last) = groups.as_chunks::<LANES>();
+    for groups in groups {
+        for (lane, &group) in lanes.iter_mut().zip(groups) {
+            lane[group as usize % FEW] += 1;
+        }
+    }
+    last.iter().for_each(|&group| lanes[0][group as usize % FEW] += 1);
+    for (group, count) in counts.iter_mut().enumerate() {
+        *count += lanes.iter().map(|lane| lane[group]).sum::<u32>();
+    }
 }
 
 fn next_group(firsts: &[u64]) -> u32 {

@@ -50,6 +50,14 @@ enum Field {
     Text(u32),
 }
 
+/// The bits of numbers, as unsigned ones of their width.
+pub(super) enum Numbers {
+    Of8(ScalarBuffer<u8>),
+    Of16(ScalarBuffer<u16>),
+    Of32(ScalarBuffer<u32>),
+    Of64(ScalarBuffer<u64>),
+}
+
 impl Field {
     fn width(self) -> u32 {
         match self {
@@ -102,6 +110,43 @@ impl Packing {
         }
         long.sort_unstable();
         long.dedup();
+    }
+
+    /// The numbers of the only key column, if it is one of numbers of up to 64 bits without a NULL. The word of one is
+    /// [`word_of_number`](Self::word_of_number).
+    pub(super) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
+        let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
+            return None;
+        };
+        let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
+            return None;
+        };
+        // Neither is a buffer of numbers of that width.
+        if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
+            return None;
+        }
+        let data = column.to_data();
+        let (buffer, offset, rows) = (data.buffers()[0].clone(), data.offset(), data.len());
+        Some(match bits {
+            8 => Numbers::Of8(ScalarBuffer::new(buffer, offset, rows)),
+            16 => Numbers::Of16(ScalarBuffer::new(buffer, offset, rows)),
+            32 => Numbers::Of32(ScalarBuffer::new(buffer, offset, rows)),
+            _ => Numbers::Of64(ScalarBuffer::new(buffer, offset, rows)),
+        })
+    }
+
+    /// The word of a number that is a whole key: its bits, and that it is not NULL.
+    pub(super) fn word_of_number(number: u64) -> u128 {
+        u128::from(number) << 1
+    }
+
+    /// The bits of the columns at `places`.
+    pub(super) fn mask(&self, places: &[usize]) -> u128 {
+        let bits = |&place: &usize| {
+            let column = &self.columns[place];
+            u128::MAX >> (BITS - column.field.width()) << column.shift
+        };
+        places.iter().map(bits).fold(0, |mask, bits| mask | bits)
     }
 
     /// About what the key columns of a word take.

@@ -1,18 +1,19 @@
 //! `sum` and `avg`: exact for integers and decimals, in fixed order for floats.
 //!
-//! A sum of 64-bit integers or 128-bit decimals is kept as a 128-bit value and a count of how often it left that range,
-//! which is the sum in 192 bits. So the order of the rows never decides whether a sum overflows; only its value does.
+//! Sums of 64-bit integers and 128-bit decimals never overflow on the way ([`super::exact`]): the order of the rows does not decide whether
+//! one does, only its value. Those of doubles and of 256-bit decimals are here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Decimal256Array, Float64Array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{
     ArrowPrimitiveType, DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type,
     Decimal256Type, DecimalType, Float64Type, Int64Type, i256,
 };
 
+use super::exact::ExactSum;
 use super::groups::GroupIds;
 use super::{AggregateState, StateError, same_kind, shared};
 use crate::charged::ChargedVec;
@@ -34,18 +35,15 @@ pub(super) fn new_state(argument: &DataType, quota: Option<&Arc<Quota>>) -> Box<
         _ => 0,
     };
     match argument {
-        DataType::Decimal128(..) => Box::new(SumState::<Decimal128Type, Exact>::new(scale, quota)),
+        DataType::Decimal128(..) => Box::new(ExactSum::<Decimal128Type>::new(scale, quota)),
         DataType::Decimal256(..) => Box::new(SumState::<Decimal256Type, Wide>::new(scale, quota)),
         DataType::Float64 => Box::new(SumState::<Float64Type, f64>::new(scale, quota)),
-        _ => Box::new(SumState::<Int64Type, Exact>::new(scale, quota)),
+        _ => Box::new(ExactSum::<Int64Type>::new(scale, quota)),
     }
 }
 
 /// A sum of some values.
 trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
-    /// Whether the order of additions can never be seen.
-    const IS_EXACT: bool;
-
     fn add(&mut self, value: N);
     fn merge(&mut self, other: Self);
     /// The sum as a double, the decimal point not yet set.
@@ -75,8 +73,9 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, S> {
+    /// Neither a sum of doubles is, nor whether one leaves 256 bits on the way.
     fn is_exact(&self) -> bool {
-        S::IS_EXACT
+        false
     }
 
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
@@ -148,89 +147,6 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
     }
 }
 
-/// A sum in 192 bits: `low + carry * 2^128`.
-#[derive(Clone, Copy, Debug, Default)]
-struct Exact {
-    low: i128,
-    carry: i64,
-}
-
-impl Exact {
-    #[inline]
-    fn add_low(&mut self, value: i128) {
-        let (low, left_the_range) = self.low.overflowing_add(value);
-        self.low = low;
-        if left_the_range {
-            self.carry += if value > 0 { 1 } else { -1 };
-        }
-    }
-
-    /// The sum, if it is in the range of 128 bits.
-    fn value(self) -> Option<i128> {
-        (self.carry == 0).then_some(self.low)
-    }
-
-    fn merge_exact(&mut self, other: Self) {
-        self.add_low(other.low);
-        self.carry += other.carry;
-    }
-
-    fn double(self) -> f64 {
-        self.low as f64 + self.carry as f64 * 2f64.powi(128)
-    }
-}
-
-impl Total<i64> for Exact {
-    const IS_EXACT: bool = true;
-
-    #[inline]
-    fn add(&mut self, value: i64) {
-        self.add_low(i128::from(value));
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.merge_exact(other);
-    }
-
-    fn to_double(self) -> f64 {
-        self.double()
-    }
-
-    fn to_array(totals: &[Self], nulls: NullBuffer, _: &DataType) -> Result<ArrayRef, StateError> {
-        let fit = |total: &Self| total.value().and_then(|value| i64::try_from(value).ok());
-        let sums: Option<Vec<i64>> = totals.iter().map(fit).collect();
-        Ok(shared(Int64Array::new(
-            sums.ok_or(StateError::Overflow)?.into(),
-            Some(nulls),
-        )))
-    }
-}
-
-impl Total<i128> for Exact {
-    const IS_EXACT: bool = true;
-
-    #[inline]
-    fn add(&mut self, value: i128) {
-        self.add_low(value);
-    }
-
-    fn merge(&mut self, other: Self) {
-        self.merge_exact(other);
-    }
-
-    fn to_double(self) -> f64 {
-        self.double()
-    }
-
-    fn to_array(totals: &[Self], nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError> {
-        let fits =
-            |value: &i128| Decimal128Type::is_valid_decimal_precision(*value, DECIMAL128_MAX_PRECISION);
-        let sums: Option<Vec<i128>> = totals.iter().map(|total| total.value().filter(fits)).collect();
-        let sums = Decimal128Array::new(sums.ok_or(StateError::Overflow)?.into(), Some(nulls));
-        Ok(shared(sums.with_data_type(data_type.clone())))
-    }
-}
-
 /// A sum in 256 bits, and whether it left them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
@@ -239,9 +155,6 @@ struct Wide {
 }
 
 impl Total<i256> for Wide {
-    /// Whether a sum leaves 256 bits on the way depends on the way.
-    const IS_EXACT: bool = false;
-
     fn add(&mut self, value: i256) {
         match self.value.checked_add(value) {
             Some(sum) => self.value = sum,
@@ -271,8 +184,6 @@ impl Total<i256> for Wide {
 }
 
 impl Total<f64> for f64 {
-    const IS_EXACT: bool = false;
-
     fn add(&mut self, value: f64) {
         *self += value;
     }

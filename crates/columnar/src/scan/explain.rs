@@ -1,7 +1,8 @@
 //! The lines of a plan, for people.
 
-use std::fmt;
+use std::fmt::{self, Display as _};
 
+use super::partitioning::Partitioning;
 use super::{Output, Scan};
 use crate::filter::FilterPlan;
 use crate::table::TableSource;
@@ -64,6 +65,7 @@ pub(super) fn write_plan(
         } => {
             if !keys.is_empty() {
                 writeln!(f, "group by {}", list(&mut keys.iter().map(ToString::to_string)))?;
+                Partitioning::of(scan).fmt(f)?;
             }
             if !aggregates.is_empty() {
                 writeln!(

@@ -26,7 +26,6 @@ use crate::charged::ChargedVec;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
 use crate::quota::Charge;
-use crate::sharding::hash_word;
 use crate::sort::take_rows;
 
 /// So many rows tell how many keys are new.
@@ -112,22 +111,43 @@ impl<'p> Grouping<'p> {
             return Ok(());
         };
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
+        let base = self.rows as u64;
+        let position = |row: usize| base + row as u64;
+        let is_loose = matches!(self.mode.as_deref(), Some(Mode::Loose { .. }));
+        if !is_loose && self.groups().assign_numbers(&columns, position)? {
+            self.update(&arguments)?;
+            return Ok(self.note(count));
+        }
         self.charge_chunk(count * size_of::<(u128, u32)>())?;
         let mut keys = std::mem::take(&mut self.row_keys);
         encoding.read(&columns, count, &mut keys);
         match self.mode.clone().as_deref() {
             Some(Mode::Loose { hot }) => self.add_loose(&columns, &arguments, &keys, hot)?,
-            _ => {
-                let base = self.rows as u64;
-                self.add_grouped(&columns, &arguments, &keys, |row| base + row as u64)?;
-            }
+            _ => self.add_grouped(&columns, &arguments, &keys, position)?,
         }
         self.row_keys = keys;
+        Ok(self.note(count))
+    }
+
+    /// Notes that so many rows were added, and what they say of those to come.
+    fn note(&mut self, count: usize) {
         self.rows += count;
         if self.mode.is_none() && self.rows >= SAMPLE_ROWS {
             self.mode = Some(self.plan.sampled().learn(self.look(count)));
         }
-        Ok(())
+    }
+
+    fn groups(&mut self) -> &mut GroupKeys {
+        self.keys.as_mut().expect("a grouping by keys")
+    }
+
+    /// Adds the arguments of the rows that were looked up last.
+    fn update(&mut self, arguments: &[ArrayRef]) -> Result<(), ExecError> {
+        let len = self.groups().len();
+        self.states.iter_mut().try_for_each(|state| state.resize(len))?;
+        let groups = self.keys.as_mut().expect("a grouping by keys");
+        let ids = groups.ids()?;
+        Ok(self.plan.aggregates().update(&mut self.states, arguments, ids)?)
     }
 
     /// Leaves rows loose from now on, but for those of a hot key.
@@ -168,16 +188,10 @@ impl<'p> Grouping<'p> {
         keys: &RowKeys,
         position: impl Fn(usize) -> u64,
     ) -> Result<(), ExecError> {
-        let Some(groups) = &mut self.keys else {
-            unreachable!("there are keys")
-        };
-        groups
+        self.groups()
             .assign(columns, keys, position)
             .map_err(|error| ExecError::of("group by", error))?;
-        let len = groups.len();
-        self.states.iter_mut().try_for_each(|state| state.resize(len))?;
-        let ids = groups.ids()?;
-        Ok(self.plan.aggregates().update(&mut self.states, arguments, ids)?)
+        self.update(arguments)
     }
 
     /// Leaves rows loose, but for those whose key is hot or has no word.
@@ -222,7 +236,11 @@ impl<'p> Grouping<'p> {
             return Ok(());
         }
         let word = |row: u32| keys.words[row as usize];
-        let hashes: Vec<u64> = loose.iter().map(|&row| hash_word(word(row))).collect();
+        let Some(encoding) = self.plan.encoding() else {
+            unreachable!("there are keys")
+        };
+        let hash = |&row: &u32| encoding.partition_hash(word(row));
+        let hashes: Vec<u64> = loose.iter().map(hash).collect();
         let quota = self.plan.quota();
         let (order, starts) = partition_rows(&hashes, quota)?;
         let order: Vec<u32> = order.iter().map(|&at| loose[at as usize]).collect();

@@ -21,6 +21,7 @@ use arrow::datatypes::{DataType, UInt64Type};
 
 use super::collect::SlotGroups;
 use super::grouping::{Grouping, Sampled};
+use super::partitioning::Partitioning;
 use super::rows::RowPlan;
 use super::{Output, Scan};
 use crate::aggregate::{AggregatePlan, AggregateState, GroupKeys, KeyEncoding};
@@ -71,17 +72,23 @@ impl GroupPlan {
         else {
             unreachable!("a plan of groups is made for an output of groups")
         };
+        let partitioning = Partitioning::of(scan);
         let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
         let keys: Vec<Expr> = keys.iter().map(plain).collect();
         let encoding = (!keys.is_empty()).then(|| {
             let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
             // `Scan::group_fields` refused what cannot be encoded.
-            Arc::new(KeyEncoding::new(&types).expect("keys of comparable types"))
+            let encoding = KeyEncoding::new(&types).expect("keys of comparable types");
+            Arc::new(match &partitioning {
+                Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys),
+                Partitioning::Pinned | Partitioning::Keys => encoding,
+            })
         });
         let aggregates = AggregatePlan::new(aggregates.clone());
         Self {
             may_be_loose: encoding.as_ref().is_some_and(|encoding| encoding.has_words())
-                && aggregates.is_exact(),
+                && aggregates.is_exact()
+                && partitioning != Partitioning::Pinned,
             keys,
             encoding,
             aggregates,
@@ -350,6 +357,7 @@ mod tests {
             offset: 0,
             limit: None,
             quota: None,
+            shard_key: None,
         }
     }
 

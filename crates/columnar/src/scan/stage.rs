@@ -43,7 +43,7 @@ pub struct ScanResult {
 /// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
 /// let n = Expr::column(0, table.schema().field(0));
 /// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
-/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), quota: None };
+/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), quota: None, shard_key: None };
 ///
 /// let stage = Arc::new(ScanStage::new(scan));
 /// let executor = PipelineExecutor::new(2).expect("two threads");
@@ -195,7 +195,7 @@ impl ScanStage {
     /// # let fields = Scan::group_fields(&keys, &[]).expect("numbers can be grouped");
     /// # let columns = vec![("n".to_owned(), Expr::column(0, &fields[0]))];
     /// # let output = Output::Groups { keys, aggregates: vec![], having: None, columns };
-    /// # let scan = Scan { table, filter: None, output, order: vec![], offset: 0, limit: None, quota: None };
+    /// # let scan = Scan { table, filter: None, output, order: vec![], offset: 0, limit: None, quota: None, shard_key: None };
     /// let stage = Arc::new(ScanStage::new(scan)); // select n from numbers group by n
     /// let mut job = Job::builder("numbers").stage(stage.clone());
     /// for following in stage.following() {

@@ -56,6 +56,7 @@ fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, quota: Arc<Quota>) 
         offset: 0,
         limit: None,
         quota: Some(quota),
+        shard_key: None,
     }));
     let output = Arc::clone(&stage);
     let job = Job::builder("t")

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
-use columnar::{Aggregate, AggregateFunction, Comparison, ExecError, Expr, Output, Scan, SortKey};
+use columnar::{
+    Aggregate, AggregateFunction, Comparison, ExecError, Expr, MemoryTable, Output, Scan, SortKey,
+};
 
 use crate::scan::{column, grouped, integers, run_alone, run_on, table};
 
@@ -250,4 +252,80 @@ fn a_division_by_zero_in_one_group_of_many_is_the_result() {
             );
         }
     }
+}
+
+/// Neither who says by what groups are split nor a filter that leaves one of them is seen in a result.
+#[test]
+fn shard_keys_and_pinned_keys_are_in_the_plan_and_not_in_the_result() {
+    let numbers = |key: fn(i64) -> i64| integers((0..ROWS).map(|row| Some(key(row))));
+    let batch = arrow::array::RecordBatch::try_from_iter([
+        (
+            "a",
+            arrow::compute::cast(&numbers(|row| row % 7), &arrow::datatypes::DataType::Int32).unwrap(),
+        ),
+        (
+            "b",
+            arrow::compute::cast(
+                &numbers(|row| scrambled(row) % 20_000),
+                &arrow::datatypes::DataType::Int32,
+            )
+            .unwrap(),
+        ),
+        ("n", numbers(|row| row)),
+    ])
+    .unwrap();
+    let plain = MemoryTable::try_new("t", batch.schema(), [batch.clone()]).unwrap();
+    let declared = MemoryTable::try_new("t", batch.schema(), [batch])
+        .unwrap()
+        .with_shard_key(vec![0]);
+    let scan = |table: MemoryTable, shard_key: Option<Vec<usize>>| {
+        let table = Arc::new(table);
+        let [a, b, n] = ["a", "b", "n"].map(|name| column(table.as_ref(), name));
+        let sum = Aggregate::new(AggregateFunction::Sum, Some(n)).unwrap();
+        let mut scan = grouped(table, vec![a, b], vec![sum]);
+        scan.shard_key = shard_key;
+        scan
+    };
+    let by_keys = scan(plain, None);
+    assert!(!by_keys.to_string().contains("partition"), "{by_keys}");
+    let whole = run_on(by_keys, 2).unwrap();
+    let by_table = scan(declared, None);
+    assert!(
+        by_table
+            .to_string()
+            .contains("partitions by a, the shard key of the table"),
+        "{by_table}"
+    );
+    let mut by_query = by_table.clone();
+    by_query.shard_key = Some(vec![1]);
+    assert!(
+        by_query
+            .to_string()
+            .contains("partitions by b, the shard key of the query"),
+        "{by_query}"
+    );
+    let mut by_another = by_table.clone();
+    by_another.shard_key = Some(vec![2]);
+    assert!(!by_another.to_string().contains("partitions by"), "n is no key");
+    for threads in [1, 3] {
+        for scan in [&by_table, &by_query, &by_another] {
+            assert_eq!(run_on(scan.clone(), threads).unwrap(), whole);
+        }
+    }
+    let mut pinned = by_table;
+    let equal = |at: usize, value: i64| {
+        let column = Expr::column(at, pinned.table.schema().field(at));
+        Expr::compare(Comparison::Equal, column, Expr::int64(value)).unwrap()
+    };
+    let (first, second) = (equal(0, 3), equal(1, scrambled(3) % 20_000));
+    pinned.filter = Some(first.clone());
+    assert!(!pinned.to_string().contains("one partition"), "b has many values");
+    pinned.filter = Some(Expr::and(first, second).unwrap());
+    assert!(
+        pinned
+            .to_string()
+            .contains("one partition: the filter leaves each key one value"),
+        "{pinned}"
+    );
+    assert_eq!(run_on(pinned, 2).unwrap().num_rows(), 1);
 }

@@ -2,9 +2,11 @@
 
 mod aggregates;
 mod chunked;
+mod faults;
 mod filters;
 mod grouping;
 mod limits;
+mod oracle;
 mod order;
 mod quotas;
 mod reading;

@@ -48,6 +48,7 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
         offset: 0,
         limit: None,
         quota: None,
+        shard_key: None,
     }
 }
 

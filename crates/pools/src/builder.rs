@@ -81,10 +81,10 @@ impl PoolsBuilder {
         self
     }
 
-    /// How much less urgent CPU workers are than other threads, from 0, the default, to 19: what `nice` says on Linux; elsewhere nothing happens.
+    /// How much less urgent CPU workers are than the process's other threads, from 0, the default, to 19: what `nice` says on Linux; elsewhere nothing happens.
     ///
-    /// Where CPU workers keep all cores busy, this lets a thread that wakes for I/O have one sooner. Another process that
-    /// wants the cores gets them as well.
+    /// Where CPU workers keep all cores busy, this lets a thread that wakes for I/O have one sooner, if the kernel does not do so in any case;
+    /// recent ones do. Another process that wants the cores gets them as well.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self

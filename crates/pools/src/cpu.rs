@@ -2,6 +2,23 @@
 //!
 //! A closure is a job of one slot, a query is a job of many, and both are on the same board: one set of workers serves a process. The
 //! pool is started when it is first used.
+//!
+//! # The hand-over
+//!
+//! A task is a job with one slot, and its future the job's ticket. So what can meet here are steps of the pipeline executor, and its loom models
+//! (`crates/pipeline-exec/tests/loom/hand_over.rs`) have them; `tests/integration/hand_over.rs` does the same on threads, many times over.
+//!
+//! | what meets | comes to | model |
+//! |---|---|---|
+//! | the end, and the first poll of the future | the value, or a wake | `the_end_of_a_job_against_the_first_poll_of_its_future` |
+//! | the drop of the future, and a worker that starts, runs or ends the task | it runs whole or not at all, and what it captured goes once | `a_dropped_future_against_the_start_of_its_job` |
+//! | a shutdown, a worker that starts the task, and somebody who awaits it | whoever awaits is told what happened | `a_shutdown_against_the_start_of_a_job_that_is_awaited` |
+//! | a shutdown, the drop of the future, and a worker | one of them ends it | `a_dropped_future_against_a_shutdown` |
+//! | the last slot of a part, and the task that waits for it | the task goes on | `a_nested_wait_against_a_worker_that_takes_the_last_slot` |
+//! | room, and a future that waits for it | it is let in, or told that there never will be | the proof is in `pipeline-exec`, `native/room.rs` |
+//!
+//! In the simulator the scenario `jobs` has submitters that await tickets, cancels at any moment, drains and shutdowns, and slots with jobs of their
+//! own, under all oracles; the exhaustive search closes four configurations with such slots.
 
 mod cx;
 mod nice;

@@ -1,4 +1,4 @@
-//! Moments to come.
+//! Moments to come, also those that no clock reaches: waits and periods may be of any length.
 
 use std::time::{Duration, Instant};
 

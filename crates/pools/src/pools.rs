@@ -116,9 +116,12 @@ impl Pools {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// It has no place in async code that is not the pools' own: the thread that it blocks may be the one that polls what it waits for. Call it by
+    /// `tokio::task::spawn_blocking` there.
+    ///
     /// # Errors
     ///
-    /// In work of a pool, which would wait for itself. Nothing ends then.
+    /// In work of a pool, destructors in it included: it would wait for itself. Nothing ends then.
     pub fn shutdown(&self, timeout: Duration) -> Result<ShutdownReport, WrongPool> {
         shutdown::shut_down(&self.inner, Instant::now(), timeout)
     }

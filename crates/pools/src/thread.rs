@@ -19,6 +19,8 @@ pub(crate) enum Work {
     Async,
     /// A blocking call of the mixed pool.
     Blocking,
+    /// The end of a CPU task that never ran, on whatever thread gave it up: destructors of what it had captured.
+    GivenUp,
     /// A maintenance task.
     Maintenance,
 }
@@ -48,6 +50,7 @@ pub(crate) fn pool_here() -> Option<PoolKind> {
     }
     WORK.get().map(|work| match work {
         Work::Async | Work::Blocking => PoolKind::Mixed,
+        Work::GivenUp => PoolKind::Cpu,
         Work::Maintenance => PoolKind::Maintenance,
     })
 }

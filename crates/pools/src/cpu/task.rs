@@ -13,7 +13,7 @@ use pipeline_exec::{
 
 use super::{CpuCx, Stop};
 use crate::error::{CpuError, PoolKind};
-use crate::thread::refuse_cpu;
+use crate::thread::{Work, as_work, refuse_cpu};
 
 /// What a computation gives, as a future, or to a thread that may block. Dropping it cancels.
 ///
@@ -191,7 +191,7 @@ impl<T> Unpin for CpuTask<T> {}
 impl<T> Drop for CpuTask<T> {
     fn drop(&mut self) {
         if let State::Running(ticket) = &self.state {
-            ticket.control().cancel();
+            as_work(Work::GivenUp, || ticket.control().cancel());
         }
     }
 }

@@ -57,6 +57,24 @@ fn a_mixed_task_does_not_wait_for_its_own_end_in_a_destructor_either() {
 }
 
 #[test]
+fn neither_does_a_cpu_task_that_never_ran() {
+    let pools = pools(1);
+    let (gate, held) = hold_cpu(&pools, 1);
+    let (inner, (send, refused)) = (pools.clone(), mpsc::channel());
+    let captured = OnDrop::new(move || send.send(inner.shutdown(LONG)).unwrap());
+    // The job has not ended while what it captured is dropped.
+    drop(pools.cpu().run(move |_cx| drop(captured)));
+    let wrong = WrongPool {
+        from: PoolKind::Cpu,
+        to: PoolKind::Mixed,
+    };
+    assert_eq!(refused.recv().unwrap(), Err(wrong));
+    gate.open();
+    drop(held);
+    assert!(pools.shutdown(LONG).unwrap().is_clean());
+}
+
+#[test]
 fn when_a_shutdown_finds_nobody_inside_all_that_was_inside_is_gone() {
     /// Ready at once; its destructor takes a while.
     struct Slow(Option<Sender<()>>);

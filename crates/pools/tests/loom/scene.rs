@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use loom::sync::Notify;
+use loom::sync::{Condvar, Mutex};
 use loom::thread::{self, Thread};
 use pools::MixedError;
 use pools::stream::model::{self, Call, Host, Task};
@@ -89,14 +89,32 @@ impl AsyncBatchSource for Silent {
 }
 
 /// Blocks until it is let go.
-struct Stuck(Arc<Notify>, Arc<Seen>);
+struct Stuck(Arc<Door>, Arc<Seen>);
+
+/// Open or not.
+#[derive(Default)]
+pub(crate) struct Door(Mutex<bool>, Condvar);
+
+impl Door {
+    pub(crate) fn open(&self) {
+        *self.0.lock().unwrap() = true;
+        self.1.notify_one();
+    }
+
+    fn pass(&self) {
+        let mut open = self.0.lock().unwrap();
+        while !*open {
+            open = self.1.wait(open).unwrap();
+        }
+    }
+}
 
 impl BatchSource for Stuck {
     type Batch = Batch;
     type Error = ();
 
     fn next(&mut self) -> Result<Option<Batch>, ()> {
-        self.0.wait();
+        self.0.pass();
         Ok(Some(Weighed { value: 0, bytes: 1 }))
     }
 
@@ -124,12 +142,12 @@ pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     (told(stream, &seen), seen)
 }
 
-/// A stream whose source blocks until it is notified, on a pool whose time is up meanwhile.
-pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Notify>) {
-    let (seen, go) = (Arc::<Seen>::default(), Arc::new(Notify::new()));
-    let source = Stuck(go.clone(), seen.clone());
+/// A stream whose source blocks until the door is open, on a pool whose time is up meanwhile.
+pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
+    let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
+    let source = Stuck(door.clone(), seen.clone());
     let stream = model::read(Box::new(Threads { ends: true }), source, 1);
-    (told(stream, &seen), seen, go)
+    (told(stream, &seen), seen, door)
 }
 
 fn told(stream: Stream, seen: &Arc<Seen>) -> Stream {

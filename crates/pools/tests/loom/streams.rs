@@ -41,7 +41,7 @@ fn delivery_against_a_consumer_that_falls_asleep() {
 /// The source has no room for the second batch and comes to rest while the consumer takes the first: it is read on.
 #[test]
 fn rest_against_the_release_that_makes_room() {
-    model("rest_against_the_release_that_makes_room", Some(3), || {
+    model("rest_against_the_release_that_makes_room", None, || {
         let (mut stream, seen) = counts(2);
         let (taken, end) = take_all(&mut stream);
         assert!(taken == 2 && end.is_ok());
@@ -65,7 +65,7 @@ fn drop_against_a_source_that_comes_to_rest() {
 fn drop_after_a_batch_against_the_reader_that_it_started() {
     model(
         "drop_after_a_batch_against_the_reader_that_it_started",
-        Some(3),
+        None,
         || {
             let (mut stream, seen) = counts(3);
             check_at_the_end(&stream, &seen);
@@ -81,7 +81,7 @@ fn drop_after_a_batch_against_the_reader_that_it_started() {
 fn close_by_a_handle_against_the_release_that_makes_room() {
     model(
         "close_by_a_handle_against_the_release_that_makes_room",
-        Some(2),
+        Some(3),
         || {
             let (mut stream, seen) = counts(2);
             check_at_the_end(&stream, &seen);
@@ -102,7 +102,7 @@ fn close_by_a_handle_against_the_release_that_makes_room() {
 fn close_by_a_handle_against_both_sides_that_fall_asleep() {
     model(
         "close_by_a_handle_against_both_sides_that_fall_asleep",
-        Some(3),
+        None,
         || {
             let (mut stream, seen) = silent();
             check_at_the_end(&stream, &seen);
@@ -133,13 +133,13 @@ fn on_close_against_the_end() {
 fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     model(
         "end_of_the_pool_against_a_consumer_that_falls_asleep",
-        Some(3),
+        None,
         || {
-            let (mut stream, seen, go) = stuck();
+            let (mut stream, seen, door) = stuck();
             check_at_the_end(&stream, &seen);
             let (taken, end) = take_all(&mut stream);
             assert!(taken == 0 && matches!(end, Err(StreamError::PoolsEnded)));
-            go.notify();
+            door.open();
         },
     );
 }

@@ -6,15 +6,18 @@
 //! depends on it, rows may as well be added to the merged state directly.
 
 mod count;
+mod encoding;
 mod exact;
 mod extreme;
 mod groups;
+mod lanes;
 mod packed;
 mod partitions;
 mod sum;
 mod window;
 
-pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding, RowKeys};
+pub(crate) use encoding::{KeyEncoding, RowKeys};
+pub(crate) use groups::{GroupIds, GroupKeys};
 pub(crate) use partitions::{KeyPartitions, PARTITIONS, Starts, partition_rows};
 
 use std::any::Any;

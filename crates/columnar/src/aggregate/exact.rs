@@ -17,14 +17,10 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, Int64Type};
 
 use super::groups::GroupIds;
+use super::lanes::add_all;
 use super::{AggregateState, StateError, same_kind, shared};
 use crate::charged::ChargedVec;
 use crate::quota::{Quota, QuotaExceeded};
-
-/// Groups that are so few that several rows in a row may be of one: they are added up in lanes, since an addition that waits for the one before it
-/// takes several times as long.
-const FEW: usize = 64;
-const LANES: usize = 4;
 
 /// A number whose sums are exact.
 trait Exactly: Copy {
@@ -138,30 +134,6 @@ impl<T: ArrowPrimitiveType> ExactSum<T> {
     }
 }
 
-/// Adds each number to the sum of its group. That no sum leaves its type was seen to before.
-fn add_all<N: Exactly>(sums: &mut [i64], groups: &[u32], numbers: &[N]) {
-    if sums.len() > FEW {
-        for (&group, &number) in groups.iter().zip(numbers) {
-            sums[group as usize] += number.low();
-        }
-        return;
-    }
-    let mut lanes = [[0i64; FEW]; LANES];
-    let (groups, last_groups) = groups.as_chunks::<LANES>();
-    let (numbers, last_numbers) = numbers.as_chunks::<LANES>();
-    for (groups, numbers) in groups.iter().zip(numbers) {
-        for lane in 0..LANES {
-            lanes[lane][groups[lane] as usize % FEW] += numbers[lane].low();
-        }
-    }
-    for (&group, number) in last_groups.iter().zip(last_numbers) {
-        lanes[0][group as usize % FEW] += number.low();
-    }
-    for (group, sum) in sums.iter_mut().enumerate() {
-        *sum += lanes.iter().map(|lane| lane[group]).sum::<i64>();
-    }
-}
-
 impl<T: ArrowPrimitiveType<Native: Exactly>> AggregateState for ExactSum<T>
 where
     Self: FinishSums,
@@ -193,7 +165,7 @@ where
                 self.counts[0] += rows as u64;
             }
             (GroupIds::PerRow { groups, counts }, None) if is_narrow => {
-                add_all(&mut self.narrow, groups, numbers);
+                add_all(&mut self.narrow, groups, numbers, |number| number.low());
                 match counts {
                     Some(counts) => self
                         .counts

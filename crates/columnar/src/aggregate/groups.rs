@@ -19,11 +19,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::interleave;
-use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::Rows;
 use hashbrown::hash_table::Entry;
 
+use super::encoding::{KeyEncoding, RowKeys};
+use super::lanes::count_all;
 use super::packed::{Numbers, Packing};
 use super::partitions::{KeyPartitions, partition_rows};
 use super::window::Window;
@@ -66,71 +67,6 @@ impl GroupIds<'_> {
                 nulls
                     .valid_indices()
                     .for_each(|row| visit(groups[row] as usize, row));
-            }
-        }
-    }
-}
-
-/// How the keys of one query are encoded; shared by its slots.
-#[derive(Debug)]
-pub(crate) struct KeyEncoding {
-    converter: RowConverter,
-    packing: Option<Packing>,
-    /// Which bits of a word say the partition.
-    partition_mask: u128,
-}
-
-/// The keys of some rows: a word for each row that has one.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RowKeys {
-    /// By row; what stands for one without a word means nothing. Empty if no key has a word.
-    pub(crate) words: Vec<u128>,
-    /// The rows without a word, ascending.
-    pub(crate) long: Vec<u32>,
-}
-
-impl KeyEncoding {
-    /// For keys of these types.
-    ///
-    /// # Errors
-    ///
-    /// When values of a type cannot be told apart.
-    pub(crate) fn new(types: &[DataType]) -> Result<Self, ArrowError> {
-        let fields = types.iter().cloned().map(SortField::new).collect();
-        let converter = RowConverter::new(fields)?;
-        Ok(Self {
-            converter,
-            packing: Packing::new(types),
-            partition_mask: u128::MAX,
-        })
-    }
-
-    /// The same, with partitions by the key columns at `places` alone. A key without a word goes by all its columns.
-    pub(crate) fn with_partitions_by(mut self, places: &[usize]) -> Self {
-        if let Some(packing) = &self.packing {
-            self.partition_mask = packing.mask(places);
-        }
-        self
-    }
-
-    /// The hash whose top bits are the partition of a word.
-    pub(crate) fn partition_hash(&self, word: u128) -> u64 {
-        hash_word(word & self.partition_mask)
-    }
-
-    /// Whether there are keys with a word.
-    pub(crate) fn has_words(&self) -> bool {
-        self.packing.is_some()
-    }
-
-    /// Packs the keys of `rows` rows, whose floats are canonical.
-    pub(crate) fn read(&self, columns: &[ArrayRef], rows: usize, keys: &mut RowKeys) {
-        match &self.packing {
-            Some(packing) => packing.pack(columns, rows, &mut keys.words, &mut keys.long),
-            None => {
-                keys.words.clear();
-                keys.long.clear();
-                keys.long.extend(0..rows as u32);
             }
         }
     }
@@ -509,28 +445,6 @@ fn come_in_runs(words: &[u128]) -> bool {
     let sample = &words[..words.len().min(64)];
     let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
     2 * repeats > sample.len()
-}
-
-/// Adds the number of its rows to each group's.
-fn count_all(counts: &mut [u32], groups: &[u32]) {
-    /// Two rows of one group in a row would wait for one another, so few groups are counted in lanes.
-    const FEW: usize = 64;
-    const LANES: usize = 4;
-    if counts.len() > FEW {
-        groups.iter().for_each(|&group| counts[group as usize] += 1);
-        return;
-    }
-    let mut lanes = [[0u32; FEW]; LANES];
-    let (groups, last) = groups.as_chunks::<LANES>();
-    for groups in groups {
-        for (lane, &group) in lanes.iter_mut().zip(groups) {
-            lane[group as usize % FEW] += 1;
-        }
-    }
-    last.iter().for_each(|&group| lanes[0][group as usize % FEW] += 1);
-    for (group, count) in counts.iter_mut().enumerate() {
-        *count += lanes.iter().map(|lane| lane[group]).sum::<u32>();
-    }
 }
 
 fn next_group(firsts: &[u64]) -> u32 {

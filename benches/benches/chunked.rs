@@ -126,7 +126,7 @@ fn random_access(c: &mut Criterion) {
     const LOOKS: u64 = 100_000;
     for size in SIZES {
         let vec: Vec<u64> = numbers(size).collect();
-        let mut indices = numbers(LOOKS).map(|number| ((number >> 32) * size >> 32) as usize);
+        let mut indices = numbers(LOOKS).map(|number| (((number >> 32) * size) >> 32) as usize);
         let indices: Vec<usize> = indices.by_ref().collect();
         let mut group = sized(c, "random access among", size);
         group.throughput(Throughput::Elements(LOOKS));
@@ -187,7 +187,7 @@ fn sums_per_group(c: &mut Criterion) {
     const CHUNK: usize = 16_384;
     for groups in [4, 10_000, 1_500_000] {
         let ids: Vec<u32> = numbers(ROWS)
-            .map(|number| ((number >> 32) * groups >> 32) as u32)
+            .map(|number| (((number >> 32) * groups) >> 32) as u32)
             .collect();
         // Groups are numbered in the order of their first row, so that each chunk adds some.
         let mut numbering = vec![u32::MAX; groups as usize];

@@ -78,7 +78,7 @@ fn numbers(count: usize) -> impl Iterator<Item = u64> {
 
 /// Places among the values that are read.
 fn indices(count: usize) -> impl Iterator<Item = usize> {
-    numbers(count).map(|number| ((number >> 32) * READ as u64 >> 32) as usize)
+    numbers(count).map(|number| (((number >> 32) * READ as u64) >> 32) as usize)
 }
 
 fn readable() -> Result<ChunkedVec<u64>, Box<dyn Error>> {

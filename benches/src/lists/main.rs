@@ -182,7 +182,7 @@ fn scrambled(number: u64) -> u64 {
 }
 
 fn place_of(number: u64, size: usize) -> usize {
-    (u128::from(number) * size as u128 >> 64) as usize
+    ((u128::from(number) * size as u128) >> 64) as usize
 }
 
 fn list(size: usize, growth: Growth) -> ChunkedVec<u64> {

@@ -468,7 +468,7 @@ impl fmt::Debug for GroupKeys {
 #[cfg(test)]
 mod tests {
     use arrow::array::{AsArray, Float64Array, Int32Array, StringArray};
-    use arrow::datatypes::Int32Type;
+    use arrow::datatypes::{DataType, Int32Type};
 
     use super::*;
     use crate::expr::canonical_floats;

@@ -116,7 +116,8 @@ impl<'p> Grouping<'p> {
         let is_loose = matches!(self.mode.as_deref(), Some(Mode::Loose { .. }));
         if !is_loose && self.groups().assign_numbers(&columns, position)? {
             self.update(&arguments)?;
-            return Ok(self.note(count));
+            self.note(count);
+            return Ok(());
         }
         self.charge_chunk(count * size_of::<(u128, u32)>())?;
         let mut keys = std::mem::take(&mut self.row_keys);
@@ -126,7 +127,8 @@ impl<'p> Grouping<'p> {
             _ => self.add_grouped(&columns, &arguments, &keys, position)?,
         }
         self.row_keys = keys;
-        Ok(self.note(count))
+        self.note(count);
+        Ok(())
     }
 
     /// Notes that so many rows were added, and what they say of those to come.

@@ -8,6 +8,12 @@
 //!
 //! All keys of a partition agree in its bits. A hash table of that partition must not look at them: [`inner`] multiplies, so that low bits come from low bits
 //! and top bits from all.
+//!
+//! | who | which bits |
+//! |---|---|
+//! | [`partition_index`] of n partitions | the top ones, as many as n has: the product of hash and n, above 64 bits |
+//! | GROUP BY | the top 8; ranges of partitions are the top 4 to 8 of them |
+//! | hash tables, whatever is in them | of the remixed hash the low bits for the place, the top 7 for what is compared before the key |
 
 use std::hash::{Hash, Hasher};
 

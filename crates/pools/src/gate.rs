@@ -203,11 +203,15 @@ impl Pass {
 impl Drop for Pass {
     fn drop(&mut self) {
         let mut state = self.gate.lock();
-        if let Some(inside) = state.inside.remove(&self.number) {
+        let inside = state.inside.remove(&self.number);
+        if let Some(inside) = &inside {
             state.now[inside.stage as usize] -= 1;
         }
         if state.inside.is_empty() {
             self.gate.empty.notify_all();
         }
+        drop(state);
+        // Outside the lock: whom it would tell may hold the last handle to the pools, whose end comes by here.
+        drop(inside);
     }
 }

@@ -51,6 +51,7 @@
 //! `crates/pools/src/stream/README.md` has the protocol between the reader and the consumer, and why neither misses the other.
 
 mod error;
+mod host;
 mod passage;
 mod reader;
 mod slices;
@@ -62,7 +63,7 @@ use std::fmt;
 use std::future::poll_fn;
 use std::iter::FusedIterator;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 pub use error::StreamError;
 pub use snapshot::StreamSnapshot;
@@ -71,8 +72,9 @@ pub use source::{AsyncBatchSource, BatchSource, Weigh, Weighed};
 use crate::error::PoolKind;
 use crate::mixed::MixedPool;
 use crate::thread::{refuse_async, refuse_cpu};
+use host::Host;
 use passage::{OnClose, Passage, Stop};
-use reader::{Host, Shared};
+use reader::Shared;
 use source::Source;
 
 /// Batches of a source that is read ahead of whoever takes them. See the [module](self).
@@ -234,10 +236,43 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// What a call gives that must not come from here. It is the last item, unless there was one.
+    /// What a call gives that must not come from here: an error, if there was no last item before, and it is the last.
     fn refuse<T>(&mut self, error: StreamError<E>) -> Item<T, E> {
-        self.shared.stop(Stop::Consumer);
-        Some(Err(error))
+        self.shared.stop(Stop::Refused(error));
+        let last = self
+            .shared
+            .passage
+            .poll_next(&mut Context::from_waker(Waker::noop()));
+        match last {
+            Poll::Ready(Some(Err(error))) => Some(Err(error)),
+            // Nothing is ready any more.
+            Poll::Ready(Some(Ok(_)) | None) | Poll::Pending => None,
+        }
+    }
+}
+
+/// What the models of `tests/loom` need: a stream on their own threads.
+#[cfg(windlass_loom)]
+pub mod model {
+    pub use super::host::{Call, Host, Task};
+    use super::{AsyncBatchSource, BatchSource, BatchStream, Source};
+
+    /// [`BatchStream::read`] on `host`.
+    pub fn read<S: BatchSource>(
+        host: Box<dyn Host>,
+        source: S,
+        bytes: usize,
+    ) -> BatchStream<S::Batch, S::Error> {
+        BatchStream::start(host, Source::Blocking(Box::new(source)), bytes)
+    }
+
+    /// [`BatchStream::from_async`] on `host`.
+    pub fn from_async<S: AsyncBatchSource>(
+        host: Box<dyn Host>,
+        source: S,
+        bytes: usize,
+    ) -> BatchStream<S::Batch, S::Error> {
+        BatchStream::start(host, Source::Async(Box::new(source)), bytes)
     }
 }
 
@@ -245,7 +280,7 @@ impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
     /// Closes the stream: what was read ahead is dropped, and the source will be closed. If the consumer has not been given everything by
     /// then, he gets [`StreamError::Closed`], so that he does not take it for the end.
     pub fn close(&self) {
-        self.shared.stop(Stop::Other);
+        self.shared.stop(Stop::Refused(StreamError::Closed));
     }
 
     /// What is in it now, and what it has counted.

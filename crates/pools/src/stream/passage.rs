@@ -70,8 +70,8 @@ pub(super) enum Admitted<B, E> {
 pub(super) enum Stop<E> {
     /// The consumer wants nothing more.
     Consumer,
-    /// Somebody else wants the consumer to have nothing more.
-    Other,
+    /// The consumer is to have nothing more, for this reason, if he has not had everything.
+    Refused(StreamError<E>),
     /// Nobody will read any more. What is ready can still be had.
     Failed(StreamError<E>),
 }
@@ -112,7 +112,8 @@ impl<B, E> Passage<B, E> {
         if state.stop {
             return Admitted::Stop(source);
         }
-        let expected = expected.unwrap_or(state.largest);
+        // Nothing weighs nothing.
+        let expected = expected.unwrap_or(state.largest).max(1);
         if self.has_room(&state, expected) {
             return Admitted::Read(source);
         }
@@ -219,6 +220,9 @@ impl<B, E> Passage<B, E> {
     /// Nothing more is to be read.
     pub(super) fn stop(&self, why: Stop<E>) -> Stopped<B, E> {
         let mut state = self.lock();
+        if let (Phase::Over, Stop::Failed(_)) = (&state.phase, &why) {
+            return Stopped::nothing();
+        }
         state.stop = true;
         let source = state.take_source();
         let mut ready = VecDeque::new();
@@ -227,14 +231,14 @@ impl<B, E> Passage<B, E> {
                 ready = mem::take(&mut state.ready);
                 mem::replace(&mut state.end, End::Nothing)
             }
-            Stop::Other => {
+            Stop::Refused(error) => {
                 ready = mem::take(&mut state.ready);
-                // Who has not had everything must not take this for the end.
-                if matches!(state.end, End::NotYet) || !ready.is_empty() && matches!(state.end, End::Nothing)
-                {
-                    state.end = End::Failed(StreamError::Closed);
+                match state.end {
+                    // Who has not had everything must not take this for the end.
+                    End::NotYet => mem::replace(&mut state.end, End::Failed(error)),
+                    End::Nothing if !ready.is_empty() => mem::replace(&mut state.end, End::Failed(error)),
+                    End::Nothing | End::Failed(_) => End::Failed(error),
                 }
-                End::Nothing
             }
             Stop::Failed(error) if matches!(state.end, End::NotYet) => {
                 mem::replace(&mut state.end, End::Failed(error))
@@ -280,6 +284,15 @@ impl<B, E> Passage<B, E> {
 
     fn lock(&self) -> MutexGuard<'_, State<B, E>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<B, E> Stopped<B, E> {
+    fn nothing() -> Self {
+        Self {
+            source: None,
+            _dropped: (VecDeque::new(), None),
+        }
     }
 }
 

@@ -1,44 +1,15 @@
 //! Whoever has the source: reads it while there is room, and closes it when nothing more is to be read.
 
-use std::fmt;
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
 
 use tokio::task::coop::consume_budget;
 
 use super::error::StreamError;
+use super::host::Host;
 use super::passage::{Admitted, Passage, Stop, Stopped, catch};
 use super::source::{Awaited, Counted, Source};
-use crate::error::MixedError;
-use crate::mixed::MixedPool;
-use crate::thread::on_a_thread_of_its_own;
-
-/// A call that was handed over.
-pub(super) type Call = Box<dyn FnOnce() + Send>;
-
-/// A task that was handed over.
-pub(super) type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Where readers run.
-pub(super) trait Host: fmt::Debug + Send + Sync {
-    /// Whether it still takes anything.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
-    fn check(&self) -> Result<(), MixedError>;
-
-    /// Runs a call that blocks, or drops it. `tell` may be called, at any time, when nobody is to wait for it any more.
-    fn call(&self, call: Call, tell: Call);
-
-    /// Runs a task, or drops it.
-    fn task(&self, task: Task);
-
-    /// Runs a call that blocks after the end of the pool, wherever that is possible.
-    fn outside(&self, call: Call);
-}
 
 /// What a stream, its handles and its reader share.
 pub(super) struct Shared<B, E> {
@@ -208,24 +179,5 @@ fn read<B, E>(given: Result<Option<Counted<B>>, E>) -> Read<B, E> {
         Ok(Some(batch)) => Ok(batch),
         Ok(None) => Err(None),
         Err(error) => Err(Some(StreamError::Source(error))),
-    }
-}
-
-impl Host for MixedPool {
-    fn check(&self) -> Result<(), MixedError> {
-        Self::check(self)
-    }
-
-    fn call(&self, call: Call, tell: Call) {
-        // One that is refused is dropped, and then closes its source by itself.
-        drop(self.start_blocking(call, Some(tell)));
-    }
-
-    fn task(&self, task: Task) {
-        drop(self.start(task));
-    }
-
-    fn outside(&self, call: Call) {
-        on_a_thread_of_its_own("pools-close", call);
     }
 }

@@ -8,5 +8,6 @@ mod mixed;
 mod nesting;
 mod runtimes;
 mod setting_up;
+mod streams;
 mod support;
 mod wrong_pool;

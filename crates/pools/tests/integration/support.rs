@@ -18,10 +18,20 @@ impl Gate {
 
     /// Called in the work: waits until the gate is open.
     pub(crate) fn pass(&self) {
-        let mut state = self.state.lock().unwrap();
-        state.1 += 1;
-        self.changed.notify_all();
+        self.arrive();
+        let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| !state.0).unwrap());
+    }
+
+    /// Called in the work, which waits elsewhere.
+    pub(crate) fn arrive(&self) {
+        self.state.lock().unwrap().1 += 1;
+        self.changed.notify_all();
+    }
+
+    /// How many have come to the gate.
+    pub(crate) fn arrived(&self) -> usize {
+        self.state.lock().unwrap().1
     }
 
     /// Blocks until `n` have come to the gate.

@@ -1,9 +1,9 @@
 //! A SQL subset over tables of Arrow columns, run as jobs of the pipeline executor.
 //!
 //! ```text
-//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job<QueryResult> ──► QueryResult
-//!             checks          shown by       one stage,          submitted to         rows, in an order that
-//!             names, types    --explain      slots of morsels    an executor          no thread decides
+//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Execution ──► QueryResult
+//!             checks          shown by       slots of morsels    jobs, beside    rows, in an order that
+//!             names, types    --explain                          reading         no thread decides
 //! ```
 //!
 //! No kernel runs here: what a job does with columns is `columnar`.
@@ -15,7 +15,7 @@
 //! ```
 //! use query::output::{OutputFormat, render};
 //! use query::pipeline_exec::PipelineExecutor;
-//! use query::source::{self, JobRunner};
+//! use query::source;
 //! use query::{Catalog, PipelineBuilder, QueryPlanner};
 //!
 //! # let path = std::env::temp_dir().join(format!("windlass-query-{}.csv", std::process::id()));
@@ -25,8 +25,8 @@
 //! tables.register(source::open("items", &path, &executor)?)?;
 //!
 //! let plan = QueryPlanner::plan("select count(*) as items, sum(price) as total from items", &tables)?;
-//! let (job, _run) = PipelineBuilder::new(plan).build();
-//! let text = render(&executor.run(job)?.output, OutputFormat::Csv)?;
+//! let (execution, _run) = PipelineBuilder::new(plan).prepare();
+//! let text = render(&execution.run(&executor)?.output, OutputFormat::Csv)?;
 //! assert_eq!(text, b"items,total\n3,13.75\n");
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

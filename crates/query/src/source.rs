@@ -1,8 +1,8 @@
 //! Tables from outside: Parquet, CSV and generated TPC-H data.
 //!
 //! ```text
-//!   a path ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
-//!                     └── CSV: one file, its types inferred from every value           ([`CsvTable`])
+//!   a path, a URL ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
+//!                            └── CSV: one file, its types inferred from every value           ([`CsvTable`])
 //!   a scale factor ──────► generated rows, in memory where loaded                      ([`TpchTable`])
 //! ```
 //!
@@ -10,6 +10,9 @@
 //! that a query reads, and name the file and the place in every error. What takes long while opening (looking
 //! at every value of a CSV file, generating data) is itself a job, so it runs on all cores, has a progress
 //! bar and can be cancelled: see [`JobRunner`].
+//!
+//! The first two are [stored](columnar::StoredTable): their bytes lie in a [`ByteSource`], a file or an object of a store, and are read before a
+//! morsel is opened. By URL, `file://` and `http://`, they come with the feature `object-store`.
 //!
 //! No table is written, and nothing is guessed silently: a value that cannot be read is an error, never NULL.
 
@@ -38,7 +41,7 @@ pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
 
 use crate::QueryError;
 
-/// Opens the file or folder at `path` as the table `name`.
+/// Opens the file or folder at `path`, which may be a URL, as the table `name`. It blocks.
 ///
 /// A folder is a Parquet table. A file is Parquet if it begins like one or is called `.parquet`, `.parq` or `.pq`, and CSV if it is
 /// called `.csv`, `.tsv` or `.txt`.

@@ -317,3 +317,38 @@ fn ranges_of_bytes_in_memory_are_those_that_were_asked_for() {
         .expect_err("behind the end");
     assert!(error.to_string().starts_with("cannot read memory: "), "{error}");
 }
+
+#[test]
+fn a_morsel_is_read_while_the_one_before_is_computed() {
+    /// What has begun; each waits for the other, so that both end only if they run at the same time.
+    #[derive(Default)]
+    struct Begun {
+        opening_first: bool,
+        fetching_second: bool,
+    }
+    let executor = PipelineExecutor::new(1).expect("a thread");
+    let case = (0..)
+        .map(Case::generate)
+        .find(|case| case.source().morsels() > 3)
+        .expect("some are large");
+    let meeting = Arc::new((Mutex::new(Begun::default()), Condvar::new()));
+    let met = Arc::clone(&meeting);
+    let table = Stored::new(case.source(), move |moment, morsel| {
+        let (begun, changed) = &*met;
+        let mut begun = begun.lock().expect("nobody panics with it");
+        match (moment, morsel) {
+            (Moment::Opening, 0) => begun.opening_first = true,
+            (Moment::Fetching, 1) => begun.fetching_second = true,
+            _ => return Ok(()),
+        }
+        changed.notify_all();
+        let apart = |begun: &mut Begun| !(begun.opening_first && begun.fetching_second);
+        let waited = changed.wait_timeout_while(begun, HANG, apart);
+        let (_begun, timeout) = waited.expect("nobody panics with it");
+        match timeout.timed_out() {
+            true => Err("one waited for the other to end".to_owned()),
+            false => Ok(()),
+        }
+    });
+    run("select sum(i), min(s) from t", &catalog(table), 1, &executor).expect("both at the same time");
+}

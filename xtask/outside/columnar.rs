@@ -37,6 +37,7 @@ fn scan(table: &Arc<MemoryTable>) -> Result<Scan, Box<dyn Error>> {
         offset: 0,
         limit: None,
         quota: None,
+        shard_key: None,
     })
 }
 

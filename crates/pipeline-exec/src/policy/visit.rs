@@ -85,7 +85,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        visit.close_if_orphaned();
+        visit.close_if_orphaned(now_ns);
         let Some(piece) = visit.claim(now_ns, claims == 0) else {
             break;
         };
@@ -201,7 +201,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
         let (mut rest, mut now_ns) = (slots.clone(), began_ns);
         while !rest.is_empty() {
-            self.close_if_orphaned();
+            self.close_if_orphaned(now_ns);
             if state.claims.is_closed(env) && !mutant::m46_closed_claims_are_run() {
                 break;
             }
@@ -389,9 +389,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
 
     /// Step orphan of [`nest`](mod@super::nest).
     #[inline]
-    fn close_if_orphaned(&self) {
+    fn close_if_orphaned(&self, now_ns: u64) {
         let Self { env, job, state, .. } = *self;
-        if state.is_orphaned(env, || env.now_ns()) {
+        if state.is_orphaned(env, || now_ns) {
             close(env, state, job, CloseReason::Cancelled);
         }
     }

@@ -9,91 +9,14 @@ prints one line of JSON.
 """
 
 import argparse
-import importlib.metadata
 import json
-import os
 import threading
 import time
 from decimal import Decimal
 
+from engines import ENGINES, versions
+
 WARM_UP_S = 1.0
-
-
-class DuckDb:
-    """Tables of its own, a cursor for each client."""
-
-    package = "duckdb"
-
-    def __init__(self, workload, threads):
-        import duckdb
-
-        self.connection = duckdb.connect(config={"threads": threads})
-        for table in ("lineitem", "customer"):
-            self.connection.execute(
-                f"create table {table} as select * from read_parquet(?)", [workload[table]]
-            )
-
-    def client(self):
-        cursor = self.connection.cursor()
-        return lambda sql: cursor.execute(sql).fetchall()
-
-
-class DataFusion:
-    """Record batches in memory, in as many partitions as there are threads."""
-
-    package = "datafusion"
-    batch_rows = 8192
-
-    def __init__(self, workload, threads):
-        os.environ["TOKIO_WORKER_THREADS"] = str(threads)
-        import datafusion
-        import pyarrow.parquet
-
-        config = datafusion.SessionConfig()
-        config = config.with_target_partitions(threads).with_batch_size(self.batch_rows)
-        self.context = datafusion.SessionContext(config)
-        for name in ("lineitem", "customer"):
-            table = pyarrow.parquet.read_table(workload[name]).combine_chunks()
-            batches = table.to_batches(max_chunksize=self.batch_rows)
-            partitions = [batches[start::threads] for start in range(threads)]
-            self.context.register_record_batches(name, partitions)
-
-    def client(self):
-        def rows(sql):
-            batches = self.context.sql(sql).collect()
-            return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
-
-        return rows
-
-
-class DataFusionSmallBatches(DataFusion):
-    """With batches of 1,024 rows, so that its tasks yield more often."""
-
-    batch_rows = 1024
-
-
-class Polars:
-    """Data frames, the streaming engine."""
-
-    package = "polars"
-
-    def __init__(self, workload, threads):
-        os.environ["POLARS_MAX_THREADS"] = str(threads)
-        import polars
-
-        frames = {name: polars.read_parquet(workload[name]) for name in ("lineitem", "customer")}
-        self.context = polars.SQLContext(frames)
-
-    def client(self):
-        return lambda sql: self.context.execute(sql).collect(engine="streaming").rows()
-
-
-ENGINES = {
-    "duckdb": DuckDb,
-    "datafusion": DataFusion,
-    "datafusion-1024": DataFusionSmallBatches,
-    "polars": Polars,
-}
 
 
 class Clients:
@@ -230,17 +153,6 @@ def run_load(clients, heavy_clients, pace_s, lasts_s):
     }
 
 
-def versions():
-    """The version of each engine's package; null where it is not installed."""
-    found = {}
-    for name, engine in ENGINES.items():
-        try:
-            found[name] = importlib.metadata.version(engine.package)
-        except importlib.metadata.PackageNotFoundError:
-            found[name] = None
-    return found
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--versions", action="store_true", help="print which engines are installed, as JSON")
@@ -258,7 +170,8 @@ def main():
         parser.error("an engine and a workload are needed")
     with open(options.workload, encoding="utf-8") as file:
         workload = json.load(file)
-    clients = Clients(ENGINES[options.engine](workload, options.threads), workload)
+    tables = {name: workload[name] for name in ("lineitem", "customer")}
+    clients = Clients(ENGINES[options.engine](tables, options.threads), workload)
     # Each kind once beforehand, so that nothing is measured that happens only the first time.
     clients.short()()
     clients.heavy()()

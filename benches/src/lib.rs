@@ -1,9 +1,11 @@
 //! What the programs of this crate have in common: `compare`, which runs executors beside each other, `predict`, which
-//! compares the simulator's virtual time with the clock, `load`, short jobs beside heavy ones in virtual time, and `queries`, which runs a short query beside heavy ones.
+//! compares the simulator's virtual time with the clock, `load`, short jobs beside heavy ones in virtual time, `queries`, which runs a short query
+//! beside heavy ones, and `groups`, which groups rows by keys of many kinds, in our engine and in others.
 
 pub mod burn;
 pub mod chart;
 pub mod generated;
 pub mod machine;
 pub mod number;
+pub mod peer;
 pub mod program;

@@ -3,6 +3,7 @@
 mod fairness;
 mod fan_out;
 mod idle;
+mod io_beside;
 mod latency;
 mod life_cycle;
 mod long;
@@ -148,5 +149,6 @@ pub(crate) fn all(effort: Effort) -> Vec<Workload> {
     all.extend(memory::workloads(effort));
     all.push(life_cycle::workload(effort));
     all.extend(pipeline::workloads(effort));
+    all.push(io_beside::workload(effort));
     all
 }

@@ -36,6 +36,8 @@ fn scan(table: &Arc<MemoryTable>) -> Result<Scan, Box<dyn Error>> {
         order: vec![],
         offset: 0,
         limit: None,
+        quota: None,
+        shard_key: None,
     })
 }
 

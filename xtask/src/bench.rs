@@ -4,6 +4,9 @@
 //!
 //! `cargo xtask bench --queries [ARGS...]` is another comparison: a short query beside heavy ones, here and in other engines. Its program
 //! has its own usage; with `--write` it writes `benches/queries.md`.
+//!
+//! `cargo xtask bench --groups [ARGS...]` groups rows by keys of many kinds, here and in other engines. `cargo xtask bench --lists [ARGS...]`
+//! is about the lists that grow in chunks, and how a partition is found; with `--write` it writes `benches/lists.md`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -15,6 +18,10 @@ use crate::workspace::Workspace;
 
 /// The option that asks for queries, and the one of those that writes figures into the documentation.
 const QUERIES: &str = "--queries";
+/// The option that asks for groups.
+const GROUPS: &str = "--groups";
+/// The option that asks for lists.
+const LISTS: &str = "--lists";
 const WRITE: &str = "--write";
 
 /// What the command line asks for.
@@ -26,16 +33,19 @@ struct Options {
     long: bool,
 }
 
-/// Runs both, or the one about queries; the first failure ends it.
+/// Runs both, or the one about queries, groups or lists; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
-    if arguments.iter().any(|argument| argument == QUERIES) {
-        let workspace = Workspace::load()?;
-        let mut queries = workspace.program("benches", "bin", "queries")?;
-        queries.args(for_queries(
-            &arguments,
-            workspace.root.join("benches").as_os_str(),
-        ));
-        return process::pass_through(&mut queries, Limit::NONE);
+    for (option, name) in [(QUERIES, "queries"), (GROUPS, "groups"), (LISTS, "lists")] {
+        if arguments.iter().any(|argument| argument == option) {
+            let workspace = Workspace::load()?;
+            let mut program = workspace.program("benches", "bin", name)?;
+            program.args(for_program(
+                option,
+                &arguments,
+                workspace.root.join("benches").as_os_str(),
+            ));
+            return process::pass_through(&mut program, Limit::NONE);
+        }
     }
     let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;
@@ -65,9 +75,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(&mut compare, Limit::NONE)
 }
 
-/// The arguments of the program that runs queries; it writes into `folder`.
-fn for_queries(arguments: &[OsString], folder: &OsStr) -> Vec<OsString> {
-    let others = arguments.iter().filter(|argument| *argument != QUERIES);
+/// The arguments of the program that `option` asks for; it writes into `folder`.
+fn for_program(option: &str, arguments: &[OsString], folder: &OsStr) -> Vec<OsString> {
+    let others = arguments.iter().filter(|argument| *argument != option);
     let passed_on = others.flat_map(|argument| {
         let folder = (argument == WRITE).then(|| folder.to_owned());
         std::iter::once(argument.clone()).chain(folder)
@@ -131,7 +141,7 @@ mod tests {
     #[test]
     fn arguments_about_queries_are_passed_on_and_writing_gets_its_folder() {
         let words = ["--rounds", "3", "--queries", "--write"].map(OsString::from);
-        let passed_on = for_queries(&words, OsStr::new("benches"));
+        let passed_on = for_program(QUERIES, &words, OsStr::new("benches"));
         assert_eq!(passed_on, ["--rounds", "3", "--write", "benches"]);
     }
 

@@ -22,6 +22,8 @@ cargo xtask <subcommand>
   bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
                    (--rounds N, --quick: a first look, --long: also what takes minutes);
                    --queries: a short query beside heavy ones, here and in other engines (--rounds, --seconds, --write)
+                   --groups: GROUP BY with few and many groups, here and in other engines (--rounds, --runs, --rows)
+                   --lists: lists that grow in chunks, and finding a partition (--rounds, --write)
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices
   docs [--open]    rustdoc of the workspace, warnings denied
   outside          small crates outside the workspace, each on one library alone

@@ -280,15 +280,14 @@ mod tests {
     }
 
     #[test]
-    fn the_shipped_code_has_orderings_to_weaken_in_every_crate_with_models() {
+    fn the_shipped_code_has_orderings_to_weaken_in_every_crate_with_models_but_for_locks() {
+        // What its models are about is behind a lock.
+        const LOCKED: &str = "pools";
         let workspace = Workspace::load().unwrap();
         let changes = changes(&workspace, "").unwrap();
         for package in workspace.with_target("test", loom::TARGET) {
-            assert!(
-                changes.iter().any(|change| change.package == package.name),
-                "{} has none",
-                package.name
-            );
+            let some = changes.iter().any(|change| change.package == package.name);
+            assert_eq!(some, package.name != LOCKED, "{}", package.name);
         }
     }
 }

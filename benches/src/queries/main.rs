@@ -23,13 +23,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use benches::number::short;
+use benches::peer::{Peer, Python};
 use benches::{machine, program};
 use lexopt::{Arg, ValueExt as _};
 use query::pipeline_exec::PipelineExecutor;
 
 use figures::{Figures, Measured, Percentiles};
 use load::Load;
-use peer::{Loads, Peer, Python};
+use peer::Loads;
 use windlass::{Phases, Windlass};
 use workload::Tables;
 
@@ -124,8 +125,8 @@ impl Options {
 }
 
 fn run(options: &Options) -> anyhow::Result<()> {
-    let python = Python::new(&options.python);
-    let (mut peers, missing) = python.peers();
+    let python = Python::new(&options.python, peer::SCRIPT);
+    let (mut peers, missing) = python.peers(&peer::PEERS);
     peers.retain(|peer| options.asks_for(peer.key));
     if let Some(missing) = missing {
         eprintln!("{missing}");
@@ -163,7 +164,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
         }
         for peer in &peers {
             eprintln!("round {round}: {} {}", peer.name, peer.version);
-            let all = python.run(peer, &workload, &loads)?;
+            let all = peer::run(&python, peer, &workload, &loads)?;
             measured.extend(all.into_iter().map(|one| (peer.name, one)));
         }
     }

@@ -2,15 +2,23 @@
 //!
 //! A slot fills states of its own from its rows, in row order; states of slots are merged in slot order. Exact sums
 //! (integers, decimals) are kept wider than their result, so that only the final value can overflow, not a partial one
-//! on the way; sums of floats depend on the order of additions, which is therefore fixed by rows and slots alone.
+//! on the way; sums of floats depend on the order of additions, which is therefore fixed by rows and slots alone. Where no state
+//! depends on it, rows may as well be added to the merged state directly.
 
 mod count;
+mod encoding;
+mod exact;
 mod extreme;
 mod groups;
+mod lanes;
 mod packed;
+mod partitions;
 mod sum;
+mod window;
 
-pub(crate) use groups::{GroupIds, GroupKeys, KeyEncoding};
+pub(crate) use encoding::{KeyEncoding, RowKeys};
+pub(crate) use groups::{GroupIds, GroupKeys};
+pub(crate) use partitions::{KeyPartitions, PARTITIONS, Starts, partition_rows};
 
 use std::any::Any;
 use std::fmt;
@@ -21,6 +29,7 @@ use arrow::datatypes::DataType;
 
 use crate::error::{ExecError, TypeError};
 use crate::expr::Expr;
+use crate::quota::{Quota, QuotaExceeded};
 
 /// Which aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,14 +132,16 @@ impl Aggregate {
     }
 
     /// An empty state for this function; functions of equal [`state_key`](Self::state_key) can share one.
-    pub(crate) fn new_state(&self) -> Box<dyn AggregateState> {
+    pub(crate) fn new_state(&self, quota: Option<&Arc<Quota>>) -> Box<dyn AggregateState> {
         match (&self.argument, self.function) {
-            (None, _) | (_, AggregateFunction::Count) => Box::new(count::CountState::default()),
+            (None, _) | (_, AggregateFunction::Count) => Box::new(count::CountState::new(quota)),
             (Some(argument), AggregateFunction::Sum | AggregateFunction::Avg) => {
-                sum::new_state(argument.data_type())
+                sum::new_state(argument.data_type(), quota)
             }
-            (Some(argument), AggregateFunction::Min) => extreme::new_state(argument.data_type(), true),
-            (Some(argument), AggregateFunction::Max) => extreme::new_state(argument.data_type(), false),
+            (Some(argument), AggregateFunction::Min) => extreme::new_state(argument.data_type(), true, quota),
+            (Some(argument), AggregateFunction::Max) => {
+                extreme::new_state(argument.data_type(), false, quota)
+            }
         }
     }
 
@@ -198,16 +209,27 @@ impl From<arrow::error::ArrowError> for StateError {
     }
 }
 
-/// What an aggregate function knows of each group.
-pub(crate) trait AggregateState: Any + Send {
+/// What an aggregate function knows of each group. Whatever needs memory charges it first, and fails if the query's quota refuses.
+pub(crate) trait AggregateState: Any + Send + Sync {
+    /// Whether the order in which rows and states are added can never be seen.
+    fn is_exact(&self) -> bool;
+
     /// Makes room for groups `0..groups`; new ones are empty.
-    fn resize(&mut self, groups: usize);
+    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded>;
 
     /// Adds rows: `values` is the argument, one value per row, absent for `count(*)`.
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>);
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded>;
 
-    /// Adds group `i` of `from`, a state of the same kind, to group `map[i]`.
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]);
+    /// Puts the groups into this order: `order[i]`, each once, becomes group `i`.
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded>;
+
+    /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded>;
+
+    /// About what making the results takes beside values of a fixed width: the bytes of texts.
+    fn text_bytes(&self) -> usize {
+        0
+    }
 
     /// The results of all groups.
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError>;
@@ -273,10 +295,26 @@ impl AggregatePlan {
         &self.arguments
     }
 
-    pub(crate) fn new_states(&self) -> Vec<Box<dyn AggregateState>> {
+    /// The types of the results.
+    pub(crate) fn result_types(&self) -> impl Iterator<Item = &DataType> {
+        self.aggregates.iter().map(Aggregate::data_type)
+    }
+
+    /// The number of states.
+    pub(crate) fn states(&self) -> usize {
+        self.made_by.len()
+    }
+
+    /// Whether the order in which rows are added can be seen in no state.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.new_states(None).iter().all(|state| state.is_exact())
+    }
+
+    /// Empty states that charge `quota`.
+    pub(crate) fn new_states(&self, quota: Option<&Arc<Quota>>) -> Vec<Box<dyn AggregateState>> {
         self.made_by
             .iter()
-            .map(|&aggregate| self.aggregates[aggregate].new_state())
+            .map(|&aggregate| self.aggregates[aggregate].new_state(quota))
             .collect()
     }
 
@@ -286,10 +324,11 @@ impl AggregatePlan {
         states: &mut [Box<dyn AggregateState>],
         values: &[ArrayRef],
         groups: GroupIds<'_>,
-    ) {
+    ) -> Result<(), QuotaExceeded> {
         for (state, argument) in states.iter_mut().zip(&self.argument_of) {
-            state.update(argument.map(|argument| &values[argument]), groups);
+            state.update(argument.map(|argument| &values[argument]), groups)?;
         }
+        Ok(())
     }
 
     /// The result columns, in the order of the aggregates.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use arrow::error::ArrowError;
 
-use crate::ReadError;
+use crate::{QuotaExceeded, ReadError};
 
 /// A query failed while it ran. The job fails with it, and no partial result is given out.
 #[derive(Debug)]
@@ -29,6 +29,8 @@ pub enum ExecError {
     },
     /// The table could not be read.
     Read(ReadError),
+    /// What the query has to keep is more than its quota allows.
+    Quota(QuotaExceeded),
 }
 
 impl ExecError {
@@ -38,6 +40,13 @@ impl ExecError {
         match source {
             ArrowError::ArithmeticOverflow(_) => Self::Overflow { expression },
             ArrowError::DivideByZero => Self::DivisionByZero { expression },
+            ArrowError::ExternalError(error) => match error.downcast() {
+                Ok(refused) => Self::Quota(*refused),
+                Err(error) => Self::Kernel {
+                    expression,
+                    source: ArrowError::ExternalError(error),
+                },
+            },
             source => Self::Kernel { expression, source },
         }
     }
@@ -50,6 +59,7 @@ impl fmt::Display for ExecError {
             Self::DivisionByZero { expression } => write!(f, "division by zero in {expression}"),
             Self::Kernel { expression, source } => write!(f, "cannot evaluate {expression}: {source}"),
             Self::Read(error) => error.fmt(f),
+            Self::Quota(error) => error.fmt(f),
         }
     }
 }
@@ -59,7 +69,7 @@ impl Error for ExecError {
         match self {
             Self::Kernel { source, .. } => Some(source),
             Self::Read(error) => error.source(),
-            Self::Overflow { .. } | Self::DivisionByZero { .. } => None,
+            Self::Overflow { .. } | Self::DivisionByZero { .. } | Self::Quota(_) => None,
         }
     }
 }
@@ -67,6 +77,19 @@ impl Error for ExecError {
 impl From<ReadError> for ExecError {
     fn from(error: ReadError) -> Self {
         Self::Read(error)
+    }
+}
+
+impl From<QuotaExceeded> for ExecError {
+    fn from(error: QuotaExceeded) -> Self {
+        Self::Quota(error)
+    }
+}
+
+/// On its way through code whose errors are arrow's; `ExecError::of` takes it out again.
+impl From<QuotaExceeded> for ArrowError {
+    fn from(error: QuotaExceeded) -> Self {
+        Self::ExternalError(Box::new(error))
     }
 }
 

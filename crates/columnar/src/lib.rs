@@ -7,18 +7,25 @@
 //! No SQL is parsed here and no thread is started: `query` plans, `pipeline-exec` runs.
 
 mod aggregate;
+mod charged;
+pub mod chunked;
 mod error;
 mod expr;
 mod filter;
 mod morsel;
+mod quota;
 mod scan;
 mod selection;
+pub mod sharding;
 mod sort;
 pub mod table;
 
 pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
 pub use expr::{Arithmetic, Comparison, Expr};
-pub use scan::{Output, Scan, ScanResult, ScanStage};
+pub use quota::{Charge, Quota, QuotaExceeded};
+pub use scan::{FetchFailed, Output, Scan, ScanResult, ScanStage};
 pub use sort::SortKey;
-pub use table::{ColumnStatistics, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, TableSource};
+pub use table::{
+    ColumnStatistics, Fetched, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable, TableSource,
+};

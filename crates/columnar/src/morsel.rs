@@ -11,7 +11,7 @@ use arrow::array::{Array, ArrayRef};
 
 use crate::error::ExecError;
 use crate::expr::ColumnSource;
-use crate::table::{MorselReader, ReadError, TableSource};
+use crate::table::{Fetched, MorselReader, ReadError, TableSource};
 
 /// Rows of a chunk: 128 KiB of 64-bit values.
 pub(crate) const CHUNK_ROWS: usize = 16_384;
@@ -22,18 +22,26 @@ pub(crate) struct Morsel<'t> {
     index: usize,
     rows: usize,
     projection: &'t [usize],
+    /// What it is opened from, if that was read before.
+    fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
 }
 
 impl<'t> Morsel<'t> {
-    pub(crate) fn new(table: &'t dyn TableSource, index: usize, projection: &'t [usize]) -> Self {
+    pub(crate) fn new(
+        table: &'t dyn TableSource,
+        index: usize,
+        projection: &'t [usize],
+        fetched: Option<Fetched>,
+    ) -> Self {
         let rows = table.rows(index);
         Self {
             table,
             index,
             rows,
             projection,
+            fetched: RefCell::new(fetched),
             reader: RefCell::new(None),
             columns: RefCell::default(),
         }
@@ -56,12 +64,19 @@ impl<'t> Morsel<'t> {
         let mut reader = self.reader.borrow_mut();
         let reader = match &mut *reader {
             Some(reader) => reader,
-            closed => closed.insert(self.table.open(self.index, self.projection)?),
+            closed => closed.insert(self.open()?),
         };
         let values = reader.column(column)?;
         self.check(column, &values)?;
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
+    }
+
+    fn open(&self) -> Result<Box<dyn MorselReader + 't>, ReadError> {
+        match (self.fetched.take(), self.table.as_stored()) {
+            (Some(fetched), Some(stored)) => stored.open_fetched(self.index, self.projection, fetched),
+            _ => self.table.open(self.index, self.projection),
+        }
     }
 
     /// A table that breaks its word would make wrong results, so its word is checked.

@@ -9,12 +9,17 @@
 //! A [`Scan`] is the description, checked as it is built; a [`ScanStage`] runs it once as a stage of a pipeline job.
 
 mod collect;
+mod explain;
+mod grouping;
 mod groups;
+mod merging;
+mod ordering;
+mod partitioning;
 mod rows;
 mod slots;
 mod stage;
 
-pub use stage::{ScanResult, ScanStage};
+pub use stage::{FetchFailed, ScanResult, ScanStage};
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,6 +29,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use crate::aggregate::Aggregate;
 use crate::expr::Expr;
+use crate::quota::Quota;
 use crate::sort::SortKey;
 use crate::table::TableSource;
 
@@ -43,6 +49,12 @@ pub struct Scan {
     pub offset: usize,
     /// Rows of the result to give out at most.
     pub limit: Option<usize>,
+    /// What groups may take in memory, over all slots and threads. Charged are their keys, their hash tables and the states of their
+    /// aggregates, from the first slot to the result; what a table keeps of its columns is not. Without one there is no bound.
+    pub quota: Option<Arc<Quota>>,
+    /// By which columns groups are laid out in partitions, in the place of those that the table declares: see
+    /// [`ShardKey`](crate::sharding::ShardKey). It counts where all of them are keys of the grouping, and cannot be seen in a result.
+    pub shard_key: Option<Vec<usize>>,
 }
 
 /// What a query gives out.
@@ -150,7 +162,7 @@ impl Scan {
 
 impl fmt::Display for Scan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        stage::write_plan(
+        explain::write_plan(
             f,
             self,
             &crate::filter::FilterPlan::new(self.filter.as_ref(), self.table.as_ref()),

@@ -66,10 +66,12 @@ impl fmt::Display for SortKey {
     }
 }
 
-/// The first `limit` rows in the order of `keys`, whose values are `values`: row numbers. The sort is stable.
+/// The first `limit` rows in the order of `keys`, whose values are `values`: row numbers. Among equals the order is that of `ties`, one value
+/// per row, or else that of the rows.
 pub(crate) fn sorted_rows(
     keys: &[SortKey],
     values: &[ArrayRef],
+    ties: Option<&[u64]>,
     limit: usize,
 ) -> Result<UInt32Array, ArrowError> {
     let field = |key: &SortKey| {
@@ -85,14 +87,18 @@ pub(crate) fn sorted_rows(
     let count = u32::try_from(rows.num_rows())
         .map_err(|_| ArrowError::InvalidArgumentError("more than 2^32 rows to sort".to_owned()))?;
     let mut order: Vec<u32> = (0..count).collect();
-    let compare = |&a: &u32, &b: &u32| rows.row(a as usize).cmp(&rows.row(b as usize)).then(a.cmp(&b));
+    let tie = |row: u32| ties.map_or(u64::from(row), |ties| ties[row as usize]);
+    let compare = |&a: &u32, &b: &u32| {
+        let by_key = rows.row(a as usize).cmp(&rows.row(b as usize));
+        by_key.then_with(|| tie(a).cmp(&tie(b)))
+    };
     if limit < order.len() {
         if limit > 0 {
             order.select_nth_unstable_by(limit - 1, compare);
         }
         order.truncate(limit);
     }
-    // The row number decides ties, so this is stable; and rows that come in sorted runs are merged, not sorted.
+    // No two rows are equal; and rows that come in sorted runs are merged, not sorted.
     order.sort_by(compare);
     Ok(UInt32Array::from(order))
 }

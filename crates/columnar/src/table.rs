@@ -16,10 +16,12 @@
 mod memory;
 mod read_error;
 mod statistics;
+mod stored;
 
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use statistics::ColumnStatistics;
+pub use stored::{Fetched, StoredTable};
 
 use std::fmt::Debug;
 
@@ -52,11 +54,23 @@ pub trait TableSource: Debug + Send + Sync {
         ColumnStatistics::unknown()
     }
 
+    /// The columns by which rows of this table are best split, where somebody knows better than a query's keys do: groupings whose keys contain all of
+    /// them lay out their groups by these. None unless the table says otherwise.
+    fn shard_key(&self) -> Option<&[usize]> {
+        None
+    }
+
     /// Whether the columns `projection` are arrays already, so that opening a morsel once more costs nothing. Then a scan that is dear by
     /// the row may run a morsel in several slots, each of which opens it.
     fn is_loaded(&self, projection: &[usize]) -> bool {
         let _ = projection;
         false
+    }
+
+    /// The table as one whose morsels have to be read from somewhere before they can be opened without waiting; `None` where opening
+    /// never waits.
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        None
     }
 
     /// Opens `morsel` for reading the columns named by `projection` (indices into the schema, ascending, no duplicates).

@@ -24,6 +24,8 @@
 //! Where to start reading: [`worker_step`] is what a worker does, [`sleep`] is how nobody
 //! oversleeps, [`run_state`] is how the executor knows that it is finished.
 #![forbid(unsafe_code)]
+// What runs here runs on workers; what blocks on purpose says why.
+#![warn(clippy::disallowed_methods)]
 
 mod chrome;
 pub mod config;

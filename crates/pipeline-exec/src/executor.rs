@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use executor_core::TaskCtx;
 use executor_threaded::Executor;
@@ -178,6 +179,42 @@ impl PipelineExecutor {
         if let Some(executor) = self.executor.take() {
             executor.join();
         }
+    }
+
+    /// As [`drain`](Self::drain), for at most `timeout`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let until_told_to_stop = step(|cx| { while !cx.is_cancelled() { std::thread::yield_now() } Ok(()) });
+    /// let ticket = executor.submit(Job::from_steps("long", vec![until_told_to_stop, step(|_cx| Ok(()))]))?;
+    /// while ticket.status() == JobStatus::Queued { std::thread::yield_now() }
+    /// let executor = executor.drain_timeout(Duration::from_millis(1)).unwrap_err();
+    /// drop(executor);
+    /// // There was one step more to come. A job that is in its last would not be told: it completes, and the drop waits for it.
+    /// assert!(ticket.wait().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The executor, if a job has not ended by then. It lets in no more jobs, and those go on.
+    ///
+    /// # Panics
+    ///
+    /// In a step that runs on this executor: it would wait for itself.
+    pub fn drain_timeout(self, timeout: Duration) -> Result<(), Self> {
+        let hub = &self.handle.hub;
+        hub.assert_not_on_own_worker("PipelineExecutor::drain_timeout");
+        policy::close_gate(&**hub);
+        hub.room.tell();
+        if !hub.wait_ended_for(timeout) {
+            return Err(self);
+        }
+        self.drain();
+        Ok(())
     }
 
     /// Stops: slots that run now finish, and no other job is begun. Gives the jobs of which nothing had run, in the order of their

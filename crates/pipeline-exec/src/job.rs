@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use executor_core::ports::{Native, NativeWord};
 
-use crate::error::JobError;
-use crate::error::StepError;
+use crate::error::{JobError, JobErrorKind, StepError};
 use crate::job_id::{JobId, JobIds, next_id};
 use crate::native::NativeBody;
 use crate::output::{Make, Output};
-use crate::policy::claim::{Claim, Claims, STAGES_MAX};
+use crate::policy::by_hand::{self, Work};
+use crate::policy::claim::{Claims, STAGES_MAX};
 use crate::policy::finish;
 use crate::policy::ledger::Failure;
-use crate::policy::{Class, JobBody, JobSpec, Ledger, Terms};
-use crate::policy::{Piece, guard};
+use crate::policy::{Class, JobBody, JobEnd, JobSpec, Ledger, Terms};
+use crate::report::JobReport;
 use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
-use crate::step_cx::{Role, StepCx, Watch};
+use crate::step_cx::{Nest, Role, StepCx, Watch, by_hand_here};
 
 /// Work for a pipeline executor: stages, each cut into slots that run in parallel.
 ///
@@ -131,34 +131,56 @@ impl<T> Job<T> {
             Box::new(claims)
         });
         if let Some(failure) = failure {
-            return Some(Err(close(claims, failure)));
+            by_hand::close(&Native, claims);
+            return Some(Err(failure.into_error()));
         }
+        let work = Work {
+            stages: &self.stages,
+            output: self.output.maker().map(|maker| &**maker),
+        };
+        let cx = StepCx::new(0, Role::Main, Some(&self.id), self);
+        let ran = by_hand::next(&Native, claims, work, &cx)?;
+        Some(ran.map_err(Failure::into_error))
+    }
+
+    /// Runs it in the slot whose context is `cx`.
+    pub(crate) fn run_inside(self, cx: &StepCx<'_>) -> Result<JobReport<T>, JobError> {
+        if self.by_hand.get().is_some() {
+            return self.run_rest(cx);
+        }
+        let (spec, output) = self.into_spec();
+        let report = cx.nest_as(cx, spec)?;
+        Ok(report.with(output.into_place().take()))
+    }
+
+    /// Runs by hand what is left of a job that was begun so.
+    fn run_rest(self, cx: &StepCx<'_>) -> Result<JobReport<T>, JobError> {
+        let began = Instant::now();
+        let mut slots = 0;
         loop {
-            // By hand nothing is given back.
-            let Claim::Slots { piece, .. } = claims.claim(&Native, |_stage, _left| 1) else {
-                return None;
+            if cx.is_cancelled() {
+                return Err(JobError::plain(JobErrorKind::Cancelled));
+            }
+            match self.get_next() {
+                Some(ran) => ran?,
+                None => break,
             };
-            let Piece { stage, slots } = piece;
-            let cx = StepCx::new(0, Role::Main, Some(&self.id), self);
-            let ran = slots
-                .clone()
-                .try_for_each(|slot| guard::run(self.stages.stage(stage), stage, slot, &cx));
-            let mut ran = ran.map_err(|failure| close(claims, failure));
-            if claims.account(&Native, stage, slots.len()) {
-                let finished = finish::finish(&Native, claims, &self.stages, stage, &cx, || {}, |_, _| {});
-                // After a failure nothing is finished.
-                ran = ran.and(finished.map_err(|failure| close(claims, failure)));
-                if claims.finished(&Native) && ran.is_ok() && !claims.is_closed(&Native) {
-                    ran = self.make_output(&cx).map_err(|failure| close(claims, failure));
-                }
-            }
-            match (ran, slots.is_empty()) {
-                (Err(error), _) => return Some(Err(error)),
-                (Ok(()), false) => return Some(Ok(slots.start)),
-                // A stage without slots was finished; there may be another behind it.
-                (Ok(()), true) => {}
-            }
+            slots += 1;
         }
+        let (done, total) = self.progress();
+        if self.is_cancelled() || done < total {
+            return Err(JobError::plain(JobErrorKind::Failed));
+        }
+        let mut slots_per_worker = vec![0; cx.worker_id() + 1];
+        slots_per_worker[cx.worker_id()] = slots;
+        Ok(JobReport {
+            output: self.output.into_place().take(),
+            id: self.id,
+            slots,
+            wait: Duration::ZERO,
+            run: began.elapsed(),
+            slots_per_worker,
+        })
     }
 
     /// Slots claimed so far and slots in all, over the stages that have started by hand.
@@ -169,16 +191,20 @@ impl<T> Job<T> {
             .map_or((0, 0), |claims| claims.progress(&Native))
     }
 
-    /// Every stage is over.
-    fn make_output(&self, cx: &StepCx<'_>) -> Result<(), Failure> {
-        match self.output.maker() {
-            Some(output) => guard::output(output, self.stages.len(), cx),
-            None => Ok(()),
-        }
+    /// What an executor of `workers` workers puts into its table, and what the job's ticket is for.
+    pub(crate) fn into_body(mut self, workers: usize) -> (NativeBody, Output<T>) {
+        let begun = self.by_hand.take();
+        let (spec, output) = self.into_spec();
+        let ledger = Mutex::new(Ledger::default());
+        let body = match begun {
+            Some(claims) => JobBody::resume(spec, *claims, true, workers, ledger, NativeWord::new),
+            None => JobBody::new(spec, workers, ledger, NativeWord::new),
+        };
+        (body, output)
     }
 
-    /// What an executor of `workers` workers puts into its table, and what the job's ticket is for.
-    pub(crate) fn into_body(self, workers: usize) -> (NativeBody, Output<T>) {
+    /// What the user said of a job of which nothing has run.
+    fn into_spec(self) -> (JobSpec, Output<T>) {
         let spec = JobSpec {
             table_name: self.table_name,
             id: self.id,
@@ -187,12 +213,7 @@ impl<T> Job<T> {
             stages: self.stages,
             output: self.output.maker().cloned(),
         };
-        let ledger = Mutex::new(Ledger::default());
-        let body = match self.by_hand.into_inner() {
-            Some(claims) => JobBody::resume(spec, *claims, true, workers, ledger, NativeWord::new),
-            None => JobBody::new(spec, workers, ledger, NativeWord::new),
-        };
-        (body, self.output)
+        (spec, self.output)
     }
 
     /// The job that was made into `body`, which nobody else has seen, and `output`.
@@ -250,14 +271,6 @@ impl<T> Job<T> {
     }
 }
 
-/// Closes a job that failed by hand.
-fn close(claims: &Claims<NativeWord>, failure: Failure) -> JobError {
-    if let Some(left) = claims.close(&Native) {
-        claims.give_up(&Native, &left.stages);
-    }
-    failure.into_error()
-}
-
 impl<T> Watch for Job<T> {
     fn is_cancelled(&self) -> bool {
         self.by_hand.get().is_some_and(|claims| claims.is_closed(&Native))
@@ -265,6 +278,12 @@ impl<T> Watch for Job<T> {
 
     fn should_yield(&self) -> bool {
         false
+    }
+}
+
+impl<T> Nest for Job<T> {
+    fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        by_hand_here(cx, &spec)
     }
 }
 

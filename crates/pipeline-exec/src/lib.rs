@@ -90,6 +90,8 @@
 //!
 //! What this crate refuses to do: know what a column or a row is; depend on an async runtime; preempt a slot.
 #![forbid(unsafe_code)]
+// What runs here runs on workers; what blocks on purpose says why.
+#![warn(clippy::disallowed_methods)]
 
 mod error;
 mod executor;
@@ -114,6 +116,7 @@ pub use executor::{PipelineBuilder, PipelineExecutor, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::{JobId, JobIds};
 pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
+pub use native::on_worker_thread;
 pub use output::JobOutput;
 pub use policy::{
     Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,

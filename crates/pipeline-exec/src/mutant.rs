@@ -71,6 +71,12 @@ executor_core::planted_bugs! {
     m75_lent_number_shared,
     /// Whoever leaves a job that limits its workers does not tell the thread that is lent to it and found no room.
     m76_room_is_not_told,
+    /// A slot that waits for a job of its own runs whatever the board has.
+    m85_nested_wait_runs_anything,
+    /// A job that runs in a slot of another goes on when that one is closed.
+    m86_inner_job_outlives_the_outer,
+    /// A slot whose own job is not let in for want of room waits for room.
+    m87_full_is_waited_for,
     /// Main workers take old jobs first, and young ones when there is none.
     m79_old_before_young,
     /// A single worker takes its reserve turns one right after the other, and then all of its main turns.

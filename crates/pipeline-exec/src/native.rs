@@ -7,10 +7,14 @@ mod key_set;
 mod record;
 mod room;
 mod tell;
+mod unpark;
 
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::Instant;
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crossbeam::queue::SegQueue;
 use executor_core::ports::{Clock, Exclusive, Fifo, Native, NativeWord, OrderedSet, Table};
@@ -26,6 +30,7 @@ use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 use key_set::KeySet;
 pub(crate) use room::{Room, Waiter};
+pub(crate) use unpark::unparker;
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -84,14 +89,27 @@ impl Hub {
     }
 
     /// Blocks until the last job has ended after the gate was closed.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "for the owner's thread, never on a worker"
+    )]
     pub(crate) fn wait_ended(&self) {
-        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*ended {
-            ended = self
-                .ended_told
-                .wait(ended)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.ended_told.wait_while(ended, |ended| !*ended);
+        drop(ended.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The same, for at most so long. `false` if a job has not ended by then.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "for the owner's thread, never on a worker"
+    )]
+    pub(crate) fn wait_ended_for(&self, timeout: Duration) -> bool {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self
+            .ended_told
+            .wait_timeout_while(ended, timeout, |ended| !*ended);
+        *waited.unwrap_or_else(PoisonError::into_inner).0
     }
 
     /// Runs `work` as this executor's worker `worker`.
@@ -107,11 +125,18 @@ impl Hub {
 
         impl Drop for Until {
             fn drop(&mut self) {
-                LENT_TO.with_borrow_mut(Vec::pop);
+                LENT_TO.with(|hubs| {
+                    let mut hubs = hubs.borrow_mut();
+                    hubs.pop();
+                    if hubs.is_empty() {
+                        // Nobody drops it when the thread ends.
+                        *hubs = Vec::new();
+                    }
+                });
             }
         }
 
-        LENT_TO.with_borrow_mut(|hubs| hubs.push(Arc::as_ptr(self).addr()));
+        LENT_TO.with(|hubs| hubs.borrow_mut().push(Arc::as_ptr(self).addr()));
         let _until = Until;
         work()
     }
@@ -131,7 +156,7 @@ impl Hub {
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         let own = std::ptr::from_ref(self).addr();
         assert!(
-            self.own_worker().is_none() && LENT_TO.with_borrow(|hubs| !hubs.contains(&own)),
+            self.own_worker().is_none() && !LENT_TO.with(|hubs| hubs.borrow().contains(&own)),
             "`{method}` was called in a step of the same executor, which may wait for itself; call it from another thread, \
              or await the ticket from async code"
         );
@@ -142,8 +167,26 @@ thread_local! {
     /// Address of the hub for which this thread runs looks, or 0, and as which worker.
     static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
-    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being.
-    static LENT_TO: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+    /// Addresses of the hubs to whose jobs this thread is lent, the last one for the time being. It has nothing to drop, so that it can still be asked
+    /// while the thread ends: what other crates keep for a thread may wait for a job when it is dropped.
+    static LENT_TO: ManuallyDrop<RefCell<Vec<usize>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// Whether this thread works for a pipeline executor at the moment, of whatever kind: it is one of its workers, or is lent to one of its jobs. Such a
+/// thread must not wait for anything but its own work, or others wait for it; whoever offers something that blocks
+/// can refuse here.
+///
+/// ```
+/// use pipeline_exec::{Job, PipelineExecutor, on_worker_thread};
+///
+/// assert!(!on_worker_thread());
+/// let asks = Job::builder("asks").output(|_cx| Ok(on_worker_thread())).build();
+/// assert!(PipelineExecutor::new(1)?.submit(asks)?.wait()?.output);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use]
+pub fn on_worker_thread() -> bool {
+    WORKS_FOR.get().0 != 0 || LENT_TO.with(|hubs| !hubs.borrow().is_empty())
 }
 
 executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native);
@@ -230,6 +273,18 @@ impl PipelinePorts for Hub {
         NativeWord::new(value)
     }
 
+    fn place(&self) -> NativePlace {
+        Mutex::default()
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lent thread sleeps while others run its job's last slots"
+    )]
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        wait(&unparker(), &mut thread::park);
+    }
+
     fn hand_over(&self, looks: usize) -> bool {
         let Some(workers) = self.workers.get() else {
             return false;
@@ -289,6 +344,9 @@ impl PipelinePorts for Hub {
             | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::Failed { .. } => {}
         }
         if tell::is_told(&event) && spans::are_possible() {

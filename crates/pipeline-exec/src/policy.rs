@@ -24,12 +24,14 @@
 //! | `finish` | what follows the last slot of a stage |
 //! | [`need`] | how many workers a job is worth |
 //! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
+//! | [`mod@nest`] | how a slot waits for a job of its own: it runs that job and no other |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
 
 pub mod allowance;
 pub mod board;
+pub(crate) mod by_hand;
 pub mod claim;
 pub mod close;
 pub(crate) mod finish;
@@ -39,6 +41,7 @@ pub mod ledger;
 pub mod lend;
 pub mod look;
 pub mod need;
+pub mod nest;
 pub mod ports;
 pub mod role;
 pub mod shared;
@@ -56,7 +59,8 @@ pub use job_state::{JobBody, JobEnd, JobState};
 pub use ledger::{JobStatus, Ledger};
 pub use lend::lend;
 pub use look::{LookEnd, Looks, look};
-pub use ports::{BodyOf, PipelineEvent, PipelinePorts, SharedOf, StateOf};
+pub use nest::nest;
+pub use ports::{BodyOf, NestAnswer, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use role::{run_main_worker, run_reserve_worker, select_heaviest, select_old, select_young};
 pub use shared::{PipelineConfig, PipelineShared};
 pub use submit::{Admitted, AdmittedOf, Refused, RefusedOf, submit};

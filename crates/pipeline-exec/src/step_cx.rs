@@ -1,8 +1,15 @@
 //! What a running slot is told: where it runs, for whom, and whether to stop.
 
 use std::fmt;
+use std::time::Instant;
 
+use executor_core::ports::{Native, NativeWord};
+
+use crate::error::JobError;
+use crate::job::Job;
 use crate::job_id::JobId;
+use crate::policy::{JobEnd, JobSpec, by_hand};
+use crate::report::JobReport;
 
 /// How whoever runs a slot came to its job: the two orders in which workers look for one, and none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,6 +42,8 @@ pub struct StepCx<'a> {
     /// None: there is no job around it.
     job: Option<&'a JobId>,
     watch: &'a dyn Watch,
+    /// That of the slot around it, if it runs by hand inside one: so that the way there does not get longer with the depth.
+    nest: &'a dyn Nest,
 }
 
 /// What a slot may ask about the world outside.
@@ -43,13 +52,25 @@ pub(crate) trait Watch {
     fn should_yield(&self) -> bool;
 }
 
+/// Who runs jobs for slots.
+pub(crate) trait Nest {
+    /// Runs a job of the slot's own; `cx` is that of whoever asks.
+    fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
+}
+
 impl<'a> StepCx<'a> {
-    pub(crate) fn new(worker: usize, role: Role, job: Option<&'a JobId>, watch: &'a dyn Watch) -> Self {
+    pub(crate) fn new(
+        worker: usize,
+        role: Role,
+        job: Option<&'a JobId>,
+        around: &'a (impl Watch + Nest),
+    ) -> Self {
         Self {
             worker,
             role,
             job,
-            watch,
+            watch: around,
+            nest: around,
         }
     }
 
@@ -85,6 +106,62 @@ impl<'a> StepCx<'a> {
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()
+    }
+}
+
+impl<'a> StepCx<'a> {
+    /// Runs a job inside this slot, and gives its end: waits by running the job's slots, and those of no other job.
+    ///
+    /// The job is handed to the same executor, so that idle workers join in. This one, whatever they do, runs slots of it until it
+    /// has ended, as [a lent thread](crate::PipelineExecutor::run_until) does; its steps then see [`Role::Lent`] and the number behind the last worker's.
+    /// It sleeps only while others run the last slots. So it cannot deadlock, however many slots wait like this, and never finds itself in
+    /// another's code with its own locks held. When the executor admits no more jobs, or drains, the whole job is run here, by hand.
+    ///
+    /// When this slot's job is closed, so is the inner one: it ends as [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. Until
+    /// it has ended the slot holds its worker, past its quantum.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let sum = Arc::new(AtomicUsize::new(0));
+    /// let total = Arc::clone(&sum);
+    /// let outer = step(move |cx| {
+    ///     let parts = (1..=10).map(|n| {
+    ///         let sum = Arc::clone(&sum);
+    ///         step(move |_cx| { sum.fetch_add(n, Ordering::Relaxed); Ok(()) })
+    ///     });
+    ///     assert_eq!(cx.run(Job::from_steps("parts", parts.collect()))?.slots, 10);
+    ///     Ok(())
+    /// });
+    /// executor.submit(Job::from_steps("whole", vec![outer]))?.wait()?;
+    /// assert_eq!(total.load(Ordering::Relaxed), 55);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Why the inner job did not complete.
+    pub fn run<T>(&self, job: Job<T>) -> Result<JobReport<T>, JobError> {
+        job.run_inside(self)
+    }
+
+    /// Runs a job as this slot's for `cx`, which is this one or that of a slot that runs by hand inside it.
+    pub(crate) fn nest_as(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        self.nest.nest(cx, spec)
+    }
+
+    /// The context of a slot of job `id` that runs by hand inside this one.
+    pub(crate) fn inside<'b>(&'b self, id: &'b JobId, watch: &'b dyn Watch) -> StepCx<'b> {
+        StepCx {
+            worker: self.worker,
+            role: self.role,
+            job: Some(id),
+            watch,
+            nest: self.nest,
+        }
     }
 }
 
@@ -125,4 +202,17 @@ impl Watch for Detached {
     fn should_yield(&self) -> bool {
         false
     }
+}
+
+impl Nest for Detached {
+    fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        by_hand_here(cx, &spec)
+    }
+}
+
+/// Runs a job where there is no executor.
+pub(crate) fn by_hand_here(cx: &StepCx<'_>, spec: &JobSpec) -> JobEnd {
+    let began = Instant::now();
+    let now_ns = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    by_hand::run(&Native, NativeWord::new, now_ns, 1, spec, cx)
 }

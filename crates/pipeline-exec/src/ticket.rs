@@ -4,14 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll};
+use std::thread;
 
 use executor_core::ports::{Exclusive, Table};
 
 use crate::error::JobError;
 use crate::job_id::JobId;
-use crate::native::{Hub, NativeState};
+use crate::native::{Hub, NativeState, unparker};
 use crate::output::Place;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
 use crate::report::{JobReport, StageProgress};
@@ -227,7 +227,9 @@ impl JobControl {
     fn lend(&self, method: &str) {
         let Self { hub, state, job } = self;
         hub.assert_not_on_own_worker(method);
-        hub.as_lent(|| policy::lend(&**hub, state, *job, &unparker(), thread::park));
+        hub.as_lent(|| {
+            hub.park_with(|waker, sleep| policy::lend(&**hub, state, *job, waker, sleep));
+        });
     }
 
     /// Its key on the board: cost and number of submission.
@@ -247,24 +249,11 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// Wakes this thread from [`thread::park`].
-fn unparker() -> Waker {
-    struct Unpark(Thread);
-
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.wake_by_ref();
-        }
-
-        fn wake_by_ref(self: &Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-
-    Waker::from(Arc::new(Unpark(thread::current())))
-}
-
 /// Polls `future` on this thread, which sleeps in between.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "for threads that wait, never on a worker"
+)]
 pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
     let waker = unparker();
     let mut cx = Context::from_waker(&waker);

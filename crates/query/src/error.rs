@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use columnar::{ExecError, ReadError};
+use columnar::{ExecError, QuotaExceeded, ReadError};
 use pipeline_exec::{JobError, JobErrorKind};
 use unicode_width::UnicodeWidthChar;
 
@@ -154,6 +154,8 @@ pub enum QueryError {
     },
     /// A table could not be read.
     Read(ReadError),
+    /// The query needs more memory than it may have: see [`QueryPlan::with_quota`](crate::QueryPlan::with_quota).
+    Quota(QuotaExceeded),
     /// The job was cancelled.
     Cancelled,
     /// The job's deadline passed.
@@ -181,6 +183,7 @@ impl QueryError {
             | Self::DivisionByZero { .. }
             | Self::Evaluation { .. }
             | Self::Read(_)
+            | Self::Quota(_)
             | Self::Cancelled
             | Self::DeadlineExceeded
             | Self::Internal { .. } => None,
@@ -236,6 +239,7 @@ impl fmt::Display for QueryError {
             Self::DivisionByZero { expression } => write!(f, "division by zero in {expression}"),
             Self::Evaluation { expression, message } => write!(f, "cannot evaluate {expression}: {message}"),
             Self::Read(error) => error.fmt(f),
+            Self::Quota(error) => error.fmt(f),
             Self::Cancelled => f.write_str("the query was cancelled"),
             Self::DeadlineExceeded => f.write_str("the query did not finish before its deadline"),
             Self::Internal { message } => write!(f, "internal error: {message}"),
@@ -268,6 +272,7 @@ impl From<ExecError> for QueryError {
                 message: source.to_string(),
             },
             ExecError::Read(error) => Self::Read(error),
+            ExecError::Quota(error) => Self::Quota(error),
         }
     }
 }

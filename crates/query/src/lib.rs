@@ -1,9 +1,9 @@
 //! A SQL subset over tables of Arrow columns, run as jobs of the pipeline executor.
 //!
 //! ```text
-//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Job<QueryResult> ──► QueryResult
-//!             checks          shown by       one stage,          submitted to         rows, in an order that
-//!             names, types    --explain      slots of morsels    an executor          no thread decides
+//!   SQL ──► QueryPlanner ──► QueryPlan ──► PipelineBuilder ──► Execution ──► QueryResult
+//!             checks          shown by       slots of morsels    jobs, beside    rows, in an order that
+//!             names, types    --explain                          reading         no thread decides
 //! ```
 //!
 //! No kernel runs here: what a job does with columns is `columnar`.
@@ -15,7 +15,7 @@
 //! ```
 //! use query::output::{OutputFormat, render};
 //! use query::pipeline_exec::PipelineExecutor;
-//! use query::source::{self, JobRunner};
+//! use query::source;
 //! use query::{Catalog, PipelineBuilder, QueryPlanner};
 //!
 //! # let path = std::env::temp_dir().join(format!("windlass-query-{}.csv", std::process::id()));
@@ -25,8 +25,8 @@
 //! tables.register(source::open("items", &path, &executor)?)?;
 //!
 //! let plan = QueryPlanner::plan("select count(*) as items, sum(price) as total from items", &tables)?;
-//! let (job, _run) = PipelineBuilder::new(plan).build();
-//! let text = render(&executor.run(job)?.output, OutputFormat::Csv)?;
+//! let (execution, _run) = PipelineBuilder::new(plan).prepare();
+//! let text = render(&execution.run(&executor)?.output, OutputFormat::Csv)?;
 //! assert_eq!(text, b"items,total\n3,13.75\n");
 //! # std::fs::remove_file(&path)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -34,6 +34,7 @@
 
 mod catalog;
 mod error;
+mod execution;
 pub mod output;
 mod pipeline_builder;
 mod plan;
@@ -41,14 +42,23 @@ mod planner;
 mod result;
 pub mod source;
 mod statistics;
+mod windows;
+mod work_control;
 
 pub use catalog::Catalog;
 pub use error::{Position, QueryError};
+pub use execution::Execution;
 pub use pipeline_builder::{PipelineBuilder, QueryRun};
 pub use plan::QueryPlan;
 pub use planner::QueryPlanner;
 pub use result::QueryResult;
 pub use statistics::{JobStatistics, WorkerShare};
+pub use work_control::WorkControl;
 
+/// The stores that tables can be objects of.
+#[cfg(feature = "object-store")]
+pub use object_store;
 /// The executor that jobs are submitted to.
 pub use pipeline_exec;
+/// The pools that tables are read on.
+pub use pools;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use columnar::ScanStage;
-use pipeline_exec::{Job, JobReport};
+use columnar::{Quota, ScanStage};
+use pipeline_exec::{Job, JobBuilder, JobReport, Stage};
 
 use crate::statistics::Metered;
-use crate::{JobStatistics, QueryPlan, QueryResult};
+use crate::{Execution, JobStatistics, QueryPlan, QueryResult};
 
 /// Makes a job of a plan.
 ///
@@ -39,28 +39,74 @@ impl PipelineBuilder {
         Self { plan }
     }
 
-    /// The job to submit, which gives the result, and a look at how it goes.
+    /// The query as what runs it best: [`Execution`]. And a look at how it goes.
+    pub fn prepare(self) -> (Execution, QueryRun) {
+        let (parts, run) = self.parts();
+        (Execution::new(parts), run)
+    }
+
+    /// The query as one job to submit, which gives the result, and a look at how it goes. The slots of this job read what is not in
+    /// memory themselves, and hold their workers up meanwhile: for a table of files [`prepare`](Self::prepare) is better, and one of objects can be read
+    /// by it alone.
     pub fn build(self) -> (Job<QueryResult>, QueryRun) {
-        let name = self.plan.table().to_owned();
+        let (parts, run) = self.parts();
+        (parts.job(), run)
+    }
+
+    fn parts(self) -> (Parts, QueryRun) {
+        let table = self.plan.table().to_owned();
+        let quota = self.plan.scan.quota.clone();
         let stage = Arc::new(ScanStage::new(self.plan.scan));
         let rows = Arc::clone(&stage);
         let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
-        let job = Job::builder(name.clone())
-            .stage(Arc::clone(&metered) as _)
-            .cost(stage.cost())
-            .output({
-                let stage = Arc::clone(&stage);
-                move |_cx| stage.merge().map(QueryResult::from)
-            })
-            .build();
-        (
-            job,
-            QueryRun {
-                table: name,
-                stage,
-                metered,
-            },
-        )
+        let run = QueryRun {
+            table: table.clone(),
+            stage: Arc::clone(&stage),
+            metered: Arc::clone(&metered),
+        };
+        let parts = Parts {
+            table,
+            quota,
+            stage,
+            metered,
+        };
+        (parts, run)
+    }
+}
+
+/// What the jobs of a query are made of.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) table: String,
+    pub(crate) quota: Option<Arc<Quota>>,
+    pub(crate) stage: Arc<ScanStage>,
+    metered: Arc<Metered>,
+}
+
+impl Parts {
+    /// The whole query.
+    pub(crate) fn job(&self) -> Job<QueryResult> {
+        let job = Job::builder(self.table.clone()).stage(self.metered_stage());
+        self.give(job.cost(self.stage.cost()))
+    }
+
+    /// What follows when every slot has run.
+    pub(crate) fn last_job(&self) -> Job<QueryResult> {
+        self.give(Job::builder(self.table.clone()))
+    }
+
+    /// The scan, whose slots are counted.
+    pub(crate) fn metered_stage(&self) -> Arc<dyn Stage> {
+        Arc::clone(&self.metered) as _
+    }
+
+    fn give(&self, mut job: JobBuilder) -> Job<QueryResult> {
+        for following in self.stage.following() {
+            job = job.stage(Arc::new(self.metered.beside(following)));
+        }
+        let stage = Arc::clone(&self.stage);
+        job.output(move |_cx| stage.merge().map(QueryResult::from))
+            .build()
     }
 }
 

@@ -1,9 +1,12 @@
 //! A query that was checked against its table: every name is a column, every operator fits its types.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{Expr, Scan};
+use columnar::{Expr, Quota, Scan};
+
+use crate::QueryError;
 
 /// What a query does, ready to run. Its text is the plan that `--explain` shows.
 ///
@@ -46,6 +49,76 @@ impl QueryPlan {
     /// The columns of the result.
     pub fn schema(&self) -> SchemaRef {
         self.scan.schema()
+    }
+
+    /// The same, with a bound on what its groups may take in memory. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// use columnar::{MemoryTable, Quota};
+    /// use pipeline_exec::PipelineExecutor;
+    /// use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
+    ///
+    /// let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..50_000));
+    /// let batch = RecordBatch::try_from_iter([("n", numbers)])?;
+    /// let mut tables = Catalog::new();
+    /// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    ///
+    /// let plan = QueryPlanner::plan("select n, count(*) from numbers group by n", &tables)?;
+    /// let quota = Arc::new(Quota::new("count numbers", 1_000_000));
+    /// let (job, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).build();
+    /// let executor = PipelineExecutor::new(2).expect("two threads");
+    /// let error = executor.submit(job).expect("room").wait().map_err(QueryError::from).unwrap_err();
+    /// assert!(matches!(error, QueryError::Quota(_)));
+    /// assert!(error.to_string().starts_with("query count numbers is over its memory quota"));
+    /// assert!(quota.peak() <= 1_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
+        self.scan.quota = Some(quota);
+        self
+    }
+
+    /// The same, with groups laid out by the columns of these names, whatever the table declares as its shard key. It counts where all of them are
+    /// among the keys of GROUP BY; the plan says so then. No result depends on it.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// use columnar::MemoryTable;
+    /// use query::{Catalog, QueryPlanner};
+    ///
+    /// let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+    /// let batch = RecordBatch::try_from_iter([("flag", numbers.clone()), ("supplier", numbers)])?;
+    /// let table = MemoryTable::try_new("items", batch.schema(), [batch])?.with_shard_key(vec![1]);
+    /// let mut tables = Catalog::new();
+    /// tables.register(Arc::new(table))?;
+    ///
+    /// let plan = QueryPlanner::plan("select count(*) from items group by flag, supplier", &tables)?;
+    /// assert!(plan.to_string().contains("partitions by supplier, the shard key of the table"));
+    /// let plan = plan.with_shard_key(&["flag"])?;
+    /// assert!(plan.to_string().contains("partitions by flag, the shard key of the query"));
+    /// assert!(plan.with_shard_key(&["color"]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::UnknownColumn`] when the table has no column of such a name.
+    pub fn with_shard_key(mut self, columns: &[&str]) -> Result<Self, QueryError> {
+        let schema = self.scan.table.schema();
+        let place = |name: &&str| {
+            schema.index_of(name).map_err(|_| QueryError::UnknownColumn {
+                name: (*name).to_owned(),
+                candidates: schema.fields().iter().map(|field| field.name().clone()).collect(),
+                position: None,
+            })
+        };
+        let places: Result<Vec<usize>, QueryError> = columns.iter().map(place).collect();
+        self.scan.shard_key = Some(places?);
+        Ok(self)
     }
 
     /// The query as the stage of a job runs it.

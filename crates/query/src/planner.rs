@@ -163,6 +163,8 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
             order,
             offset,
             limit,
+            quota: None,
+            shard_key: None,
         },
     })
 }

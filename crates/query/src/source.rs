@@ -1,8 +1,8 @@
 //! Tables from outside: Parquet, CSV and generated TPC-H data.
 //!
 //! ```text
-//!   a path ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
-//!                     └── CSV: one file, its types inferred from every value           ([`CsvTable`])
+//!   a path, a URL ──► open ──┬── Parquet: a file, or a folder of files with the same columns ([`ParquetTable`])
+//!                            └── CSV: one file, its types inferred from every value           ([`CsvTable`])
 //!   a scale factor ──────► generated rows, in memory where loaded                      ([`TpchTable`])
 //! ```
 //!
@@ -11,9 +11,15 @@
 //! at every value of a CSV file, generating data) is itself a job, so it runs on all cores, has a progress
 //! bar and can be cancelled: see [`JobRunner`].
 //!
+//! The first two are [stored](columnar::StoredTable): their bytes lie in a [`ByteSource`], a file or an object of a store, and are read before a
+//! morsel is opened. By URL, `file://` and `http://`, they come with the feature `object-store`.
+//!
 //! No table is written, and nothing is guessed silently: a value that cannot be read is an error, never NULL.
 
+pub(crate) mod byte_source;
 pub mod csv;
+#[cfg(feature = "object-store")]
+mod object;
 pub mod parquet;
 mod ready_columns;
 mod runner;
@@ -24,14 +30,18 @@ use std::sync::Arc;
 
 use columnar::{ReadError, TableSource};
 
+use self::byte_source::SharedSource;
+pub use self::byte_source::{ByteSource, LocalFile, MemoryBytes};
 pub use self::csv::CsvTable;
+#[cfg(feature = "object-store")]
+pub use self::object::{Patience, open_object, open_url};
 pub use self::parquet::{ParquetTable, silence_reader_panics};
 pub use self::runner::JobRunner;
 pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
 
 use crate::QueryError;
 
-/// Opens the file or folder at `path` as the table `name`.
+/// Opens the file or folder at `path`, which may be a URL, as the table `name`. It blocks.
 ///
 /// A folder is a Parquet table. A file is Parquet if it begins like one or is called `.parquet`, `.parq` or `.pq`, and CSV if it is
 /// called `.csv`, `.tsv` or `.txt`.
@@ -60,9 +70,38 @@ pub fn open(
     runner: &impl JobRunner,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let path = path.as_ref();
-    match format_of(path)? {
-        Format::Parquet => Ok(Arc::new(ParquetTable::open(name, path)?)),
-        Format::Csv => Ok(Arc::new(CsvTable::open(name, path, runner)?)),
+    if let Some(url) = path.to_str().filter(|text| is_url(text)) {
+        #[cfg(feature = "object-store")]
+        return open_url(name, url, Patience::default(), runner);
+        #[cfg(not(feature = "object-store"))]
+        return Err(ReadError::new(url, "this program was built without tables by URL").into());
+    }
+    let origin = || path.display().to_string();
+    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
+    if metadata.is_dir() {
+        return Ok(Arc::new(ParquetTable::open(name, path)?));
+    }
+    open_source(name, Arc::new(LocalFile::open(path)?), extension(path), runner)
+}
+
+/// Whether this is a URL that a table can have, and no path.
+fn is_url(text: &str) -> bool {
+    let scheme = text
+        .split_once("://")
+        .map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("file" | "http" | "https"))
+}
+
+/// Opens one file of bytes that lie anywhere, whose name ends in `extension`, as [`open`] says.
+fn open_source(
+    name: &str,
+    source: SharedSource,
+    extension: String,
+    runner: &impl JobRunner,
+) -> Result<Arc<dyn TableSource>, QueryError> {
+    match format_of(source.as_ref(), &extension)? {
+        Format::Parquet => Ok(Arc::new(ParquetTable::of(name, [Ok(source)])?)),
+        Format::Csv => Ok(Arc::new(CsvTable::of(name, source, runner)?)),
     }
 }
 
@@ -72,31 +111,24 @@ enum Format {
     Csv,
 }
 
-fn format_of(path: &Path) -> Result<Format, ReadError> {
-    let origin = || path.display().to_string();
-    let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
-    if metadata.is_dir() {
-        return Ok(Format::Parquet);
-    }
-    if !metadata.is_file() {
-        return Err(ReadError::new(
-            origin(),
-            "not a regular file; a table is read more than once and in parts",
-        ));
-    }
-    let extension = path
-        .extension()
-        .and_then(|extension| extension.to_str())
-        .unwrap_or("")
-        .to_ascii_lowercase();
-    match extension.as_str() {
+/// What the name of a file ends in, in small letters, if anything.
+fn extension(path: &Path) -> String {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.unwrap_or("").to_ascii_lowercase()
+}
+
+/// Whether a file of this name is Parquet.
+fn is_parquet_name(path: &Path) -> bool {
+    matches!(extension(path).as_str(), "parquet" | "parq" | "pq")
+}
+
+fn format_of(source: &dyn ByteSource, extension: &str) -> Result<Format, ReadError> {
+    match extension {
         "parquet" | "parq" | "pq" => Ok(Format::Parquet),
-        _ if parquet::begins_like_parquet(path).map_err(|error| ReadError::new(origin(), error))? => {
-            Ok(Format::Parquet)
-        }
+        _ if parquet::begins_like_parquet(&byte_source::head(source)?) => Ok(Format::Parquet),
         "csv" | "tsv" | "txt" => Ok(Format::Csv),
         _ => Err(ReadError::new(
-            origin(),
+            source.origin(),
             "cannot tell what this is: it does not begin like Parquet and is not called .csv, .tsv or .txt",
         )),
     }

@@ -88,7 +88,7 @@ pub(crate) struct Metered {
     stage: Arc<dyn Stage>,
     /// The rows of a slot.
     rows: Box<dyn Fn(usize) -> usize + Send + Sync>,
-    shares: Mutex<BTreeMap<usize, WorkerShare>>,
+    shares: Arc<Mutex<BTreeMap<usize, WorkerShare>>>,
 }
 
 impl Metered {
@@ -96,7 +96,16 @@ impl Metered {
         Self {
             stage,
             rows: Box::new(rows),
-            shares: Mutex::default(),
+            shares: Arc::default(),
+        }
+    }
+
+    /// For a later stage of the same job, which reads no rows of the table: what workers do there is counted with the rest.
+    pub(crate) fn beside(&self, stage: Arc<dyn Stage>) -> Self {
+        Self {
+            stage,
+            rows: Box::new(|_| 0),
+            shares: Arc::clone(&self.shares),
         }
     }
 

@@ -171,6 +171,12 @@ marks! {
     EndedByLentThread = "last finisher is a lent thread",
     /// A second thread was lent to a job.
     TwoThreadsLent = "two threads lent to one job",
+    /// A slot handed over a job of its own, and waited for it.
+    NestAdmitted = "slot ran a job of its own",
+    /// A slot ran a job of its own by hand, since there was no room for it.
+    NestByHand = "slot ran a job by hand, full",
+    /// A slot ran a job of its own by hand, since the gate was closed.
+    NestByHandInDrain = "slot ran a job by hand, closed",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

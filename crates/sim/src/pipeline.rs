@@ -6,6 +6,7 @@
 
 mod claimed;
 mod standing;
+mod timing;
 mod watch;
 
 use std::cell::{Cell, RefCell};
@@ -85,6 +86,8 @@ pub(crate) struct Hub {
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
+    /// Slots that wait for jobs of their own: the party, and the job that was let in.
+    nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
     /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
@@ -138,6 +141,7 @@ impl Hub {
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
+            nests: RefCell::default(),
             awaiting: RefCell::default(),
         }
     }
@@ -145,45 +149,19 @@ impl Hub {
     /// A job to submit.
     pub(crate) fn body(&self, spec: JobSpec) -> SimBody {
         let workers = self.shared.config().main + self.shared.config().reserve;
+        JobBody::new(spec, workers, self.place(), |value| self.word(value))
+    }
+
+    /// A new ledger.
+    fn place(&self) -> SimPlace<Ledger> {
         self.ledgers.set(self.ledgers.get() + 1);
-        let ledger = SimPlace::new(self.ledgers.get(), Ledger::default());
-        JobBody::new(spec, workers, ledger, |value| self.word(value))
+        SimPlace::new(self.ledgers.get(), Ledger::default())
     }
 
     /// A new word.
     fn word(&self, value: usize) -> SimWord {
         self.words.set(self.words.get() + 1);
         SimWord::new(WordName::Other(self.words.get()), value)
-    }
-
-    /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
-    fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
-        let Some(body) = self.peek(job) else {
-            return Reached::default();
-        };
-        let graph = body.stages();
-        let mut stages = self.stages.borrow_mut();
-        let ended = stages.entry(job.seq).or_default();
-        ended.resize(graph.len(), None);
-        let began = |ended: &[Option<Reached>], stage: usize| {
-            let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
-            before.fold(Reached::default(), Reached::max)
-        };
-        // A stage of which no slot has ended is over where those before it are, if it has none; else nobody asks yet.
-        for earlier in 0..stage {
-            if ended[earlier].is_none() {
-                ended[earlier] = Some(began(ended, earlier));
-            }
-        }
-        began(ended, stage)
-    }
-
-    /// A slot of `stage` has come so far.
-    fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
-        let mut stages = self.stages.borrow_mut();
-        if let Some(ended) = stages.get_mut(&job.seq).and_then(|ended| ended.get_mut(stage)) {
-            *ended = Some(ended.unwrap_or_default().max(reached));
-        }
     }
 
     /// `spec`, with the cost of the job that was submitted before if a tie strikes.
@@ -282,17 +260,11 @@ impl PipeEnv<'_, '_> {
     /// Lends this party's thread to the job until it has ended.
     pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
         let (handle, me) = (&self.ports.handle, self.ports.handle.party());
-        let fired = Arc::new(Fired::default());
-        let waker = Waker::from(Arc::clone(&fired));
         handle.with(|world| {
             world.outside_call(true);
             self.hub.lending_began(world, me, job);
         });
-        policy::lend(self, state, job, &waker, || {
-            handle.with(|world| world.outside_call(false));
-            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
-            handle.with(|world| world.outside_call(true));
-        });
+        self.park_with(|waker, sleep| policy::lend(self, state, job, waker, sleep));
         handle.with(|world| {
             self.hub.lending_ended(world, me);
             world.outside_call(false);
@@ -325,66 +297,6 @@ impl PipeEnv<'_, '_> {
         fired.0.store(false, Ordering::Relaxed);
     }
 
-    /// Lets a slot take its time, and follows how far jobs have come.
-    fn time(&self, event: PipelineEvent<'_>) {
-        let handle = &self.ports.handle;
-        match event {
-            PipelineEvent::SlotRan { job, stage, slot, .. } => {
-                let began = self.hub.stage_began(job, stage);
-                handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns =
-                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
-                self.hub
-                    .latency
-                    .borrow_mut()
-                    .slot_began(job, self.clock_ns(), slot_ns);
-                if slot_ns > 0 {
-                    handle.work(slot_ns);
-                }
-                self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
-                let reached = handle.with(|world| world.slot_ended(handle.party()));
-                self.hub.slot_ended(job, stage, reached);
-            }
-            PipelineEvent::Submitted { job } => {
-                let mut latency = self.hub.latency.borrow_mut();
-                latency.submitted(job, handle.party(), self.clock_ns());
-            }
-            PipelineEvent::Ended { job, .. } => {
-                self.hub.stages.borrow_mut().remove(&job.seq);
-                self.hub.latency.borrow_mut().ended(job, self.clock_ns());
-            }
-            PipelineEvent::Claimed {
-                job,
-                stage,
-                first,
-                slots,
-                worker,
-                role,
-            } => {
-                if let Some(claims) = &self.hub.claims {
-                    claims.borrow_mut().push(Claimed {
-                        at_ns: self.clock_ns(),
-                        worker,
-                        role,
-                        job: job.seq,
-                        stage,
-                        slots: first..first + slots,
-                    });
-                }
-            }
-            PipelineEvent::StageStarted { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Stops
-            | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Entered { .. }
-            | PipelineEvent::Started { .. }
-            | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. }
-            | PipelineEvent::StageOver { .. } => {}
-        }
-    }
-
     /// What this party's clock says; nobody notices.
     pub(crate) fn clock_ns(&self) -> u64 {
         let handle = &self.ports.handle;
@@ -410,6 +322,21 @@ impl PipelinePorts for PipeEnv<'_, '_> {
 
     fn word(&self, value: usize) -> SimWord {
         self.hub.word(value)
+    }
+
+    fn place(&self) -> SimPlace<Ledger> {
+        self.hub.place()
+    }
+
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        let handle = &self.ports.handle;
+        let fired = Arc::new(Fired::default());
+        let waker = Waker::from(Arc::clone(&fired));
+        wait(&waker, &mut || {
+            handle.with(|world| world.outside_pauses(handle.party(), true));
+            self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
+            handle.with(|world| world.outside_pauses(handle.party(), false));
+        });
     }
 
     fn hand_over(&self, looks: usize) -> bool {

@@ -281,6 +281,7 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         cancels: dice.below(3) / 2 * (1 + dice.below(3)),
         troubles: dice.below(2) == 0,
         lends: dice.below(4) > 0,
+        nests: dice.below(2) == 0,
     };
     Scenario {
         load: Load::Jobs(jobs),

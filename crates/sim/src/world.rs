@@ -421,6 +421,13 @@ impl World {
         }
     }
 
+    /// `party` sleeps in the middle of such an operation, or goes on with it. A worker is in none.
+    pub(crate) fn outside_pauses(&mut self, party: usize, pauses: bool) {
+        if !self.parties[party].side.is_worker() {
+            self.outside_call(!pauses);
+        }
+    }
+
     /// All asleep and work in a queue?
     fn check_quiet(&mut self) {
         if let Err(violation) = self.oracles.sleep.quiet() {

@@ -10,7 +10,7 @@ use std::thread::available_parallelism;
 use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
-use query::source::{self, JobRunner, ScaleFactor, TpchTable, TpchTableKind};
+use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
 use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
 
 use crate::message::say;
@@ -23,11 +23,12 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
+  windlass query --table trips=http://127.0.0.1:8080/trips.parquet \"select count(*) from trips\"
   windlass query --table trips=trips.csv --format csv \"select count(*) from trips where distance > 10\"
 
 Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C.")]
 pub(crate) struct QueryArguments {
-    /// A table: a Parquet file, a folder of Parquet files or a CSV file
+    /// A table: a Parquet file, a folder of Parquet files or a CSV file, by its path or by its URL (file://, http://)
     #[arg(long = "table", value_name = "NAME=PATH", value_parser = table_argument)]
     tables: Vec<TableArgument>,
 
@@ -142,8 +143,8 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
         Some(table) => table.load(&plan.columns(), &terminal.activity("generating"))?,
         None => None,
     };
-    let (job, run) = PipelineBuilder::new(plan).build();
-    let outcome = terminal.activity("querying").run(job);
+    let (execution, run) = PipelineBuilder::new(plan).prepare();
+    let outcome = execution.run(&terminal.activity("querying"));
     if arguments.explain {
         say(run.explain().trim_end());
     }

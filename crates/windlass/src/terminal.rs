@@ -1,16 +1,16 @@
 //! Where a person watches: a bar while a job runs, and Ctrl-C to stop it.
 //!
 //! ```text
-//!   Ctrl-C ──► handler ──┬─ a job runs:  cancel it through its control and say so   ──► the job fails as cancelled
-//!                        ├─ again:       end at once
-//!                        └─ no job runs: end at once
+//!   Ctrl-C ──► handler ──┬─ work runs:  cancel it through its control and say so   ──► it fails as cancelled
+//!                        ├─ again:      end at once
+//!                        └─ none runs:  end at once
 //! ```
 //!
-//! The handler runs in a thread of its own; that Ctrl-C was pressed and which job runs lie under one lock, and a job is
-//! submitted under it. So no Ctrl-C is lost: one that comes when a job has just completed makes it count as
-//! cancelled, and no job starts after it.
+//! The handler runs in a thread of its own; that Ctrl-C was pressed and which work runs lie under one lock, and work has its control before it
+//! begins. So no Ctrl-C is lost: one that comes when work has just completed makes it count as
+//! cancelled, and none starts after it.
 //!
-//! The bar appears only on a terminal and only for jobs that take longer than [`BAR_AFTER`].
+//! The bar appears only on a terminal and only for work that takes longer than [`BAR_AFTER`].
 
 mod status_line;
 
@@ -21,9 +21,10 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use query::QueryError;
-use query::pipeline_exec::{Job, JobControl, JobReport, PipelineExecutor};
+use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
+use query::pools::{MixedPool, Pools};
 use query::source::JobRunner;
+use query::{QueryError, WorkControl};
 
 use self::status_line::StatusLine;
 use crate::message::say;
@@ -36,9 +37,10 @@ const BAR_EVERY: Duration = Duration::from_millis(100);
 /// The exit code of a program that Ctrl-C ended: 128 + SIGINT.
 pub(crate) const EXIT_CANCELLED: u8 = 130;
 
-/// Runs jobs on an executor, with a bar and Ctrl-C.
+/// Runs jobs, with a bar and Ctrl-C.
 pub(crate) struct Terminal {
-    executor: PipelineExecutor,
+    /// They compute on the executor.
+    pools: Pools,
     interrupt: Arc<Mutex<Interrupt>>,
 }
 
@@ -50,7 +52,7 @@ struct Interrupt {
 }
 
 struct Running {
-    control: JobControl,
+    control: WorkControl,
     bar: ProgressBar,
 }
 
@@ -68,49 +70,50 @@ impl Terminal {
 
     fn without_handler(executor: PipelineExecutor) -> Self {
         Self {
-            executor,
+            pools: Pools::from_executor(executor),
             interrupt: Arc::default(),
         }
     }
 
-    /// Runs jobs that do `what` with a table, as the bar says it: `reading`.
+    /// Does `what` with a table, as the bar says it: `reading`.
     pub(crate) fn activity(&self, what: &'static str) -> Activity<'_> {
         Activity { terminal: self, what }
     }
 
-    fn submit_and_wait<T: Send>(&self, job: Job<T>, bar: &ProgressBar) -> Result<JobReport<T>, QueryError> {
-        let ticket = {
+    fn watch<T>(
+        &self,
+        bar: &ProgressBar,
+        work: impl FnOnce(&WorkControl) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        let control = WorkControl::new();
+        {
             let mut interrupt = lock(&self.interrupt);
             if interrupt.requested {
                 return Err(QueryError::Cancelled);
             }
-            let ticket = self.executor.submit(job).map_err(|error| QueryError::Internal {
-                message: format!("the executor took no job: {error:?}"),
-            })?;
             interrupt.running = Some(Running {
-                control: ticket.control(),
+                control: control.clone(),
                 bar: bar.clone(),
             });
-            ticket
-        };
+        }
         let outcome = thread::scope(|scope| {
             let (done, wait_for_done) = mpsc::channel();
             if std::io::stderr().is_terminal() {
-                let control = ticket.control();
-                scope.spawn(move || show(bar, &control, &wait_for_done));
+                let control = &control;
+                scope.spawn(move || show(bar, control, &wait_for_done));
             }
-            let outcome = ticket.wait();
+            let outcome = work(&control);
             drop::<mpsc::Sender<()>>(done);
             outcome
         });
         let mut interrupt = lock(&self.interrupt);
         interrupt.running = None;
-        let report = outcome?;
+        let output = outcome?;
         // Whoever read "cancelling" gets no result.
         if interrupt.requested {
             return Err(QueryError::Cancelled);
         }
-        Ok(report)
+        Ok(output)
     }
 }
 
@@ -121,20 +124,32 @@ pub(crate) struct Activity<'a> {
 }
 
 impl JobRunner for Activity<'_> {
-    fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
+    fn executor(&self) -> Result<PipelineHandle, QueryError> {
+        self.terminal.pools.executor()
+    }
+
+    fn mixed(&self) -> MixedPool {
+        self.terminal.pools.mixed()
+    }
+
+    fn watch<T>(
+        &self,
+        table: &str,
+        work: impl FnOnce(&WorkControl) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
         let style = ProgressStyle::with_template("{msg} {bar:40} {percent:>3} % {elapsed}")
             .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
             .with_style(style)
-            .with_message(format!("{} {}", self.what, job.table_name));
-        self.terminal.submit_and_wait(job, &bar)
+            .with_message(format!("{} {table}", self.what));
+        self.terminal.watch(&bar, work)
     }
 }
 
 /// What follows from a Ctrl-C.
 #[derive(Debug, PartialEq, Eq)]
 enum Reaction {
-    /// The job was told to stop; the program goes on until it has.
+    /// The work was told to stop; the program goes on until it has.
     Cancelled,
     /// The program ends now.
     End,
@@ -176,7 +191,7 @@ fn say_behind_echo(text: &str) {
 }
 
 /// Draws until the other end of `done` is dropped.
-fn show(bar: &ProgressBar, control: &JobControl, done: &Receiver<()>) {
+fn show(bar: &ProgressBar, control: &WorkControl, done: &Receiver<()>) {
     if done.recv_timeout(BAR_AFTER) != Err(RecvTimeoutError::Timeout) {
         return;
     }
@@ -199,7 +214,7 @@ fn lock(interrupt: &Mutex<Interrupt>) -> MutexGuard<'_, Interrupt> {
 
 #[cfg(test)]
 mod tests {
-    use query::pipeline_exec::step;
+    use query::pipeline_exec::{Job, step};
 
     use super::*;
 

@@ -216,6 +216,14 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m74_stage_start_wakes_no_lent_thread"),
     sim(PIPELINE, "m75_lent_number_shared"),
     sim(PIPELINE, "m76_room_is_not_told"),
+    sim(PIPELINE, "m85_nested_wait_runs_anything"),
+    bug(
+        PIPELINE,
+        "m86_inner_job_outlives_the_outer",
+        Layer::Unit,
+        Hint::Test("nesting"),
+    ),
+    sim(PIPELINE, "m87_full_is_waited_for"),
     bug(
         PIPELINE,
         "m59_singles_lost_in_the_clearance",

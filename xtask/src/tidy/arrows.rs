@@ -48,6 +48,9 @@ const PLAIN: &[&str] = &[
     "sim",
 ];
 
+/// The only ones that name the async runtime: everybody else reaches it through the pools.
+const ASYNC: &[&str] = &["pools", "benches"];
+
 /// Checks every arrow of every member.
 pub(crate) fn check(packages: &[Package]) -> Vec<Violation> {
     packages.iter().flat_map(arrows).collect()
@@ -80,6 +83,12 @@ fn arrows(package: &Package) -> Vec<Violation> {
                 package.name
             );
             found.push(Violation::new(&manifest, 1, what));
+        } else if !dev && is_runtime(name) && !ASYNC.contains(&package.name.as_str()) {
+            let what = format!(
+                "`{}` must not depend on `{name}`, the async runtime is the pools' affair; use `pools`",
+                package.name
+            );
+            found.push(Violation::new(&manifest, 1, what));
         }
     }
     found
@@ -103,6 +112,10 @@ fn is_heavy(name: &str) -> bool {
     ["arrow", "parquet", "tokio"]
         .iter()
         .any(|heavy| name == *heavy || name.starts_with(&format!("{heavy}-")))
+}
+
+fn is_runtime(name: &str) -> bool {
+    name == "tokio" || name.starts_with("tokio-")
 }
 
 #[cfg(test)]
@@ -166,6 +179,14 @@ mod tests {
                 "`query` must not depend on `sim`",
             ],
         );
+    }
+
+    #[test]
+    fn the_async_runtime_is_named_by_the_pools_alone() {
+        let query = package("query", &[("tokio", false), ("tokio-util", true)]);
+        assert_found(&check(&[query]), &["`query` must not depend on `tokio`"]);
+        let pools = package("pools", &[("tokio", false), ("pipeline-exec", false)]);
+        assert_found(&check(&[pools]), &[]);
     }
 
     #[test]

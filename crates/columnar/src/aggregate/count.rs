@@ -1,28 +1,49 @@
 //! `count(*)` and `count(expression)`: rows, and rows where the expression is not NULL.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
 
 use super::groups::GroupIds;
 use super::{AggregateState, StateError, same_kind, shared};
+use crate::charged::ChargedVec;
+use crate::quota::{Quota, QuotaExceeded};
 
 /// Rows, or values that are not NULL, per group.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CountState {
-    counts: Vec<i64>,
+    counts: ChargedVec<i64>,
+}
+
+impl CountState {
+    pub(super) fn new(quota: Option<&Arc<Quota>>) -> Self {
+        Self {
+            counts: ChargedVec::new(quota),
+        }
+    }
 }
 
 impl AggregateState for CountState {
-    fn resize(&mut self, groups: usize) {
-        self.counts.resize(groups, 0);
+    fn is_exact(&self) -> bool {
+        true
     }
 
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) {
+    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
+        self.counts.resize(groups, 0)
+    }
+
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded> {
         let nulls = values.and_then(|values| values.logical_nulls());
         match (groups, &nulls) {
             (GroupIds::Single { rows }, None) => self.counts[0] += rows as i64,
             (GroupIds::Single { rows }, Some(nulls)) => self.counts[0] += (rows - nulls.null_count()) as i64,
-            (GroupIds::PerRow { counts, .. }, None) => {
+            (
+                GroupIds::PerRow {
+                    counts: Some(counts), ..
+                },
+                None,
+            ) => {
                 self.counts
                     .iter_mut()
                     .zip(counts)
@@ -30,15 +51,21 @@ impl AggregateState for CountState {
             }
             _ => groups.for_each(nulls.as_ref(), |group, _| self.counts[group] += 1),
         }
+        Ok(())
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, map: &[u32]) {
-        for (count, &group) in same_kind::<Self>(from).counts.iter().zip(map) {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+        self.counts.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+        for (count, &group) in same_kind::<Self>(from).counts[first..].iter().zip(map) {
             self.counts[group as usize] += count;
         }
+        Ok(())
     }
 
     fn finish(&self, _data_type: &DataType, _average: bool) -> Result<ArrayRef, StateError> {
-        Ok(shared(Int64Array::from(self.counts.clone())))
+        Ok(shared(Int64Array::from(self.counts.to_vec())))
     }
 }

@@ -1,4 +1,4 @@
-//! Short group keys as one 128-bit word each: the fast way to a group that was met before.
+//! Short group keys as one 128-bit word each: the fast way to a group.
 //!
 //! ```text
 //!   l_returnflag 'A'          l_linestatus 'F'
@@ -7,20 +7,39 @@
 //!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: their bits and one for NULL
 //! ```
 //!
-//! Which bits a column has depends on the types alone. A chunk with a value that has no place in its bits (a long text,
-//! a large decimal) is not packed at all, and its keys are found by their row encoding as all others were the first time.
+//! Which bits a column has depends on the types alone. A row with a value that has no place in its bits (a long text,
+//! a large decimal) has no word, and its key is found by its row encoding. So a key has a word always or never, and two words are equal exactly
+//! if their keys are.
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::ScalarBuffer;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray,
+    make_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow::datatypes::{DataType, Decimal128Type};
+use arrow::error::ArrowError;
 
 /// The bits of a word.
 const BITS: u32 = 128;
 
+/// What stands for a text that is NULL: a length that no text in a word has.
+const TEXT_IS_NULL: u128 = 0xff;
+
 /// How the key columns share a word.
 #[derive(Clone, Debug)]
 pub(super) struct Packing {
-    columns: Vec<Field>,
+    columns: Vec<Column>,
+}
+
+/// A key column and its place in the word.
+#[derive(Clone, Debug)]
+struct Column {
+    data_type: DataType,
+    field: Field,
+    /// Bits of the columns behind it, which are below it in the word.
+    shift: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +48,23 @@ enum Field {
     Bits(u32),
     /// So many bytes of text and one for the length.
     Text(u32),
+}
+
+/// The bits of numbers, as unsigned ones of their width.
+pub(super) enum Numbers {
+    Of8(ScalarBuffer<u8>),
+    Of16(ScalarBuffer<u16>),
+    Of32(ScalarBuffer<u32>),
+    Of64(ScalarBuffer<u64>),
+}
+
+impl Field {
+    fn width(self) -> u32 {
+        match self {
+            Self::Bits(bits) => bits + 1,
+            Self::Text(bytes) => 8 * (bytes + 1),
+        }
+    }
 }
 
 impl Packing {
@@ -44,23 +80,97 @@ impl Packing {
         if texts > 0 && bytes < 2 {
             return None;
         }
-        let field = |bits: &Option<u32>| bits.map_or_else(|| Field::Text(bytes - 1), Field::Bits);
-        Some(Self {
-            columns: fixed.iter().map(field).collect(),
+        let mut shift = 0;
+        let column = |(bits, data_type): (&Option<u32>, &DataType)| {
+            let field = bits.map_or_else(|| Field::Text(bytes - 1), Field::Bits);
+            let column = Column {
+                data_type: data_type.clone(),
+                field,
+                shift,
+            };
+            shift += field.width();
+            column
+        };
+        let mut columns: Vec<Column> = fixed.iter().zip(types).rev().map(column).collect();
+        columns.reverse();
+        Some(Self { columns })
+    }
+
+    /// Writes the word of each row to `words`. Rows with a value that has no place in its bits go to `long`, in ascending order, and their
+    /// words mean nothing.
+    pub(super) fn pack(&self, columns: &[ArrayRef], rows: usize, words: &mut Vec<u128>, long: &mut Vec<u32>) {
+        words.clear();
+        words.resize(rows, 0);
+        long.clear();
+        for (Column { field, .. }, column) in self.columns.iter().zip(columns) {
+            match field {
+                Field::Bits(bits) => pack_bits(column, *bits, words, long),
+                Field::Text(bytes) => pack_text(column, *bytes as usize, words, long),
+            }
+        }
+        long.sort_unstable();
+        long.dedup();
+    }
+
+    /// The numbers of the only key column, if it is one of numbers of up to 64 bits without a NULL. The word of one is
+    /// [`word_of_number`](Self::word_of_number).
+    pub(super) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
+        let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
+            return None;
+        };
+        let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
+            return None;
+        };
+        // Neither is a buffer of numbers of that width.
+        if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
+            return None;
+        }
+        let data = column.to_data();
+        let (buffer, offset, rows) = (data.buffers()[0].clone(), data.offset(), data.len());
+        Some(match bits {
+            8 => Numbers::Of8(ScalarBuffer::new(buffer, offset, rows)),
+            16 => Numbers::Of16(ScalarBuffer::new(buffer, offset, rows)),
+            32 => Numbers::Of32(ScalarBuffer::new(buffer, offset, rows)),
+            _ => Numbers::Of64(ScalarBuffer::new(buffer, offset, rows)),
         })
     }
 
-    /// Writes the word of each row to `words`; false if a value has no place in its bits.
-    pub(super) fn pack(&self, columns: &[ArrayRef], rows: usize, words: &mut Vec<u128>) -> bool {
-        words.clear();
-        words.resize(rows, 0);
-        self.columns
-            .iter()
-            .zip(columns)
-            .all(|(field, column)| match field {
-                Field::Bits(bits) => pack_bits(column, *bits, words),
-                Field::Text(bytes) => pack_text(column, *bytes as usize, words),
-            })
+    /// The word of a number that is a whole key: its bits, and that it is not NULL.
+    pub(super) fn word_of_number(number: u64) -> u128 {
+        u128::from(number) << 1
+    }
+
+    /// The bits of the columns at `places`.
+    pub(super) fn mask(&self, places: &[usize]) -> u128 {
+        let bits = |&place: &usize| {
+            let column = &self.columns[place];
+            u128::MAX >> (BITS - column.field.width()) << column.shift
+        };
+        places.iter().map(bits).fold(0, |mask, bits| mask | bits)
+    }
+
+    /// About what the key columns of a word take.
+    pub(super) fn row_bytes(&self) -> usize {
+        /// Of a text its offset and its bytes, twice, for the array grows as it is built.
+        const TEXT: usize = 2 * (8 + BITS as usize / 8);
+        let column = |column: &Column| column.data_type.primitive_width().unwrap_or(TEXT);
+        self.columns.iter().map(column).sum()
+    }
+
+    /// The key columns of words that were packed.
+    pub(super) fn unpack(&self, words: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.columns.iter().map(|column| column.unpack(words)).collect()
+    }
+}
+
+impl Column {
+    fn unpack(&self, words: &[u128]) -> Result<ArrayRef, ArrowError> {
+        let mask = u128::MAX >> (BITS - self.field.width());
+        let fields = words.iter().map(|word| word >> self.shift & mask);
+        match self.field {
+            Field::Bits(bits) => unpack_bits(&self.data_type, bits, fields),
+            Field::Text(_) => Ok(unpack_text(&self.data_type, fields)),
+        }
     }
 }
 
@@ -83,7 +193,7 @@ fn is_text(data_type: &DataType) -> bool {
     )
 }
 
-fn pack_bits(column: &ArrayRef, bits: u32, words: &mut [u128]) -> bool {
+fn pack_bits(column: &ArrayRef, bits: u32, words: &mut [u128], long: &mut Vec<u32>) {
     let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
     let mut put = |row: usize, value: u64| {
         let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
@@ -92,14 +202,14 @@ fn pack_bits(column: &ArrayRef, bits: u32, words: &mut [u128]) -> bool {
     };
     if let DataType::Decimal128(..) = column.data_type() {
         let values = column.as_primitive::<Decimal128Type>().values();
-        if values.iter().any(|&value| i128::from(value as i64) != value) {
-            return false;
+        for (row, &value) in values.iter().enumerate() {
+            put(row, value as u64);
+            // What stands where a value is NULL means nothing.
+            if i128::from(value as i64) != value && column.is_valid(row) {
+                long.push(row as u32);
+            }
         }
-        values
-            .iter()
-            .enumerate()
-            .for_each(|(row, &value)| put(row, value as u64));
-        return true;
+        return;
     }
     if let Some(values) = column.as_boolean_opt() {
         values
@@ -107,17 +217,23 @@ fn pack_bits(column: &ArrayRef, bits: u32, words: &mut [u128]) -> bool {
             .iter()
             .enumerate()
             .for_each(|(row, value)| put(row, u64::from(value)));
-        return true;
+        return;
     }
     // The bits of a value are those of an unsigned number of the same width.
     let data = column.to_data();
     macro_rules! put_all {
         ($t:ty) => {{
             let values = ScalarBuffer::<$t>::new(data.buffers()[0].clone(), data.offset(), data.len());
-            values
-                .iter()
-                .enumerate()
-                .for_each(|(row, &value)| put(row, u64::from(value)));
+            match nulls {
+                Some(_) => values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, &value)| put(row, u64::from(value))),
+                None => words
+                    .iter_mut()
+                    .zip(&*values)
+                    .for_each(|(word, &value)| *word = *word << (bits + 1) | u128::from(value) << 1),
+            }
         }};
     }
     match bits {
@@ -126,59 +242,106 @@ fn pack_bits(column: &ArrayRef, bits: u32, words: &mut [u128]) -> bool {
         32 => put_all!(u32),
         _ => put_all!(u64),
     }
-    true
 }
 
-fn pack_text(column: &ArrayRef, bytes: usize, words: &mut [u128]) -> bool {
+fn unpack_bits(
+    data_type: &DataType,
+    bits: u32,
+    fields: impl ExactSizeIterator<Item = u128> + Clone,
+) -> Result<ArrayRef, ArrowError> {
+    let rows = fields.len();
+    let is_valid = |field: u128| field & 1 == 0;
+    let nulls = (!fields.clone().all(is_valid)).then(|| NullBuffer::from_iter(fields.clone().map(is_valid)));
+    let values = fields.map(|field| (field >> 1) as u64);
+    if *data_type == DataType::Boolean {
+        let values = BooleanBuffer::from_iter(values.map(|value| value != 0));
+        return Ok(Arc::new(BooleanArray::new(values, nulls)));
+    }
+    let buffer = match (data_type, bits) {
+        (DataType::Decimal128(..), _) => {
+            Buffer::from_vec(values.map(|value| i128::from(value as i64)).collect::<Vec<_>>())
+        }
+        (_, 8) => Buffer::from_vec(values.map(|value| value as u8).collect::<Vec<_>>()),
+        (_, 16) => Buffer::from_vec(values.map(|value| value as u16).collect::<Vec<_>>()),
+        (_, 32) => Buffer::from_vec(values.map(|value| value as u32).collect::<Vec<_>>()),
+        _ => Buffer::from_vec(values.collect::<Vec<_>>()),
+    };
+    let data = ArrayData::builder(data_type.clone())
+        .len(rows)
+        .add_buffer(buffer)
+        .nulls(nulls);
+    Ok(make_array(data.build()?))
+}
+
+fn pack_text(column: &ArrayRef, bytes: usize, words: &mut [u128], long: &mut Vec<u32>) {
     macro_rules! pack {
         ($texts:expr) => {{
             let texts = $texts;
             for (row, word) in words.iter_mut().enumerate() {
                 let field = if texts.is_null(row) {
-                    0xff
+                    TEXT_IS_NULL
                 } else {
                     let text: &[u8] = texts.value(row).as_ref();
                     if text.len() > bytes {
-                        return false;
+                        long.push(row as u32);
+                        0
+                    } else {
+                        text.iter()
+                            .rev()
+                            .fold(0, |field, &byte| field << 8 | u128::from(byte))
+                            << 8
+                            | text.len() as u128
                     }
-                    text.iter()
-                        .rev()
-                        .fold(0, |field, &byte| field << 8 | u128::from(byte))
-                        << 8
-                        | text.len() as u128
                 };
                 let shift = 8 * (bytes as u32 + 1);
                 // A single text can have all bits.
                 *word = word.checked_shl(shift).unwrap_or(0) | field;
             }
-            true
         }};
     }
     match column.data_type() {
-        DataType::Utf8 => pack!(column.as_string::<i32>()),
         DataType::LargeUtf8 => pack!(column.as_string::<i64>()),
         DataType::Utf8View => pack!(column.as_string_view()),
-        _ => false,
+        _ => pack!(column.as_string::<i32>()),
+    }
+}
+
+fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> ArrayRef {
+    let texts = fields.map(|field| {
+        let length = (field & 0xff) as usize;
+        let bytes = (field >> 8).to_le_bytes();
+        (field != TEXT_IS_NULL).then(|| {
+            let text = std::str::from_utf8(&bytes[..length]);
+            text.expect("a text was packed").to_owned()
+        })
+    });
+    match data_type {
+        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(texts)),
+        DataType::Utf8View => Arc::new(StringViewArray::from_iter(texts)),
+        _ => Arc::new(StringArray::from_iter(texts)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use arrow::array::{
-        BooleanArray, Date32Array, Decimal128Array, Int64Array, StringArray, StringViewArray,
-    };
+    use arrow::array::{Date32Array, Decimal128Array, Int64Array};
     use proptest::prelude::*;
 
     use super::*;
 
     fn pack(columns: &[ArrayRef]) -> Option<Vec<u128>> {
         let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
-        let mut words = vec![];
-        Packing::new(&types)?
-            .pack(columns, columns[0].len(), &mut words)
-            .then_some(words)
+        let (mut words, mut long) = (vec![], vec![]);
+        let packing = Packing::new(&types)?;
+        packing.pack(columns, columns[0].len(), &mut words, &mut long);
+        if long.is_empty() {
+            assert_eq!(
+                packing.unpack(&words).unwrap(),
+                columns,
+                "what was packed comes back"
+            );
+        }
+        long.is_empty().then_some(words)
     }
 
     proptest! {
@@ -216,6 +379,18 @@ mod tests {
             pack(&[numbers.clone(), numbers]).is_none(),
             "two 64-bit numbers and their NULLs need 130 bits"
         );
+    }
+
+    #[test]
+    fn only_rows_with_a_long_value_have_no_word() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("sixteen letters!"), None]));
+        let packing = Packing::new(&[DataType::Utf8]).unwrap();
+        let (mut words, mut long) = (vec![], vec![]);
+        packing.pack(&[texts], 3, &mut words, &mut long);
+        assert_eq!(long, [1]);
+        let back = packing.unpack(&words).unwrap();
+        assert_eq!(back[0].as_string::<i32>().value(0), "a");
+        assert!(back[0].is_null(2));
     }
 
     #[test]

@@ -1,8 +1,12 @@
 //! What a slot leaves in its cell.
 
+use std::ops::Range;
+
 use arrow::array::ArrayRef;
 
-use crate::aggregate::{AggregateState, GroupKeys};
+use crate::aggregate::{AggregateState, KeyPartitions, Starts};
+use crate::charged::ChargedVec;
+use crate::quota::Charge;
 
 /// A slot's part of the result.
 pub(super) enum Collected {
@@ -18,11 +22,34 @@ pub(super) struct SlotRows {
     pub(super) rows: usize,
 }
 
-/// Groups of a slot's rows.
+/// Groups of a slot's rows, and rows that are in none yet.
 pub(super) struct SlotGroups {
     /// Absent without keys: there is one group.
-    pub(super) keys: Option<GroupKeys>,
+    pub(super) keys: Option<KeyPartitions>,
+    /// In the order of the keys.
     pub(super) states: Vec<Box<dyn AggregateState>>,
+    /// Rows that are grouped only when slots are merged; each piece has some.
+    pub(super) loose: Vec<LooseRows>,
+}
+
+/// Rows of a chunk by the partitions of their keys.
+pub(super) struct LooseRows {
+    pub(super) words: ChargedVec<u128>,
+    /// Of each row its number in the slot.
+    pub(super) rows: ChargedVec<u32>,
+    pub(super) arguments: Vec<ArrayRef>,
+    /// For the arguments.
+    pub(super) _charge: Charge,
+    pub(super) starts: Starts,
+}
+
+impl SlotGroups {
+    /// Groups and loose rows in some partitions: what there is to do for whoever merges them.
+    pub(super) fn entries(&self, partitions: &Range<usize>) -> usize {
+        let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
+        let loose = self.loose.iter().map(|rows| rows.starts.places(partitions).len());
+        groups + loose.sum::<usize>()
+    }
 }
 
 impl Collected {

@@ -1,21 +1,37 @@
 //! The output of groups: aggregates of the rows that the filter lets through.
 //!
-//! Each slot groups its own rows; [`ScanStage::merge`](super::ScanStage::merge) merges the slots' groups in slot order, so that groups come in the order of
-//! their first row and sums of floats are added in an order that no thread decides. Then HAVING, the output
-//! expressions and the order run over the groups as they would over rows.
+//! ```text
+//!   scan slots           merge slots                        order slots
+//!   slot 0 ─► groups ┐   partitions 0 .. 4  ─► a shard ┐    groups first met in slots 0 .. 3 ─► a batch
+//!   slot 1 ─► groups ┼─► partitions 4 .. 8  ─► a shard ┼─►  ...                              ─► a batch
+//!   ...              ┘   ...                           ┘    (with ORDER BY: sorted shards are merged by the output)
+//! ```
+//!
+//! Each slot of the scan groups its own rows and lays its groups out by partitions of their keys ([`super::grouping`]). What has one key is in one
+//! partition, so ranges of partitions are merged at the same time ([`super::merging`]), each in slot order: sums of floats are added in an
+//! order that no thread decides. HAVING and the output expressions run over the groups of a shard as they would over rows. A group knows
+//! where its first row was, and by that the groups of all shards are put in order ([`super::ordering`]).
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt64Array};
+use arrow::compute::{filter, take};
+use arrow::datatypes::{DataType, UInt64Type};
 
 use super::collect::SlotGroups;
+use super::grouping::{Grouping, Sampled};
+use super::partitioning::Partitioning;
+use super::rows::RowPlan;
 use super::{Output, Scan};
-use crate::aggregate::{AggregatePlan, GroupIds, GroupKeys, KeyEncoding};
+use crate::aggregate::{AggregatePlan, AggregateState, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
-use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::expr::{Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::{Chunk, Columns};
+use crate::quota::{Charge, Quota};
+use crate::selection::Selection;
+use crate::sort::{sorted_rows, take_rows};
 
 /// How rows become groups.
 pub(super) struct GroupPlan {
@@ -23,122 +39,408 @@ pub(super) struct GroupPlan {
     /// What the slots' keys share; absent without keys.
     encoding: Option<Arc<KeyEncoding>>,
     aggregates: AggregatePlan,
+    /// Whether rows may be grouped later than in their slot.
+    may_be_loose: bool,
+    sampled: Sampled,
+    having: Option<Expr>,
+    output: RowPlan,
+    quota: Option<Arc<Quota>>,
+}
+
+/// What is known of each group, by aggregate.
+pub(super) type States = Vec<Box<dyn AggregateState>>;
+
+/// The part of the result that one range of partitions gives.
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    /// The output columns, then the order's keys; no columns without groups.
+    pub(super) columns: Vec<ArrayRef>,
+    /// Of each group where its first row was: the slot in the upper half, the row in the lower.
+    pub(super) firsts: Vec<u64>,
+    /// For both.
+    pub(super) charge: Charge,
 }
 
 impl GroupPlan {
     pub(super) fn new(scan: &Scan) -> Self {
-        let Output::Groups { keys, aggregates, .. } = &scan.output else {
+        let Output::Groups {
+            keys,
+            aggregates,
+            having,
+            ..
+        } = &scan.output
+        else {
             unreachable!("a plan of groups is made for an output of groups")
         };
+        let partitioning = Partitioning::of(scan);
         let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
         let keys: Vec<Expr> = keys.iter().map(plain).collect();
         let encoding = (!keys.is_empty()).then(|| {
             let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
             // `Scan::group_fields` refused what cannot be encoded.
-            Arc::new(KeyEncoding::new(&types).expect("keys of comparable types"))
+            let encoding = KeyEncoding::new(&types).expect("keys of comparable types");
+            Arc::new(match &partitioning {
+                Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys),
+                Partitioning::Pinned | Partitioning::Keys => encoding,
+            })
         });
+        let aggregates = AggregatePlan::new(aggregates.clone());
         Self {
+            may_be_loose: encoding.as_ref().is_some_and(|encoding| encoding.has_words())
+                && aggregates.is_exact()
+                && partitioning != Partitioning::Pinned,
             keys,
             encoding,
-            aggregates: AggregatePlan::new(aggregates.clone()),
+            aggregates,
+            sampled: Sampled::default(),
+            having: having.clone(),
+            output: RowPlan::new(scan),
+            quota: scan.quota.clone(),
         }
     }
 
     /// What it costs to add a row, by the estimate that orders filters.
     pub(super) fn cost_per_row(&self) -> f64 {
         let expressions = self.keys.iter().chain(self.aggregates.arguments());
-        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.new_states().len() as f64
+        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
     }
 
-    /// The groups of a morsel's chunks.
+    /// The groups of the chunks of the slot number `slot`.
     pub(super) fn collect<'m, 't: 'm>(
         &self,
+        slot: usize,
         filter: &FilterPlan,
         order: &[usize],
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotGroups, ExecError> {
-        let mut slot = self.empty();
+        let mut grouping = Grouping::new(self, slot)?;
         for chunk in chunks {
             let selection = filter.select(&chunk, order)?;
             if selection.count() == 0 {
                 continue;
             }
             if selection.is_all() {
-                self.add(&mut slot, &chunk)?;
+                grouping.add(&chunk)?;
             } else {
-                self.add(&mut slot, &Filtered::new(&chunk, &selection.mask()))?;
+                grouping.add(&Filtered::new(&chunk, &selection.mask()))?;
             }
         }
-        Ok(slot)
+        grouping.finish()
     }
 
-    /// The result from the slots' groups, given in slot order.
-    pub(super) fn finish(
+    /// Merges the groups of some partitions, slots in their order, and makes the output of them. `None` if `leave_off` said so between two slots.
+    pub(super) fn merge(
         &self,
-        scan: &Scan,
-        mut slots: impl Iterator<Item = SlotGroups>,
-    ) -> Result<Vec<RecordBatch>, ExecError> {
-        let mut whole = slots.next().unwrap_or_else(|| self.empty());
-        for slot in slots {
-            let (map, groups) = match (&mut whole.keys, &slot.keys) {
-                (Some(keys), Some(more)) => (keys.merge(more), keys.len()),
-                _ => (vec![0], 1),
+        slots: &[SlotGroups],
+        partitions: &Range<usize>,
+        leave_off: &dyn Fn() -> bool,
+    ) -> Result<Option<Shard>, ExecError> {
+        let (mut keys, mut states) = self.no_groups()?;
+        if let Some(keys) = &mut keys {
+            let of_slot =
+                |slot: &SlotGroups| slot.keys.as_ref().map_or(0, |keys| keys.places(partitions).len());
+            // There are at least as many groups as the slot with the most of them has.
+            keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
+        }
+        for (number, slot) in slots.iter().enumerate() {
+            if leave_off() {
+                return Ok(None);
+            }
+            let base = (number as u64) << 32;
+            let (Some(keys), Some(more)) = (&mut keys, &slot.keys) else {
+                for (state, more) in states.iter_mut().zip(&slot.states) {
+                    state.merge(more.as_ref(), 0, &[0])?;
+                }
+                continue;
             };
-            for (state, more) in whole.states.iter_mut().zip(&slot.states) {
-                state.resize(groups);
-                state.merge(more.as_ref(), &map);
+            let places = more.places(partitions);
+            if !places.is_empty() {
+                keys.merge(more, places.clone(), base)?;
+                for (state, more) in states.iter_mut().zip(&slot.states) {
+                    state.resize(keys.len())?;
+                    state.merge(more.as_ref(), places.start, keys.groups())?;
+                }
+            }
+            for loose in &slot.loose {
+                let places = loose.starts.places(partitions);
+                if places.is_empty() {
+                    continue;
+                }
+                let rows = &loose.rows[places.clone()];
+                keys.assign_words(&loose.words[places.clone()], |row| base | u64::from(rows[row]))?;
+                let arguments = loose.arguments.iter();
+                let arguments: Vec<ArrayRef> = arguments
+                    .map(|values| values.slice(places.start, places.len()))
+                    .collect();
+                let len = keys.len();
+                states.iter_mut().try_for_each(|state| state.resize(len))?;
+                self.aggregates.update(&mut states, &arguments, keys.ids()?)?;
             }
         }
-        let mut columns = match &whole.keys {
+        let groups = keys.as_ref().map_or(1, GroupKeys::len);
+        let mut charge = Charge::of(self.quota.clone());
+        charge.grow(self.shard_bytes(keys.as_ref(), &states, groups))?;
+        let mut columns = match &keys {
             Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
             None => Vec::new(),
         };
-        columns.extend(self.aggregates.finish(&whole.states)?);
-        let rows = whole.keys.as_ref().map_or(1, GroupKeys::len);
-        let Output::Groups { having, .. } = &scan.output else {
-            unreachable!("a plan of groups is made for an output of groups")
-        };
-        scan.output.finish_columns(
-            scan,
-            having.as_ref(),
-            &Columns {
-                rows,
-                columns: &columns,
-            },
-        )
+        columns.extend(self.aggregates.finish(&states)?);
+        drop(states);
+        // What is charged for the list of first rows is as long as the list is; what is made of it is in the shard's.
+        let (firsts, _firsts) = keys.map_or_else(
+            || (vec![0], Charge::none()),
+            |keys| keys.into_firsts().into_parts(),
+        );
+        let (columns, firsts) = self.shard(columns, firsts)?;
+        let columns_bytes: usize = columns.iter().map(|column| column.get_buffer_memory_size()).sum();
+        charge.resize(columns_bytes + firsts.capacity() * size_of::<u64>())?;
+        Ok(Some(Shard {
+            columns,
+            firsts,
+            charge,
+        }))
     }
 
-    fn empty(&self) -> SlotGroups {
-        let keys = self.encoding.clone().map(GroupKeys::new);
-        let mut states = self.aggregates.new_states();
-        if keys.is_none() {
-            states.iter_mut().for_each(|state| state.resize(1));
+    /// An estimate of what making a shard takes: keys about what their encoding does, aggregates about what their states do.
+    fn shard_bytes(
+        &self,
+        keys: Option<&GroupKeys>,
+        states: &[Box<dyn AggregateState>],
+        groups: usize,
+    ) -> usize {
+        let keys = keys.map_or(0, GroupKeys::column_bytes);
+        let texts = states.iter().map(|state| state.text_bytes());
+        let row: usize = self.aggregates.result_types().map(width).sum();
+        let columns = texts
+            .fold(keys, usize::saturating_add)
+            .saturating_add(row.saturating_mul(groups));
+        // Those that HAVING lets through are a copy, and so are those that are sorted. First rows are copied once more.
+        let copies = 1 + usize::from(self.having.is_some()) + usize::from(!self.output.order().is_empty());
+        columns
+            .saturating_add(2 * groups * size_of::<u64>())
+            .saturating_mul(copies)
+    }
+
+    /// The output of groups: HAVING, then the output columns, then as many rows as the order can need.
+    fn shard(
+        &self,
+        columns: Vec<ArrayRef>,
+        firsts: Vec<u64>,
+    ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
+        let rows = Columns {
+            rows: firsts.len(),
+            columns: &columns,
+        };
+        if rows.rows == 0 {
+            return Ok((Vec::new(), Vec::new()));
         }
-        SlotGroups { keys, states }
+        let Some(having) = &self.having else {
+            return self.sorted(self.output.evaluate(&rows)?, firsts);
+        };
+        let mut selection = Selection::all(rows.rows);
+        selection.and(&having.evaluate_condition(&rows)?);
+        if selection.count() == 0 {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let mask = selection.mask();
+        let columns = self.output.evaluate(&Filtered::new(&rows, &mask))?;
+        let kept = filter(&UInt64Array::from(firsts), &mask).map_err(|error| ExecError::of(having, error))?;
+        self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }
 
-    fn add(&self, slot: &mut SlotGroups, rows: &dyn ColumnSource) -> Result<(), ExecError> {
-        let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
-            exprs.iter().map(|expr| expr.evaluate(rows)).collect()
+    /// The first rows in the query's order, if it has one; ties in the order of first rows.
+    pub(super) fn sorted(
+        &self,
+        columns: Vec<ArrayRef>,
+        firsts: Vec<u64>,
+    ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
+        let keys = self.output.order();
+        if keys.is_empty() {
+            return Ok((columns, firsts));
+        }
+        let fail = |error| ExecError::of("order by", error);
+        let values = &columns[self.output.width()..];
+        let order = sorted_rows(keys, values, Some(&firsts), self.output.needed()).map_err(fail)?;
+        let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
+        Ok((
+            take_rows(&columns, &order).map_err(fail)?,
+            firsts.as_primitive::<UInt64Type>().values().to_vec(),
+        ))
+    }
+
+    pub(super) fn keys(&self) -> &[Expr] {
+        &self.keys
+    }
+
+    pub(super) fn encoding(&self) -> Option<&KeyEncoding> {
+        self.encoding.as_deref()
+    }
+
+    pub(super) fn aggregates(&self) -> &AggregatePlan {
+        &self.aggregates
+    }
+
+    pub(super) fn may_be_loose(&self) -> bool {
+        self.may_be_loose
+    }
+
+    pub(super) fn sampled(&self) -> &Sampled {
+        &self.sampled
+    }
+
+    /// How groups become output.
+    pub(super) fn output(&self) -> &RowPlan {
+        &self.output
+    }
+
+    pub(super) fn quota(&self) -> Option<&Arc<Quota>> {
+        self.quota.as_ref()
+    }
+
+    /// Keys, absent where all rows are one group, and states of no groups, or of that one.
+    pub(super) fn no_groups(&self) -> Result<(Option<GroupKeys>, States), ExecError> {
+        let quota = self.quota();
+        let encoding = self.encoding.clone();
+        let keys = encoding.map(|encoding| GroupKeys::new(encoding, quota));
+        let mut states = self.aggregates.new_states(quota);
+        if keys.is_none() {
+            states.iter_mut().try_for_each(|state| state.resize(1))?;
+        }
+        Ok((keys, states))
+    }
+}
+
+/// Bytes of a value in a column of results; of a text those of a short one.
+fn width(data_type: &DataType) -> usize {
+    data_type.primitive_width().unwrap_or(16)
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, RecordBatch, StringArray};
+    use arrow::compute::concat_batches;
+    use proptest::prelude::*;
+
+    use super::super::ordering::Ordering;
+    use super::*;
+    use crate::aggregate::{Aggregate, AggregateFunction, PARTITIONS};
+    use crate::table::{MemoryTable, TableSource};
+
+    fn query(text_keys: bool) -> Scan {
+        let rows: [(&str, ArrayRef); 3] = [
+            ("n", Arc::new(Int64Array::from(Vec::<i64>::new()))),
+            ("t", Arc::new(StringArray::from(Vec::<&str>::new()))),
+            ("v", Arc::new(Int64Array::from(Vec::<i64>::new()))),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(rows.map(|(name, rows)| (name, rows, true)));
+        let batch = batch.unwrap();
+        let table = Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).unwrap());
+        let column = |at: usize| Expr::column(at, table.schema().field(at));
+        let keys = vec![column(usize::from(text_keys))];
+        let aggregates = vec![
+            Aggregate::new(AggregateFunction::Sum, Some(column(2))).unwrap(),
+            Aggregate::new(AggregateFunction::Count, None).unwrap(),
+        ];
+        let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+        let columns = fields.iter().enumerate();
+        let columns = columns.map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
+        Scan {
+            table: table.clone(),
+            filter: None,
+            output: Output::Groups {
+                keys,
+                aggregates,
+                having: None,
+                columns: columns.collect(),
+            },
+            order: vec![],
+            offset: 0,
+            limit: None,
+            quota: None,
+            shard_key: None,
+        }
+    }
+
+    /// Two chunks of a slot: a number, whether its key is a long text, a value.
+    type SlotRows = [Vec<(Option<i64>, bool, i64)>; 2];
+
+    fn columns(rows: &[(Option<i64>, bool, i64)]) -> [ArrayRef; 3] {
+        let text = |&(n, is_long, _): &(Option<i64>, bool, i64)| {
+            let padding = if is_long { "a text that is too long " } else { "" };
+            n.map(|n| format!("{padding}{n}"))
         };
-        let columns = evaluate(&self.keys)?;
-        let arguments = evaluate(self.aggregates.arguments())?;
-        let ids = match &mut slot.keys {
-            Some(keys) => {
-                let ids = keys
-                    .assign(&columns, rows.rows())
-                    .map_err(|error| ExecError::of("group by", error))?;
-                let GroupIds::PerRow { counts, .. } = ids else {
-                    unreachable!("there are keys")
-                };
-                slot.states
-                    .iter_mut()
-                    .for_each(|state| state.resize(counts.len()));
-                ids
-            }
-            None => GroupIds::Single { rows: rows.rows() },
-        };
-        self.aggregates.update(&mut slot.states, &arguments, ids);
-        Ok(())
+        [
+            Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.0))),
+            Arc::new(StringArray::from_iter(rows.iter().map(text))),
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2))),
+        ]
+    }
+
+    /// The result of the slots with those ranges of partitions. `loose_from`: from this slot on, rows are left loose after the first chunk.
+    fn result(
+        text_keys: bool,
+        slots: &[SlotRows],
+        cuts: &[usize],
+        loose_from: usize,
+        hot: Option<i64>,
+    ) -> RecordBatch {
+        let scan = query(text_keys);
+        let plan = GroupPlan::new(&scan);
+        let groups: Vec<SlotGroups> = slots
+            .iter()
+            .enumerate()
+            .map(|(number, chunks)| {
+                let mut grouping = Grouping::new(&plan, number).unwrap();
+                for (at, rows) in chunks.iter().enumerate() {
+                    if at > 0 && number >= loose_from {
+                        // Numbers are their value and a bit for NULL.
+                        grouping.leave_loose(hot.map(|key| u128::from(key as u64) << 1));
+                    }
+                    let columns = columns(rows);
+                    grouping
+                        .add(&Columns {
+                            rows: rows.len(),
+                            columns: &columns,
+                        })
+                        .unwrap();
+                }
+                grouping.finish().unwrap()
+            })
+            .collect();
+        let mut bounds = vec![0, PARTITIONS];
+        bounds.extend(cuts);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let shards: Vec<Arc<Shard>> = bounds
+            .windows(2)
+            .map(|pair| {
+                let shard = plan.merge(&groups, &(pair[0]..pair[1]), &|| false).unwrap();
+                Arc::new(shard.expect("nobody said to leave off"))
+            })
+            .collect();
+        let batches = Ordering::new(&plan, &shards, slots.len())
+            .finish(&scan, &plan, &shards)
+            .unwrap();
+        concat_batches(&scan.schema(), &batches).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn no_cut_and_no_way_of_a_row_is_seen_in_the_result(
+            text_keys in any::<bool>(),
+            slots in proptest::collection::vec(
+                proptest::array::uniform2(proptest::collection::vec(
+                    (proptest::option::weighted(0.9, 0i64..30), any::<bool>(), -5i64..100),
+                    0..40,
+                )),
+                0..6,
+            ),
+            cuts in proptest::collection::vec(0..=PARTITIONS, 0..20),
+            loose_from in 0usize..7,
+            hot in proptest::option::of(0i64..30),
+        ) {
+            let serial = result(text_keys, &slots, &[], usize::MAX, None);
+            prop_assert_eq!(result(text_keys, &slots, &cuts, loose_from, hot), serial);
+        }
     }
 }

@@ -3,19 +3,16 @@
 //! With an order, each slot sorts its own rows and keeps no more than the limit needs; [`ScanStage::merge`](super::ScanStage::merge) then merges runs that
 //! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
 
-use std::sync::Arc;
-
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat;
 use arrow::error::ArrowError;
 
+use super::Scan;
 use super::collect::SlotRows;
-use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
 use crate::morsel::Chunk;
-use crate::selection::Selection;
 use crate::sort::{SortKey, sorted_rows, take_rows};
 
 /// How rows become output.
@@ -94,23 +91,37 @@ impl RowPlan {
             let columns = joined(&pieces).and_then(|columns| self.sort(columns));
             pieces = vec![columns.map_err(|error| ExecError::of("order by", error))?];
         }
-        let schema = scan.schema();
-        let batches = pieces.into_iter().map(|mut columns| {
-            let rows = columns.first().map_or(0, |column| column.len());
-            columns.truncate(self.columns.len());
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)
-        });
-        let batches: Result<Vec<RecordBatch>, ArrowError> = batches.collect();
-        Ok(slice(
-            batches.map_err(|error| ExecError::of("select", error))?,
-            scan.offset,
-            scan.limit,
-        ))
+        let batches = pieces.into_iter().map(|columns| self.batch(scan, columns));
+        let batches: Result<Vec<RecordBatch>, ExecError> = batches.collect();
+        Ok(slice(batches?, scan.offset, scan.limit))
+    }
+
+    /// The output columns, and behind them maybe the order's keys, as a batch of the result.
+    pub(super) fn batch(&self, scan: &Scan, mut columns: Vec<ArrayRef>) -> Result<RecordBatch, ExecError> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        columns.truncate(self.columns.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(scan.schema(), columns, &options);
+        batch.map_err(|error| ExecError::of("select", error))
+    }
+
+    /// The keys of the order.
+    pub(super) fn order(&self) -> &[SortKey] {
+        &self.order
+    }
+
+    /// The number of output columns.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Rows that can be in the result.
+    pub(super) fn needed(&self) -> usize {
+        self.needed
     }
 
     /// The output columns, then the order's keys.
-    fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
+    pub(super) fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
         let keys = self.order.iter().map(SortKey::expr);
         self.columns
             .iter()
@@ -120,39 +131,13 @@ impl RowPlan {
     }
 
     fn sort(&self, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
-        let order = sorted_rows(&self.order, &columns[self.columns.len()..], self.needed)?;
+        let order = sorted_rows(&self.order, &columns[self.columns.len()..], None, self.needed)?;
         take_rows(&columns, &order)
     }
 }
 
-impl Output {
-    /// The result columns for groups (or any rows that are there already), filtered, sorted and cut to the limit.
-    pub(super) fn finish_columns(
-        &self,
-        scan: &Scan,
-        having: Option<&Expr>,
-        rows: &dyn ColumnSource,
-    ) -> Result<Vec<RecordBatch>, ExecError> {
-        if rows.rows() == 0 {
-            return Ok(Vec::new());
-        }
-        if let Some(having) = having {
-            let mut selection = Selection::all(rows.rows());
-            selection.and(&having.evaluate_condition(rows)?);
-            return self.finish_columns(scan, None, &Filtered::new(rows, &selection.mask()));
-        }
-        let plan = RowPlan::new(scan);
-        let columns = plan.evaluate(rows)?;
-        let slot = SlotRows {
-            rows: rows.rows(),
-            pieces: vec![columns],
-        };
-        plan.finish(scan, std::iter::once(slot))
-    }
-}
-
 /// Pieces of the same columns, one after another.
-fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
+pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
     if let [piece] = pieces {
         return Ok(piece.clone());
     }
@@ -164,8 +149,16 @@ fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
     (0..columns).map(column).collect()
 }
 
+/// What the rows of these columns take, and what a copy of them does.
+pub(super) fn bytes_of(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
+    columns
+        .iter()
+        .map(|column| column.to_data().get_slice_memory_size())
+        .sum()
+}
+
 /// Rows `offset .. offset + limit` of the batches, without empty ones.
-fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
+pub(super) fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
     let mut skip = offset;
     let mut left = limit.unwrap_or(usize::MAX);
     let mut kept = Vec::with_capacity(batches.len());

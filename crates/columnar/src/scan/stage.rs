@@ -2,21 +2,25 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::collect::Collected;
-use super::groups::GroupPlan;
+use super::explain::{rows_of, write_plan};
+use super::groups::{GroupPlan, Shard};
+use super::merging::Merging;
+use super::ordering::Ordering as GroupOrdering;
 use super::rows::RowPlan;
 use super::slots::{self, SlotRange};
 use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
 use crate::morsel::Morsel;
-use crate::table::TableSource;
+use crate::quota::Charge;
+use crate::table::{Fetched, StoredTable};
 
 /// The rows a query gives out.
 #[derive(Clone, Debug)]
@@ -39,7 +43,7 @@ pub struct ScanResult {
 /// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
 /// let n = Expr::column(0, table.schema().field(0));
 /// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
-/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1) };
+/// let scan = Scan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), quota: None, shard_key: None };
 ///
 /// let stage = Arc::new(ScanStage::new(scan));
 /// let executor = PipelineExecutor::new(2).expect("two threads");
@@ -54,6 +58,10 @@ pub struct ScanStage {
     plan: OutputPlan,
     projection: Vec<usize>,
     slots: Vec<SlotRange>,
+    /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
+    inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
+    /// Nobody will run what is fetched from now on.
+    given_up: AtomicBool,
     /// What each slot produced, until `merge` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
     /// How far results are complete, where a limit allows to stop early.
@@ -63,6 +71,10 @@ pub struct ScanStage {
     skipped_morsels: AtomicUsize,
     /// A slot left off because the job was over, so its cell is empty.
     abandoned: AtomicBool,
+    /// The groups of all slots, once the scan is over; an error if they are not all there.
+    merging: OnceLock<Result<Merging, String>>,
+    ordering: OnceLock<GroupOrdering>,
+    merged: AtomicBool,
 }
 
 /// How slots make their part of the output and `merge` the whole.
@@ -79,6 +91,10 @@ impl OutputPlan {
         }
     }
 }
+
+/// Reading for a slot failed. The slot has the error, and fails with it when it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchFailed;
 
 /// What a slot leaves in its cell.
 type SlotOutcome = Result<Collected, ExecError>;
@@ -101,16 +117,23 @@ impl ScanStage {
         let projection = scan.projection();
         let cost_per_row = filter.cost_per_row() + plan.cost_per_row();
         let slots = slots::cut(scan.table.as_ref(), &projection, cost_per_row);
+        let is_stored = scan.table.as_stored().is_some() && !projection.is_empty();
+        let inputs = 0..if is_stored { slots.len() } else { 0 };
         Self {
             filter,
             plan,
             projection,
+            given_up: AtomicBool::new(false),
+            inputs: inputs.map(|_| Mutex::new(None)).collect(),
             cells: slots.iter().map(|_| Mutex::new(None)).collect(),
             slots,
             complete: Mutex::default(),
             enough_before: AtomicUsize::new(usize::MAX),
             skipped_morsels: AtomicUsize::new(0),
             abandoned: AtomicBool::new(false),
+            merging: OnceLock::new(),
+            ordering: OnceLock::new(),
+            merged: AtomicBool::new(false),
             scan,
         }
     }
@@ -132,6 +155,69 @@ impl ScanStage {
         if self.abandoned.load(Ordering::Relaxed) {
             return Err("the job was cancelled".into());
         }
+        // Ordering: Relaxed. It decides who is first; nothing is read because of it.
+        if self.merged.swap(true, Ordering::Relaxed) {
+            return Err("the result was merged before".into());
+        }
+        let batches = match &self.plan {
+            OutputPlan::Rows(plan) => plan.finish(
+                &self.scan,
+                self.take_cells()?.into_iter().map(Collected::into_rows),
+            )?,
+            OutputPlan::Groups(plan) => {
+                let merging = self.merging()?;
+                (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
+                let shards = self.shards()?;
+                let batches = self.ordering(plan, &shards).finish(&self.scan, plan, &shards)?;
+                merging.free();
+                batches
+            }
+        };
+        Ok(ScanResult {
+            schema: self.scan.schema(),
+            batches,
+        })
+    }
+
+    /// The stages that follow this one, in their order: they merge the groups of many slots in parallel, and put them in order. A query without
+    /// groups has none. [`merge`](Self::merge) does by itself what they have not done, so that the result is the same without them, but slower where
+    /// groups are many.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::{Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
+    /// # use pipeline_exec::{Job, PipelineExecutor};
+    /// # let n = Arc::new(Int64Array::from_iter_values((0..100_000).map(|n| n / 2))) as ArrayRef;
+    /// # let batch = RecordBatch::try_from_iter([("n", n)])?;
+    /// # let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
+    /// # let keys = vec![Expr::column(0, table.schema().field(0))];
+    /// # let fields = Scan::group_fields(&keys, &[]).expect("numbers can be grouped");
+    /// # let columns = vec![("n".to_owned(), Expr::column(0, &fields[0]))];
+    /// # let output = Output::Groups { keys, aggregates: vec![], having: None, columns };
+    /// # let scan = Scan { table, filter: None, output, order: vec![], offset: 0, limit: None, quota: None, shard_key: None };
+    /// let stage = Arc::new(ScanStage::new(scan)); // select n from numbers group by n
+    /// let mut job = Job::builder("numbers").stage(stage.clone());
+    /// for following in stage.following() {
+    ///     job = job.stage(following);
+    /// }
+    /// let job = job.output(move |_cx| stage.merge()).build();
+    /// let report = PipelineExecutor::new(2).expect("two threads").submit(job).expect("room").wait().expect("no failure");
+    /// assert_eq!(report.output.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 50_000);
+    /// # Ok::<(), arrow::error::ArrowError>(())
+    /// ```
+    pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
+        match &self.plan {
+            OutputPlan::Rows(_) => Vec::new(),
+            OutputPlan::Groups(_) => vec![
+                Arc::new(MergeGroups(Arc::clone(self))),
+                Arc::new(OrderGroups(Arc::clone(self))),
+            ],
+        }
+    }
+
+    /// What the slots left, in their order.
+    fn take_cells(&self) -> Result<Vec<Collected>, StepError> {
         let mut slots = Vec::with_capacity(self.cells.len());
         let mut rows = 0usize;
         for cell in &self.cells {
@@ -144,16 +230,35 @@ impl ScanStage {
             rows = rows.saturating_add(collected.rows());
             slots.push(collected);
         }
-        let batches = match &self.plan {
-            OutputPlan::Rows(plan) => plan.finish(&self.scan, slots.into_iter().map(Collected::into_rows))?,
-            OutputPlan::Groups(plan) => {
-                plan.finish(&self.scan, slots.into_iter().map(Collected::into_groups))?
-            }
-        };
-        Ok(ScanResult {
-            schema: self.scan.schema(),
-            batches,
-        })
+        Ok(slots)
+    }
+
+    /// The groups of all slots, to be merged.
+    fn merging(&self) -> Result<&Merging, StepError> {
+        let merging = self.merging.get_or_init(|| {
+            let cells = self.take_cells().map_err(|error| error.to_string())?;
+            Ok(Merging::new(
+                cells.into_iter().map(Collected::into_groups).collect(),
+            ))
+        });
+        merging.as_ref().map_err(|error| error.clone().into())
+    }
+
+    fn shards(&self) -> Result<Vec<Arc<Shard>>, StepError> {
+        let shards = self.merging()?.shards();
+        shards.ok_or_else(|| "a range of partitions was not merged".into())
+    }
+
+    fn ordering(&self, plan: &GroupPlan, shards: &[Arc<Shard>]) -> &GroupOrdering {
+        self.ordering
+            .get_or_init(|| GroupOrdering::new(plan, shards, self.cells.len()))
+    }
+
+    fn group_plan(&self) -> &GroupPlan {
+        match &self.plan {
+            OutputPlan::Groups(plan) => plan,
+            OutputPlan::Rows(_) => unreachable!("only an output of groups is followed by stages"),
+        }
     }
 
     /// The plan with what was measured so far.
@@ -163,10 +268,86 @@ impl ScanStage {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 // Ordering: Relaxed. A number for people.
                 let skipped = self.0.skipped_morsels.load(Ordering::Relaxed);
-                write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))
+                write_plan(f, &self.0.scan, &self.0.filter, Some(skipped))?;
+                match self.0.merging.get() {
+                    Some(Ok(merging)) => writeln!(f, "{merging}"),
+                    _ => Ok(()),
+                }
             }
         }
         Explained(self).to_string()
+    }
+
+    /// Whether slots have something to be [fetched](Self::fetch) before they run: the table is a stored one, and the query reads columns of it.
+    pub fn is_stored(&self) -> bool {
+        !self.inputs.is_empty()
+    }
+
+    /// The bytes that [`fetch`](Self::fetch) reads for `slot`: 0 if statistics let it skip its rows, or enough is there without them.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn bytes_to_fetch(&self, slot: usize) -> usize {
+        match self.stored_morsel(slot) {
+            Some((stored, morsel)) => stored.bytes_to_fetch(morsel, &self.projection),
+            None => 0,
+        }
+    }
+
+    /// Reads what `slot` needs and charges it to the query's quota, so that the slot need not wait when it runs; if nothing has to be read, or
+    /// enough is there without it, it reads nothing. What it fails with, the slot fails with. Gives the bytes that were read.
+    ///
+    /// This waits: it is not for CPU workers. A slot that nothing was fetched for reads when it runs.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn fetch(&self, slot: usize) -> Result<usize, FetchFailed> {
+        let Some((stored, morsel)) = self.stored_morsel(slot) else {
+            return Ok(0);
+        };
+        let mut charge = Charge::of(self.scan.quota.clone());
+        let input = charge
+            .grow(stored.bytes_to_fetch(morsel, &self.projection))
+            .map_err(ExecError::from)
+            .and_then(|()| Ok(stored.fetch(morsel, &self.projection)?.charged(charge)));
+        let outcome = input.as_ref().map(Fetched::bytes).map_err(|_| FetchFailed);
+        let mut place = lock(&self.inputs[slot]);
+        // Ordering: Relaxed. Whoever gives up takes this lock behind his store: before this, and the store is seen; or after, and the
+        // input is.
+        if !self.given_up.load(Ordering::Relaxed) {
+            *place = Some(input);
+        }
+        outcome
+    }
+
+    /// Drops what was fetched and not run, and has nothing more kept: the query is over. What is charged for it is given back.
+    pub fn give_up_fetched(&self) {
+        // Ordering: Relaxed. See `fetch`.
+        self.given_up.store(true, Ordering::Relaxed);
+        for input in &self.inputs {
+            let input = lock(input).take();
+            drop(input);
+        }
+    }
+
+    /// Whether enough is there before `slot`: it and those behind it need not be fetched, nor run.
+    pub fn is_enough_before(&self, slot: usize) -> bool {
+        // Ordering: Relaxed, see `note_complete`.
+        slot >= self.enough_before.load(Ordering::Relaxed)
+    }
+
+    /// What has to be read for `slot`, if anything.
+    fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
+        let morsel = self.slots[slot].morsel;
+        if !self.is_stored()
+            || self.is_enough_before(slot)
+            || self.filter.skips(self.scan.table.as_ref(), morsel)
+        {
+            return None;
+        }
+        Some((self.scan.table.as_stored()?, morsel))
     }
 
     /// The number of rows that `slot` reads.
@@ -200,28 +381,33 @@ impl ScanStage {
                 // Ordering: Relaxed. A count for people; it publishes nothing.
                 self.skipped_morsels.fetch_add(1, Ordering::Relaxed);
             }
-            return Ok(Some(self.collect(&[], &mut std::iter::empty())?));
+            return Ok(Some(self.collect(slot, &[], &mut std::iter::empty())?));
         }
-        let morsel = Morsel::new(table, morsel, &self.projection);
+        let fetched = match self.inputs.get(slot) {
+            Some(input) => lock(input).take().transpose()?,
+            None => None,
+        };
+        let morsel = Morsel::new(table, morsel, &self.projection, fetched);
         let order = self.filter.order();
         let mut cancelled = false;
         let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });
-        let collected = self.collect(&order, &mut chunks)?;
+        let collected = self.collect(slot, &order, &mut chunks)?;
         Ok((!cancelled).then_some(collected))
     }
 
     fn collect<'m, 't: 'm>(
         &self,
+        slot: usize,
         order: &[usize],
         chunks: &mut dyn Iterator<Item = crate::morsel::Chunk<'m, 't>>,
     ) -> Result<Collected, ExecError> {
         match &self.plan {
             OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
             OutputPlan::Groups(plan) => {
-                let groups = plan.collect(&self.filter, order, chunks)?;
+                let groups = plan.collect(slot, &self.filter, order, chunks)?;
                 Ok(Collected::Groups(Box::new(groups)))
             }
         }
@@ -274,8 +460,7 @@ impl Stage for ScanStage {
             }
             return Ok(());
         }
-        // Ordering: Relaxed, see `note_complete`.
-        if slot >= self.enough_before.load(Ordering::Relaxed) {
+        if self.is_enough_before(slot) {
             return Ok(());
         }
         // A failure behind the last row that is needed is none: only `merge` can tell.
@@ -293,107 +478,56 @@ impl Stage for ScanStage {
     }
 }
 
+/// Merges the groups of the slots of a scan: a slot per range of partitions.
+struct MergeGroups(Arc<ScanStage>);
+
+impl Stage for MergeGroups {
+    fn name(&self) -> &str {
+        "merge groups"
+    }
+
+    /// What hinders the merging is told by its output, which begins it anew.
+    fn slots(&self) -> usize {
+        self.0.merging().map_or(0, Merging::ranges)
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0
+            .merging()?
+            .run(self.0.group_plan(), slot, &|| cx.is_cancelled())
+    }
+}
+
+/// Puts merged groups in the order of their first rows: a slot per batch.
+struct OrderGroups(Arc<ScanStage>);
+
+impl Stage for OrderGroups {
+    fn name(&self) -> &str {
+        "order groups"
+    }
+
+    /// One batch is made by the output as well.
+    fn slots(&self) -> usize {
+        let Ok(shards) = self.0.shards() else { return 0 };
+        match self.0.ordering(self.0.group_plan(), &shards).batches() {
+            1 => 0,
+            batches => batches,
+        }
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let (plan, shards) = (self.0.group_plan(), self.0.shards()?);
+        let ordering = self.0.ordering(plan, &shards);
+        Ok(ordering.run(&self.0.scan, plan, &shards, slot)?)
+    }
+}
+
 impl fmt::Debug for ScanStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ScanStage")
             .field("scan", &self.scan)
             .finish_non_exhaustive()
     }
-}
-
-/// The lines of a plan; `skipped` morsels are known once it ran.
-pub(super) fn write_plan(
-    f: &mut fmt::Formatter<'_>,
-    scan: &Scan,
-    filter: &FilterPlan,
-    skipped: Option<usize>,
-) -> fmt::Result {
-    let schema = scan.table.schema();
-    let rows = rows_of(scan.table.as_ref());
-    let names: Vec<&str> = scan
-        .projection()
-        .into_iter()
-        .map(|column| schema.field(column).name().as_str())
-        .collect();
-    let columns = if names.is_empty() {
-        "no column".to_owned()
-    } else {
-        names.join(", ")
-    };
-    write!(
-        f,
-        "scan {}: {rows} rows in {} morsels",
-        scan.table.name(),
-        scan.table.morsels()
-    )?;
-    match skipped {
-        Some(skipped) => writeln!(f, ", {skipped} skipped by statistics; reads {columns}")?,
-        None => writeln!(f, "; reads {columns}")?,
-    }
-    if scan.filter.is_some() {
-        writeln!(
-            f,
-            "filter, in this order  [estimated {:.1} %]",
-            filter.selectivity() * 100.0
-        )?;
-        filter.explain(f, "  ")?;
-    }
-    let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
-    let named = |columns: &[(String, crate::Expr)]| {
-        list(&mut columns.iter().map(|(name, expr)| {
-            let text = expr.to_string();
-            if text == *name {
-                text
-            } else {
-                format!("{text} as {name}")
-            }
-        }))
-    };
-    match &scan.output {
-        Output::Rows { columns } => writeln!(f, "select {}", named(columns))?,
-        Output::Groups {
-            keys,
-            aggregates,
-            having,
-            columns,
-        } => {
-            if !keys.is_empty() {
-                writeln!(f, "group by {}", list(&mut keys.iter().map(ToString::to_string)))?;
-            }
-            if !aggregates.is_empty() {
-                writeln!(
-                    f,
-                    "aggregate {}",
-                    list(&mut aggregates.iter().map(ToString::to_string))
-                )?;
-            }
-            if let Some(having) = having {
-                writeln!(f, "having {having}")?;
-            }
-            writeln!(f, "select {}", named(columns))?;
-        }
-    }
-    if !scan.order.is_empty() {
-        writeln!(
-            f,
-            "order by {}",
-            list(&mut scan.order.iter().map(ToString::to_string))
-        )?;
-    }
-    if let Some(limit) = scan.limit {
-        writeln!(f, "limit {limit}")?;
-    }
-    if scan.offset > 0 {
-        writeln!(f, "offset {}", scan.offset)?;
-    }
-    Ok(())
-}
-
-/// All rows of a table. A number for estimates and people: past the end of its type it stays there.
-fn rows_of(table: &dyn TableSource) -> usize {
-    (0..table.morsels())
-        .map(|morsel| table.rows(morsel))
-        .fold(0, usize::saturating_add)
 }
 
 /// A panic in a slot fails the job; what the lock guards is then not read as a result.

@@ -33,6 +33,7 @@ pub struct MemoryTable {
     /// Every one has `MORSEL_ROWS` rows but the last, which has at least one.
     morsels: Vec<RecordBatch>,
     statistics: Vec<Vec<ColumnStatistics>>,
+    shard_key: Option<Vec<usize>>,
 }
 
 /// Rows of a morsel of a table in memory: small enough that a few columns of it stay in a core's cache, large enough
@@ -77,6 +78,7 @@ impl MemoryTable {
             schema,
             morsels,
             statistics: Vec::new(),
+            shard_key: None,
         })
     }
 
@@ -96,6 +98,22 @@ impl MemoryTable {
             );
         }
         self.statistics = statistics;
+        self
+    }
+
+    /// Declares the columns by which rows are best split: see [`TableSource::shard_key`].
+    ///
+    /// # Panics
+    ///
+    /// When there is no such column.
+    #[must_use]
+    pub fn with_shard_key(mut self, columns: Vec<usize>) -> Self {
+        let count = self.schema.fields().len();
+        assert!(
+            columns.iter().all(|&column| column < count),
+            "a shard key of the table's {count} columns"
+        );
+        self.shard_key = Some(columns);
         self
     }
 
@@ -126,6 +144,10 @@ impl TableSource for MemoryTable {
         self.statistics
             .get(morsel)
             .map_or_else(ColumnStatistics::unknown, |columns| columns[column].clone())
+    }
+
+    fn shard_key(&self) -> Option<&[usize]> {
+        self.shard_key.as_deref()
     }
 
     fn is_loaded(&self, _projection: &[usize]) -> bool {

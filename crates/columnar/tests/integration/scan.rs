@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
-use columnar::{Aggregate, ExecError, Expr, MemoryTable, Output, Scan, ScanStage, TableSource};
-use pipeline_exec::{Job, PipelineExecutor};
+use columnar::{Aggregate, ExecError, Expr, MemoryTable, Output, Scan, ScanResult, ScanStage, TableSource};
+use pipeline_exec::{Job, JobError, JobReport, PipelineExecutor};
 
 /// A table of the given columns.
 pub(crate) fn table(columns: impl IntoIterator<Item = (&'static str, ArrayRef)>) -> Arc<MemoryTable> {
@@ -47,6 +47,8 @@ pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Ou
         order: vec![],
         offset: 0,
         limit: None,
+        quota: None,
+        shard_key: None,
     }
 }
 
@@ -70,10 +72,33 @@ pub(crate) fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: 
 pub(crate) fn run_on(scan: Scan, threads: usize) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(threads).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
-    let job = Job::builder("t")
-        .stage(stage.clone())
-        .output(move |_| stage.merge());
-    let result = match executor.submit(job.build()).unwrap().wait() {
+    let mut job = Job::builder("t").stage(stage.clone());
+    for following in stage.following() {
+        job = job.stage(following);
+    }
+    finished(
+        executor
+            .submit(job.output(move |_| stage.merge()).build())
+            .unwrap()
+            .wait(),
+    )
+}
+
+/// Runs the scan on one thread, without the stages that follow it: all is merged by the output.
+pub(crate) fn run_alone(scan: Scan) -> Result<RecordBatch, ExecError> {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let stage = Arc::new(ScanStage::new(scan));
+    let job = Job::builder("t").stage(stage.clone());
+    finished(
+        executor
+            .submit(job.output(move |_| stage.merge()).build())
+            .unwrap()
+            .wait(),
+    )
+}
+
+fn finished(outcome: Result<JobReport<ScanResult>, JobError>) -> Result<RecordBatch, ExecError> {
+    let result = match outcome {
         Ok(report) => report.output,
         Err(error) => {
             return Err(*error

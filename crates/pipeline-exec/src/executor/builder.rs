@@ -1,6 +1,8 @@
 //! Building a pipeline executor: threads, capacity, quantum, pinning and names, checked before anything starts.
 
+use std::fmt;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use executor_core::sleep::WORKERS_MAX;
@@ -45,7 +47,19 @@ pub struct PipelineBuilder {
     quantum: Duration,
     pinning: Pin,
     thread_name: String,
+    stack_size: Option<usize>,
+    on_thread_start: Option<Hook>,
     trace: Option<PipelineTrace>,
+}
+
+/// What each thread calls before it works.
+#[derive(Clone)]
+struct Hook(Arc<dyn Fn(usize) + Send + Sync>);
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hook").finish_non_exhaustive()
+    }
 }
 
 impl Default for PipelineBuilder {
@@ -58,6 +72,8 @@ impl Default for PipelineBuilder {
             quantum: Duration::from_millis(2),
             pinning: Pin::Auto,
             thread_name: "pipeline".to_owned(),
+            stack_size: None,
+            on_thread_start: None,
             trace: None,
         }
     }
@@ -107,6 +123,19 @@ impl PipelineBuilder {
         self
     }
 
+    /// Bytes of each thread's stack. By default what the standard library gives, 2 MiB. Slots that
+    /// [run jobs of their own](crate::StepCx::run) inside one another need more of it the deeper they go.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Called on each thread, with its worker's number, before it works: to set what the operating system knows of threads.
+    pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.on_thread_start = Some(Hook(Arc::new(hook)));
+        self
+    }
+
     /// Records what is done about jobs, as a picture. Several executors may have the same trace.
     pub fn trace(mut self, trace: &PipelineTrace) -> Self {
         self.trace = Some(trace.clone());
@@ -137,7 +166,13 @@ impl PipelineBuilder {
             pin_threads: self.pinning,
             ..ExecutorConfig::default()
         };
-        let executor = Executor::builder().config(config).thread_name(self.thread_name);
+        let mut executor = Executor::builder().config(config).thread_name(self.thread_name);
+        if let Some(bytes) = self.stack_size {
+            executor = executor.stack_size(bytes);
+        }
+        if let Some(Hook(hook)) = self.on_thread_start {
+            executor = executor.on_start(move |worker| hook(worker));
+        }
         PipelineExecutor::start(hub, executor)
     }
 }

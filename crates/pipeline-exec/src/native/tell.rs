@@ -74,6 +74,9 @@ impl Hub {
             | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::Left { .. } => {}
         }
     }

@@ -54,7 +54,7 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
             continue;
         };
         if body.state.claims.is_claimable(env)
-            && close(env, body.state(), body.handle(index), CloseReason::Stopped) == Closing::Untouched
+            && close(env, body.state(), body.handle(index), body.state().stop_reason()) == Closing::Untouched
         {
             handed_back.push(body);
         } else {

@@ -12,6 +12,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -23,7 +24,7 @@ use super::board::JobHandle;
 use super::claim::Claims;
 use super::close::quietly_drop;
 use super::job_spec::{Class, JobSpec, Terms};
-use super::ledger::{Ledger, Ran};
+use super::ledger::{CloseReason, Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
 use super::standing::Standing;
@@ -80,6 +81,8 @@ pub struct JobState<W, P> {
     cost_is_stated: bool,
     seq: usize,
     id: JobId,
+    /// The job in a slot of which this one was submitted by [`nest`](mod@super::nest).
+    outer: Option<Arc<Self>>,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
 }
@@ -125,6 +128,7 @@ impl<W, P> JobBody<W, P> {
             cost_is_stated: spec.cost > 0,
             seq: 0,
             id: spec.id,
+            outer: None,
             submitted_ns: 0,
             deadline_ns: None,
         };
@@ -173,6 +177,12 @@ impl<W, P> JobBody<W, P> {
     /// What happens to the job.
     pub fn state(&self) -> &Arc<JobState<W, P>> {
         &self.state
+    }
+
+    /// It is submitted in a slot of `outer`; nobody else knows it yet.
+    pub(crate) fn put_inside(&mut self, outer: &Arc<JobState<W, P>>) {
+        let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
+        state.outer = Some(Arc::clone(outer));
     }
 
     /// Whether the table's place still holds the job that `job` means.
@@ -350,6 +360,23 @@ impl<W, P> JobState<W, P> {
         // Ordering: Relaxed. Where a wake hangs on it, the fence of the look orders it.
         (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
+    }
+
+    /// Whether it was submitted in a slot of a job that is over by `now_ns`, or inside one that was: nobody needs it any more.
+    pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
+        let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
+        let is_over = |outer: &Self| {
+            outer.claims.is_closed(mem) || outer.deadline_ns.is_some_and(|deadline| now_ns() >= deadline)
+        };
+        outers.into_iter().any(is_over) && !mutant::m86_inner_job_outlives_the_outer()
+    }
+
+    /// Why a shutdown closes it. A job that somebody runs in a slot is a part of that slot, and comes back to nobody.
+    pub(crate) fn stop_reason(&self) -> CloseReason {
+        match self.outer {
+            None => CloseReason::Stopped,
+            Some(_) => CloseReason::Cancelled,
+        }
     }
 
     /// A worker goes in, unless as many as may are in.

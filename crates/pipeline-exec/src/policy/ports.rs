@@ -8,7 +8,7 @@ use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 use super::board::JobHandle;
 use super::guard;
 use super::job_spec::Class;
-use super::job_state::{JobBody, JobState};
+use super::job_state::{JobBody, JobEnd, JobState};
 use super::ledger::{Failure, Ledger};
 use super::shared::PipelineShared;
 use crate::error::JobError;
@@ -30,6 +30,13 @@ pub trait PipelinePorts:
 
     /// A new word for a job that only the caller knows; it says `value`.
     fn word(&self, value: usize) -> Self::Word;
+
+    /// A new ledger in its place, for a job that only the caller knows.
+    fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
+
+    /// Calls `wait` with a waker, and with what blocks this party until that was woken since it last returned. It may also return for
+    /// no reason.
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
     /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as long as that says so.
     /// `false` if none will, because the workers are leaving for good.
@@ -65,6 +72,17 @@ pub type SharedOf<E> = PipelineShared<
     <E as Fifo<JobHandle>>::Queue,
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
+
+/// What came of handing over a job inside a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NestAnswer {
+    /// It was let in, as this job.
+    Admitted(JobHandle),
+    /// There was no room: it runs by hand.
+    Full,
+    /// The gate is closed: it runs by hand.
+    Closed,
+}
 
 /// Something that happened to a job, at the moment when it is certain.
 #[derive(Clone, Copy, Debug)]
@@ -190,6 +208,25 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// Number of the stage.
         stage: usize,
+    },
+    /// A slot of a job is about to hand over a job of its own, and to wait for it.
+    Nests {
+        /// The job whose slot it is.
+        job: JobHandle,
+    },
+    /// What came of handing it over. It follows its [`Nests`](Self::Nests).
+    NestAnswered {
+        /// The job whose slot it is.
+        job: JobHandle,
+        /// What came of it.
+        answer: NestAnswer,
+    },
+    /// The slot goes on. It follows its [`NestAnswered`](Self::NestAnswered).
+    NestOver {
+        /// The job whose slot it is.
+        job: JobHandle,
+        /// How the job ended for which it waited.
+        end: &'a JobEnd,
     },
     /// The job has ended: with an error, or complete.
     Ended {

@@ -177,13 +177,13 @@ pub(crate) fn publish<E: PipelinePorts>(
     // and in `stop`. Whichever of two fences comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
     if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
-        return close::close(env, state, job, CloseReason::Stopped);
+        return close::close(env, state, job, state.stop_reason());
     }
     let taken = shared.looks.take_up(env, lookers);
     if taken > 0 && !env.hand_over(taken) {
         shared.looks.drop_taken(env, taken);
         // Nobody will look any more: the workers are leaving.
-        return close::close(env, state, job, CloseReason::Stopped);
+        return close::close(env, state, job, state.stop_reason());
     }
     Closing::Touched
 }

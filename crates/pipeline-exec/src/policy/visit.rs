@@ -14,15 +14,17 @@ use super::allowance::Pays;
 use super::board::JobHandle;
 use super::claim::{Claim, Piece};
 use super::close::{Closing, close, end, fail};
+use super::job_spec::JobSpec;
+use super::job_state::JobEnd;
 use super::ledger::{CloseReason, Failure};
 use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::role::stops;
 use super::standing::settle;
 use super::submit::publish;
-use super::{finish, guard, need};
+use super::{finish, guard, need, nest};
 use crate::mutant;
-use crate::step_cx::{Role, StepCx, Watch};
+use crate::step_cx::{Nest, Role, StepCx, Watch};
 
 /// A claim is as many slots as take about this long, in nanoseconds.
 pub const CLAIM_NS: u64 = 1_000_000;
@@ -83,6 +85,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
+        visit.close_if_orphaned(now_ns);
         let Some(piece) = visit.claim(now_ns, claims == 0) else {
             break;
         };
@@ -198,6 +201,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
         let (mut rest, mut now_ns) = (slots.clone(), began_ns);
         while !rest.is_empty() {
+            self.close_if_orphaned(now_ns);
             if state.claims.is_closed(env) && !mutant::m46_closed_claims_are_run() {
                 break;
             }
@@ -383,6 +387,15 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
     }
 
+    /// Step orphan of [`nest`](mod@super::nest).
+    #[inline]
+    fn close_if_orphaned(&self, now_ns: u64) {
+        let Self { env, job, state, .. } = *self;
+        if state.is_orphaned(env, || now_ns) {
+            close(env, state, job, CloseReason::Cancelled);
+        }
+    }
+
     fn cx(&self) -> StepCx<'_> {
         StepCx::new(
             self.visitor.worker,
@@ -397,9 +410,16 @@ impl<E: PipelinePorts> Watch for Visit<'_, E> {
     fn is_cancelled(&self) -> bool {
         self.state.claims.is_closed(self.env)
             || (self.state.deadline_ns.is_some() && self.state.is_past_deadline(self.env.now_ns()))
+            || self.state.is_orphaned(self.env, || self.env.now_ns())
     }
 
     fn should_yield(&self) -> bool {
         self.env.now_ns() >= self.visitor.until_ns
+    }
+}
+
+impl<E: PipelinePorts> Nest for Visit<'_, E> {
+    fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        nest::nest_in(self.env, (self.state, self.job), cx, spec)
     }
 }

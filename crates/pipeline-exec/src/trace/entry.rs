@@ -127,7 +127,10 @@ impl JobEntry {
             | PipelineEvent::Settles { .. }
             | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. } => return None,
+            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {
                 seq: job.seq,
                 what: format!("{}: {}", failure.name, guard::text(&failure.error)),

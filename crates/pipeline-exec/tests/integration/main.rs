@@ -10,6 +10,7 @@ mod foreign;
 mod lending;
 mod looking;
 mod measuring;
+mod nesting;
 mod outputs;
 mod plain;
 mod roles;

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
 use std::time::Duration;
 
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
@@ -395,6 +396,14 @@ impl PipelinePorts for Plain {
 
     fn word(&self, value: usize) -> Cell<usize> {
         Cell::new(value)
+    }
+
+    fn place(&self) -> RefCell<Ledger> {
+        RefCell::default()
+    }
+
+    fn park_with(&self, _wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        unreachable!("nobody waits here: there is one thread");
     }
 
     fn hand_over(&self, looks: usize) -> bool {

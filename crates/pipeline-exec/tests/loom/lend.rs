@@ -3,24 +3,14 @@
 //! A thread that sleeps through a slot that only it would run shows as a deadlock, which loom reports.
 
 use std::rc::Rc;
-use std::task::{Wake, Waker};
+use std::task::Waker;
 
-use loom::sync::Notify;
 use loom::thread;
-use pipeline_exec::policy::{self, JobEnd};
+use pipeline_exec::policy::{self, JobEnd, PipelinePorts};
 
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 use pipeline_exec::JobHandle;
-
-/// Wakes a lent thread.
-struct Sleeper(Notify);
-
-impl Wake for Sleeper {
-    fn wake(self: std::sync::Arc<Self>) {
-        self.0.notify();
-    }
-}
 
 /// A worker and a job. Its sleep rests on the order of the ledger's changes.
 fn scene() -> Rc<Scene> {
@@ -33,9 +23,7 @@ fn scene() -> Rc<Scene> {
 
 /// Lends the calling thread to a job.
 fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
-    let sleeper = std::sync::Arc::new(Sleeper(Notify::new()));
-    let waker = Waker::from(sleeper.clone());
-    policy::lend(scene, state, *job, &waker, || sleeper.0.wait());
+    scene.park_with(|waker, sleep| policy::lend(scene, state, *job, waker, sleep));
 }
 
 /// Lends the calling thread to a job into which a worker goes at the same time, and then the job is over.

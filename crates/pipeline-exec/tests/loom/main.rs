@@ -7,6 +7,7 @@
 
 mod board;
 mod claim;
+mod hand_over;
 mod harness;
 mod lend;
 mod look;

@@ -1,13 +1,13 @@
 //! CSV files as tables.
 //!
 //! ```text
-//!   layout   one pass: header, separator, pieces of whole records   (sequential: quotes decide what ends a record)
-//!   survey   a job, one slot per piece: rows, and what each column's values look like
+//!   pieces   one pass: header, separator, pieces of whole records   (sequential: quotes decide what ends a record)
+//!   survey   while the next pieces are read, a slot per piece: rows, and what each column's values look like
 //!   infer    merge what the pieces say into one type per column
 //!   read     a morsel is a piece; only the columns that a query reads become arrays
 //! ```
 //!
-//! The file is read three times and never held as a whole. The rules for types, missing values and quotes:
+//! The file is read twice and never held as a whole. The rules for types, missing values and quotes:
 //!
 #![doc = include_str!("csv/rules.md")]
 
@@ -18,25 +18,32 @@ mod record;
 mod value;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
-use columnar::{MorselReader, ReadError, TableSource};
-use pipeline_exec::{Job, Stage, StepCx, StepError};
+use bytes::Bytes;
+use columnar::{Fetched, MorselReader, ReadError, StoredTable, TableSource};
+use pipeline_exec::{Stage, StepCx, StepError};
+use pools::stream::{BatchSource, BatchStream, Weigh};
 
 use self::columns::{ColumnBuilder, ValueFault};
 use self::infer::{ColumnFacts, ColumnRule, column_rules};
-use self::layout::{Layout, Piece, describe};
+use self::layout::{Header, PIECE_BYTES, Piece, Pieces, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
+use super::byte_source::{LocalFile, SharedSource, read_one};
 use super::ready_columns::ReadyColumns;
 use crate::QueryError;
+use crate::windows::{Window, Windows};
+
+/// Bytes that are read ahead of those who look at them.
+const READ_AHEAD_BYTES: usize = 16 * PIECE_BYTES;
 
 /// A CSV file with a header, its types inferred from every value.
 #[derive(Debug)]
 pub struct CsvTable {
     name: String,
-    layout: Arc<Layout>,
+    header: Header,
     schema: SchemaRef,
     /// By column, as the schema's fields.
     rules: Vec<ColumnRule>,
@@ -60,28 +67,31 @@ impl CsvTable {
     /// one name, a record with another number of fields than the header, or broken quotes; what `runner` fails
     /// with.
     pub fn open(name: &str, path: impl AsRef<Path>, runner: &impl JobRunner) -> Result<Self, QueryError> {
-        let layout = Arc::new(Layout::of(path.as_ref())?);
-        let survey = Arc::new(Survey::new(layout.clone()));
-        if !layout.pieces.is_empty() {
-            runner.run(Job::builder(name.to_owned()).stage(survey.clone()).build())?;
-        }
-        let mut morsels = Vec::with_capacity(layout.pieces.len());
-        let mut first_line = layout.first_line;
-        for (cell, &piece) in survey.pieces.iter().zip(&layout.pieces) {
-            let Some(outcome) = cell.get() else {
-                return Err(QueryError::Internal {
-                    message: format!("a piece of {name} was not looked at"),
-                });
-            };
+        Self::of(name, Arc::new(LocalFile::open(path)?), runner)
+    }
+
+    /// The same for bytes that lie anywhere.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn of(name: &str, source: SharedSource, runner: &impl JobRunner) -> Result<Self, QueryError> {
+        let (header, pieces) = Pieces::of(source)?;
+        let survey = Arc::new(Survey::new(header.clone()));
+        survey_all(name, &survey, pieces, runner)?;
+        let seen = std::mem::take(&mut *lock(&survey.pieces));
+        let mut morsels = Vec::with_capacity(seen.len());
+        let mut first_line = header.first_line;
+        for (piece, outcome) in seen {
             let surveyed = match outcome {
-                Ok(surveyed) => surveyed,
-                Err(PieceFault::Record { line, message }) => {
-                    return Err(layout.fault(first_line + line, None, message.clone()).into());
+                Some(Ok(surveyed)) => surveyed,
+                Some(Err(PieceFault { line, message })) => {
+                    return Err(header.fault(first_line + line, None, message).into());
                 }
-                Err(PieceFault::Read) => {
-                    // The error itself cannot be shared; reading again gives it, or the file is back.
-                    layout.bytes(piece)?;
-                    return Err(layout.changed().into());
+                None => {
+                    return Err(QueryError::Internal {
+                        message: format!("a piece of {name} was not looked at"),
+                    });
                 }
             };
             morsels.push(Morsel {
@@ -91,8 +101,8 @@ impl CsvTable {
             });
             first_line += surveyed.lines;
         }
-        let rules = column_rules(&survey.facts());
-        let fields: Vec<ColumnField> = layout
+        let rules = column_rules(&lock(&survey.facts));
+        let fields: Vec<ColumnField> = header
             .names
             .iter()
             .zip(&rules)
@@ -100,7 +110,7 @@ impl CsvTable {
             .collect();
         Ok(Self {
             name: name.to_owned(),
-            layout,
+            header,
             schema: Arc::new(Schema::new(fields)),
             rules,
             morsels,
@@ -125,7 +135,38 @@ impl TableSource for CsvTable {
         self.morsels[morsel].rows
     }
 
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        Some(self)
+    }
+
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        self.open_fetched(morsel, projection, self.fetch(morsel, projection)?)
+    }
+}
+
+impl StoredTable for CsvTable {
+    fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
+        match projection {
+            [] => 0,
+            _ => self.morsels[morsel].piece.len,
+        }
+    }
+
+    fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
+        if projection.is_empty() {
+            return Ok(Fetched::default());
+        }
+        let Piece { offset, len } = self.morsels[morsel].piece;
+        let bytes = read_one(self.header.source.as_ref(), offset..offset + len as u64)?;
+        Ok(Fetched::new([(offset, bytes)]))
+    }
+
+    fn open_fetched(
+        &self,
+        morsel: usize,
+        projection: &[usize],
+        fetched: Fetched,
+    ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
         let Morsel {
             piece,
             rows,
@@ -134,16 +175,17 @@ impl TableSource for CsvTable {
         if projection.is_empty() {
             return Ok(Box::new(ReadyColumns::new(&[], [])));
         }
-        let bytes = self.layout.bytes(piece)?;
+        let bytes = fetched.range(piece.offset, piece.len);
+        let bytes = bytes.ok_or_else(|| self.header.changed())?;
         let mut builders: Vec<(usize, ColumnBuilder)> = projection
             .iter()
             .map(|&column| (column, ColumnBuilder::new(&self.rules[column], rows)))
             .collect();
-        let mut records = Records::new(&self.layout, &bytes);
+        let mut records = Records::new(&self.header, &bytes);
         let mut read = 0;
         while let Some((line, fields)) = records
             .next()
-            .map_err(|(line, message)| self.layout.fault(first_line + line, None, message))?
+            .map_err(|(line, message)| self.header.fault(first_line + line, None, message))?
         {
             read += 1;
             for (column, builder) in &mut builders {
@@ -153,7 +195,7 @@ impl TableSource for CsvTable {
             }
         }
         if read != rows {
-            return Err(self.layout.changed());
+            return Err(self.header.changed());
         }
         let values = builders.into_iter().map(|(_, builder)| builder.finish());
         Ok(Box::new(ReadyColumns::new(projection, values)))
@@ -170,7 +212,7 @@ impl CsvTable {
                 self.schema.field(column).data_type()
             ),
         };
-        self.layout.fault(line, Some(column), message)
+        self.header.fault(line, Some(column), message)
     }
 }
 
@@ -181,56 +223,50 @@ struct PieceSurvey {
     lines: u64,
 }
 
+/// A record cannot be read; `line` counts from the start of the piece, from 0.
 #[derive(Debug)]
-enum PieceFault {
-    /// A record cannot be read; `line` counts from the start of the piece, from 0.
-    Record { line: u64, message: String },
-    /// The file cannot be read any more.
-    Read,
+struct PieceFault {
+    line: u64,
+    message: String,
 }
 
-/// Looks at every value, one slot per piece. A fault of the data is kept in its piece's cell, so that the error
+/// Looks at every value, a slot per piece. A fault of the data is kept with its piece, so that the error
 /// is always that of the first faulty line, whichever piece was looked at first. What the values look like is the same in
 /// whatever order pieces add to it, so it is kept once: a file can have many columns and many pieces.
 #[derive(Debug)]
 struct Survey {
-    layout: Arc<Layout>,
+    header: Header,
     facts: Mutex<Vec<ColumnFacts>>,
-    pieces: Vec<OnceLock<Result<PieceSurvey, PieceFault>>>,
+    /// In the order of the file; `None` until it was looked at.
+    pieces: Mutex<Vec<(Piece, Option<Looked>)>>,
 }
 
+/// What became of a look at a piece.
+type Looked = Result<PieceSurvey, PieceFault>;
+
 impl Survey {
-    fn new(layout: Arc<Layout>) -> Self {
-        let pieces = layout.pieces.iter().map(|_| OnceLock::new()).collect();
-        let facts = Mutex::new(vec![ColumnFacts::default(); layout.names.len()]);
+    fn new(header: Header) -> Self {
         Self {
-            layout,
-            facts,
-            pieces,
+            facts: Mutex::new(vec![ColumnFacts::default(); header.names.len()]),
+            pieces: Mutex::default(),
+            header,
         }
     }
 
-    /// What all pieces that were looked at say about each column.
-    fn facts(&self) -> MutexGuard<'_, Vec<ColumnFacts>> {
-        // A panic in a slot fails the job, and then nobody asks.
-        self.facts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn look(&self, piece: Piece) -> Result<PieceSurvey, PieceFault> {
-        let bytes = self.layout.bytes(piece).map_err(|_| PieceFault::Read)?;
-        let mut facts = vec![ColumnFacts::default(); self.layout.names.len()];
+    fn look(&self, bytes: &[u8]) -> Result<PieceSurvey, PieceFault> {
+        let mut facts = vec![ColumnFacts::default(); self.header.names.len()];
         let mut rows = 0;
-        let mut records = Records::new(&self.layout, &bytes);
+        let mut records = Records::new(&self.header, bytes);
         while let Some((_, fields)) = records
             .next()
-            .map_err(|(line, message)| PieceFault::Record { line, message })?
+            .map_err(|(line, message)| PieceFault { line, message })?
         {
             rows += 1;
             for (column, field) in facts.iter_mut().zip(fields) {
                 column.add(field);
             }
         }
-        for (column, seen) in self.facts().iter_mut().zip(&facts) {
+        for (column, seen) in lock(&self.facts).iter_mut().zip(&facts) {
             column.merge(seen);
         }
         Ok(PieceSurvey {
@@ -240,7 +276,96 @@ impl Survey {
     }
 }
 
-impl Stage for Survey {
+/// A panic in a slot fails the job, and then nobody asks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads all pieces, and has them looked at meanwhile.
+fn survey_all(
+    name: &str,
+    survey: &Arc<Survey>,
+    pieces: Pieces,
+    runner: &impl JobRunner,
+) -> Result<(), QueryError> {
+    let executor = runner.executor()?;
+    runner.watch(name, |control| {
+        let windows = Windows {
+            table: name.to_owned(),
+            executor,
+            control,
+            bytes_max: READ_AHEAD_BYTES / 2,
+        };
+        let expected = survey.header.source.bytes().div_ceil(PIECE_BYTES as u64);
+        control.expect(usize::try_from(expected).unwrap_or(usize::MAX));
+        let make = |batches: Vec<ReadPiece>| {
+            let cost = batches.iter().map(|read| read.bytes.len() as u64).sum();
+            let mut seen = lock(&survey.pieces);
+            let first_slot = seen.len();
+            seen.extend(batches.iter().map(|read| (read.piece, None)));
+            let stage = Arc::new(Look {
+                survey: Arc::clone(survey),
+                first_slot,
+                pieces: batches
+                    .into_iter()
+                    .map(|read| Mutex::new(Some(read.bytes)))
+                    .collect(),
+            });
+            Window {
+                stage,
+                first_slot,
+                cost,
+            }
+        };
+        let mixed = runner.mixed();
+        let surveyed = mixed.block_on(async {
+            let stream = BatchStream::read(&mixed, pieces, READ_AHEAD_BYTES);
+            windows.run(stream, |_| 1, make, || false).await
+        });
+        match surveyed {
+            Ok(surveyed) => surveyed.map(drop),
+            Err(error) => Err(QueryError::Internal {
+                message: error.to_string(),
+            }),
+        }
+    })
+}
+
+/// A piece that was read.
+pub(crate) struct ReadPiece {
+    piece: Piece,
+    bytes: Bytes,
+}
+
+impl Weigh for ReadPiece {
+    fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl BatchSource for Pieces {
+    type Batch = ReadPiece;
+    type Error = ReadError;
+
+    fn next(&mut self) -> Result<Option<ReadPiece>, ReadError> {
+        let read = Pieces::next(self)?;
+        Ok(read.map(|(piece, bytes)| ReadPiece { piece, bytes }))
+    }
+
+    fn expected_bytes(&self) -> Option<usize> {
+        Some(PIECE_BYTES)
+    }
+}
+
+/// Looks at some pieces.
+struct Look {
+    survey: Arc<Survey>,
+    /// Which of all is the first of them.
+    first_slot: usize,
+    pieces: Vec<Mutex<Option<Bytes>>>,
+}
+
+impl Stage for Look {
     fn name(&self) -> &str {
         "infer types"
     }
@@ -250,8 +375,9 @@ impl Stage for Survey {
     }
 
     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let outcome = self.look(self.layout.pieces[slot]);
-        assert!(self.pieces[slot].set(outcome).is_ok(), "each slot runs once");
+        let bytes = lock(&self.pieces[slot]).take().ok_or("a slot ran twice")?;
+        let outcome = self.survey.look(&bytes);
+        lock(&self.survey.pieces)[self.first_slot + slot].1 = Some(outcome);
         Ok(())
     }
 }
@@ -267,11 +393,11 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(layout: &Layout, bytes: &'a [u8]) -> Self {
+    fn new(header: &Header, bytes: &'a [u8]) -> Self {
         Self {
-            reader: RecordReader::new(bytes, layout.delimiter, layout.names.len()),
+            reader: RecordReader::new(bytes, header.delimiter, header.names.len()),
             fields: Vec::new(),
-            width: layout.names.len(),
+            width: header.names.len(),
         }
     }
 

@@ -6,34 +6,34 @@
 //! ```
 //!
 //! A morsel is a row group; a row group of more than two morsels' rows is cut into ranges if the file has a page index, which
-//! tells where the pages of a range lie (without one every range would decompress all before it). A column is
-//! read when it is first asked for, and the row group's statistics are its zone map.
+//! tells where the pages of a range lie (without one every range would decompress all before it). The bytes of its columns are
+//! fetched together, a column is decoded when it is first asked for, and the row group's statistics are its zone map.
 //!
 //! Strings are read as `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
 
+mod chunks;
 mod damage;
+mod footer;
 
 use std::fmt::Display;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use ::parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection,
-};
-use ::parquet::errors::Result as ParquetResult;
-use ::parquet::file::metadata::PageIndexPolicy;
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder, RowSelection};
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::concat;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use columnar::{ColumnStatistics, MORSEL_ROWS, MorselReader, ReadError, TableSource};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use columnar::{ColumnStatistics, Fetched, MORSEL_ROWS, MorselReader, ReadError, StoredTable, TableSource};
 
+use self::chunks::Chunks;
 use self::damage::guarded;
 pub use self::damage::silence_reader_panics;
+use super::byte_source::{self, LocalFile, SharedSource};
+use super::is_parquet_name;
 
 /// Rows of a range of a row group that is cut.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
@@ -41,8 +41,6 @@ const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
 const RANGES_MAX: usize = 4_096;
 /// Rows that are decoded at once: memory for them is taken before the first value is seen, on the footer's word.
 const BATCH_ROWS: usize = 1 << 20;
-/// Bytes that the header of a page has at least.
-const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
 /// A Parquet file or a folder of files with the same columns.
 #[derive(Debug)]
@@ -55,7 +53,7 @@ pub struct ParquetTable {
 
 #[derive(Debug)]
 struct ParquetFile {
-    path: PathBuf,
+    source: SharedSource,
     metadata: ArrowReaderMetadata,
     /// Per column, worked out when a plan first asks; `None` where the file says nothing.
     bounds: Vec<OnceLock<Option<Bounds>>>,
@@ -95,9 +93,24 @@ impl ParquetTable {
         } else {
             vec![path.to_owned()]
         };
-        let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
-        for path in paths {
-            let file = ParquetFile::open(path)?;
+        let files = paths
+            .into_iter()
+            .map(|path| LocalFile::open(path).map(|file| Arc::new(file) as SharedSource));
+        Self::of(name, files)
+    }
+
+    /// The table `name` of one or more files, in this order.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn of(
+        name: &str,
+        sources: impl IntoIterator<Item = Result<SharedSource, ReadError>>,
+    ) -> Result<Self, ReadError> {
+        let mut files: Vec<ParquetFile> = Vec::new();
+        for source in sources {
+            let file = ParquetFile::open(source?)?;
             if let Some(first) = files.first() {
                 file.check_same_columns(first)?;
             }
@@ -167,37 +180,48 @@ impl TableSource for ParquetTable {
         }
     }
 
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        Some(self)
+    }
+
     fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        self.open_fetched(morsel, projection, self.fetch(morsel, projection)?)
+    }
+}
+
+impl StoredTable for ParquetTable {
+    fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
+        let morsel = &self.morsels[morsel];
+        let ranges = self.files[morsel.file].ranges(morsel, projection);
+        // What cannot be said now is an error when it is fetched.
+        ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
+    }
+
+    fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
-        // A reader has its own handle: clones of one would share its position between threads.
-        let handle = match projection {
-            [] => None,
-            _ => Some(File::open(&file.path).map_err(|error| file.error(error))?),
-        };
-        Ok(Box::new(ParquetReader { file, morsel, handle }))
+        let part = |error: ReadError| error.in_part(format!("row group {}", morsel.row_group));
+        let ranges = file.ranges(morsel, projection);
+        let ranges = ranges.map_err(|message| part(file.error(message)))?;
+        byte_source::fetch(file.source.as_ref(), &ranges).map_err(part)
+    }
+
+    fn open_fetched(
+        &self,
+        morsel: usize,
+        _projection: &[usize],
+        fetched: Fetched,
+    ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let morsel = &self.morsels[morsel];
+        let file = &self.files[morsel.file];
+        let chunks = Chunks::new(file.source.bytes(), fetched);
+        Ok(Box::new(ParquetReader { file, morsel, chunks }))
     }
 }
 
 impl ParquetFile {
-    fn open(path: PathBuf) -> Result<Self, ReadError> {
-        let fail = |message: Box<dyn std::error::Error + Send + Sync>| {
-            ReadError::new(path.display().to_string(), message)
-        };
-        let mut file = File::open(&path).map_err(|error| fail(error.into()))?;
-        let len = check_ends(&mut file)
-            .map_err(|error| fail(error.into()))?
-            .map_err(|message| fail(message.into()))?;
-        let metadata = guarded(|| {
-            let metadata = load(&file).map_err(|error| error.to_string())?;
-            match end_of_data(&metadata) {
-                Some(end) if end > len => {
-                    Err("the Parquet file is truncated: its footer names data behind its end".to_owned())
-                }
-                _ => check_rows(&metadata).map(|()| metadata),
-            }
-        })
-        .map_err(|message| fail(message.into()))?;
+    fn open(source: SharedSource) -> Result<Self, ReadError> {
+        let metadata = footer::load(source.as_ref())?;
         let bounds = metadata
             .schema()
             .fields()
@@ -205,21 +229,21 @@ impl ParquetFile {
             .map(|_| OnceLock::new())
             .collect();
         Ok(Self {
-            path,
+            source,
             metadata,
             bounds,
         })
     }
 
     fn error(&self, message: impl Display) -> ReadError {
-        ReadError::new(self.path.display().to_string(), message.to_string())
+        ReadError::new(self.source.origin(), message.to_string())
     }
 
     fn check_same_columns(&self, first: &Self) -> Result<(), ReadError> {
         let (ours, theirs) = (self.metadata.schema().fields(), first.metadata.schema().fields());
         let differs = |what: String| {
-            let message = format!("not the same columns as {}: {what}", first.path.display());
-            ReadError::new(self.path.display().to_string(), message)
+            let message = format!("not the same columns as {}: {what}", first.source.origin());
+            ReadError::new(self.source.origin(), message)
         };
         for (index, (our, their)) in ours.iter().zip(theirs).enumerate() {
             let (our_type, their_type) = (our.data_type(), their.data_type());
@@ -246,6 +270,20 @@ impl ParquetFile {
             )));
         }
         Ok(())
+    }
+
+    /// The ranges of bytes that `morsel` has of the columns `projection`.
+    fn ranges(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, String> {
+        let rows = (!morsel.whole).then(|| morsel.rows.clone());
+        guarded(|| {
+            chunks::ranges(
+                &self.metadata,
+                morsel.row_group,
+                rows,
+                projection,
+                self.source.bytes(),
+            )
+        })
     }
 
     fn morsels(&self, file: usize) -> Vec<Morsel> {
@@ -320,8 +358,7 @@ impl ParquetFile {
 struct ParquetReader<'a> {
     file: &'a ParquetFile,
     morsel: &'a Morsel,
-    /// Absent when no column is read.
-    handle: Option<File>,
+    chunks: Chunks,
 }
 
 impl MorselReader for ParquetReader<'_> {
@@ -343,17 +380,14 @@ impl ParquetReader<'_> {
             whole,
             ..
         } = *self.morsel;
-        let handle = self
-            .handle
-            .as_ref()
-            .expect("a column that is read is in the projection");
-        let handle = handle.try_clone().map_err(|error| error.to_string())?;
         let mask = ProjectionMask::roots(self.file.metadata.parquet_schema(), [column]);
-        let mut builder =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, self.file.metadata.clone())
-                .with_row_groups(vec![row_group])
-                .with_projection(mask)
-                .with_batch_size(rows.len().min(BATCH_ROWS));
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(
+            self.chunks.clone(),
+            self.file.metadata.clone(),
+        )
+        .with_row_groups(vec![row_group])
+        .with_projection(mask)
+        .with_batch_size(rows.len().min(BATCH_ROWS));
         if !whole {
             let group_rows = self.file.metadata.metadata().row_group(row_group).num_rows();
             let group_rows = usize::try_from(group_rows).map_err(|error| error.to_string())?;
@@ -382,11 +416,9 @@ impl ParquetReader<'_> {
     }
 }
 
-/// Whether the file starts with the four bytes that every Parquet file starts with.
-pub(super) fn begins_like_parquet(path: &Path) -> io::Result<bool> {
-    let mut head = Vec::with_capacity(4);
-    File::open(path)?.take(4).read_to_end(&mut head)?;
-    Ok(head == b"PAR1")
+/// Whether a file that begins like this is one.
+pub(super) fn begins_like_parquet(head: &[u8]) -> bool {
+    head == b"PAR1"
 }
 
 /// The files of a folder that are data, by name.
@@ -407,10 +439,7 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
                 format!("the folder holds another folder, `{name}`; a table is one folder of files");
             return Err(ReadError::new(folder.display().to_string(), message));
         }
-        let extension = path
-            .extension()
-            .map(|extension| extension.to_string_lossy().to_ascii_lowercase());
-        if matches!(extension.as_deref(), Some("parquet" | "parq" | "pq")) {
+        if is_parquet_name(&path) {
             files.push(path);
         }
     }
@@ -420,88 +449,4 @@ fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     }
     files.sort();
     Ok(files)
-}
-
-/// Checks the marks at both ends, which tell a file of another kind from one that is cut short. Gives the length.
-fn check_ends(file: &mut File) -> io::Result<Result<u64, &'static str>> {
-    const MARK: &[u8; 4] = b"PAR1";
-    let len = file.metadata()?.len();
-    let mut ends = [0; 4];
-    if len < 4 {
-        return Ok(Err(
-            "not a Parquet file: it is shorter than the mark that every Parquet file begins with",
-        ));
-    }
-    file.read_exact(&mut ends)?;
-    if &ends == b"PARE" {
-        return Ok(Err("the Parquet file is encrypted"));
-    }
-    if &ends != MARK {
-        return Ok(Err("not a Parquet file: it does not begin with PAR1"));
-    }
-    file.seek(SeekFrom::End(-4))?;
-    file.read_exact(&mut ends)?;
-    if len < 12 || &ends != MARK {
-        return Ok(Err(
-            "the Parquet file is truncated: it does not end with its footer and PAR1",
-        ));
-    }
-    Ok(Ok(len))
-}
-
-/// Where the last column chunk ends.
-fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
-    let groups = metadata.metadata().row_groups().iter();
-    let ends = groups.flat_map(|group| group.columns()).map(|column| {
-        let (start, bytes) = column.byte_range();
-        start.saturating_add(bytes)
-    });
-    ends.max()
-}
-
-/// Refuses a number of rows that cannot be: memory and slots are made for it before the first value is read.
-fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
-    for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
-        let claims = format!(
-            "the file is damaged: row group {index} claims {} rows",
-            group.num_rows()
-        );
-        let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
-        for column in group.columns() {
-            // A row has at least one value in each column, were it NULL or an empty list.
-            let values = u64::try_from(column.num_values()).unwrap_or(0);
-            let (_, bytes) = column.byte_range();
-            // The number of values of a page is one of 31 bits.
-            let most = (bytes / PAGE_HEADER_BYTES_MIN + 1).saturating_mul(i32::MAX as u64);
-            if rows > values.min(most) {
-                let name = column.column_path().string();
-                return Err(format!(
-                    "{claims}, but column {name} has {values} values in {bytes} bytes"
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Reads the footer and, where there is one, the page index; strings become `Utf8View`.
-fn load(file: &File) -> ParquetResult<ArrowReaderMetadata> {
-    let options = ArrowReaderOptions::new()
-        .with_offset_index_policy(PageIndexPolicy::Optional)
-        .with_column_index_policy(PageIndexPolicy::Skip);
-    let plain = ArrowReaderMetadata::load(file, options.clone())?;
-    let fields: Vec<Field> = plain
-        .schema()
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8 | DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
-            _ => field.as_ref().clone(),
-        })
-        .collect();
-    let schema = Arc::new(Schema::new_with_metadata(
-        fields,
-        plain.schema().metadata().clone(),
-    ));
-    ArrowReaderMetadata::try_new(plain.metadata().clone(), options.with_schema(schema))
 }

@@ -8,7 +8,7 @@
 //! WINDLASS_DIFFERENTIAL_SEED=17 cargo test -p query --test integration differential
 //! ```
 
-mod generator;
+pub(crate) mod generator;
 mod reference;
 mod tiny_table;
 

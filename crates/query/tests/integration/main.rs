@@ -5,6 +5,10 @@ mod differential;
 mod folder;
 mod gated_table;
 mod inputs;
+#[cfg(feature = "object-store")]
+mod objects;
 mod planner;
 mod run;
+mod stored_table;
+mod streaming;
 mod tpch;

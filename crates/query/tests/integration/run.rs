@@ -60,8 +60,8 @@ pub(crate) fn catalog(table: Arc<dyn TableSource>) -> Catalog {
 
 pub(crate) fn query(sql: &str, tables: &Catalog, runner: &impl JobRunner) -> Result<QueryResult, QueryError> {
     let plan = QueryPlanner::plan(sql, tables)?;
-    let (job, _run) = PipelineBuilder::new(plan).build();
-    Ok(runner.run(job)?.output)
+    let (execution, _run) = PipelineBuilder::new(plan).prepare();
+    Ok(execution.run(runner)?.output)
 }
 
 /// The rows of a result.

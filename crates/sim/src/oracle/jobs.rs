@@ -30,6 +30,8 @@ pub(crate) struct JobOracle {
     settles: Vec<Option<(JobHandle, u64)>>,
     /// What each party has claimed last.
     held: Vec<Held>,
+    /// What parties have claimed in whose slots jobs of their own run now.
+    nested: Vec<(usize, Held)>,
     /// First claims that were compared with what was on the board.
     pub(crate) picks_compared: u64,
     /// Those for which another job was equally heavy.
@@ -155,11 +157,27 @@ impl JobOracle {
             }
             PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
             | PipelineEvent::Failed { .. }
             | PipelineEvent::Left { .. }
             | PipelineEvent::Stops => Ok(()),
             PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
+        }
+    }
+
+    /// A slot that `party` runs begins to wait for a job of its own.
+    pub(crate) fn nest_began(&mut self, party: usize) {
+        let held = std::mem::take(self.held_by(party));
+        self.nested.push((party, held));
+    }
+
+    /// It goes on.
+    pub(crate) fn nest_over(&mut self, party: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
+            *self.held_by(party) = self.nested.remove(place).1;
         }
     }
 

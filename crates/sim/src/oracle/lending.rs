@@ -8,6 +8,9 @@
 //! - all threads that are lent to a job sleep, nobody has woken one, nobody is inside the job, and something of it could be claimed.
 //!   Whoever made it claimable, or made room, was inside, and owes the wake before it goes on;
 //! - the only thread that is lent to a job sleeps though something of it could be claimed all the time since before it registered.
+//!
+//! A worker whose slot waits for a job of its own is lent to that job as well, inside the one that it is in: it runs nothing but that.
+//! The innermost counts.
 
 use pipeline_exec::{JobHandle, Role};
 
@@ -20,6 +23,8 @@ pub(crate) struct LendOracle {
     lent: Vec<Lent>,
     /// Jobs in which a party may be, by its number.
     inside: Vec<Option<JobHandle>>,
+    /// Parties in whose slots jobs of their own run now, and the jobs whose slots these are.
+    nested: Vec<(usize, Option<JobHandle>)>,
     /// The party whose thread runs slots of a job, since its first claim.
     runs: Vec<(usize, usize)>,
 }
@@ -52,7 +57,9 @@ impl LendOracle {
         party: usize,
         is_open: impl Fn(JobHandle) -> bool,
     ) -> Result<(), Violation> {
-        self.lent.retain(|lent| lent.party != party);
+        if let Some(place) = self.lent.iter().rposition(|lent| lent.party == party) {
+            self.lent.remove(place);
+        }
         self.left(party, is_open)
     }
 
@@ -63,8 +70,23 @@ impl LendOracle {
 
     /// The job to which the thread of `party` is lent.
     pub(crate) fn job_of(&self, party: usize) -> Option<JobHandle> {
-        let lent = self.lent.iter().find(|lent| lent.party == party);
+        let lent = self.lent.iter().rfind(|lent| lent.party == party);
         lent.map(|lent| lent.job)
+    }
+
+    /// A slot that `party` runs begins to wait for a job of its own. It stays inside the one whose slot it is.
+    pub(crate) fn nest_began(&mut self, party: usize) {
+        let outer = self.inside.get_mut(party).and_then(Option::take);
+        self.nested.push((party, outer));
+    }
+
+    /// It goes on.
+    pub(crate) fn nest_over(&mut self, party: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party)
+            && let (_, Some(outer)) = self.nested.remove(place)
+        {
+            self.fetched(party, outer);
+        }
     }
 
     /// `party` has fetched the body of `job`, and may go into it.
@@ -89,7 +111,7 @@ impl LendOracle {
 
     /// `party` has changed a ledger in micro-step `step`.
     pub(crate) fn changed_ledger(&mut self, party: usize, step: u64) {
-        if let Some(lent) = self.lent.iter_mut().find(|lent| lent.party == party) {
+        if let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.party == party) {
             lent.registered = step;
         }
     }
@@ -103,7 +125,7 @@ impl LendOracle {
         is_open_since: impl Fn(JobHandle, u64) -> bool,
     ) -> Result<(), Violation> {
         let left = self.left(party, &is_open);
-        let Some(lent) = self.lent.iter_mut().find(|lent| lent.party == party) else {
+        let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.party == party) else {
             return left;
         };
         lent.asleep = true;
@@ -124,7 +146,7 @@ impl LendOracle {
 
     /// The sleep of `party` is over, or will be. Whether it did sleep.
     pub(crate) fn woken(&mut self, party: usize) -> bool {
-        let lent = self.lent.iter_mut().find(|lent| lent.party == party);
+        let lent = self.lent.iter_mut().rfind(|lent| lent.party == party);
         lent.is_some_and(|lent| std::mem::replace(&mut lent.asleep, false))
     }
 
@@ -136,7 +158,7 @@ impl LendOracle {
         (worker, role): (usize, Role),
         number: usize,
     ) -> Result<(), Violation> {
-        let lent = self.lent.iter().find(|lent| lent.party == party);
+        let lent = self.lent.iter().rfind(|lent| lent.party == party);
         match (lent, role) {
             (None, Role::Main | Role::Reserve) if worker < number => return Ok(()),
             (Some(lent), Role::Lent) if worker == number && lent.job.seq == job.seq => {}
@@ -162,7 +184,8 @@ impl LendOracle {
     fn judge_sleep(&self, job: JobHandle, is_open: impl Fn(JobHandle) -> bool) -> Result<(), Violation> {
         let mut lent = self.lent.iter().filter(|lent| lent.job.seq == job.seq).peekable();
         let all_asleep = lent.peek().is_some() && lent.all(|lent| lent.asleep);
-        let anybody_inside = self.inside.iter().flatten().any(|inside| inside.seq == job.seq);
+        let outer = self.nested.iter().filter_map(|(_, outer)| outer.as_ref());
+        let anybody_inside = (self.inside.iter().flatten().chain(outer)).any(|inside| inside.seq == job.seq);
         if all_asleep && !anybody_inside && is_open(job) {
             return Err(said(format!(
                 "{job:?} has slots to claim and room, and the thread that is lent to it sleeps"
@@ -247,6 +270,31 @@ mod tests {
             "it was opened afterwards"
         );
         assert!(oracle.sleeps(7, |_| true, since(29)).is_err());
+    }
+
+    #[test]
+    fn a_worker_in_whose_slot_a_job_runs_is_lent_to_that_job_alone_and_stays_inside_the_outer_one() {
+        let mut oracle = oracle();
+        oracle.fetched(0, JOB);
+        oracle.nest_began(0);
+        oracle.began(0, OTHER);
+        assert_eq!(oracle.claimed(0, OTHER, LENT, NUMBER), Ok(()));
+        assert!(
+            oracle.claimed(0, JOB, (0, Role::Main), NUMBER).is_err(),
+            "another job's slot"
+        );
+        assert_eq!(
+            oracle.sleeps(7, |_| true, |_, _| false),
+            Ok(()),
+            "it is inside, and owes the wake"
+        );
+        assert_eq!(oracle.ended(0, |_| true), Ok(()));
+        oracle.nest_over(0);
+        assert_eq!(oracle.claimed(0, OTHER, (0, Role::Main), NUMBER), Ok(()));
+        assert!(
+            oracle.left(0, |_| true).is_err(),
+            "the outer job's lent thread sleeps"
+        );
     }
 
     #[test]

@@ -16,6 +16,8 @@ use super::{Oracle, Violation};
 pub(crate) struct ShareOracle {
     most: u64,
     workers: Vec<Account>,
+    /// Accounts of workers in whose slots jobs of their own run now.
+    nested: Vec<(usize, Account)>,
 }
 
 /// Where a worker has come.
@@ -69,6 +71,21 @@ impl ShareOracle {
         Self {
             most: quantum_ns.saturating_mul(3 * 10),
             workers: vec![Account::default(); workers],
+            nested: Vec::new(),
+        }
+    }
+
+    /// A slot that `party` runs begins to wait for a job of its own: that is a part of the slot.
+    pub(crate) fn nest_began(&mut self, party: usize) {
+        if let Some(account) = self.workers.get(party) {
+            self.nested.push((party, account.clone()));
+        }
+    }
+
+    /// It goes on.
+    pub(crate) fn nest_over(&mut self, party: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
+            self.workers[party] = self.nested.remove(place).1;
         }
     }
 

@@ -23,6 +23,8 @@ const MAIN_TURNS_MAX: u32 = 6;
 pub(crate) struct TurnOracle {
     config: PipelineConfig,
     workers: Vec<Turn>,
+    /// Turns of workers in whose slots jobs of their own run now.
+    nested: Vec<(usize, Turn)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,6 +84,25 @@ impl TurnOracle {
         Self {
             config,
             workers: vec![Turn::default(); config.main + config.reserve],
+            nested: Vec::new(),
+        }
+    }
+
+    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots outside its turns.
+    pub(crate) fn nest_began(&mut self, party: usize) {
+        let unending = Turn {
+            until_ns: Some(u64::MAX),
+            ..Turn::default()
+        };
+        if let Some(turn) = self.workers.get_mut(party) {
+            self.nested.push((party, std::mem::replace(turn, unending)));
+        }
+    }
+
+    /// It goes on.
+    pub(crate) fn nest_over(&mut self, party: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
+            self.workers[party] = self.nested.remove(place).1;
         }
     }
 

@@ -1,12 +1,12 @@
 //! What the oracles and the marks hear of jobs: from the policy's events, and from what the parties do on the board.
 
 use executor_core::ports::OrderedSet;
-use pipeline_exec::policy::{LookEnd, PipelineConfig, PipelineEvent};
-use pipeline_exec::{JobEntry, JobHandle, Role};
+use pipeline_exec::policy::{LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
+use pipeline_exec::{JobEntry, JobErrorKind, JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameByShare, CameToJob as Came, Order};
+use crate::oracle::{Answer, CameByShare, CameToJob as Came, Oracle, Order};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -66,6 +66,11 @@ impl Hub {
                 if world.is_canceller(me) {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
+            }
+            PipelineEvent::Nests { .. } => self.nest_began(me),
+            PipelineEvent::NestAnswered { answer, .. } => self.nest_answered(world, me, answer),
+            PipelineEvent::NestOver { end, .. } => {
+                self.nest_over(world, me, end.as_ref().err().map(|error| error.kind));
             }
             PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
@@ -168,6 +173,51 @@ impl Hub {
         }
         let verdict = self.admission.borrow_mut().submitted(me, in_table);
         world.judge(verdict);
+    }
+
+    /// A slot that `party` runs hands over a job of its own. What the oracles know of the party's place in the outer job waits meanwhile.
+    fn nest_began(&self, party: usize) {
+        self.nests.borrow_mut().push((party, None));
+        self.oracle.borrow_mut().nest_began(party);
+        self.turns.borrow_mut().nest_began(party);
+        self.share.borrow_mut().nest_began(party);
+        self.lending.borrow_mut().nest_began(party);
+        self.call_began(party);
+    }
+
+    fn nest_answered(&self, world: &mut World, party: usize, answer: NestAnswer) {
+        let (said, mark) = match answer {
+            NestAnswer::Admitted(_) => (Answer::Admitted, Mark::NestAdmitted),
+            NestAnswer::Full => (Answer::Full, Mark::NestByHand),
+            NestAnswer::Closed => (Answer::Closed, Mark::NestByHandInDrain),
+        };
+        self.call_ended(world, party, said);
+        world.marks.hit(mark);
+        if let NestAnswer::Admitted(job) = answer {
+            let mut nests = self.nests.borrow_mut();
+            if let Some((_, inner)) = nests.iter_mut().rfind(|nest| nest.0 == party) {
+                *inner = Some(job);
+            }
+            self.lending_began(world, party, job);
+        }
+    }
+
+    /// The slot goes on, having been told how its own job ended.
+    fn nest_over(&self, world: &mut World, party: usize, told: Option<JobErrorKind>) {
+        let place = self.nests.borrow().iter().rposition(|nest| nest.0 == party);
+        let nest = place.map(|place| self.nests.borrow_mut().remove(place));
+        if let Some((_, Some(job))) = nest {
+            self.lending_ended(world, party);
+            let seen = self.oracle.borrow().end_of(job);
+            if seen != Some(told) && !self.oracle.borrow().off {
+                let message = format!("a slot is told {told:?} of {job:?}, but its end was {seen:?}");
+                world.fail(Oracle::Ticket, message);
+            }
+        }
+        self.lending.borrow_mut().nest_over(party);
+        self.share.borrow_mut().nest_over(party);
+        self.turns.borrow_mut().nest_over(party);
+        self.oracle.borrow_mut().nest_over(party);
     }
 
     /// The thread of `party` is lent to `job` from now on.

@@ -57,6 +57,8 @@ pub struct Jobs {
     pub troubles: bool,
     /// Whether those who wait for a job may lend it their thread.
     pub lends: bool,
+    /// Whether slots may run jobs of their own, and wait for them.
+    pub nests: bool,
 }
 
 impl Default for Jobs {
@@ -72,6 +74,7 @@ impl Default for Jobs {
             cancels: 0,
             troubles: false,
             lends: false,
+            nests: false,
         }
     }
 }
@@ -95,6 +98,7 @@ impl Jobs {
             cancels,
             troubles,
             lends,
+            nests,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -108,6 +112,9 @@ impl Jobs {
         fields.push("troubles", troubles);
         if *lends {
             fields.push("lends", lends);
+        }
+        if *nests {
+            fields.push("nests", nests);
         }
     }
 
@@ -124,6 +131,7 @@ impl Jobs {
             cancels: fields.take("cancels")?.unwrap_or(default.cancels),
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
             lends: fields.take("lends")?.unwrap_or(default.lends),
+            nests: fields.take("nests")?.unwrap_or(default.nests),
         })
     }
 

@@ -35,6 +35,9 @@ pub(crate) const CHAIN: u64 = 24;
 /// From this one a job of four stages of a slot each, the second and the third side by side.
 pub(crate) const DIAMOND: u64 = 125;
 
+/// From this one a job of one slot, which runs a job of two slots of its own.
+pub(crate) const NEST: u64 = 15;
+
 impl Configuration {
     /// All of them.
     pub const ALL: &[Self] = &[
@@ -131,6 +134,22 @@ impl Configuration {
                 "scenario=jobs,jobs=1,stages=4,slots=1,quantum_ns=0,workers=2,private=0,end=join",
             )
         },
+        Self::nest(1, "2 workers, a slot with a job of its own, drain", "end=join"),
+        Self::nest(
+            1,
+            "2 workers, a slot with a job of its own, cancel",
+            "cancels=1,end=join",
+        ),
+        Self::nest(
+            1,
+            "2 workers, a slot with a job of its own, shutdown",
+            "end=abort",
+        ),
+        Self::nest(
+            1,
+            "2 workers, a slot with a job of its own, no room",
+            "capacity=1,end=join",
+        ),
         Self::bounded(
             2,
             "2 producers, 2 workers, 2 tasks, close, 2 preemptions",
@@ -188,6 +207,14 @@ impl Configuration {
         }
     }
 
+    /// Two workers and a job whose slot runs one of its own; `more` says how it ends.
+    const fn nest(preemptions: u32, name: &'static str, more: &'static str) -> Self {
+        Self {
+            seed: NEST,
+            ..Self::bounded(preemptions, name, more)
+        }
+    }
+
     const fn at_night(self) -> Self {
         Self { in_ci: false, ..self }
     }
@@ -199,11 +226,12 @@ impl Configuration {
     /// Never: a test reads all of them.
     #[must_use]
     pub fn search(&self) -> Search {
-        let job = "scenario=jobs,jobs=1,stages=2,slots=2,quantum_ns=0,workers=2,private=0,";
         let load = if self.scenario.starts_with("scenario=") {
             ""
+        } else if self.seed == NEST {
+            "scenario=jobs,jobs=1,stages=1,slots=1,nests=true,quantum_ns=0,workers=2,private=0,"
         } else {
-            job
+            "scenario=jobs,jobs=1,stages=2,slots=2,quantum_ns=0,workers=2,private=0,"
         };
         let fields = format!("{load}{},{SMALL}", self.scenario);
         let scenario = Scenario::from_fields(fields.parse().expect("the fields are well formed"));

@@ -12,11 +12,12 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
-use loom::sync::{Condvar, Mutex};
+use loom::sync::{Condvar, Mutex, Notify};
 use pipeline_exec::policy::{
     self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused, Terms,
@@ -116,6 +117,15 @@ loom::thread_local! {
 /// What a slot that takes time takes.
 pub(crate) const SLOW_NS: u64 = 10;
 
+/// Wakes somebody who waits for a job.
+pub(crate) struct Sleeper(pub(crate) Notify);
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.0.notify();
+    }
+}
+
 /// Everybody's handle to the scene.
 pub(crate) struct Scene {
     shared: PipelineShared<AtomicUsize, Row, Line, Places>,
@@ -197,11 +207,7 @@ impl Scene {
             terms: terms.boxed(),
             ..JobSpec::new("", JobId::new(0), stages.into())
         };
-        let ledger = Place {
-            ledger: RefCell::default(),
-            order: self.seen.ledgers.then(|| Mutex::new(())),
-        };
-        let body = JobBody::new(spec, self.shared.config().main, ledger, AtomicUsize::new);
+        let body = JobBody::new(spec, self.shared.config().main, self.place(), AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),
             Err(Refused::Full(_)) => panic!("the scene has room for its jobs"),
@@ -480,6 +486,18 @@ impl PipelinePorts for Scene {
 
     fn word(&self, value: usize) -> AtomicUsize {
         AtomicUsize::new(value)
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            ledger: RefCell::default(),
+            order: self.seen.ledgers.then(|| Mutex::new(())),
+        }
+    }
+
+    fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
+        let sleeper = Arc::new(Sleeper(Notify::new()));
+        wait(&Waker::from(sleeper.clone()), &mut || sleeper.0.wait());
     }
 
     fn hand_over(&self, looks: usize) -> bool {

@@ -6,23 +6,21 @@
 //! ```
 //!
 //! One pass from front to back, because whether a line break ends a record depends on every quote before it.
-//! It reads blocks, keeps what follows the last whole record for the next one and holds one block at a time.
+//! It reads blocks, keeps what follows the last whole record for the next one, and gives each piece out with its bytes, so that
+//! others look at them while the next is read.
 //! A block without any quote, the common case, is cut at its last line break without a look at its fields.
 //! Where the pieces lie depends on the bytes alone, so a result does not depend on who reads which piece.
 
 use std::collections::HashSet;
-use std::error::Error;
-use std::fs::File;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use bytes::Bytes;
 use columnar::ReadError;
 
 use super::record::{Field, RecordFault, RecordReader, line_breaks};
+use crate::source::byte_source::{SharedSource, read_one};
 
 /// Bytes of a piece, unless one record is longer: about 2 ms of parsing.
-const PIECE_BYTES: usize = 1 << 20;
+pub(super) const PIECE_BYTES: usize = 1 << 20;
 /// Bytes of the longest record. A quote that is never closed would otherwise swallow the rest of the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 /// Columns that a file can have. A line of separators alone would otherwise make a column, with a name and a type, of every byte.
@@ -37,105 +35,21 @@ pub(crate) struct Piece {
     pub(crate) len: usize,
 }
 
-/// The shape of a file: names of the columns and where the records lie.
-#[derive(Debug)]
-pub(crate) struct Layout {
-    pub(crate) path: PathBuf,
+/// How a file begins: what is known before its records are.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub(crate) source: SharedSource,
     pub(crate) delimiter: u8,
     /// Empty for an empty file.
     pub(crate) names: Vec<String>,
     /// The line of the file, from 1, where the first piece starts.
     pub(crate) first_line: u64,
-    pub(crate) pieces: Vec<Piece>,
-    /// Length and time of the last write, to notice a file that changes.
-    version: (u64, Option<SystemTime>),
 }
 
-impl Layout {
-    /// Reads the file once.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read, is no regular file, has no usable header, or its quotes do not match.
-    pub(crate) fn of(path: &Path) -> Result<Self, ReadError> {
-        let mut file = File::open(path).map_err(|error| read_error(path, error))?;
-        let metadata = file.metadata().map_err(|error| read_error(path, error))?;
-        if !metadata.is_file() {
-            return Err(read_error(
-                path,
-                "not a regular file; a CSV table is read more than once",
-            ));
-        }
-        Self::read(
-            path,
-            &mut file,
-            (metadata.len(), metadata.modified().ok()),
-            PIECE_BYTES,
-        )
-    }
-
-    fn read(
-        path: &Path,
-        input: &mut impl Read,
-        version: (u64, Option<SystemTime>),
-        piece_bytes: usize,
-    ) -> Result<Self, ReadError> {
-        let mut blocks = Blocks {
-            path,
-            input,
-            buffer: Vec::new(),
-            ended: false,
-            offset: 0,
-            line: 1,
-        };
-        blocks.fill(piece_bytes)?;
-        if blocks.buffer.starts_with(b"\xFF\xFE") || blocks.buffer.starts_with(b"\xFE\xFF") {
-            return Err(read_error(path, "the file is UTF-16; convert it to UTF-8"));
-        }
-        if blocks.buffer.starts_with(b"\xEF\xBB\xBF") {
-            blocks.consume(3);
-        }
-        let delimiter = delimiter(&blocks.buffer);
-        let names = blocks.header(delimiter, piece_bytes)?;
-        let first_line = blocks.line;
-        let mut pieces = Vec::new();
-        while let Some(piece) = blocks.piece(delimiter, piece_bytes)? {
-            pieces.push(piece);
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            delimiter,
-            names,
-            first_line,
-            pieces,
-            version,
-        })
-    }
-
-    /// The bytes of a piece, read anew.
-    ///
-    /// # Errors
-    ///
-    /// The file cannot be read or is not what it was.
-    pub(crate) fn bytes(&self, piece: Piece) -> Result<Vec<u8>, ReadError> {
-        let failed = |error| read_error(&self.path, error);
-        let mut file = File::open(&self.path).map_err(failed)?;
-        let metadata = file.metadata().map_err(failed)?;
-        if (metadata.len(), metadata.modified().ok()) != self.version {
-            return Err(self.changed());
-        }
-        file.seek(SeekFrom::Start(piece.offset)).map_err(failed)?;
-        let mut bytes = vec![0; piece.len];
-        match file.read_exact(&mut bytes) {
-            Ok(()) => Ok(bytes),
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => Err(self.changed()),
-            Err(error) => Err(failed(error)),
-        }
-    }
-
+impl Header {
     /// An error at a line of the file.
     pub(crate) fn fault(&self, line: u64, column: Option<usize>, message: impl Into<String>) -> ReadError {
-        let error = read_error(&self.path, message.into()).in_part(format!("line {line}"));
+        let error = ReadError::new(self.source.origin(), message.into()).in_part(format!("line {line}"));
         match column {
             Some(index) => error.in_column(&self.names[index]),
             None => error,
@@ -144,12 +58,70 @@ impl Layout {
 
     /// The file is not the one that was opened.
     pub(crate) fn changed(&self) -> ReadError {
-        read_error(&self.path, "the file was written to while it was being queried")
+        ReadError::new(
+            self.source.origin(),
+            "the file was written to while it was being queried",
+        )
     }
 }
 
-fn read_error(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> ReadError {
-    ReadError::new(path.display().to_string(), source)
+/// Reads a file once, piece by piece. It waits for its bytes.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    blocks: Blocks,
+    delimiter: u8,
+    piece_bytes: usize,
+}
+
+impl Pieces {
+    /// Reads the header.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, has no usable header, or its quotes do not match.
+    pub(crate) fn of(source: SharedSource) -> Result<(Header, Self), ReadError> {
+        Self::cut(source, PIECE_BYTES)
+    }
+
+    fn cut(source: SharedSource, piece_bytes: usize) -> Result<(Header, Self), ReadError> {
+        let mut blocks = Blocks {
+            source,
+            buffer: Vec::new(),
+            ended: false,
+            offset: 0,
+            line: 1,
+        };
+        blocks.fill(piece_bytes)?;
+        if blocks.buffer.starts_with(b"\xFF\xFE") || blocks.buffer.starts_with(b"\xFE\xFF") {
+            let message = "the file is UTF-16; convert it to UTF-8";
+            return Err(ReadError::new(blocks.source.origin(), message));
+        }
+        if blocks.buffer.starts_with(b"\xEF\xBB\xBF") {
+            blocks.take(3);
+        }
+        let delimiter = delimiter(&blocks.buffer);
+        let header = Header {
+            names: blocks.header(delimiter, piece_bytes)?,
+            delimiter,
+            first_line: blocks.line,
+            source: SharedSource::clone(&blocks.source),
+        };
+        let pieces = Self {
+            blocks,
+            delimiter,
+            piece_bytes,
+        };
+        Ok((header, pieces))
+    }
+
+    /// The next piece and its bytes; `None` at the end.
+    ///
+    /// # Errors
+    ///
+    /// As [`of`](Self::of).
+    pub(crate) fn next(&mut self) -> Result<Option<(Piece, Bytes)>, ReadError> {
+        self.blocks.piece(self.delimiter, self.piece_bytes)
+    }
 }
 
 /// What to say about a record whose quotes are broken.
@@ -163,10 +135,10 @@ pub(crate) fn describe(fault: RecordFault) -> &'static str {
     }
 }
 
-/// The file as a growing buffer whose front is consumed.
-struct Blocks<'a, R> {
-    path: &'a Path,
-    input: &'a mut R,
+/// The file as a growing buffer whose front is taken off.
+#[derive(Debug)]
+struct Blocks {
+    source: SharedSource,
     buffer: Vec<u8>,
     ended: bool,
     /// Where in the file the buffer starts.
@@ -175,22 +147,27 @@ struct Blocks<'a, R> {
     line: u64,
 }
 
-impl<R: Read> Blocks<'_, R> {
+impl Blocks {
     /// Reads until the buffer holds `bytes` or the input ends.
     fn fill(&mut self, bytes: usize) -> Result<(), ReadError> {
         if self.buffer.len() < bytes && !self.ended {
-            let wanted = bytes - self.buffer.len();
-            let got = Read::take(&mut *self.input, wanted as u64)
-                .read_to_end(&mut self.buffer)
-                .map_err(|error| read_error(self.path, error))?;
-            self.ended = got < wanted;
+            let start = self.offset + self.buffer.len() as u64;
+            let wanted = start.saturating_add((bytes - self.buffer.len()) as u64);
+            let end = wanted.min(self.source.bytes());
+            if start < end {
+                let read = read_one(self.source.as_ref(), start..end)?;
+                self.buffer.extend_from_slice(&read);
+            }
+            self.ended = end < wanted;
         }
         Ok(())
     }
 
-    fn consume(&mut self, bytes: usize) {
-        self.buffer.drain(..bytes);
+    /// Takes so many bytes off the front.
+    fn take(&mut self, bytes: usize) -> Vec<u8> {
+        let rest = self.buffer.split_off(bytes);
         self.offset += bytes as u64;
+        std::mem::replace(&mut self.buffer, rest)
     }
 
     /// Doubles the buffer, for a record that is longer than it.
@@ -208,7 +185,7 @@ impl<R: Read> Blocks<'_, R> {
     }
 
     fn fault(&self, line: u64, message: impl Into<String>) -> ReadError {
-        read_error(self.path, message.into()).in_part(format!("line {line}"))
+        ReadError::new(self.source.origin(), message.into()).in_part(format!("line {line}"))
     }
 
     /// Takes the names of the columns off the front.
@@ -237,7 +214,7 @@ impl<R: Read> Blocks<'_, R> {
             break (reader.position(), self.names(&fields)?);
         };
         self.line += line_breaks(&self.buffer[..len]);
-        self.consume(len);
+        self.take(len);
         self.fill(piece_bytes)?;
         Ok(names)
     }
@@ -268,7 +245,7 @@ impl<R: Read> Blocks<'_, R> {
     }
 
     /// Takes the next piece off the front; `None` at the end of the file.
-    fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<Piece>, ReadError> {
+    fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<(Piece, Bytes)>, ReadError> {
         self.fill(piece_bytes)?;
         if self.buffer.is_empty() {
             return Ok(None);
@@ -283,9 +260,9 @@ impl<R: Read> Blocks<'_, R> {
             offset: self.offset,
             len,
         };
-        self.line += line_breaks(&self.buffer[..len]);
-        self.consume(len);
-        Ok(Some(piece))
+        let bytes = self.take(len);
+        self.line += line_breaks(&bytes);
+        Ok(Some((piece, Bytes::from(bytes))))
     }
 
     /// Bytes of the buffer that are whole records whatever follows.
@@ -346,11 +323,31 @@ fn delimiter(bytes: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::source::byte_source::MemoryBytes;
+
+    struct Layout {
+        names: Vec<String>,
+        first_line: u64,
+        pieces: Vec<Piece>,
+    }
 
     fn layout(text: &str, piece_bytes: usize) -> Result<Layout, String> {
-        Layout::read(Path::new("t.csv"), &mut text.as_bytes(), (0, None), piece_bytes)
-            .map_err(|error| error.to_string())
+        let source = Arc::new(MemoryBytes::new("t.csv", text.to_owned()));
+        let (header, mut cut) = Pieces::cut(source, piece_bytes).map_err(|error| error.to_string())?;
+        let mut pieces = Vec::new();
+        while let Some((piece, bytes)) = cut.next().map_err(|error| error.to_string())? {
+            let start = usize::try_from(piece.offset).unwrap();
+            assert_eq!(bytes, text.as_bytes()[start..start + piece.len]);
+            pieces.push(piece);
+        }
+        Ok(Layout {
+            names: header.names,
+            first_line: header.first_line,
+            pieces,
+        })
     }
 
     fn pieces(text: &str, piece_bytes: usize) -> Vec<&str> {
@@ -411,7 +408,7 @@ mod tests {
 
     #[test]
     fn faults_name_the_line_where_the_record_starts() {
-        let fault = |text: &str| layout(text, 4).expect_err("broken");
+        let fault = |text: &str| layout(text, 4).err().expect("broken");
         assert_eq!(
             fault("a,a\n1,2\n"),
             "cannot read t.csv, line 1: two columns are called `a`"

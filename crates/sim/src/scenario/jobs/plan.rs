@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use pipeline_exec::policy::{Class, JobSpec, Terms};
+use pipeline_exec::policy::{self, Class, JobSpec, Terms};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
 use super::Jobs;
@@ -31,6 +31,8 @@ enum Behaviour {
     Fails,
     /// Panics.
     Panics,
+    /// Runs the stage's inner job of this number, and waits for it. Every slot has one of its own.
+    Nests(usize),
 }
 
 /// How the stages of a job hang together.
@@ -49,8 +51,18 @@ struct PlannedStage {
     runs: Vec<AtomicUsize>,
     asked: AtomicUsize,
     finished: AtomicUsize,
+    inner: Vec<Inner>,
     complaints: Arc<Mutex<Vec<String>>>,
 }
+
+/// A job that a slot runs.
+struct Inner {
+    spec: JobSpec,
+    stage: Arc<PlannedStage>,
+}
+
+/// How deep jobs run inside one another.
+const DEPTH_MAX: usize = 3;
 
 impl Plan {
     /// Job number `n`.
@@ -101,26 +113,70 @@ impl Plan {
 
     fn stage(&self, dice: &mut Dice, job: usize, stage: usize, jobs: &Jobs) -> Arc<dyn Stage> {
         let slots = dice.below(jobs.slots as usize + 1);
+        self.planned(dice, format!("stage {stage} of job {job}"), slots, jobs, 0)
+    }
+
+    /// A stage of a job that runs `depth` jobs deep inside others.
+    fn planned(
+        &self,
+        dice: &mut Dice,
+        name: String,
+        slots: usize,
+        jobs: &Jobs,
+        depth: usize,
+    ) -> Arc<PlannedStage> {
+        let mut inner = Vec::new();
         let behave = |dice: &mut Dice| match dice.below(if jobs.troubles { 40 } else { 38 }) {
             0..10 => Behaviour::Asks,
             10..38 => Behaviour::Plain,
             38 => Behaviour::Fails,
             _ => Behaviour::Panics,
         };
+        let mut slots: Vec<Behaviour> = (0..slots).map(|_| behave(dice)).collect();
+        let finish = behave(dice);
+        if jobs.nests && depth < DEPTH_MAX {
+            for (slot, behaviour) in slots.iter_mut().enumerate() {
+                // The deeper, the fewer: jobs stay small.
+                if dice.below(4 << depth) == 0 {
+                    *behaviour = Behaviour::Nests(inner.len());
+                    inner.push(self.inner(dice, format!("slot {slot} of {name}"), jobs, depth + 1));
+                }
+            }
+        }
         Arc::new(PlannedStage {
-            name: format!("stage {stage} of job {job}"),
-            slots: (0..slots).map(|_| behave(dice)).collect(),
-            finish: behave(dice),
-            runs: (0..slots).map(|_| AtomicUsize::new(0)).collect(),
+            runs: slots.iter().map(|_| AtomicUsize::new(0)).collect(),
+            name,
+            slots,
+            finish,
             asked: AtomicUsize::new(0),
             finished: AtomicUsize::new(0),
+            inner,
             complaints: Arc::clone(&self.complaints),
         })
+    }
+
+    /// A job for a slot.
+    fn inner(&self, dice: &mut Dice, of: String, jobs: &Jobs, depth: usize) -> Inner {
+        let slots = dice.below(4);
+        let stage = self.planned(dice, format!("the job in {of}"), slots, jobs, depth);
+        let spec = JobSpec {
+            table_name: "inner".into(),
+            id: JobId::new(depth as u64),
+            cost: [0, 1, 5][dice.below(3)],
+            terms: Terms {
+                workers_max: [usize::MAX, usize::MAX, 1][dice.below(3)],
+                ..Terms::default()
+            }
+            .boxed(),
+            stages: StageGraph::from(vec![Arc::clone(&stage) as Arc<dyn Stage>]),
+            output: None,
+        };
+        Inner { spec, stage }
     }
 }
 
 impl PlannedStage {
-    fn behave(behaviour: Behaviour, cx: &StepCx<'_>) -> Result<(), StepError> {
+    fn behave(&self, behaviour: Behaviour, cx: &StepCx<'_>) -> Result<(), StepError> {
         match behaviour {
             Behaviour::Plain => Ok(()),
             Behaviour::Asks => {
@@ -130,6 +186,14 @@ impl PlannedStage {
             }
             Behaviour::Fails => Err("as planned".into()),
             Behaviour::Panics => resume_unwind(Box::new(InjectedPanic)),
+            Behaviour::Nests(number) => {
+                let Inner { spec, stage } = &self.inner[number];
+                let end = policy::nest(cx, spec.clone());
+                if end.is_ok() && Self::counted(&stage.finished) != 1 {
+                    self.complain(format!("its inner job {number} completed and was not finished"));
+                }
+                Ok(end.map(drop)?)
+            }
         }
     }
 
@@ -164,7 +228,7 @@ impl Stage for PlannedStage {
         if Self::counted(&self.finished) > 0 {
             self.complain(format!("slot {slot} runs after `finish`"));
         }
-        let ran = Self::behave(self.slots[slot], cx);
+        let ran = self.behave(self.slots[slot], cx);
         // After what it does, so that a `finish` that comes too early finds it missing.
         if Self::count(&self.runs[slot]) > 0 {
             self.complain(format!("slot {slot} ran twice"));
@@ -184,7 +248,7 @@ impl Stage for PlannedStage {
                 ));
             }
         }
-        Self::behave(self.finish, cx)
+        self.behave(self.finish, cx)
     }
 }
 
@@ -192,7 +256,7 @@ impl Stage for PlannedStage {
 mod tests {
     use super::*;
     use crate::scenario::jobs::PLAN;
-    use crate::search::configurations::{CHAIN, DIAMOND};
+    use crate::search::configurations::{CHAIN, DIAMOND, NEST};
 
     #[test]
     fn the_jobs_that_are_searched_exhaustively_are_what_their_configurations_say() {
@@ -222,5 +286,28 @@ mod tests {
             assert_eq!((slots, followers(graph)), (made_of, followed_by), "seed {seed}");
             assert_eq!(spec.terms().workers_max, usize::MAX, "seed {seed}");
         }
+    }
+
+    #[test]
+    fn the_job_that_runs_one_of_its_own_is_what_its_configuration_says() {
+        let jobs = Jobs {
+            stages: 1,
+            slots: 1,
+            nests: true,
+            ..Jobs::default()
+        };
+        let (plan, mut dice) = (Plan::default(), Dice::new(NEST ^ PLAN));
+        // What `Plan::graph` draws before its stage: its shape, and how many there are.
+        let _shape_and_stages = (dice.below(4), dice.below(1));
+        let slots = dice.below(jobs.slots as usize + 1);
+        let stage = plan.planned(&mut dice, String::new(), slots, &jobs, 0);
+        let [Inner { spec, stage: inner }] = &stage.inner[..] else {
+            panic!("it runs {} jobs of its own", stage.inner.len());
+        };
+        assert!(matches!(stage.slots[..], [Behaviour::Nests(0)]));
+        assert_eq!((inner.slots.len(), inner.inner.len()), (2, 0));
+        assert_eq!(spec.terms().workers_max, usize::MAX);
+        let spec = plan.job(&mut Dice::new(NEST ^ PLAN), 0, &jobs);
+        assert_eq!((spec.stages.len(), spec.terms().workers_max), (1, usize::MAX));
     }
 }

@@ -1,0 +1,90 @@
+"""Engines that are used from Python: each loads tables from Parquet files, and gives clients that run SQL and return rows."""
+
+import importlib.metadata
+import os
+
+
+class DuckDb:
+    """Tables of its own, a cursor for each client."""
+
+    package = "duckdb"
+
+    def __init__(self, tables, threads):
+        import duckdb
+
+        self.connection = duckdb.connect(config={"threads": threads})
+        for name, path in tables.items():
+            self.connection.execute(f"create table {name} as select * from read_parquet(?)", [path])
+
+    def client(self):
+        cursor = self.connection.cursor()
+        return lambda sql: cursor.execute(sql).fetchall()
+
+
+class DataFusion:
+    """Record batches in memory, in as many partitions as there are threads."""
+
+    package = "datafusion"
+    batch_rows = 8192
+
+    def __init__(self, tables, threads):
+        os.environ["TOKIO_WORKER_THREADS"] = str(threads)
+        import datafusion
+        import pyarrow.parquet
+
+        config = datafusion.SessionConfig()
+        config = config.with_target_partitions(threads).with_batch_size(self.batch_rows)
+        self.context = datafusion.SessionContext(config)
+        for name, path in tables.items():
+            table = pyarrow.parquet.read_table(path).combine_chunks()
+            batches = table.to_batches(max_chunksize=self.batch_rows)
+            partitions = [batches[start::threads] for start in range(threads)]
+            self.context.register_record_batches(name, partitions)
+
+    def client(self):
+        def rows(sql):
+            batches = self.context.sql(sql).collect()
+            return [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+
+        return rows
+
+
+class DataFusionSmallBatches(DataFusion):
+    """With batches of 1,024 rows, so that its tasks yield more often."""
+
+    batch_rows = 1024
+
+
+class Polars:
+    """Data frames, the streaming engine."""
+
+    package = "polars"
+
+    def __init__(self, tables, threads):
+        os.environ["POLARS_MAX_THREADS"] = str(threads)
+        import polars
+
+        frames = {name: polars.read_parquet(path) for name, path in tables.items()}
+        self.context = polars.SQLContext(frames)
+
+    def client(self):
+        return lambda sql: self.context.execute(sql).collect(engine="streaming").rows()
+
+
+ENGINES = {
+    "duckdb": DuckDb,
+    "datafusion": DataFusion,
+    "datafusion-1024": DataFusionSmallBatches,
+    "polars": Polars,
+}
+
+
+def versions():
+    """The version of each engine's package; null where it is not installed."""
+    found = {}
+    for name, engine in ENGINES.items():
+        try:
+            found[name] = importlib.metadata.version(engine.package)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = None
+    return found

@@ -1,0 +1,328 @@
+//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in proportion to what is in them.
+//!
+//! ```text
+//!   values      0 .. 128   128 .. 384   384 .. 896
+//!   chunks     │  head   │     256     │           512           │    each twice the one before
+//!                                                        ▲ the last one is being filled
+//!   index 400: 400 + 128 = 528 = 0b10_0001_0000 ─► highest bit 9 ─► chunk 9 - 7 = 2, place 528 - 512 = 16
+//! ```
+//!
+//! A `Vec` that grows copies all it has, holds old and new at the same time, and ends up to twice as large as what is in it; one that
+//! was allocated ahead is as large as the worst case. With a list for each of many partitions in each of many slots, most of which get few
+//! values or none, either is paid many times over. A [`ChunkedVec`] pays for its head when the first value comes, and then for
+//! a chunk each time that it has doubled: n values take log n allocations. What was written stays where it is.
+//!
+//! The chunks are plain `Vec`s that never grow beyond what they were made for. The last one is held apart, so that a push is that of a `Vec`.
+//! Random access finds chunk and place by one `leading_zeros`; it is slower than in a `Vec` by those few instructions and by
+//! one more load. Loops are best written over [`chunks`](ChunkedVec::chunks) or with the inner loops of iterators (`for_each`,
+//! `fold`, `sum`), which run over one slice after another.
+
+mod growth;
+mod iter;
+
+pub use growth::{Growth, HEAD};
+pub use iter::{IntoIter, Iter, IterMut, Values};
+
+use std::fmt;
+use std::mem;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
+
+use crate::quota::{Charge, Quota, QuotaExceeded};
+use growth::Layout;
+
+/// Full chunks for which room is made when the first one is full.
+const DIRECTORY: usize = 8;
+
+/// A list that grows in chunks.
+///
+/// ```
+/// use std::sync::Arc;
+/// use columnar::Quota;
+/// use columnar::chunked::ChunkedVec;
+///
+/// let quota = Arc::new(Quota::new("q17", 3_000));
+/// let mut rows: ChunkedVec<u32> = ChunkedVec::with_quota(Arc::clone(&quota));
+/// assert_eq!(quota.used(), 0, "nothing until the first write");
+/// rows.push(7)?;
+/// assert_eq!(quota.used(), 128 * 4);
+///
+/// rows.extend(0..300)?;
+/// assert_eq!(rows.len(), 301);
+/// assert_eq!(rows[300], 299);
+/// assert_eq!(rows.chunks().map(<[u32]>::len).collect::<Vec<_>>(), [128, 173]);
+///
+/// let refused = rows.extend(0..1_000).unwrap_err();
+/// assert_eq!(refused.requested, 512 * 4);
+/// assert_eq!(rows.len(), 128 + 256, "what had its place is in it");
+/// drop(rows);
+/// assert_eq!(quota.used(), 0);
+/// # Ok::<(), columnar::QuotaExceeded>(())
+/// ```
+pub struct ChunkedVec<T> {
+    layout: Layout,
+    /// Chunks that are full.
+    full: Vec<Vec<T>>,
+    /// The values in them.
+    full_len: usize,
+    /// The chunk that is being filled.
+    last: Vec<T>,
+    /// How many values it is to hold. Its capacity is that, or more if the allocator was generous.
+    last_size: usize,
+    charge: Charge,
+}
+
+impl<T> ChunkedVec<T> {
+    /// An empty list that no quota counts. Nothing is allocated.
+    pub const fn new() -> Self {
+        Self::with(Layout::Doubling, Charge::none())
+    }
+
+    /// An empty list whose bytes are charged to `quota` before they are allocated.
+    pub fn with_quota(quota: Arc<Quota>) -> Self {
+        Self::with_growth(Growth::Doubling, Some(quota))
+    }
+
+    /// An empty list that grows by `growth`, and whose bytes are charged to `quota` if there is one.
+    pub fn with_growth(growth: Growth, quota: Option<Arc<Quota>>) -> Self {
+        Self::with(Layout::new(growth), Charge::of(quota))
+    }
+
+    const fn with(layout: Layout, charge: Charge) -> Self {
+        Self {
+            layout,
+            full: Vec::new(),
+            full_len: 0,
+            last: Vec::new(),
+            last_size: 0,
+            charge,
+        }
+    }
+
+    /// The number of values.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.full_len + self.last.len()
+    }
+
+    /// True if there is no value.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes that were allocated, which are those that are charged.
+    pub fn bytes(&self) -> usize {
+        self.charge.bytes()
+    }
+
+    /// Adds a value behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// When it needs a new chunk that the quota has no room for. The list stays as it is, and the value is dropped. Without a quota
+    /// there is no error.
+    #[inline]
+    pub fn push(&mut self, value: T) -> Result<(), QuotaExceeded> {
+        if self.last.len() < self.last_size {
+            self.last.push(value);
+            Ok(())
+        } else {
+            self.push_to_new_chunk(value)
+        }
+    }
+
+    /// Adds values behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// When a new chunk is needed that the quota has no room for. What had its place by then is in the list.
+    pub fn extend(&mut self, values: impl IntoIterator<Item = T>) -> Result<(), QuotaExceeded> {
+        let mut values = values.into_iter();
+        loop {
+            // Within its capacity, so that it never grows.
+            let room = self.last_size - self.last.len();
+            self.last.extend(values.by_ref().take(room));
+            // Whether there is more is asked before there is a chunk for it.
+            if self.last.len() < self.last_size {
+                return Ok(());
+            }
+            let Some(value) = values.next() else {
+                return Ok(());
+            };
+            self.push_to_new_chunk(value)?;
+        }
+    }
+
+    /// Adds clones of values behind the last one.
+    ///
+    /// # Errors
+    ///
+    /// As [`extend`](Self::extend).
+    pub fn extend_from_slice(&mut self, mut values: &[T]) -> Result<(), QuotaExceeded>
+    where
+        T: Clone,
+    {
+        while !values.is_empty() {
+            if self.last.len() == self.last_size {
+                self.add_chunk()?;
+            }
+            let room = self.last_size - self.last.len();
+            let (fitting, others) = values.split_at(room.min(values.len()));
+            self.last.extend_from_slice(fitting);
+            values = others;
+        }
+        Ok(())
+    }
+
+    /// The value at `index`, if there is one.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<&T> {
+        let (chunk, place) = self.layout.locate(index);
+        // Half of all values can be in the last chunk, so choosing it must be no branch: this is a choice between two addresses.
+        let values = self.full.get(chunk).unwrap_or(&self.last);
+        // No chunk follows the last one.
+        if chunk > self.full.len() {
+            return None;
+        }
+        values.get(place)
+    }
+
+    /// The value at `index`, if there is one.
+    #[inline]
+    pub fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let (chunk, place) = self.layout.locate(index);
+        if chunk > self.full.len() {
+            return None;
+        }
+        self.full.get_mut(chunk).unwrap_or(&mut self.last).get_mut(place)
+    }
+
+    /// The values in order, as slices; none is empty.
+    pub fn chunks(&self) -> impl DoubleEndedIterator<Item = &[T]> + Clone {
+        let last = Some(self.last.as_slice()).filter(|last| !last.is_empty());
+        self.full.iter().map(Vec::as_slice).chain(last)
+    }
+
+    /// The values in order.
+    pub fn iter(&self) -> Iter<'_, T> {
+        Values::new(self.full.iter(), self.full_len, self.last.iter())
+    }
+
+    /// The values in order.
+    pub fn iter_mut(&mut self) -> IterMut<'_, T> {
+        Values::new(self.full.iter_mut(), self.full_len, self.last.iter_mut())
+    }
+
+    /// Drops all values, and frees and gives back all memory: the list is as new.
+    pub fn clear(&mut self) {
+        let quota = self.charge.quota().cloned();
+        *self = Self::with(self.layout, Charge::of(quota));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_to_new_chunk(&mut self, value: T) -> Result<(), QuotaExceeded> {
+        self.add_chunk()?;
+        self.last.push(value);
+        Ok(())
+    }
+
+    /// Makes an empty chunk the last one. The one before is full, or there is none.
+    fn add_chunk(&mut self) -> Result<(), QuotaExceeded> {
+        let is_first = self.last_size == 0;
+        if !is_first && self.full.len() == self.full.capacity() {
+            self.grow_directory()?;
+        }
+        let size = self.layout.size(self.full.len() + usize::from(!is_first));
+        self.charge.grow(size.saturating_mul(size_of::<T>()))?;
+        let filled = mem::replace(&mut self.last, Vec::with_capacity(size));
+        self.last_size = size;
+        if !is_first {
+            self.full_len += filled.len();
+            self.full.push(filled);
+        }
+        Ok(())
+    }
+
+    /// Makes room for as many full chunks again.
+    fn grow_directory(&mut self) -> Result<(), QuotaExceeded> {
+        let bytes = |chunks: usize| chunks * size_of::<Vec<T>>();
+        let old = self.full.capacity();
+        let new = (2 * old).max(DIRECTORY);
+        self.charge.grow(bytes(new))?;
+        self.full.reserve_exact(new - self.full.len());
+        // The old one was there until now.
+        self.charge.shrink(bytes(old));
+        Ok(())
+    }
+}
+
+impl<T> Default for ChunkedVec<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ChunkedVec<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self).finish()
+    }
+}
+
+impl<T> Index<usize> for ChunkedVec<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, index: usize) -> &T {
+        match self.get(index) {
+            Some(value) => value,
+            None => no_such_index(index, self.len()),
+        }
+    }
+}
+
+impl<T> IndexMut<usize> for ChunkedVec<T> {
+    #[inline]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        let len = self.len();
+        match self.get_mut(index) {
+            Some(value) => value,
+            None => no_such_index(index, len),
+        }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a ChunkedVec<T> {
+    type Item = &'a T;
+    type IntoIter = Iter<'a, T>;
+
+    fn into_iter(self) -> Iter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a mut ChunkedVec<T> {
+    type Item = &'a mut T;
+    type IntoIter = IterMut<'a, T>;
+
+    fn into_iter(self) -> IterMut<'a, T> {
+        self.iter_mut()
+    }
+}
+
+impl<T> IntoIterator for ChunkedVec<T> {
+    type Item = T;
+    type IntoIter = IntoIter<T>;
+
+    fn into_iter(self) -> IntoIter<T> {
+        let values = Values::new(self.full.into_iter(), self.full_len, self.last.into_iter());
+        IntoIter::new(values, self.charge)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn no_such_index(index: usize, len: usize) -> ! {
+    panic!("index {index} of a list of {len} values")
+}

@@ -1,0 +1,178 @@
+//! Groups of all shards in the order of the result.
+//!
+//! Without ORDER BY that is the order of their first rows: the groups that were first met in some slots are one batch, made beside the others. With it,
+//! shards are sorted already and have no more rows than are needed; they are merged in one go.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::interleave;
+
+use super::Scan;
+use super::groups::{GroupPlan, Shard};
+use super::rows::{bytes_of, joined, slice};
+use crate::error::ExecError;
+use crate::quota::Charge;
+
+/// The rows of a batch, about.
+const BATCH_ROWS: usize = 16_384;
+
+/// The batches of a result in the order of first rows.
+pub(super) struct Ordering {
+    /// Slots of the scan: the groups that were first met in them are a batch.
+    ranges: Vec<Range<usize>>,
+    batches: Vec<Mutex<Option<Batch>>>,
+}
+
+/// A batch, and the charge for it.
+type Batch = (RecordBatch, Charge);
+
+impl Ordering {
+    /// For groups that were met in `slots` slots.
+    pub(super) fn new(plan: &GroupPlan, shards: &[Arc<Shard>], slots: usize) -> Self {
+        // The one group of a query without keys is there, and was met first, even where there is no slot.
+        let slots = slots.max(1);
+        let mut groups = vec![0usize; slots];
+        if plan.output().order().is_empty() {
+            for first in shards.iter().flat_map(|shard| &shard.firsts) {
+                groups[slot_of(*first)] += 1;
+            }
+        }
+        let mut ranges = Vec::new();
+        let (mut start, mut rows) = (0, 0);
+        for (slot, more) in groups.into_iter().enumerate() {
+            rows += more;
+            if rows >= BATCH_ROWS {
+                ranges.push(start..slot + 1);
+                (start, rows) = (slot + 1, 0);
+            }
+        }
+        if rows > 0 {
+            ranges.push(start..slots);
+        }
+        Self {
+            batches: ranges.iter().map(|_| Mutex::new(None)).collect(),
+            ranges,
+        }
+    }
+
+    /// The number of batches; 0 with ORDER BY.
+    pub(super) fn batches(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Makes a batch, unless that was done.
+    pub(super) fn run(
+        &self,
+        scan: &Scan,
+        plan: &GroupPlan,
+        shards: &[Arc<Shard>],
+        batch: usize,
+    ) -> Result<(), ExecError> {
+        if lock(&self.batches[batch]).is_none() {
+            let made = in_first_order(scan, plan, shards, &self.ranges[batch])?;
+            // Made twice it is the same.
+            lock(&self.batches[batch]).get_or_insert(made);
+        }
+        Ok(())
+    }
+
+    /// The result, once. Batches that were not made yet are made.
+    pub(super) fn finish(
+        &self,
+        scan: &Scan,
+        plan: &GroupPlan,
+        shards: &[Arc<Shard>],
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        if plan.output().order().is_empty() {
+            (0..self.batches()).try_for_each(|batch| self.run(scan, plan, shards, batch))?;
+            // The result is its owner's: nothing is charged for it any more.
+            let batches = self.batches.iter().filter_map(|batch| lock(batch).take());
+            let batches = batches.map(|(batch, _charge)| batch).collect();
+            return Ok(slice(batches, scan.offset, scan.limit));
+        }
+        let shards: Vec<&Arc<Shard>> = shards.iter().filter(|shard| !shard.firsts.is_empty()).collect();
+        if shards.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut charge = Charge::of(plan.quota().cloned());
+        if shards.len() > 1 {
+            // They are joined, and then put in order.
+            charge.grow(shards.iter().map(|shard| 2 * shard.charge.bytes()).sum())?;
+        }
+        let pieces: Vec<_> = shards.iter().map(|shard| shard.columns.clone()).collect();
+        let firsts: Vec<u64> = shards.iter().flat_map(|shard| &shard.firsts).copied().collect();
+        let mut columns = joined(&pieces).map_err(|error| ExecError::of("order by", error))?;
+        if shards.len() > 1 {
+            (columns, _) = plan.sorted(columns, firsts)?;
+        }
+        let batch = plan.output().batch(scan, columns)?;
+        Ok(slice(vec![batch], scan.offset, scan.limit))
+    }
+}
+
+/// The groups that were first met in `slots`, in that order.
+fn in_first_order(
+    scan: &Scan,
+    plan: &GroupPlan,
+    shards: &[Arc<Shard>],
+    slots: &Range<usize>,
+) -> Result<Batch, ExecError> {
+    let fail = |error| ExecError::of("group by", error);
+    // Groups of a shard come in the order of slots.
+    let of_shard = |shard: &Shard| {
+        let before = |slot: usize| shard.firsts.partition_point(|&first| slot_of(first) < slot);
+        before(slots.start)..before(slots.end)
+    };
+    let parts: Vec<(usize, Range<usize>)> = shards
+        .iter()
+        .map(|shard| of_shard(shard))
+        .enumerate()
+        .filter(|(_, groups)| !groups.is_empty())
+        .collect();
+    let rows: usize = parts.iter().map(|(_, groups)| groups.len()).sum();
+    let mut bytes = 2 * rows * size_of::<(u64, (usize, usize))>();
+    for (shard, groups) in &parts {
+        let columns = shards[*shard].columns[..plan.output().width()].iter();
+        let columns: Vec<_> = columns
+            .map(|column| column.slice(groups.start, groups.len()))
+            .collect();
+        bytes += bytes_of(&columns).map_err(fail)?;
+    }
+    let mut charge = Charge::of(plan.quota().cloned());
+    charge.grow(bytes)?;
+    let mut order: Vec<(u64, (usize, usize))> = Vec::with_capacity(rows);
+    for (part, (shard, groups)) in parts.iter().enumerate() {
+        let firsts = &shards[*shard].firsts[groups.clone()];
+        order.extend(
+            firsts
+                .iter()
+                .zip(groups.clone())
+                .map(|(&first, group)| (first, (part, group))),
+        );
+    }
+    order.sort_unstable_by_key(|(first, _)| *first);
+    let places: Vec<(usize, usize)> = order.into_iter().map(|(_, place)| place).collect();
+    let column = |at: usize| {
+        let columns: Vec<&dyn Array> = parts
+            .iter()
+            .map(|(shard, _)| shards[*shard].columns[at].as_ref())
+            .collect();
+        interleave(&columns, &places).map_err(fail)
+    };
+    let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
+    let batch = plan.output().batch(scan, columns?)?;
+    let columns = batch.columns().iter();
+    charge.resize(columns.map(|column| column.get_buffer_memory_size()).sum())?;
+    Ok((batch, charge))
+}
+
+/// A panic in a slot fails the job; what the lock guards is then not read as a result.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn slot_of(first: u64) -> usize {
+    (first >> 32) as usize
+}

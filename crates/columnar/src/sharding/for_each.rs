@@ -1,0 +1,229 @@
+//! The two operations, as stages of a pipeline job.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pipeline_exec::{Stage, StepCx, StepError};
+
+use super::partition::partition_index;
+use super::shards::{Lists, Shards};
+use crate::chunked::{ChunkedVec, Growth};
+use crate::quota::{Quota, QuotaExceeded};
+
+/// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the grouping key. What `f` gives is the partition's
+/// value in the shards that come back; they are there when the stage is over.
+///
+/// ```
+/// use columnar::sharding::{Shards, sharded_for_each};
+/// use pipeline_exec::{Job, PipelineExecutor};
+///
+/// let numbers = Shards::new([vec![1, 2], vec![3], vec![]]);
+/// let (stage, sums) = sharded_for_each(&numbers, |partition, numbers: Vec<usize>, _cx| {
+///     Ok(100 * partition + numbers.iter().sum::<usize>())
+/// });
+/// let job = Job::builder("sums").stage(stage).output(move |_cx| sums.take_all()).build();
+/// assert_eq!(PipelineExecutor::new(2)?.submit(job)?.wait()?.output, [3, 103, 200]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn sharded_for_each<P, R, F>(input: &Shards<P>, f: F) -> (Arc<dyn Stage>, Shards<R>)
+where
+    P: Send + 'static,
+    R: Send + 'static,
+    F: Fn(usize, P, &StepCx<'_>) -> Result<R, StepError> + Send + Sync + 'static,
+{
+    let output = Shards::to_come(input.len(), input.quota());
+    let stage = Sharded {
+        input: input.clone(),
+        output: output.clone(),
+        f,
+    };
+    (Arc::new(stage), output)
+}
+
+/// A stage that splits records anew, into `partitions` partitions: a slot for each value of `input`, in which `f` writes records to
+/// [`Targets`] of the slot's own. A partition's records come in the order of the slots, whoever ran them.
+///
+/// `f` may compute what it writes from the partition it is given: then the pass over the old partitions and the one that splits are one.
+///
+/// ```
+/// use columnar::sharding::{Shards, partition_index, sharding_for_each};
+/// use pipeline_exec::{Job, PipelineExecutor};
+///
+/// let morsels = Shards::new([1..500, 500..1_000]);
+/// let (stage, numbers) = sharding_for_each(&morsels, 16, |morsel: std::ops::Range<u32>, targets, _cx| {
+///     Ok(morsel.into_iter().try_for_each(|number| targets.push(&number, number))?)
+/// });
+/// let job = Job::builder("numbers").stage(stage).output(move |_cx| numbers.take_all()).build();
+/// let partitions = PipelineExecutor::new(2)?.submit(job)?.wait()?.output;
+/// for (index, numbers) in partitions.iter().enumerate() {
+///     assert!(numbers.iter().all(|number| partition_index(number, 16) == index));
+///     assert!(numbers.iter().is_sorted());
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+///
+/// If there are no partitions.
+pub fn sharding_for_each<I, T, F>(
+    input: &Shards<I>,
+    partitions: usize,
+    f: F,
+) -> (Arc<dyn Stage>, Shards<Lists<T>>)
+where
+    I: Send + 'static,
+    T: Send + 'static,
+    F: Fn(I, &mut Targets<T>, &StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
+{
+    assert!(partitions > 0, "records are split into one partition or more");
+    let output = Shards::to_come(partitions, input.quota());
+    let stage = Sharding {
+        written: (0..input.len()).map(|_| Mutex::new(None)).collect(),
+        input: input.clone(),
+        output: output.clone(),
+        f,
+    };
+    (Arc::new(stage), output)
+}
+
+/// The lists that one slot writes, one per target. They grow in chunks, charged to the quota of the [`Shards`] that the stage reads; nothing is
+/// allocated for a target that gets no record.
+#[derive(Debug)]
+pub struct Targets<T> {
+    lists: Vec<ChunkedVec<T>>,
+}
+
+impl<T> Targets<T> {
+    fn new(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
+        let list = |_| ChunkedVec::with_growth(Growth::Doubling, quota.cloned());
+        Self {
+            lists: (0..partitions).map(list).collect(),
+        }
+    }
+
+    /// Writes `record` to where `key` belongs: see [`partition_index`].
+    ///
+    /// # Errors
+    ///
+    /// When its list has to grow and the quota has no room for that. Without a quota there is no error.
+    pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), QuotaExceeded> {
+        let target = partition_index(key, self.lists.len());
+        self.lists[target].push(record)
+    }
+
+    /// Writes `record` to the partition `target`, for keys whose place is known otherwise.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn push_to(&mut self, target: usize, record: T) -> Result<(), QuotaExceeded> {
+        self.lists[target].push(record)
+    }
+
+    /// The number of targets.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.lists.len()
+    }
+}
+
+struct Sharded<P, R, F> {
+    input: Shards<P>,
+    output: Shards<R>,
+    f: F,
+}
+
+impl<P, R, F> Stage for Sharded<P, R, F>
+where
+    P: Send,
+    R: Send,
+    F: Fn(usize, P, &StepCx<'_>) -> Result<R, StepError> + Send + Sync,
+{
+    fn name(&self) -> &str {
+        "for each partition"
+    }
+
+    fn slots(&self) -> usize {
+        self.input.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        let value = (self.f)(slot, self.input.take(slot)?, cx)?;
+        self.output.put(slot, value);
+        Ok(())
+    }
+}
+
+struct Sharding<I, T, F> {
+    input: Shards<I>,
+    /// Of each slot its lists.
+    written: Vec<Mutex<Option<Targets<T>>>>,
+    output: Shards<Lists<T>>,
+    f: F,
+}
+
+impl<I, T, F> Stage for Sharding<I, T, F>
+where
+    I: Send,
+    T: Send,
+    F: Fn(I, &mut Targets<T>, &StepCx<'_>) -> Result<(), StepError> + Send + Sync,
+{
+    fn name(&self) -> &str {
+        "split into partitions"
+    }
+
+    fn slots(&self) -> usize {
+        self.input.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        let mut targets = Targets::new(self.output.len(), self.output.quota());
+        (self.f)(self.input.take(slot)?, &mut targets, cx)?;
+        *lock(&self.written[slot]) = Some(targets);
+        Ok(())
+    }
+
+    /// Lists change hands, no record is moved.
+    fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let mut partitions: Vec<Vec<ChunkedVec<T>>> = (0..self.output.len()).map(|_| Vec::new()).collect();
+        for (slot, written) in self.written.iter().enumerate() {
+            let targets = lock(written).take();
+            let targets = targets.ok_or_else(|| format!("slot {slot} has left no records"))?;
+            for (partition, list) in partitions.iter_mut().zip(targets.lists) {
+                if !list.is_empty() {
+                    partition.push(list);
+                }
+            }
+        }
+        for (at, lists) in partitions.into_iter().enumerate() {
+            self.output.put(at, Lists::new(lists));
+        }
+        Ok(())
+    }
+}
+
+impl<P, R, F> fmt::Debug for Sharded<P, R, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharded")
+            .field("input", &self.input)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<I, T, F> fmt::Debug for Sharding<I, T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sharding")
+            .field("input", &self.input)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A panic in a slot fails the job; what the lock guards is then not read as a result.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,148 @@
+//! What one stage leaves for the next: a value per partition.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pipeline_exec::StepError;
+
+use crate::chunked::ChunkedVec;
+use crate::quota::Quota;
+
+/// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap to clone; clones are the same values.
+pub struct Shards<T> {
+    cells: Arc<[Mutex<Option<T>>]>,
+    quota: Option<Arc<Quota>>,
+}
+
+impl<T> Shards<T> {
+    /// Values that are there already, one per partition.
+    pub fn new(values: impl IntoIterator<Item = T>) -> Self {
+        Self {
+            cells: values.into_iter().map(|value| Mutex::new(Some(value))).collect(),
+            quota: None,
+        }
+    }
+
+    /// What stages write that read these values, and stages that read what those have written, is charged to `quota` before it is allocated. The
+    /// values themselves are not.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
+        self.quota = Some(quota);
+        self
+    }
+
+    /// Places for values that a stage will leave.
+    pub(super) fn to_come(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
+        Self {
+            cells: (0..partitions).map(|_| Mutex::new(None)).collect(),
+            quota: quota.cloned(),
+        }
+    }
+
+    /// The number of partitions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// True if there are no partitions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cells.is_empty()
+    }
+
+    /// The values in the order of the partitions: best as the job's [output](pipeline_exec::JobBuilder::output).
+    ///
+    /// # Errors
+    ///
+    /// When one is not there: it was taken, or its slot has not run.
+    pub fn take_all(&self) -> Result<Vec<T>, StepError> {
+        (0..self.len()).map(|partition| self.take(partition)).collect()
+    }
+
+    /// The value of one partition.
+    ///
+    /// # Errors
+    ///
+    /// When it is not there: it was taken, or its slot has not run.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such partition.
+    pub fn take(&self, partition: usize) -> Result<T, StepError> {
+        let value = self.cell(partition).take();
+        value.ok_or_else(|| {
+            format!("the value of partition {partition} was taken, or its slot has not run").into()
+        })
+    }
+
+    pub(super) fn quota(&self) -> Option<&Arc<Quota>> {
+        self.quota.as_ref()
+    }
+
+    pub(super) fn put(&self, partition: usize, value: T) {
+        *self.cell(partition) = Some(value);
+    }
+
+    /// A panic in a slot fails the job; what the lock guards is then not read as a result.
+    fn cell(&self, partition: usize) -> std::sync::MutexGuard<'_, Option<T>> {
+        self.cells[partition]
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Clone for Shards<T> {
+    fn clone(&self) -> Self {
+        Self {
+            cells: Arc::clone(&self.cells),
+            quota: self.quota.clone(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Shards<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shards")
+            .field("partitions", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The records of a partition: a list from each slot that wrote any, in the order of the slots.
+#[derive(Debug)]
+pub struct Lists<T> {
+    lists: Vec<ChunkedVec<T>>,
+}
+
+impl<T> Lists<T> {
+    pub(super) fn new(lists: Vec<ChunkedVec<T>>) -> Self {
+        Self { lists }
+    }
+
+    /// The number of records.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lists.iter().map(ChunkedVec::len).sum()
+    }
+
+    /// True if there is no record.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lists.iter().all(ChunkedVec::is_empty)
+    }
+
+    /// The records, in the order in which the slots wrote them.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.lists.iter().flatten()
+    }
+}
+
+impl<T> IntoIterator for Lists<T> {
+    type Item = T;
+    type IntoIter = std::iter::Flatten<std::vec::IntoIter<ChunkedVec<T>>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.lists.into_iter().flatten()
+    }
+}

@@ -1,0 +1,100 @@
+//! Tables whose morsels are bytes somewhere else: reading those bytes waits, and decoding them computes.
+//!
+//! ```text
+//!   fetch(morsel, projection) ──► Fetched: ranges of bytes ──► open_fetched(morsel, projection, fetched) ──► reader
+//!         waits: never in a slot                                       computes: in a slot
+//! ```
+//!
+//! Who fetches, where and how far ahead is not known here: a query's reading is told apart from its computing, so that somebody can do the
+//! two side by side.
+
+use bytes::Bytes;
+
+use super::{MorselReader, ReadError, TableSource};
+use crate::quota::Charge;
+
+/// A table whose morsels have to be read before they can be opened without waiting.
+///
+/// [`TableSource::open`] of such a table does both, one after the other.
+pub trait StoredTable: TableSource {
+    /// The bytes that [`fetch`](Self::fetch) reads of `morsel` for these columns; known beforehand, so that they can be charged.
+    fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize;
+
+    /// Reads what opening `morsel` for the columns named by `projection` takes, and waits for it.
+    ///
+    /// # Errors
+    ///
+    /// A [`ReadError`] that names the file and the part of it.
+    fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError>;
+
+    /// Opens `morsel` for the columns that it was fetched for, without waiting for anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`TableSource::open`].
+    fn open_fetched(
+        &self,
+        morsel: usize,
+        projection: &[usize],
+        fetched: Fetched,
+    ) -> Result<Box<dyn MorselReader + '_>, ReadError>;
+}
+
+/// Ranges of a file's bytes that were read, by where they lie in it.
+///
+/// ```
+/// use columnar::Fetched;
+///
+/// let fetched = Fetched::new([(100, "abcdef".into()), (200, "xyz".into())]);
+/// assert_eq!(fetched.bytes(), 9);
+/// assert_eq!(fetched.range(102, 3).as_deref(), Some(&b"cde"[..]));
+/// assert_eq!(fetched.range(104, 3), None, "only half of it is there");
+/// assert_eq!(fetched.from(201).as_deref(), Some(&b"yz"[..]));
+/// ```
+#[derive(Debug, Default)]
+pub struct Fetched {
+    /// By where they begin.
+    ranges: Vec<(u64, Bytes)>,
+    charge: Charge,
+}
+
+impl Fetched {
+    /// Of ranges, each with where it begins. None overlaps another.
+    pub fn new(ranges: impl IntoIterator<Item = (u64, Bytes)>) -> Self {
+        let mut ranges: Vec<_> = ranges.into_iter().collect();
+        ranges.sort_by_key(|(start, _)| *start);
+        Self {
+            ranges,
+            charge: Charge::none(),
+        }
+    }
+
+    /// The same, with what it holds of a quota, which is given back when it is dropped.
+    #[must_use]
+    pub fn charged(mut self, charge: Charge) -> Self {
+        self.charge = charge;
+        self
+    }
+
+    /// The bytes that are held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.ranges.iter().map(|(_, bytes)| bytes.len()).sum()
+    }
+
+    /// So many bytes from `start` on, without a copy; `None` if they are not all in one range.
+    #[must_use]
+    pub fn range(&self, start: u64, len: usize) -> Option<Bytes> {
+        let bytes = self.from(start)?;
+        (bytes.len() >= len).then(|| bytes.slice(..len))
+    }
+
+    /// The bytes from `start` to the end of the range that it lies in, without a copy.
+    #[must_use]
+    pub fn from(&self, start: u64) -> Option<Bytes> {
+        let at = self.ranges.partition_point(|(first, _)| *first <= start);
+        let (first, bytes) = &self.ranges[at.checked_sub(1)?];
+        let skipped = usize::try_from(start - first).ok()?;
+        (skipped <= bytes.len()).then(|| bytes.slice(skipped..))
+    }
+}

@@ -1,0 +1,402 @@
+//! A grouping that is disturbed at any point gives its error or the whole answer: never a hang, never a part, and all memory is given back.
+//!
+//! A thousand seeds draw rows, threads and what happens where. The points are those before and behind each slot of each stage, each read of a
+//! table, each consumer of the sharding operations, and both ends of the output. At one of them there is an error, a panic, or
+//! a cancellation; or the whole run has a deadline that it may miss, or memory that may not suffice.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, RecordBatch, StringArray};
+use arrow::compute::concat_batches;
+use arrow::datatypes::SchemaRef;
+use columnar::sharding::{Lists, Shards, sharded_for_each, sharding_for_each};
+use columnar::{
+    Aggregate, AggregateFunction, MorselReader, Quota, ReadError, Scan, ScanStage, SortKey, TableSource,
+};
+use pipeline_exec::{Job, JobBuilder, JobControl, JobErrorKind, PipelineExecutor, Stage, StepCx, StepError};
+
+use crate::scan::{column, grouped, integers};
+
+const SEEDS: u64 = 1_000;
+const ROWS: usize = 24_000;
+const MORSEL: usize = 4_800;
+
+/// What happens at a point, or to the whole run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Nothing,
+    Error,
+    Panic,
+    Cancel,
+    Deadline,
+    Quota,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind::Nothing,
+    Kind::Error,
+    Kind::Panic,
+    Kind::Cancel,
+    Kind::Deadline,
+    Kind::Quota,
+];
+
+/// Counts the points of a run, and strikes at one of them.
+#[derive(Debug)]
+struct Fault {
+    kind: Kind,
+    at: usize,
+    passed: AtomicUsize,
+    has_struck: AtomicBool,
+    control: OnceLock<JobControl>,
+}
+
+impl Fault {
+    fn new(kind: Kind, at: usize) -> Arc<Self> {
+        Arc::new(Self {
+            kind,
+            at,
+            passed: AtomicUsize::new(0),
+            has_struck: AtomicBool::new(false),
+            control: OnceLock::new(),
+        })
+    }
+
+    fn pass(&self) -> Result<(), String> {
+        if self.passed.fetch_add(1, Ordering::Relaxed) != self.at {
+            return Ok(());
+        }
+        self.has_struck.store(true, Ordering::Relaxed);
+        match self.kind {
+            Kind::Error => Err("no luck".to_owned()),
+            // Without a message: there will be many.
+            Kind::Panic => std::panic::resume_unwind(Box::new("no luck")),
+            Kind::Cancel => {
+                self.control.wait().cancel();
+                Ok(())
+            }
+            Kind::Nothing | Kind::Deadline | Kind::Quota => Ok(()),
+        }
+    }
+}
+
+/// A stage with a point before and behind each of its slots.
+struct Disturbed(Arc<dyn Stage>, Arc<Fault>);
+
+impl Stage for Disturbed {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn slots(&self) -> usize {
+        self.0.slots()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.1.pass()?;
+        self.0.run(slot, cx)?;
+        Ok(self.1.pass()?)
+    }
+
+    fn finish(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.1.pass()?;
+        self.0.finish(cx)
+    }
+}
+
+/// A table in short morsels, with a point at each read.
+#[derive(Debug)]
+pub(crate) struct Table {
+    batch: RecordBatch,
+    morsel_rows: usize,
+    fault: Arc<Fault>,
+}
+
+impl Table {
+    /// One to which nothing happens.
+    pub(crate) fn undisturbed(batch: RecordBatch, morsel_rows: usize) -> Self {
+        Self {
+            batch,
+            morsel_rows,
+            fault: Fault::new(Kind::Nothing, usize::MAX),
+        }
+    }
+}
+
+impl TableSource for Table {
+    fn name(&self) -> &str {
+        "t"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.batch.schema()
+    }
+
+    fn morsels(&self) -> usize {
+        self.batch.num_rows().div_ceil(self.morsel_rows)
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.morsel_rows
+            .min(self.batch.num_rows() - morsel * self.morsel_rows)
+    }
+
+    fn open(&self, morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        Ok(Box::new(Reader { table: self, morsel }))
+    }
+}
+
+struct Reader<'a> {
+    table: &'a Table,
+    morsel: usize,
+}
+
+impl MorselReader for Reader<'_> {
+    fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError> {
+        self.table
+            .fault
+            .pass()
+            .map_err(|luck| ReadError::new("t", luck))?;
+        let start = self.morsel * self.table.morsel_rows;
+        let rows = self.table.rows(self.morsel);
+        Ok(self.table.batch.column(column).slice(start, rows))
+    }
+}
+
+/// Rows of a kind: few keys, all different ones, a hot one among different ones, texts with and without a place in a word, none.
+fn rows(kind: usize) -> RecordBatch {
+    let numbers = |key: fn(usize) -> i64| integers((0..ROWS).map(|row| (row % 13 > 0).then(|| key(row))));
+    let keys: ArrayRef = match kind {
+        0 => numbers(|row| row as i64 * 7 % 5),
+        1 => numbers(|row| row as i64 * 1_000_003),
+        2 => numbers(|row| if row % 3 == 0 { 7 } else { row as i64 }),
+        3 => Arc::new(StringArray::from_iter((0..ROWS).map(|row| match row % 3 {
+            0 => None,
+            1 => Some(format!("{row}")),
+            _ => Some(format!("a text that has no place in a word {}", row / 2)),
+        }))),
+        _ => integers([]),
+    };
+    let values = integers((0..keys.len()).map(|row| (row % 7 > 0).then_some(row as i64 % 1_000)));
+    RecordBatch::try_from_iter_with_nullable([("k", keys, true), ("v", values, true)]).unwrap()
+}
+
+/// What a run gave, and what it took at the most.
+struct Ran<T> {
+    outcome: Result<T, (JobErrorKind, String)>,
+    points: usize,
+    has_struck: bool,
+    peak: usize,
+}
+
+/// Runs a job that `build` makes; checks that nothing stays charged.
+fn run<T: Send + 'static>(
+    fault: &Arc<Fault>,
+    limit: usize,
+    threads: usize,
+    deadline: Option<Duration>,
+    build: impl FnOnce(&Arc<Quota>, JobBuilder) -> Job<T>,
+) -> Ran<T> {
+    let quota = Arc::new(Quota::new("disturbed", limit));
+    let mut builder = Job::builder("disturbed");
+    if let Some(deadline) = deadline {
+        builder = builder.deadline(deadline);
+    }
+    let job = build(&quota, builder);
+    // When it is gone, so is whatever of the job its workers had.
+    let executor = PipelineExecutor::new(threads).unwrap();
+    let ticket = executor.submit(job).unwrap();
+    fault.control.set(ticket.control()).expect("one job for a fault");
+    let outcome = ticket.wait();
+    drop(executor);
+    let outcome = outcome
+        .map(|report| report.output)
+        .map_err(|error| (error.kind, error.to_string()));
+    assert_eq!(quota.used(), 0, "{:?}", fault.kind);
+    assert!(quota.peak() <= limit);
+    Ran {
+        outcome,
+        points: fault.passed.load(Ordering::Relaxed),
+        has_struck: fault.has_struck.load(Ordering::Relaxed),
+        peak: quota.peak(),
+    }
+}
+
+fn group(
+    batch: &RecordBatch,
+    sorted: bool,
+    fault: &Arc<Fault>,
+    quota: &Arc<Quota>,
+    job: JobBuilder,
+) -> Job<RecordBatch> {
+    let table: Arc<dyn TableSource> = Arc::new(Table {
+        batch: batch.clone(),
+        morsel_rows: MORSEL,
+        fault: Arc::clone(fault),
+    });
+    let value = column(table.as_ref(), "v");
+    let aggregates = vec![
+        Aggregate::new(AggregateFunction::Sum, Some(value.clone())).unwrap(),
+        Aggregate::new(AggregateFunction::Count, None).unwrap(),
+        Aggregate::new(AggregateFunction::Max, Some(value)).unwrap(),
+    ];
+    let key = column(table.as_ref(), "k");
+    let mut scan: Scan = grouped(table, vec![key], aggregates);
+    if sorted {
+        let sum = scan.output.columns()[1].1.clone();
+        scan.order = vec![SortKey::new(sum, true, false).unwrap()];
+    }
+    scan.quota = Some(Arc::clone(quota));
+    let stage = Arc::new(ScanStage::new(scan));
+    let mut job = job.stage(Arc::new(Disturbed(stage.clone(), Arc::clone(fault))));
+    for following in stage.following() {
+        job = job.stage(Arc::new(Disturbed(following, Arc::clone(fault))));
+    }
+    let fault = Arc::clone(fault);
+    let output = move |_: &StepCx<'_>| {
+        fault.pass()?;
+        let result = stage.merge()?;
+        fault.pass()?;
+        Ok(concat_batches(&result.schema, &result.batches)?)
+    };
+    job.output(output).build()
+}
+
+type Totals = Vec<BTreeMap<u64, u64>>;
+
+/// Sums by a fine key, then by a coarse one.
+fn shard(slots: u64, fault: &Arc<Fault>, quota: &Arc<Quota>, job: JobBuilder) -> Job<Totals> {
+    let morsels = Shards::new((0..slots).map(|slot| slot * 500..slot * 500 + 500));
+    let at = |_| Arc::clone(fault);
+    let [first, second, third] = [0, 1, 2].map(at);
+    let (split, fine) = sharding_for_each(
+        &morsels.with_quota(Arc::clone(quota)),
+        9,
+        move |mut numbers: std::ops::Range<u64>, targets, _cx| {
+            numbers.try_for_each(|n| targets.push(&(n % 40), n))?;
+            Ok(first.pass()?)
+        },
+    );
+    let (again, coarse) = sharding_for_each(&fine, 3, move |numbers: Lists<u64>, targets, _cx| {
+        for (at, n) in numbers.into_iter().enumerate() {
+            if at == 100 {
+                second.pass()?;
+            }
+            targets.push(&(n % 4), n)?;
+        }
+        Ok(())
+    });
+    let (totals, result) = sharded_for_each(&coarse, move |_partition, numbers: Lists<u64>, _cx| {
+        let mut totals = BTreeMap::new();
+        for n in numbers {
+            *totals.entry(n % 4).or_insert(0) += n;
+        }
+        third.pass()?;
+        Ok(totals)
+    });
+    let stages = [split, again, totals].map(|stage| Arc::new(Disturbed(stage, Arc::clone(fault))));
+    let job = stages.into_iter().fold(job, |job, stage| job.stage(stage));
+    job.output(move |_| result.take_all()).build()
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut x = self.0;
+        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(x ^ x >> 31) * bound as u128) >> 64) as usize
+    }
+}
+
+/// What ends came of, by kind: with the whole answer, and with the error.
+type Ends = BTreeMap<String, [usize; 2]>;
+
+/// Draws a disturbance for each of `seeds`, and checks what comes of it.
+fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
+    seeds: impl Iterator<Item = u64>,
+    kinds: usize,
+    build: impl Fn(usize, &Arc<Fault>, &Arc<Quota>, JobBuilder) -> Job<T>,
+) -> Ends {
+    let whole: Vec<Ran<T>> = (0..kinds)
+        .map(|kind| {
+            let fault = Fault::new(Kind::Nothing, usize::MAX);
+            run(&fault, usize::MAX, 1, None, |quota, job| {
+                build(kind, &fault, quota, job)
+            })
+        })
+        .collect();
+    let mut ends = Ends::new();
+    for seed in seeds {
+        let mut random = Random(seed);
+        let of = random.below(kinds);
+        let kind = KINDS[random.below(KINDS.len())];
+        let threads = 1 + random.below(3);
+        let undisturbed = &whole[of];
+        let fault = Fault::new(kind, random.below(undisturbed.points));
+        let limit = match kind {
+            Kind::Quota => random.below(undisturbed.peak * 3 / 2 + 1),
+            _ => usize::MAX,
+        };
+        let deadline = (kind == Kind::Deadline).then(|| Duration::from_micros(random.below(3_000) as u64));
+        let ran = run(&fault, limit, threads, deadline, |quota, job| {
+            build(of, &fault, quota, job)
+        });
+        let end = ends.entry(format!("{kind:?}")).or_default();
+        match ran.outcome {
+            Ok(answer) => {
+                end[0] += 1;
+                assert_eq!(Ok(&answer), undisturbed.outcome.as_ref(), "seed {seed}");
+                let is_final = matches!(kind, Kind::Error | Kind::Panic) && ran.has_struck;
+                assert!(!is_final, "seed {seed}: a result in spite of {kind:?}");
+            }
+            Err((error, text)) => {
+                end[1] += 1;
+                let is_it = match kind {
+                    Kind::Nothing => false,
+                    Kind::Error => error == JobErrorKind::Failed && text.contains("no luck"),
+                    Kind::Panic => error == JobErrorKind::Panicked,
+                    Kind::Cancel => error == JobErrorKind::Cancelled,
+                    Kind::Deadline => error == JobErrorKind::DeadlineExceeded,
+                    Kind::Quota => {
+                        error == JobErrorKind::Failed
+                            && text.contains("query disturbed is over its memory quota")
+                    }
+                };
+                assert!(is_it, "seed {seed}, {kind:?}: {text}");
+            }
+        }
+    }
+    ends
+}
+
+/// Both ends have to come about, or nothing was tested.
+fn assert_both(ends: &Ends) {
+    for kind in ["Error", "Panic", "Cancel", "Quota"] {
+        assert!(ends[kind][1] > 0, "{ends:?}");
+    }
+    assert!(ends["Quota"][0] > 0 && ends["Nothing"][0] > 0, "{ends:?}");
+}
+
+#[test]
+fn a_grouping_disturbed_anywhere_gives_that_error_or_the_whole_answer() {
+    let batches: Vec<RecordBatch> = (0..5).map(rows).collect();
+    let ends = disturb(0..SEEDS, 2 * batches.len(), |kind, fault, quota, job| {
+        group(&batches[kind / 2], kind % 2 > 0, fault, quota, job)
+    });
+    assert_both(&ends);
+}
+
+#[test]
+fn a_consumer_of_shards_disturbed_anywhere_gives_that_error_or_the_whole_answer() {
+    let ends = disturb(0..SEEDS, 4, |kind, fault, quota, job| {
+        shard(kind as u64 * 3, fault, quota, job)
+    });
+    assert_both(&ends);
+}

@@ -1,0 +1,141 @@
+//! A job without an executor: slots claimed and run one after another, on the caller's thread.
+//!
+//! Two use it: a user who calls [`Job::get_next`](crate::Job::get_next), and a slot that waits for a job of its own for which the
+//! executor has no place ([`nest`](mod@super::nest)).
+
+use std::time::Duration;
+
+use executor_core::ports::Memory;
+
+use super::claim::{Claim, Claims, Piece};
+use super::job_spec::JobSpec;
+use super::job_state::JobEnd;
+use super::ledger::Failure;
+use super::lend::lent_number;
+use super::{finish, guard};
+use crate::error::{JobError, JobErrorKind};
+use crate::output::JobOutput;
+use crate::report::JobReport;
+use crate::stage_graph::StageGraph;
+use crate::step_cx::{StepCx, Watch};
+
+/// What there is to do in a job.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    pub(crate) stages: &'a StageGraph,
+    pub(crate) output: Option<&'a JobOutput>,
+}
+
+/// Claims the next free slot and runs it. Whoever runs the last slot of a stage finishes it, and starts those that have waited for it;
+/// behind the last stage it makes the output. A failure closes the job. `None`: there is no slot to claim.
+pub(crate) fn next<M: Memory>(
+    mem: &M,
+    claims: &Claims<M::Word>,
+    work: Work<'_>,
+    cx: &StepCx<'_>,
+) -> Option<Result<usize, Failure>> {
+    loop {
+        // By hand nothing is given back.
+        let Claim::Slots { piece, .. } = claims.claim(mem, |_stage, _left| 1) else {
+            return None;
+        };
+        let Piece { stage, slots } = piece;
+        let ran = slots
+            .clone()
+            .try_for_each(|slot| guard::run(work.stages.stage(stage), stage, slot, cx));
+        let mut ran = ran.inspect_err(|_| close(mem, claims));
+        if claims.account(mem, stage, slots.len()) {
+            let finished = finish::finish(mem, claims, work.stages, stage, cx, || {}, |_, _| {});
+            // After a failure nothing is finished.
+            ran = ran.and(finished.inspect_err(|_| close(mem, claims)));
+            if claims.finished(mem) && ran.is_ok() && !claims.is_closed(mem) {
+                let made = work
+                    .output
+                    .map_or(Ok(()), |output| guard::output(output, work.stages.len(), cx));
+                ran = made.inspect_err(|_| close(mem, claims));
+            }
+        }
+        match (ran, slots.is_empty()) {
+            (Err(failure), _) => return Some(Err(failure)),
+            (Ok(()), false) => return Some(Ok(slots.start)),
+            // A stage without slots was finished; there may be another behind it.
+            (Ok(()), true) => {}
+        }
+    }
+}
+
+/// Closes a job that failed by hand.
+pub(crate) fn close<M: Memory>(mem: &M, claims: &Claims<M::Word>) {
+    if let Some(left) = claims.close(mem) {
+        claims.give_up(mem, &left.stages);
+    }
+}
+
+/// Runs a whole job in the slot whose context is `outer`, under the number of whoever runs that slot, of `workers` workers. It ends early
+/// when the outer job does, or when its own deadline passes.
+pub(crate) fn run<M: Memory>(
+    mem: &M,
+    word: impl FnMut(usize) -> M::Word,
+    now_ns: impl Fn() -> u64,
+    workers: usize,
+    spec: &JobSpec,
+    outer: &StepCx<'_>,
+) -> JobEnd {
+    let claims = Claims::new(spec.stages.counts(), word);
+    let began_ns = now_ns();
+    let deadline = spec.terms.as_ref().and_then(|terms| terms.deadline);
+    let is_late = || {
+        let ns = now_ns().saturating_sub(began_ns);
+        deadline.is_some_and(|deadline| Duration::from_nanos(ns) >= deadline)
+    };
+    let watch = Inside {
+        outer,
+        is_closed: &|| claims.is_closed(mem) || is_late(),
+    };
+    let cx = outer.inside(&spec.id, &watch);
+    let work = Work {
+        stages: &spec.stages,
+        output: spec.output.as_deref(),
+    };
+    finish::begin(mem, &claims, &spec.stages).map_err(Failure::into_error)?;
+    let mut slots = 0;
+    loop {
+        if outer.is_cancelled() {
+            return Err(JobError::plain(JobErrorKind::Cancelled));
+        }
+        if is_late() {
+            return Err(JobError::plain(JobErrorKind::DeadlineExceeded));
+        }
+        match next(mem, &claims, work, &cx) {
+            Some(ran) => ran.map_err(Failure::into_error)?,
+            None => break,
+        };
+        slots += 1;
+    }
+    let mut slots_per_worker = vec![0; lent_number(workers) + 1];
+    slots_per_worker[outer.worker_id()] = slots;
+    Ok(JobReport {
+        output: (),
+        id: spec.id,
+        slots,
+        wait: Duration::ZERO,
+        run: Duration::from_nanos(now_ns().saturating_sub(began_ns)),
+        slots_per_worker,
+    })
+}
+
+/// What a slot is told that runs by hand inside another.
+struct Inside<'a> {
+    outer: &'a StepCx<'a>,
+    is_closed: &'a dyn Fn() -> bool,
+}
+
+impl Watch for Inside<'_> {
+    fn is_cancelled(&self) -> bool {
+        (self.is_closed)() || self.outer.is_cancelled()
+    }
+
+    fn should_yield(&self) -> bool {
+        self.outer.should_yield()
+    }
+}

@@ -1,0 +1,335 @@
+//! What there is to do in the maintenance pool, when, and with how many threads. Plain data behind the pool's lock.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::moment::after;
+use crate::snapshot::MaintenanceSnapshot;
+
+/// Tasks, timers and threads.
+#[derive(Default)]
+pub(super) struct Schedule {
+    closed: bool,
+    /// Since when they wait, and what they are.
+    queue: VecDeque<(Instant, Once)>,
+    /// By when they are due, and their number.
+    timers: BTreeMap<(Instant, u64), Timer>,
+    /// Numbers of timers whose task runs now, and that are to go on.
+    out: HashSet<u64>,
+    next_timer: u64,
+    threads: usize,
+    threads_in_all: usize,
+    sleeping: usize,
+    running: usize,
+    ran: u64,
+    panicked: u64,
+}
+
+type Once = Box<dyn FnOnce() + Send>;
+
+/// A task that runs at intervals.
+pub(super) struct Timer {
+    pub(super) call: Box<dyn FnMut() + Send>,
+    number: u64,
+    period: Duration,
+    due: Instant,
+}
+
+/// Something to run now.
+pub(super) enum Task {
+    /// Once.
+    Once(Once),
+    /// And then again.
+    Again(Timer),
+}
+
+/// What a thread does next.
+pub(super) enum Next {
+    /// It runs this.
+    Run(Task),
+    /// It waits; something is due after this time.
+    Wait(Option<Duration>),
+    /// It ends.
+    Leave,
+}
+
+/// Who comes to what is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// A thread that sleeps, or one of those that work when it is free.
+    Sleeper,
+    /// A thread that is to be started.
+    NewThread,
+}
+
+/// What was never started: the user's, to be dropped outside the lock.
+pub(super) struct Forgotten {
+    _queue: VecDeque<(Instant, Once)>,
+    _timers: BTreeMap<(Instant, u64), Timer>,
+}
+
+impl Schedule {
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Who comes to one task more, if there may be `threads_max` threads.
+    pub(super) fn wanted(&self, threads_max: usize) -> Wake {
+        if self.queue.len() + 1 > self.sleeping && self.threads < threads_max {
+            Wake::NewThread
+        } else {
+            Wake::Sleeper
+        }
+    }
+
+    pub(super) fn push(&mut self, task: Once, now: Instant) {
+        self.queue.push_back((now, task));
+    }
+
+    /// Adds a timer. Gives its number.
+    pub(super) fn repeat(&mut self, period: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
+        let number = self.next_timer;
+        self.next_timer += 1;
+        let due = after(now, period);
+        let timer = Timer {
+            call,
+            number,
+            period,
+            due,
+        };
+        self.timers.insert((due, number), timer);
+        number
+    }
+
+    /// Ends a timer; if it runs now, that is the last time. Gives it back to be dropped.
+    pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
+        self.out.remove(&number);
+        let key = *self.timers.keys().find(|(_, timer)| *timer == number)?;
+        self.timers.remove(&key)
+    }
+
+    /// A timer has run. What is due meanwhile is left out. Gives it back to be dropped if it is not to go on.
+    pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
+        if !self.out.remove(&timer.number) || self.closed {
+            return Some(timer);
+        }
+        timer.due = after(timer.due, timer.period).max(now);
+        self.timers.insert((timer.due, timer.number), timer)
+    }
+
+    /// What a free thread does at `now`.
+    pub(super) fn next(&mut self, now: Instant) -> Next {
+        if self.closed {
+            return Next::Leave;
+        }
+        let first_due = self.timers.keys().next().map(|&(due, _)| due);
+        let waits_since = self.queue.front().map(|&(since, _)| since);
+        // What waits for longer: a timer that is always late leaves something to the others.
+        let is_timers_turn =
+            first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
+        if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
+            self.running += 1;
+            self.out.insert(timer.number);
+            return Next::Run(Task::Again(timer));
+        }
+        if let Some((_, task)) = self.queue.pop_front() {
+            self.running += 1;
+            return Next::Run(Task::Once(task));
+        }
+        Next::Wait(first_due.map(|due| due.saturating_duration_since(now)))
+    }
+
+    /// Whether there is more to do, now or when it is due, nobody is free for it, and there may be `threads_max` threads: for whoever has just found
+    /// something and is busy for a while.
+    pub(super) fn lacks_thread(&self, threads_max: usize) -> bool {
+        let is_more = !self.queue.is_empty() || !self.timers.is_empty();
+        is_more && self.sleeping == 0 && self.threads < threads_max
+    }
+
+    pub(super) fn ran(&mut self, panicked: bool) {
+        self.running -= 1;
+        self.ran += 1;
+        self.panicked += u64::from(panicked);
+    }
+
+    pub(super) fn sleeps(&mut self) {
+        self.sleeping += 1;
+    }
+
+    pub(super) fn wakes(&mut self) {
+        self.sleeping -= 1;
+    }
+
+    /// Whether a thread that has waited for long may end: others are there for what is due later, or nothing is. Who runs a timer stays for it.
+    pub(super) fn may_leave(&self) -> bool {
+        self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
+    }
+
+    pub(super) fn has_threads(&self) -> bool {
+        self.threads > 0
+    }
+
+    /// The number of the next thread.
+    pub(super) fn next_thread(&self) -> usize {
+        self.threads_in_all
+    }
+
+    pub(super) fn thread_started(&mut self) {
+        self.threads += 1;
+        self.threads_in_all += 1;
+    }
+
+    pub(super) fn thread_ended(&mut self) {
+        self.threads -= 1;
+    }
+
+    pub(super) fn running(&self) -> usize {
+        self.running
+    }
+
+    /// Takes nothing any more. Gives what has not started.
+    pub(super) fn close(&mut self) -> Forgotten {
+        self.closed = true;
+        self.out.clear();
+        Forgotten {
+            _queue: std::mem::take(&mut self.queue),
+            _timers: std::mem::take(&mut self.timers),
+        }
+    }
+
+    pub(super) fn snapshot(&self) -> MaintenanceSnapshot {
+        MaintenanceSnapshot {
+            threads: self.threads,
+            running: self.running,
+            queued: self.queue.len(),
+            repeating: self.timers.len() + self.out.len(),
+            ran: self.ran,
+            panicked: self.panicked,
+        }
+    }
+}
+
+impl fmt::Debug for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Schedule")
+            .field("closed", &self.closed)
+            .field("now", &self.snapshot())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adds nothing, and takes what is to run.
+    fn runs(schedule: &mut Schedule, now: Instant) -> Option<Timer> {
+        match schedule.next(now) {
+            Next::Run(Task::Again(timer)) => Some(timer),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_timer_is_due_after_each_period_and_leaves_out_what_it_was_late_for() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        let period = Duration::from_millis(10);
+        schedule.repeat(period, Box::new(|| {}), start);
+        assert!(runs(&mut schedule, start).is_none());
+        let timer = runs(&mut schedule, start + period).expect("one period is over");
+        // Its run takes until 35 ms.
+        assert!(schedule.put_back(timer, start + period * 7 / 2).is_none());
+        let timer = runs(&mut schedule, start + period * 7 / 2).expect("the one of 20 ms is late");
+        assert!(schedule.put_back(timer, start + period * 18 / 5).is_none());
+        assert!(
+            runs(&mut schedule, start + period * 37 / 10).is_none(),
+            "no others are made up for"
+        );
+        assert!(runs(&mut schedule, start + period * 9 / 2).is_some());
+    }
+
+    #[test]
+    fn a_timer_that_is_cancelled_while_it_runs_does_not_come_again() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        let number = schedule.repeat(Duration::ZERO, Box::new(|| {}), start);
+        let timer = runs(&mut schedule, start).expect("it is due");
+        assert!(schedule.cancel(number).is_none(), "it is not here");
+        assert!(
+            schedule.put_back(timer, start).is_some(),
+            "it is given back to be dropped"
+        );
+        assert!(runs(&mut schedule, start + Duration::from_secs(1)).is_none());
+    }
+
+    #[test]
+    fn a_thread_is_started_for_each_task_that_no_sleeper_can_take_up_to_the_limit() {
+        let mut schedule = Schedule::default();
+        assert_eq!(schedule.wanted(2), Wake::NewThread);
+        schedule.thread_started();
+        schedule.sleeps();
+        assert_eq!(schedule.wanted(2), Wake::Sleeper);
+        schedule.push(Box::new(|| {}), Instant::now());
+        assert_eq!(
+            schedule.wanted(2),
+            Wake::NewThread,
+            "the sleeper has something to do"
+        );
+        schedule.thread_started();
+        schedule.push(Box::new(|| {}), Instant::now());
+        assert_eq!(schedule.wanted(2), Wake::Sleeper, "there are as many as may be");
+    }
+
+    #[test]
+    fn a_timer_that_is_always_late_leaves_turns_to_tasks() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        schedule.repeat(Duration::ZERO, Box::new(|| {}), start);
+        let timer = runs(&mut schedule, start).expect("it is due");
+        schedule.push(Box::new(|| {}), start + Duration::from_millis(1));
+        assert!(
+            schedule
+                .put_back(timer, start + Duration::from_millis(2))
+                .is_none()
+        );
+        assert!(
+            runs(&mut schedule, start + Duration::from_millis(3)).is_none(),
+            "the task waits for longer"
+        );
+        assert!(runs(&mut schedule, start + Duration::from_millis(3)).is_some());
+    }
+
+    #[test]
+    fn a_period_that_no_clock_reaches_is_never_over() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        schedule.repeat(Duration::MAX, Box::new(|| {}), start);
+        assert!(runs(&mut schedule, start + Duration::from_secs(1 << 30)).is_none());
+    }
+
+    #[test]
+    fn who_is_busy_leaves_somebody_to_what_is_due_meanwhile() {
+        let mut schedule = Schedule::default();
+        schedule.thread_started();
+        assert!(!schedule.lacks_thread(2), "there is nothing");
+        schedule.repeat(Duration::from_secs(1), Box::new(|| {}), Instant::now());
+        assert!(schedule.lacks_thread(2));
+        assert!(!schedule.lacks_thread(1), "there are as many as may be");
+        schedule.thread_started();
+        schedule.sleeps();
+        assert!(!schedule.lacks_thread(3), "another sleeps");
+    }
+
+    #[test]
+    fn the_last_thread_stays_while_a_timer_is_to_come() {
+        let mut schedule = Schedule::default();
+        schedule.thread_started();
+        assert!(schedule.may_leave());
+        let number = schedule.repeat(Duration::from_secs(1), Box::new(|| {}), Instant::now());
+        assert!(!schedule.may_leave());
+        schedule.thread_started();
+        schedule.sleeps();
+        assert!(schedule.may_leave(), "another sleeps");
+        schedule.wakes();
+        assert!(schedule.cancel(number).is_some());
+        assert!(schedule.may_leave());
+    }
+}

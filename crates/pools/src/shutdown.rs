@@ -1,0 +1,72 @@
+//! How pools end: mixed first, since it feeds the others; CPU when nobody can come any more; maintenance last.
+
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use crate::error::{PoolKind, WrongPool};
+use crate::moment::after;
+use crate::pools::Inner;
+use crate::thread::pool_here;
+
+/// What was left when the time was up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "it says whether anything was cut short"]
+pub struct ShutdownReport {
+    /// Mixed tasks and blocking calls that had not ended. Tasks end at their next await; a blocking call that runs is left behind.
+    pub mixed_left: usize,
+    /// CPU jobs that had not ended, and were told to stop.
+    pub cpu_left: usize,
+    /// Maintenance tasks that ran, and were left behind.
+    pub maintenance_left: usize,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl ShutdownReport {
+    /// Whether everything had ended by itself.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.mixed_left + self.cpu_left + self.maintenance_left == 0
+    }
+}
+
+impl fmt::Display for ShutdownReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            mixed_left,
+            cpu_left,
+            maintenance_left,
+            took,
+        } = self;
+        write!(
+            f,
+            "left after {took:?}: {mixed_left} mixed, {cpu_left} CPU, {maintenance_left} maintenance"
+        )
+    }
+}
+
+/// Ends the pools in order, from `now` on for about `timeout`.
+pub(crate) fn shut_down(inner: &Inner, now: Instant, timeout: Duration) -> Result<ShutdownReport, WrongPool> {
+    if let Some(from) = pool_here() {
+        return Err(WrongPool {
+            from,
+            to: PoolKind::Mixed,
+        });
+    }
+    let deadline = after(now, timeout);
+    inner.mixed.gate.close();
+    let mixed_left = inner.mixed.gate.wait_empty(deadline);
+    let cpu_left = inner.cpu.end_by(deadline);
+    if mixed_left > 0 {
+        inner.mixed.gate.abort_all();
+    }
+    inner.mixed.end();
+    inner.maintenance.close();
+    let maintenance_left = inner.maintenance.wait_quiet(deadline);
+    Ok(ShutdownReport {
+        mixed_left,
+        cpu_left,
+        maintenance_left,
+        took: now.elapsed(),
+    })
+}

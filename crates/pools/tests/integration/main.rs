@@ -1,0 +1,15 @@
+//! How the pools behave, as sentences, from outside.
+#![cfg(not(windlass_loom))]
+
+mod computing;
+mod ending;
+mod hand_over;
+mod maintenance;
+mod mixed;
+mod nesting;
+mod odd_ends;
+mod runtimes;
+mod setting_up;
+mod streams;
+mod support;
+mod wrong_pool;

@@ -1,0 +1,191 @@
+//! Slices of batches, beside the reading.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+
+use pools::stream::{BatchStream, StreamError, Weighed};
+use pools::{CpuError, Pools};
+
+use crate::support::{Gate, pools};
+
+type Numbers = Weighed<Vec<u64>>;
+
+/// Batches of numbers, of growing size, the first of them none at all.
+fn numbers(pools: &Pools, batches: u64, read_ahead_bytes: usize) -> BatchStream<Numbers, String> {
+    let mut next = 0..batches;
+    let source = move || {
+        Ok(next.next().map(|batch| Weighed {
+            value: (0..batch).map(|n| batch * 1_000 + n).collect(),
+            bytes: 100,
+        }))
+    };
+    BatchStream::read(&pools.mixed(), source, read_ahead_bytes)
+}
+
+fn cut(batch: Numbers) -> Vec<Vec<u64>> {
+    batch.value.chunks(3).map(<[u64]>::to_vec).collect()
+}
+
+#[test]
+fn values_come_in_order_with_any_number_of_workers() {
+    let expected: Vec<u64> = (0..40)
+        .flat_map(|batch| (0..batch).map(move |n| batch * 1_000 + n))
+        .collect();
+    for workers in [1, 2, 4] {
+        let pools = pools(workers);
+        for read_ahead_bytes in [0, 250, 10_000] {
+            let stream = numbers(&pools, 40, read_ahead_bytes);
+            let handle = stream.handle();
+            let all = stream.fold_slices_blocking(
+                &pools.cpu(),
+                cut,
+                |slice, _cx| Ok(slice),
+                Vec::new(),
+                |mut all, slice: Vec<u64>| {
+                    all.extend(slice);
+                    all
+                },
+            );
+            assert_eq!(all.unwrap(), expected);
+            assert!(handle.snapshot().bytes_peak <= read_ahead_bytes.max(100));
+        }
+    }
+}
+
+#[test]
+fn the_next_batch_is_read_while_slices_run() {
+    let pools = pools(1);
+    // The slice of the first batch and the read of the second meet: neither waits for the other's end.
+    let meet = Arc::new(Barrier::new(2));
+    let (reads, computes) = (meet.clone(), meet);
+    let mut batch = 0;
+    let source = move || {
+        batch += 1;
+        if batch == 2 {
+            reads.wait();
+        }
+        Ok::<_, Infallible>((batch <= 2).then(|| vec![batch; 100]))
+    };
+    let stream = BatchStream::read(&pools.mixed(), source, 200);
+    let done = stream.for_each_slice_blocking(
+        &pools.cpu(),
+        |batch| vec![batch],
+        move |slice, _cx| {
+            if slice[0] == 1 {
+                computes.wait();
+            }
+            Ok(())
+        },
+    );
+    done.unwrap();
+}
+
+#[test]
+fn a_batch_counts_until_its_slices_are_done() {
+    let pools = pools(2);
+    let gate = Gate::new();
+    let stream = numbers(&pools, 30, 300);
+    let (handle, held) = (stream.handle(), gate.clone());
+    let cpu = pools.cpu();
+    let computes = std::thread::spawn(move || {
+        stream.for_each_slice_blocking(&cpu, cut, move |_slice, _cx| {
+            held.pass();
+            Ok(())
+        })
+    });
+    // Batch 0 has no slices; three are held then, and the source rests, though nobody waits for a batch in vain.
+    gate.wait_for(2);
+    while handle.snapshot().bytes < 300 || pools.mixed().snapshot().blocking_running > 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(handle.snapshot().batches, 4);
+    gate.open();
+    computes.join().unwrap().unwrap();
+    assert_eq!(handle.snapshot().batches, 30);
+    assert_eq!(handle.snapshot().bytes_peak, 300);
+}
+
+#[test]
+fn after_an_error_no_slice_runs_and_nothing_is_read() {
+    let pools = pools(2);
+    let running = Arc::new(AtomicUsize::new(0));
+    let ran = running.clone();
+    let stream = numbers(&pools, u64::MAX, 1_000);
+    let handle = stream.handle();
+    let failed = stream.for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
+        ran.fetch_add(1, Ordering::SeqCst);
+        let fails = slice.contains(&20_007);
+        std::thread::yield_now();
+        ran.fetch_sub(1, Ordering::SeqCst);
+        if fails { Err("seven".to_owned()) } else { Ok(()) }
+    });
+    // The source has no end.
+    assert!(
+        matches!(&failed, Err(StreamError::Slice(error)) if error == "seven"),
+        "{failed:?}"
+    );
+    assert_eq!(running.load(Ordering::SeqCst), 0);
+    assert_eq!(failed.unwrap_err().into_inner().unwrap(), "seven");
+    while !handle.snapshot().over {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_pool_that_has_ended_computes_nothing() {
+    let (reads, computes) = (pools(1), pools(1));
+    assert!(
+        computes
+            .shutdown(std::time::Duration::from_secs(3_600))
+            .unwrap()
+            .is_clean()
+    );
+    let stream = numbers(&reads, 30, 300);
+    let refused = stream.for_each_slice_blocking(&computes.cpu(), cut, |_slice, _cx| Ok(()));
+    assert!(
+        matches!(refused, Err(StreamError::Cpu(CpuError::Closed))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn slices_are_refused_where_batches_are() {
+    let own = pools(1);
+    let (stream, cpu) = (numbers(&own, 3, 300), own.cpu());
+    let inside = own.cpu();
+    let refused = cpu.run(move |_cx| stream.for_each_slice_blocking(&inside, cut, |_slice, _cx| Ok(())));
+    let refused = refused.wait().unwrap();
+    assert!(matches!(refused, Err(StreamError::WrongPool(_))), "{refused:?}");
+
+    let (stream, inside) = (numbers(&own, 3, 300), own.cpu());
+    let awaited =
+        cpu.run(move |_cx| pollster::block_on(stream.for_each_slice(&inside, cut, |_slice, _cx| Ok(()))));
+    let refused = awaited.wait().unwrap();
+    assert!(matches!(refused, Err(StreamError::WrongPool(_))), "{refused:?}");
+
+    let (stream, inside) = (numbers(&own, 3, 300), own.cpu());
+    let refused = own
+        .mixed()
+        .block_on(async move { stream.for_each_slice_blocking(&inside, cut, |_slice, _cx| Ok(())) });
+    let refused = refused.unwrap();
+    assert!(
+        matches!(refused, Err(StreamError::InAsync { call }) if call.contains("for_each_slice_blocking")),
+    );
+}
+
+#[test]
+fn slices_may_have_parts_of_their_own() {
+    let pools = pools(1);
+    let sum = numbers(&pools, 10, 300).fold_slices_blocking(
+        &pools.cpu(),
+        cut,
+        |slice, cx| {
+            let parts = cx.map(slice.len(), move |n, _cx| slice[n] % 1_000);
+            Ok(parts.map_err(|error| error.to_string())?.into_iter().sum::<u64>())
+        },
+        0,
+        |sum, part| sum + part,
+    );
+    assert_eq!(sum.unwrap(), (0..10).map(|batch| (0..batch).sum::<u64>()).sum());
+}

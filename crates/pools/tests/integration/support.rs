@@ -1,0 +1,68 @@
+//! What the tests are made of: a gate that holds work, and pools to hold it in.
+
+use std::sync::{Arc, Condvar, Mutex};
+
+use pools::{CpuTask, Pools};
+
+/// A gate at which work waits until the test opens it.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<(bool, usize)>,
+    changed: Condvar,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Called in the work: waits until the gate is open.
+    pub(crate) fn pass(&self) {
+        self.arrive();
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| !state.0).unwrap());
+    }
+
+    /// Called in the work, which waits elsewhere.
+    pub(crate) fn arrive(&self) {
+        self.state.lock().unwrap().1 += 1;
+        self.changed.notify_all();
+    }
+
+    /// How many have come to the gate.
+    pub(crate) fn arrived(&self) -> usize {
+        self.state.lock().unwrap().1
+    }
+
+    /// Blocks until `n` have come to the gate.
+    pub(crate) fn wait_for(&self, n: usize) {
+        let state = self.state.lock().unwrap();
+        drop(self.changed.wait_while(state, |state| state.1 < n).unwrap());
+    }
+
+    pub(crate) fn open(&self) {
+        self.state.lock().unwrap().0 = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Pools of their own, with so many CPU workers.
+pub(crate) fn pools(cpu_threads: usize) -> Pools {
+    Pools::builder()
+        .cpu_threads(cpu_threads)
+        .mixed_threads(1)
+        .build()
+        .unwrap()
+}
+
+/// Keeps all of so many CPU workers busy until the gate that it gives is opened.
+pub(crate) fn hold_cpu(pools: &Pools, threads: usize) -> (Arc<Gate>, Vec<CpuTask<()>>) {
+    let gate = Gate::new();
+    let held = (0..threads).map(|_| {
+        let gate = gate.clone();
+        pools.cpu().run(move |_cx| gate.pass())
+    });
+    let held = held.collect();
+    gate.wait_for(threads);
+    (gate, held)
+}

@@ -1,0 +1,267 @@
+//! A query on its way to its answer: one job where its table is in memory, and windows over what is read meanwhile where it is not.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use columnar::{FetchFailed, ScanStage};
+use pipeline_exec::{Job, JobReport, PipelineHandle, Stage, StepCx, StepError};
+use pools::MixedPool;
+use pools::stream::{BatchSource, BatchStream, Weigh};
+
+use crate::pipeline_builder::Parts;
+use crate::source::JobRunner;
+use crate::windows::{Window, Windows};
+use crate::work_control::not_taken;
+use crate::{QueryError, QueryResult, WorkControl};
+
+/// Bytes that are read ahead of the workers, if nobody says otherwise.
+const READ_AHEAD_BYTES: usize = 32 << 20;
+/// What of a quota may lie there read ahead: one part in so many. As much again is in windows.
+const QUOTA_PARTS: usize = 8;
+/// Morsels are read together until they have so many bytes: what it costs to hand a batch over is spread.
+const BATCH_BYTES: usize = 256 << 10;
+/// Slots of a batch whose morsels need not be read.
+const BATCH_SLOTS: usize = 64;
+
+/// A query that is ready to run, once: see [`PipelineBuilder::prepare`](crate::PipelineBuilder::prepare).
+///
+/// A table in memory is scanned by one job. The morsels of files and objects are read on the mixed pool, in their order and ahead of the workers within a
+/// bound; workers decode and compute what is there, and never wait for bytes. The result is the same to the bit, however far is
+/// read ahead and however many workers there are.
+///
+/// ```
+/// use query::pipeline_exec::PipelineExecutor;
+/// use query::source;
+/// use query::{Catalog, PipelineBuilder, QueryPlanner};
+///
+/// # let path = std::env::temp_dir().join(format!("windlass-execution-{}.csv", std::process::id()));
+/// std::fs::write(&path, "item,price\npen,1.50\nink,12.25\n")?;
+/// let executor = PipelineExecutor::new(2)?;
+/// let mut tables = Catalog::new();
+/// tables.register(source::open("items", &path, &executor)?)?;
+/// let plan = QueryPlanner::plan("select sum(price) from items", &tables)?;
+///
+/// let (execution, run) = PipelineBuilder::new(plan).prepare();
+/// let report = execution.read_ahead(1 << 20).run(&executor)?;
+/// assert_eq!(report.output.num_rows(), 1);
+/// println!("{}", run.statistics(&report));
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "`run` gives the answer"]
+pub struct Execution {
+    parts: Parts,
+    read_ahead: usize,
+}
+
+impl Execution {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let quota = parts.quota.as_ref().map_or(usize::MAX, |quota| quota.limit());
+        Self {
+            read_ahead: READ_AHEAD_BYTES.min(quota / QUOTA_PARTS),
+            parts,
+        }
+    }
+
+    /// How many bytes may be read ahead of the workers; a morsel that is larger is read alone. As many again are in morsels that wait for a worker, or
+    /// those of a morsel for each worker, if that is more. By default 32 MiB, or an eighth of the query's quota, if that is less.
+    pub fn read_ahead(mut self, bytes: usize) -> Self {
+        self.read_ahead = bytes;
+        self
+    }
+
+    /// Runs it, and blocks until it has ended.
+    ///
+    /// # Errors
+    ///
+    /// What made it fail: the first failure in the order of the input. Nothing is given out then, nothing of it runs any more, and nothing more is
+    /// read, except that a read which is under way may return later. Where blocking is not allowed, in async code and in CPU tasks,
+    /// [`QueryError::Internal`].
+    pub fn run(self, runner: &impl JobRunner) -> Result<JobReport<QueryResult>, QueryError> {
+        let executor = runner.executor()?;
+        let table = self.parts.table.clone();
+        runner.watch(&table, |control| {
+            if !self.parts.stage.is_stored() {
+                return control.run(&executor, self.parts.job());
+            }
+            let mixed = runner.mixed();
+            let answered = mixed.block_on(self.run_async(executor, mixed.clone(), control.clone()));
+            answered.unwrap_or_else(|error| {
+                Err(QueryError::Internal {
+                    message: error.to_string(),
+                })
+            })
+        })
+    }
+
+    /// The same for async code. Dropping the future cancels the query.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::MemoryTable;
+    /// use pools::Pools;
+    /// use query::{Catalog, PipelineBuilder, QueryPlanner, WorkControl};
+    ///
+    /// # let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+    /// # let mut tables = Catalog::new();
+    /// # tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    /// let pools = Pools::builder().cpu_threads(2).build()?;
+    /// let plan = QueryPlanner::plan("select sum(n) from numbers", &tables)?;
+    /// let (execution, _run) = PipelineBuilder::new(plan).prepare();
+    /// let (executor, mixed) = (pools.cpu().executor()?, pools.mixed());
+    /// let answer = execution.run_async(executor, mixed.clone(), WorkControl::new());
+    /// assert_eq!(mixed.block_on(answer)??.output.num_rows(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn run_async(
+        self,
+        executor: PipelineHandle,
+        mixed: MixedPool,
+        control: WorkControl,
+    ) -> Result<JobReport<QueryResult>, QueryError> {
+        if control.is_cancelled() {
+            return Err(QueryError::Cancelled);
+        }
+        if !self.parts.stage.is_stored() {
+            return finish(&executor, &control, self.parts.job()).await;
+        }
+        // However this ends, by a drop as well.
+        let _given_up = GiveUp(Arc::clone(&self.parts.stage));
+        let windows = Windows {
+            table: self.parts.table.clone(),
+            executor: executor.clone(),
+            control: &control,
+            bytes_max: self.read_ahead / 2,
+        };
+        let slots = self.parts.stage.slots();
+        control.expect(slots);
+        let source = SlotSource {
+            stage: Arc::clone(&self.parts.stage),
+            next: 0,
+            batch_bytes: BATCH_BYTES.min(self.read_ahead),
+        };
+        let stream = BatchStream::read(&mixed, source, self.read_ahead);
+        let rows: usize = (0..slots).map(|slot| self.parts.stage.rows(slot)).sum();
+        let make = |batches: Vec<SlotRun>| {
+            let range = batches[0].slots.start..batches[batches.len() - 1].slots.end;
+            let share: usize = range.clone().map(|slot| self.parts.stage.rows(slot)).sum();
+            let cost = self.parts.stage.cost() as f64 * share as f64 / rows.max(1) as f64;
+            Window {
+                first_slot: range.start,
+                stage: Arc::new(Part {
+                    whole: self.parts.metered_stage(),
+                    slots: range,
+                }),
+                cost: cost as u64,
+            }
+        };
+        let enough = || self.parts.stage.is_enough_before(slots.saturating_sub(1));
+        let effort = windows.run(stream, |run| run.slots.len(), make, enough).await?;
+        let last = finish(&executor, &control, self.parts.last_job()).await?;
+        Ok(effort.report(last))
+    }
+}
+
+/// Runs a job to its end.
+async fn finish(
+    executor: &PipelineHandle,
+    control: &WorkControl,
+    job: Job<QueryResult>,
+) -> Result<JobReport<QueryResult>, QueryError> {
+    let ticket = executor.submit_async(job).await.map_err(not_taken)?;
+    let ticket = control.running(ticket).cancel_on_drop();
+    let job = ticket.control();
+    let outcome = ticket.await;
+    control.ended(&job);
+    Ok(outcome?)
+}
+
+/// Has what was fetched given up when it is dropped.
+struct GiveUp(Arc<ScanStage>);
+
+impl Drop for GiveUp {
+    fn drop(&mut self) {
+        self.0.give_up_fetched();
+    }
+}
+
+/// Slots whose morsels were read.
+struct SlotRun {
+    slots: Range<usize>,
+    bytes: usize,
+}
+
+impl Weigh for SlotRun {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// Reads for slot after slot. What cannot be read is the failure of its slot, and the last that is read.
+struct SlotSource {
+    stage: Arc<ScanStage>,
+    next: usize,
+    batch_bytes: usize,
+}
+
+impl BatchSource for SlotSource {
+    type Batch = SlotRun;
+    type Error = QueryError;
+
+    fn next(&mut self) -> Result<Option<SlotRun>, QueryError> {
+        let start = self.next;
+        let mut bytes = 0;
+        let slots = self.stage.slots();
+        while self.next < slots && self.next - start < BATCH_SLOTS {
+            let slot = self.next;
+            if self.stage.is_enough_before(slot) {
+                break;
+            }
+            // What would make it too large begins the next one.
+            if slot > start && bytes + self.stage.bytes_to_fetch(slot) > self.batch_bytes {
+                break;
+            }
+            self.next += 1;
+            match self.stage.fetch(slot) {
+                Ok(read) => bytes += read,
+                Err(FetchFailed) => {
+                    let run = start..self.next;
+                    self.next = slots;
+                    return Ok(Some(SlotRun { slots: run, bytes }));
+                }
+            }
+        }
+        let slots = start..self.next;
+        Ok((!slots.is_empty()).then_some(SlotRun { slots, bytes }))
+    }
+
+    fn expected_bytes(&self) -> Option<usize> {
+        (self.next < self.stage.slots()).then(|| self.stage.bytes_to_fetch(self.next))
+    }
+}
+
+/// Some slots of a stage, as a stage.
+struct Part {
+    whole: Arc<dyn Stage>,
+    slots: Range<usize>,
+}
+
+impl Stage for Part {
+    fn name(&self) -> &str {
+        self.whole.name()
+    }
+
+    fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.whole.run(self.slots.start + slot, cx)
+    }
+}

@@ -1,0 +1,168 @@
+//! Where the bytes of a table lie, behind one question: give me these ranges.
+//!
+//! Whoever asks waits for the answer, so none of it happens on a CPU worker: tables are opened by the thread that wants them, and their
+//! morsels are fetched on the mixed pool. What decodes gets ranges that are in memory.
+
+use std::fmt::Debug;
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use columnar::{Fetched, ReadError};
+
+/// A file, an object, anything that has a length and gives ranges of its bytes, the same ones each time.
+pub trait ByteSource: Debug + Send + Sync {
+    /// What errors call it: a path, a URL.
+    fn origin(&self) -> &str;
+
+    /// Its length when it was opened.
+    fn bytes(&self) -> u64;
+
+    /// The bytes of `ranges`, each below the length, and waits for them.
+    ///
+    /// # Errors
+    ///
+    /// When one cannot be read whole, or it is seen not to be what it was when it was opened.
+    fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError>;
+}
+
+/// Reads ranges, each below the length, as what a morsel is opened from.
+pub(crate) fn fetch(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Fetched, ReadError> {
+    let read = source.read(ranges)?;
+    let starts = ranges.iter().map(|range| range.start);
+    Ok(Fetched::new(starts.zip(read)))
+}
+
+/// One range, below the length.
+pub(crate) fn read_one(source: &dyn ByteSource, range: Range<u64>) -> Result<Bytes, ReadError> {
+    let mut read = source.read(std::slice::from_ref(&range))?;
+    Ok(read.pop().unwrap_or_default())
+}
+
+/// The first four bytes, or fewer of a file that has no more: they say what it is.
+pub(crate) fn head(source: &dyn ByteSource) -> Result<Bytes, ReadError> {
+    read_one(source, 0..source.bytes().min(4))
+}
+
+/// A file of this machine, opened anew for each read.
+#[derive(Debug)]
+pub struct LocalFile {
+    /// The path as it was given.
+    origin: String,
+    path: Box<Path>,
+    version: Version,
+}
+
+/// Length and time of the last write, to notice a file that changes.
+#[derive(Debug, PartialEq, Eq)]
+struct Version(u64, Option<SystemTime>);
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        Self(metadata.len(), metadata.modified().ok())
+    }
+}
+
+impl LocalFile {
+    /// The file at `path`.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or it is no regular file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
+        let path = path.as_ref();
+        let origin = path.display().to_string();
+        let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(&origin, error))?;
+        if !metadata.is_file() {
+            let message = "not a regular file; a table is read more than once and in parts";
+            return Err(ReadError::new(origin, message));
+        }
+        Ok(Self {
+            origin,
+            path: path.into(),
+            version: Version::of(&metadata),
+        })
+    }
+
+    fn changed(&self) -> ReadError {
+        ReadError::new(&self.origin, "the file was written to while it was being queried")
+    }
+}
+
+impl ByteSource for LocalFile {
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    fn bytes(&self) -> u64 {
+        self.version.0
+    }
+
+    fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError> {
+        let failed = |error: std::io::Error| match error.kind() {
+            ErrorKind::UnexpectedEof => self.changed(),
+            _ => ReadError::new(&self.origin, error),
+        };
+        let mut file = File::open(&self.path).map_err(failed)?;
+        if Version::of(&file.metadata().map_err(failed)?) != self.version {
+            return Err(self.changed());
+        }
+        let mut read = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            let len = range.end.saturating_sub(range.start);
+            // A length is at most that of the file.
+            let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
+            file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
+            let got = (&mut file).take(len).read_to_end(&mut bytes).map_err(failed)?;
+            if got as u64 != len {
+                return Err(self.changed());
+            }
+            read.push(Bytes::from(bytes));
+        }
+        Ok(read)
+    }
+}
+
+/// Bytes that are in memory.
+#[derive(Debug)]
+pub struct MemoryBytes {
+    origin: String,
+    bytes: Bytes,
+}
+
+impl MemoryBytes {
+    /// `bytes`, which errors call `origin`.
+    pub fn new(origin: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            origin: origin.into(),
+            bytes: bytes.into(),
+        }
+    }
+}
+
+impl ByteSource for MemoryBytes {
+    fn origin(&self) -> &str {
+        &self.origin
+    }
+
+    fn bytes(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError> {
+        let part = |range: &Range<u64>| {
+            let start = usize::try_from(range.start).ok()?;
+            let end = usize::try_from(range.end).ok()?;
+            (start <= end && end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
+        };
+        let parts: Option<Vec<Bytes>> = ranges.iter().map(part).collect();
+        parts.ok_or_else(|| ReadError::new(&self.origin, "there are not as many bytes"))
+    }
+}
+
+/// What tables hold.
+pub(crate) type SharedSource = Arc<dyn ByteSource>;

@@ -1,0 +1,166 @@
+//! The bytes of a morsel: where they lie in the file, and as what the decoder reads from.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use ::parquet::errors::{ParquetError, Result as ParquetResult};
+use ::parquet::file::page_index::offset_index::PageLocation;
+use ::parquet::file::reader::{ChunkReader, Length};
+use bytes::Bytes;
+use bytes::buf::{Buf, Reader};
+use columnar::Fetched;
+
+/// The ranges of bytes that a row group, or some rows of it, has of the columns `projection`, ascending and apart. Those of a file of `len`
+/// bytes; a range that is not in it is damage.
+pub(super) fn ranges(
+    metadata: &ArrowReaderMetadata,
+    row_group: usize,
+    rows: Option<Range<usize>>,
+    projection: &[usize],
+    len: u64,
+) -> Result<Vec<Range<u64>>, String> {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), projection.iter().copied());
+    let group = metadata.metadata().row_group(row_group);
+    let index = metadata
+        .metadata()
+        .offset_index()
+        .and_then(|index| index.get(row_group));
+    let mut ranges = Vec::new();
+    for (leaf, column) in group.columns().iter().enumerate() {
+        if !mask.leaf_included(leaf) {
+            continue;
+        }
+        let (start, bytes) = column.byte_range();
+        let pages = index
+            .and_then(|index| index.get(leaf))
+            .map(|column| column.page_locations());
+        match (&rows, pages) {
+            (Some(rows), Some(pages)) if !pages.is_empty() => ranges.extend(of_rows(start, pages, rows)?),
+            _ => ranges.push(start..start.saturating_add(bytes)),
+        }
+    }
+    ranges.retain(|range| range.start != range.end);
+    if ranges
+        .iter()
+        .any(|range| range.start > range.end || range.end > len)
+    {
+        return Err("the file is damaged: its footer names data behind its end".to_owned());
+    }
+    Ok(merged(ranges))
+}
+
+/// Of a column chunk that begins at `start`: its dictionary, which lies before its first page, and the pages that have some of `rows`.
+fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
+    let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
+    let mut ranges = Vec::with_capacity(2);
+    let first_page = u64::try_from(pages[0].offset).map_err(damaged)?;
+    if start < first_page {
+        ranges.push(start..first_page);
+    }
+    for (at, page) in pages.iter().enumerate() {
+        let first_row = usize::try_from(page.first_row_index).map_err(damaged)?;
+        let end_row = match pages.get(at + 1) {
+            Some(next) => usize::try_from(next.first_row_index).map_err(damaged)?,
+            None => usize::MAX,
+        };
+        if first_row < rows.end && rows.start < end_row {
+            let offset = u64::try_from(page.offset).map_err(damaged)?;
+            let bytes = u64::try_from(page.compressed_page_size).map_err(damaged)?;
+            ranges.push(offset..offset.saturating_add(bytes));
+        }
+    }
+    Ok(ranges)
+}
+
+/// The same bytes, ascending, those that touch as one.
+fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// The bytes of ranges.
+pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
+    let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// What was fetched of a file, as the decoder reads it: without a copy.
+#[derive(Clone, Debug)]
+pub(super) struct Chunks {
+    file_bytes: u64,
+    fetched: Arc<Fetched>,
+}
+
+impl Chunks {
+    pub(super) fn new(file_bytes: u64, fetched: Fetched) -> Self {
+        Self {
+            file_bytes,
+            fetched: Arc::new(fetched),
+        }
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.file_bytes
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        let bytes = self.fetched.from(start).ok_or_else(|| outside(start))?;
+        Ok(bytes.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.fetched.range(start, length).ok_or_else(|| outside(start))
+    }
+}
+
+fn outside(start: u64) -> ParquetError {
+    ParquetError::General(format!(
+        "the file is damaged: what lies at byte {start} belongs to no column that is read"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(offset: i64, bytes: i32, first_row_index: i64) -> PageLocation {
+        PageLocation {
+            offset,
+            compressed_page_size: bytes,
+            first_row_index,
+        }
+    }
+
+    #[test]
+    fn rows_have_the_dictionary_and_their_pages() {
+        let pages = [page(110, 10, 0), page(120, 20, 100), page(140, 30, 200)];
+        let of = |rows: Range<usize>| merged(of_rows(100, &pages, &rows).unwrap());
+        let one = |range: Range<u64>| std::iter::once(range).collect::<Vec<_>>();
+        assert_eq!(of(0..300), one(100..170));
+        assert_eq!(of(0..100), one(100..120));
+        assert_eq!(of(100..101), [100..110, 120..140]);
+        assert_eq!(of(199..201), [100..110, 120..170]);
+        assert_eq!(of(250..260), [100..110, 140..170]);
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one() {
+        assert_eq!(merged(vec![20..30, 0..10, 10..15, 25..28]), [0..15, 20..30]);
+        assert_eq!(merged(Vec::new()), []);
+    }
+}

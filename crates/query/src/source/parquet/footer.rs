@@ -1,0 +1,163 @@
+//! Opening a file: the marks at its ends, its footer and page index, and what in them cannot be.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ::parquet::DecodeResult;
+use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
+use ::parquet::errors::Result as ParquetResult;
+use ::parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+use arrow::datatypes::{DataType, Field, Schema};
+use bytes::Bytes;
+use columnar::ReadError;
+
+use super::damage::guarded;
+use crate::source::byte_source::ByteSource;
+
+const MARK: &[u8; 4] = b"PAR1";
+/// The footer's length and the mark, which end a file.
+const TAIL_BYTES: u64 = 8;
+/// What is read of a file's end at first: most footers and page indexes lie in it, so that they take one request.
+const FIRST_READ_BYTES: u64 = 64 << 10;
+/// Bytes that the header of a page has at least.
+const PAGE_HEADER_BYTES_MIN: u64 = 8;
+
+/// Reads the footer and, where there is one, the page index; strings become `Utf8View`.
+pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadError> {
+    let fail = |message: String| ReadError::new(source.origin(), message);
+    let len = source.bytes();
+    if len < 4 {
+        return Err(fail(
+            "not a Parquet file: it is shorter than the mark that every Parquet file begins with".to_owned(),
+        ));
+    }
+    let end = len.saturating_sub(FIRST_READ_BYTES)..len;
+    let ends = source.read(&[0..4, end.clone()])?;
+    let [head, tail] =
+        <[Bytes; 2]>::try_from(ends).map_err(|_| fail("two ranges were asked for".to_owned()))?;
+    check_ends(len, &head, &tail).map_err(|message| fail(message.to_owned()))?;
+    let metadata = decode(source, end, tail)?;
+    guarded(|| {
+        let metadata = with_views(metadata).map_err(|error| error.to_string())?;
+        match end_of_data(&metadata) {
+            Some(end) if end > len => {
+                Err("the Parquet file is truncated: its footer names data behind its end".to_owned())
+            }
+            _ => check_rows(&metadata).map(|()| metadata),
+        }
+    })
+    .map_err(fail)
+}
+
+/// Decodes the footer, of which `tail` is the end, and reads what of it lies before that.
+fn decode(source: &dyn ByteSource, end: Range<u64>, tail: Bytes) -> Result<ParquetMetaData, ReadError> {
+    let fail = |message: String| ReadError::new(source.origin(), message);
+    let mut decoder = guarded(|| {
+        let mut decoder = ParquetMetaDataPushDecoder::try_new(end.end)
+            .map_err(|error| error.to_string())?
+            .with_offset_index_policy(PageIndexPolicy::Optional)
+            .with_column_index_policy(PageIndexPolicy::Skip);
+        let pushed = decoder.push_range(end.clone(), tail);
+        pushed.map(|()| decoder).map_err(|error| error.to_string())
+    })
+    .map_err(fail)?;
+    loop {
+        let decoded = guarded(|| decoder.try_decode().map_err(|error| error.to_string()));
+        let wanted = match decoded.map_err(fail)? {
+            DecodeResult::Data(metadata) => return Ok(metadata),
+            DecodeResult::Finished => return Err(fail("the file is damaged: it has no footer".to_owned())),
+            DecodeResult::NeedsData(wanted) => wanted,
+        };
+        if wanted
+            .iter()
+            .any(|range| range.start >= range.end || range.end > end.end)
+        {
+            return Err(fail(
+                "the file is damaged: its footer names an index behind its end".to_owned(),
+            ));
+        }
+        let read = source.read(&wanted)?;
+        decoder
+            .push_ranges(wanted, read)
+            .map_err(|error| fail(error.to_string()))?;
+    }
+}
+
+/// Checks the marks at both ends, which tell a file of another kind from one that is cut short.
+fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
+    if head == b"PARE" {
+        return Err("the Parquet file is encrypted");
+    }
+    if head != MARK {
+        return Err("not a Parquet file: it does not begin with PAR1");
+    }
+    let truncated = "the Parquet file is truncated: it does not end with its footer and PAR1";
+    let Some((rest, mark)) = tail.split_last_chunk::<4>() else {
+        return Err(truncated);
+    };
+    if len < 4 + TAIL_BYTES || mark != MARK {
+        return Err(truncated);
+    }
+    let footer = rest
+        .last_chunk::<4>()
+        .map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    if u64::from(footer) > len - TAIL_BYTES {
+        return Err("the Parquet file is truncated: its footer is longer than the file");
+    }
+    Ok(())
+}
+
+/// Where the last column chunk ends.
+fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
+    let groups = metadata.metadata().row_groups().iter();
+    let ends = groups.flat_map(|group| group.columns()).map(|column| {
+        let (start, bytes) = column.byte_range();
+        start.saturating_add(bytes)
+    });
+    ends.max()
+}
+
+/// Refuses a number of rows that cannot be: memory and slots are made for it before the first value is read.
+fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
+    for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
+        let claims = format!(
+            "the file is damaged: row group {index} claims {} rows",
+            group.num_rows()
+        );
+        let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
+        for column in group.columns() {
+            // A row has at least one value in each column, were it NULL or an empty list.
+            let values = u64::try_from(column.num_values()).unwrap_or(0);
+            let (_, bytes) = column.byte_range();
+            // The number of values of a page is one of 31 bits.
+            let most = (bytes / PAGE_HEADER_BYTES_MIN + 1).saturating_mul(i32::MAX as u64);
+            if rows > values.min(most) {
+                let name = column.column_path().string();
+                return Err(format!(
+                    "{claims}, but column {name} has {values} values in {bytes} bytes"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The same with strings as `Utf8View`.
+fn with_views(metadata: ParquetMetaData) -> ParquetResult<ArrowReaderMetadata> {
+    let metadata = Arc::new(metadata);
+    let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())?;
+    let fields: Vec<Field> = plain
+        .schema()
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+            _ => field.as_ref().clone(),
+        })
+        .collect();
+    let schema = Arc::new(Schema::new_with_metadata(
+        fields,
+        plain.schema().metadata().clone(),
+    ));
+    ArrowReaderMetadata::try_new(metadata, ArrowReaderOptions::new().with_schema(schema))
+}

@@ -1,0 +1,258 @@
+//! Tables by URL: the same answers as from files, and the server's faults as errors.
+
+mod server;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use query::object_store::ObjectStoreExt;
+use query::object_store::memory::InMemory;
+use query::pipeline_exec::PipelineExecutor;
+use query::pools::Pools;
+use query::source::{self, JobRunner, Patience};
+use query::{QueryError, QueryResult};
+
+use self::server::{Fault, Server};
+use crate::folder::Folder;
+use crate::run::{assert_same_bits, catalog, query};
+
+const ROWS: i64 = 2_000;
+const SQL: [&str; 3] = [
+    "select s, sum(n), count(*) from t group by s",
+    "select n, s from t where n > 1990 order by n desc",
+    "select n from t limit 5",
+];
+
+/// Longer than any answer takes.
+fn patient(retries: usize) -> Patience {
+    Patience {
+        silence: Duration::from_secs(60),
+        retries,
+        retry_for: Duration::from_secs(60),
+    }
+}
+
+fn parquet() -> Vec<u8> {
+    let n: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS));
+    let s: ArrayRef = Arc::new(StringArray::from_iter_values(
+        (0..ROWS).map(|n| format!("s{}", n % 7)),
+    ));
+    let batch = RecordBatch::try_from_iter([("n", n), ("s", s)]).expect("two columns");
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(500))
+        .build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).expect("plain types");
+    writer.write(&batch).expect("memory");
+    writer.close().expect("memory");
+    bytes
+}
+
+fn csv() -> Vec<u8> {
+    let lines = (0..ROWS).map(|n| format!("{n},s{}\n", n % 7));
+    std::iter::once("n,s\n".to_owned())
+        .chain(lines)
+        .collect::<String>()
+        .into_bytes()
+}
+
+fn files() -> [(&'static str, Vec<u8>); 2] {
+    [("t.parquet", parquet()), ("t.csv", csv())]
+}
+
+fn local(name: &str, bytes: &[u8], sql: &str, executor: &PipelineExecutor) -> QueryResult {
+    let folder = Folder::new();
+    let table = source::open("t", folder.write(name, bytes), executor).expect("a table");
+    query(sql, &catalog(table), executor).expect("an answer")
+}
+
+fn by_url(
+    url: &str,
+    patience: Patience,
+    sql: &str,
+    runner: &impl JobRunner,
+) -> Result<QueryResult, QueryError> {
+    let table = source::open_url("t", url, patience, runner)?;
+    query(sql, &catalog(table), runner)
+}
+
+#[test]
+fn objects_give_the_same_answers_as_files() {
+    for threads in [1, 2] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        for (name, bytes) in files() {
+            let server = Server::start(name, bytes.clone());
+            let folder = Folder::new();
+            let path = folder.write(name, &bytes);
+            for sql in SQL {
+                let expected = local(name, &bytes, sql, &executor);
+                for url in [server.url(), format!("file://{}", path.display())] {
+                    let found = by_url(&url, patient(0), sql, &executor).expect("an answer");
+                    assert_same_bits(&expected, &found, &format!("{url}: {sql}"));
+                    // The way of the program: a URL where a path may stand.
+                    let table = source::open("t", &url, &executor).expect("a table");
+                    let found = query(sql, &catalog(table), &executor).expect("an answer");
+                    assert_same_bits(&expected, &found, &format!("{url} as a path: {sql}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn pools_are_a_runner_and_any_store_has_tables() {
+    let pools = Pools::builder().cpu_threads(2).build().expect("in range");
+    for (name, bytes) in files() {
+        let store = Arc::new(InMemory::new());
+        let put = pools
+            .mixed()
+            .block_on(store.put(&name.into(), bytes.clone().into()));
+        put.expect("a plain thread").expect("memory");
+        let table = source::open_object("t", name, store.clone(), name.into(), &pools).expect("a table");
+        let executor = PipelineExecutor::new(2).expect("two threads");
+        let found = query(SQL[0], &catalog(table.clone()), &pools).expect("an answer");
+        assert_same_bits(&local(name, &bytes, SQL[0], &executor), &found, name);
+
+        // Another version under the same name has another tag.
+        let put = pools.mixed().block_on(store.put(&name.into(), bytes.into()));
+        put.expect("a plain thread").expect("memory");
+        let error = query(SQL[0], &catalog(table), &pools)
+            .expect_err("changed")
+            .to_string();
+        assert!(
+            error.contains("cannot read t.") && error.contains("was written to while it was being queried"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    for (name, bytes) in files() {
+        let server = Server::start(name, bytes);
+        by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
+        let requests = server.take_requests();
+        assert!(requests >= 4, "{requests} requests for {name}");
+        for fault in [
+            Fault::Status(500),
+            Fault::Status(404),
+            Fault::Close,
+            Fault::Cut,
+            Fault::Reset,
+        ] {
+            for at in 0..requests {
+                server.plan(at, fault);
+                let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
+                let what = format!("{name}, {fault:?} at request {at} of {requests}");
+                // Whoever asks for a head gets no body, so none can be cut.
+                match outcome {
+                    Ok(_) if at == 0 && fault == Fault::Cut => {}
+                    Ok(_) => panic!("{what}: an answer"),
+                    Err(QueryError::Read(error)) => {
+                        assert_eq!(error.origin(), server.url(), "{what}: {error}")
+                    }
+                    Err(other) => panic!("{what}: {other:?}"),
+                }
+                server.take_requests();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    let impatient = Patience {
+        silence: Duration::from_millis(700),
+        ..patient(0)
+    };
+    for (name, bytes) in files() {
+        let server = Server::start(name, bytes);
+        by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
+        let requests = server.take_requests();
+        for at in [0, 1, requests - 1] {
+            for fault in [Fault::Hang, Fault::HangInBody] {
+                server.plan(at, fault);
+                let what = format!("{name}, {fault:?} at request {at}");
+                match by_url(&server.url(), impatient, SQL[0], &executor) {
+                    Ok(_) => assert!(at == 0 && fault == Fault::HangInBody, "{what}: an answer"),
+                    Err(error) => {
+                        let error = error.to_string();
+                        assert!(
+                            error.contains("the server said nothing for 700ms"),
+                            "{what}: {error}"
+                        );
+                        assert!(
+                            error.starts_with(&format!("cannot read {}", server.url())),
+                            "{what}: {error}"
+                        );
+                    }
+                }
+                server.take_requests();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_that_passes_is_asked_for_once_more() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    let bytes = parquet();
+    let expected = local("t.parquet", &bytes, SQL[0], &executor);
+    let server = Server::start("t.parquet", bytes);
+    for at in [0, 2] {
+        server.plan(at, Fault::Status(503));
+        let found = by_url(&server.url(), patient(2), SQL[0], &executor).expect("the second answer");
+        assert_same_bits(&expected, &found, "after a retry");
+        server.take_requests();
+    }
+}
+
+#[test]
+fn urls_that_are_no_table_say_why() {
+    let executor = PipelineExecutor::new(1).expect("a thread");
+    let server = Server::start("t.csv", csv());
+    let base = server.url().replace("/t.csv", "");
+    for (url, why) in [
+        (format!("{base}/nothing.csv"), "not found"),
+        (format!("{base}/t.csv?version=2"), "without a user, `?` or `#`"),
+        ("https://127.0.0.1/t.csv".to_owned(), "https is not supported"),
+        ("http://".to_owned(), "this is no URL"),
+        ("file:///no/such/place/t.parquet".to_owned(), "not found"),
+    ] {
+        let error = source::open("t", &url, &executor)
+            .expect_err("no table")
+            .to_string();
+        assert!(
+            error.starts_with(&format!("cannot read {url}: ")) && error.contains(why),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_by_url_is_the_table_of_its_files() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    let folder = Folder::new();
+    for name in ["b.parquet", "a.parquet"] {
+        folder.write(name, parquet());
+    }
+    folder.write("_done", "");
+    let by_path = source::open("t", folder.root(), &executor).expect("a table");
+    let url = format!("file://{}", folder.root().display());
+    let by_url = source::open("t", &url, &executor).expect("a table");
+    let answer =
+        |table| query("select count(*), sum(n) from t", &catalog(table), &executor).expect("an answer");
+    assert_same_bits(&answer(by_path), &answer(by_url), "a folder");
+
+    std::fs::create_dir(folder.path("year=2024")).expect("a folder");
+    folder.write("year=2024/c.parquet", parquet());
+    let error = source::open("t", &url, &executor)
+        .expect_err("a folder in it")
+        .to_string();
+    assert!(error.contains("holds another folder, `year=2024`"), "{error}");
+}

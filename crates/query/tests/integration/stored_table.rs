@@ -1,0 +1,106 @@
+//! A table in memory that has to be fetched like one of a file, with a say in each fetch and each opening.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use columnar::{ColumnStatistics, Fetched, MorselReader, ReadError, StoredTable, TableSource};
+use query::pipeline_exec::on_worker_thread;
+
+/// Where a morsel is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// On the mixed pool.
+    Fetching,
+    /// In a slot.
+    Opening,
+}
+
+type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
+
+/// Another table, whose morsels are some bytes first.
+pub(crate) struct Stored {
+    table: Arc<dyn TableSource>,
+    say: Box<Say>,
+}
+
+impl Stored {
+    pub(crate) fn new(
+        table: Arc<dyn TableSource>,
+        say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        let say = Box::new(say);
+        Arc::new(Self { table, say })
+    }
+
+    fn say(&self, moment: Moment, morsel: usize) -> Result<(), ReadError> {
+        (self.say)(moment, morsel).map_err(|message| ReadError::new("stored", message))
+    }
+}
+
+impl fmt::Debug for Stored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stored").field(&self.table).finish()
+    }
+}
+
+impl TableSource for Stored {
+    fn name(&self) -> &str {
+        self.table.name()
+    }
+
+    fn schema(&self) -> SchemaRef {
+        self.table.schema()
+    }
+
+    fn morsels(&self) -> usize {
+        self.table.morsels()
+    }
+
+    fn rows(&self, morsel: usize) -> usize {
+        self.table.rows(morsel)
+    }
+
+    fn statistics(&self, morsel: usize, column: usize) -> ColumnStatistics {
+        self.table.statistics(morsel, column)
+    }
+
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        Some(self)
+    }
+
+    fn open(&self, morsel: usize, projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        self.open_fetched(morsel, projection, self.fetch(morsel, projection)?)
+    }
+}
+
+impl StoredTable for Stored {
+    fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
+        self.rows(morsel) * projection.len() * 8
+    }
+
+    fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
+        assert!(
+            !on_worker_thread(),
+            "a slot fetches morsel {morsel} of a streamed table"
+        );
+        self.say(Moment::Fetching, morsel)?;
+        let bytes = vec![0; self.bytes_to_fetch(morsel, projection)];
+        Ok(Fetched::new([(morsel as u64, bytes.into())]))
+    }
+
+    fn open_fetched(
+        &self,
+        morsel: usize,
+        projection: &[usize],
+        fetched: Fetched,
+    ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        let bytes = self.bytes_to_fetch(morsel, projection);
+        assert!(
+            fetched.range(morsel as u64, bytes).is_some(),
+            "morsel {morsel} is opened from another's bytes"
+        );
+        self.say(Moment::Opening, morsel)?;
+        self.table.open(morsel, projection)
+    }
+}

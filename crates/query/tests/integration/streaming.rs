@@ -1,0 +1,354 @@
+//! Tables that are read beside computing: the same answers as in one job, whatever is read ahead; and one error, no hang and nothing left
+//! behind, wherever it breaks.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::task::Poll;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use columnar::{Quota, TableSource};
+use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
+use query::pools::{MixedPool, Pools};
+use query::source::{JobRunner, MemoryBytes};
+use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
+
+use crate::differential::generator::{Case, Random};
+use crate::run::{assert_same_bits, catalog, executors};
+use crate::stored_table::{Moment, Stored};
+
+/// Far longer than anything here takes; who waits so long hangs.
+const HANG: Duration = Duration::from_secs(120);
+
+/// An executor whose work has a control of the test's.
+struct Watched<'a> {
+    executor: &'a PipelineExecutor,
+    control: WorkControl,
+}
+
+impl JobRunner for Watched<'_> {
+    fn executor(&self) -> Result<PipelineHandle, QueryError> {
+        self.executor.executor()
+    }
+
+    fn mixed(&self) -> MixedPool {
+        self.executor.mixed()
+    }
+
+    fn watch<T>(
+        &self,
+        _table: &str,
+        work: impl FnOnce(&WorkControl) -> Result<T, QueryError>,
+    ) -> Result<T, QueryError> {
+        work(&self.control)
+    }
+}
+
+fn run(
+    sql: &str,
+    tables: &Catalog,
+    ahead: usize,
+    runner: &impl JobRunner,
+) -> Result<QueryResult, QueryError> {
+    let plan = QueryPlanner::plan(sql, tables)?;
+    let (execution, _run) = PipelineBuilder::new(plan).prepare();
+    Ok(execution.read_ahead(ahead).run(runner)?.output)
+}
+
+/// As one job, whose table is in memory.
+fn expected(case: &Case, executor: &PipelineExecutor) -> Result<QueryResult, QueryError> {
+    crate::run::query(&case.sql, &catalog(case.source()), executor)
+}
+
+/// Waits until nobody but the test has the table: what read it is closed, what computed over it is gone.
+fn assert_released(table: &Arc<Stored>, what: &str) {
+    let began = Instant::now();
+    while Arc::strong_count(table) > 1 {
+        assert!(began.elapsed() < HANG, "{what}: somebody still holds the table");
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn answers_are_the_same_to_the_bit_whatever_is_read_ahead_and_however_many_threads_there_are() {
+    let executors = executors();
+    for seed in 0..150 {
+        let case = Case::generate(seed);
+        let expected = expected(&case, &executors[0]);
+        let fetched = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&fetched);
+        let table = Stored::new(case.source(), move |moment, _| {
+            count.fetch_add(usize::from(moment == Moment::Fetching), Ordering::Relaxed);
+            Ok(())
+        });
+        for (executor, ahead) in executors.iter().zip([1, 700, 5_000, 32 << 20]) {
+            let what = format!("seed {seed}, {ahead} bytes ahead: {}", case.sql);
+            match (
+                &expected,
+                run(&case.sql, &catalog(table.clone()), ahead, executor),
+            ) {
+                (Ok(expected), Ok(found)) => assert_same_bits(expected, &found, &what),
+                (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
+                (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
+            }
+            let most = table.morsels();
+            let fetched = fetched.swap(0, Ordering::Relaxed);
+            assert!(fetched <= most, "{what}: {fetched} fetches of {most} morsels");
+        }
+    }
+}
+
+/// What breaks, and where.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    Fail(Moment),
+    Panic(Moment),
+    Cancel(Moment),
+}
+
+const FAULTS: [Fault; 6] = [
+    Fault::Fail(Moment::Fetching),
+    Fault::Fail(Moment::Opening),
+    Fault::Panic(Moment::Fetching),
+    Fault::Panic(Moment::Opening),
+    Fault::Cancel(Moment::Fetching),
+    Fault::Cancel(Moment::Opening),
+];
+
+#[test]
+fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
+    query::source::silence_reader_panics();
+    let executors = executors();
+    let mut answers = [0; FAULTS.len()];
+    for seed in 0..360 {
+        let case = Case::generate(seed);
+        let mut random = Random(seed ^ 0xfa17);
+        let kind = (seed % FAULTS.len() as u64) as usize;
+        let fault = FAULTS[kind];
+        let at = random.below(case.source().morsels().max(1));
+        let ahead = [1, 300, 3_000, 32 << 20][random.below(4)];
+        let executor = &executors[random.below(executors.len())];
+        let what = format!(
+            "seed {seed}, {fault:?} at morsel {at}, {ahead} bytes ahead: {}",
+            case.sql
+        );
+        let expected = expected(&case, executor);
+
+        let runner = Watched {
+            executor,
+            control: WorkControl::new(),
+        };
+        let control = runner.control.clone();
+        let table = Stored::new(case.source(), move |moment, morsel| match fault {
+            Fault::Fail(when) if (when, at) == (moment, morsel) => Err("on purpose".to_owned()),
+            Fault::Panic(when) if (when, at) == (moment, morsel) => panic!("on purpose"),
+            Fault::Cancel(when) if (when, at) == (moment, morsel) => {
+                control.cancel();
+                Ok(())
+            }
+            _ => Ok(()),
+        });
+        let outcome = run(&case.sql, &catalog(table.clone()), ahead, &runner);
+        match (&expected, &outcome) {
+            // The morsel was not needed, or the cancel came with the last of it.
+            (Ok(expected), Ok(found)) => assert_same_bits(expected, found, &what),
+            (_, Err(QueryError::Read(error))) if matches!(fault, Fault::Fail(_)) => {
+                assert_eq!(error.to_string(), "cannot read stored: on purpose", "{what}");
+                answers[kind] += 1;
+            }
+            (_, Err(QueryError::Internal { message })) if matches!(fault, Fault::Panic(_)) => {
+                assert!(message.contains("on purpose"), "{what}: {message}");
+                answers[kind] += 1;
+            }
+            (_, Err(QueryError::Cancelled)) if matches!(fault, Fault::Cancel(_)) => answers[kind] += 1,
+            // The query fails by itself, before the fault.
+            (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
+            (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
+        }
+        drop(outcome);
+        assert_released(&table, &what);
+    }
+    assert!(
+        answers.iter().all(|&answers| answers > 20),
+        "faults were answers: {answers:?}"
+    );
+}
+
+#[test]
+fn dropping_the_future_at_any_point_stops_reading_and_computing() {
+    let executors = executors();
+    let pools = Pools::builder().build().expect("defaults are in range");
+    for seed in 0..60 {
+        let case = Case::generate(seed);
+        let table = Stored::new(case.source(), |_, _| Ok(()));
+        let plan = QueryPlanner::plan(&case.sql, &catalog(table.clone())).expect("a query of the subset");
+        let (execution, _) = PipelineBuilder::new(plan).prepare();
+        let executor = executors[seed as usize % executors.len()].handle();
+        let control = WorkControl::new();
+        let polls = Random(seed).below(6);
+        let mixed = pools.mixed();
+        let polled = async {
+            let mut answer = pin!(
+                execution
+                    .read_ahead(1)
+                    .run_async(executor, mixed.clone(), control)
+            );
+            for _ in 0..polls {
+                if poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_ready())).await {
+                    break;
+                }
+                thread::yield_now();
+            }
+        };
+        mixed.block_on(polled).expect("a plain thread");
+        assert_released(&table, &format!("seed {seed}, {polls} polls: {}", case.sql));
+    }
+}
+
+#[test]
+fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
+    for cancels in [true, false] {
+        let executor = PipelineExecutor::new(2).expect("two threads");
+        let hanging = Arc::new((Mutex::new(true), Condvar::new()));
+        let (reached, hangs) = mpsc::channel();
+        let held = Arc::clone(&hanging);
+        let case = (0..)
+            .map(Case::generate)
+            .find(|case| case.source().morsels() > 3)
+            .expect("some are large");
+        let table = Stored::new(case.source(), move |moment, morsel| {
+            let (hangs, changed) = &*held;
+            match (moment, morsel) {
+                (Moment::Fetching, 1) => {
+                    reached.send(()).expect("the test waits");
+                    let hangs = hangs.lock().expect("nobody panics with it");
+                    drop(
+                        changed
+                            .wait_while(hangs, |hangs| *hangs)
+                            .expect("nobody panics with it"),
+                    );
+                }
+                (Moment::Opening, 0) if !cancels => return Err("on purpose".to_owned()),
+                _ => {}
+            }
+            Ok(())
+        });
+        let (done, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            let runner = Watched {
+                executor: &executor,
+                control: WorkControl::new(),
+            };
+            let control = runner.control.clone();
+            let tables = catalog(table.clone());
+            // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
+            scope
+                .spawn(move || done.send(run("select sum(i), count(*), min(s) from t", &tables, 1, &runner)));
+            hangs.recv_timeout(HANG).expect("the second morsel is read");
+            if cancels {
+                control.cancel();
+            }
+            let outcome = ended
+                .recv_timeout(HANG)
+                .expect("the query ended while its source hangs");
+            match outcome {
+                Err(QueryError::Cancelled) if cancels => {}
+                Err(QueryError::Read(error)) if !cancels => {
+                    assert_eq!(error.to_string(), "cannot read stored: on purpose");
+                }
+                other => panic!("{other:?}"),
+            }
+            *hanging.0.lock().expect("nobody panics with it") = false;
+            hanging.1.notify_all();
+        });
+        assert_released(&table, "after the hang");
+    }
+}
+
+#[test]
+fn bytes_that_were_read_are_charged_and_given_back() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    let case = (0..)
+        .map(Case::generate)
+        .find(|case| case.source().morsels() > 3)
+        .expect("some are large");
+    let table = Stored::new(case.source(), |_, _| Ok(()));
+    let morsel = table.rows(0) * 8;
+    for (limit, suffices) in [(1 << 20, true), (morsel - 1, false)] {
+        let quota = Arc::new(Quota::new("reader", limit));
+        let plan = QueryPlanner::plan("select count(i) from t", &catalog(table.clone())).expect("a query");
+        let (execution, run) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).prepare();
+        match execution.run(&executor) {
+            Ok(_) => assert!(suffices && quota.peak() >= morsel, "{quota:?}"),
+            Err(QueryError::Quota(refused)) => {
+                assert!(!suffices && refused.query.as_ref() == "reader", "{refused:?}");
+            }
+            Err(other) => panic!("{other}"),
+        }
+        // The look at the query is still there; what was read is not.
+        assert_eq!(quota.used(), 0, "{}", run.explain());
+    }
+}
+
+#[test]
+fn what_statistics_let_a_query_skip_is_not_fetched() {
+    let executor = PipelineExecutor::new(2).expect("two threads");
+    let case = (0..)
+        .map(Case::generate)
+        .find(|case| case.source().morsels() > 3)
+        .expect("some are large");
+    let table = Stored::new(case.source(), |_, _| Err("nothing may be read".to_owned()));
+    let count = |sql: &str| run(sql, &catalog(table.clone()), 1 << 20, &executor);
+    count("select count(*) from t").expect("no column is read");
+    count("select count(i) from t").expect_err("a column is read");
+    count("select i from t limit 0").expect("no row is needed");
+}
+
+#[test]
+fn ranges_of_bytes_in_memory_are_those_that_were_asked_for() {
+    use query::source::ByteSource;
+    let bytes = MemoryBytes::new("memory", &b"0123456789"[..]);
+    let read = bytes.read(&[2..5, 9..10, 4..4]).expect("all are there");
+    assert_eq!(read, [&b"234"[..], b"9", b""]);
+    let error = bytes
+        .read(std::slice::from_ref(&(8..11)))
+        .expect_err("behind the end");
+    assert!(error.to_string().starts_with("cannot read memory: "), "{error}");
+}
+
+#[test]
+fn a_morsel_is_read_while_the_one_before_is_computed() {
+    /// What has begun; each waits for the other, so that both end only if they run at the same time.
+    #[derive(Default)]
+    struct Begun {
+        opening_first: bool,
+        fetching_second: bool,
+    }
+    let executor = PipelineExecutor::new(1).expect("a thread");
+    let case = (0..)
+        .map(Case::generate)
+        .find(|case| case.source().morsels() > 3)
+        .expect("some are large");
+    let meeting = Arc::new((Mutex::new(Begun::default()), Condvar::new()));
+    let met = Arc::clone(&meeting);
+    let table = Stored::new(case.source(), move |moment, morsel| {
+        let (begun, changed) = &*met;
+        let mut begun = begun.lock().expect("nobody panics with it");
+        match (moment, morsel) {
+            (Moment::Opening, 0) => begun.opening_first = true,
+            (Moment::Fetching, 1) => begun.fetching_second = true,
+            _ => return Ok(()),
+        }
+        changed.notify_all();
+        let apart = |begun: &mut Begun| !(begun.opening_first && begun.fetching_second);
+        let waited = changed.wait_timeout_while(begun, HANG, apart);
+        let (_begun, timeout) = waited.expect("nobody panics with it");
+        match timeout.timed_out() {
+            true => Err("one waited for the other to end".to_owned()),
+            false => Ok(()),
+        }
+    });
+    run("select sum(i), min(s) from t", &catalog(table), 1, &executor).expect("both at the same time");
+}

@@ -1,0 +1,104 @@
+//! The time that slots take, and how far along their paths jobs have come.
+
+use pipeline_exec::JobHandle;
+use pipeline_exec::policy::PipelineEvent;
+
+use super::{Claimed, Hub, PipeEnv};
+use crate::profile::Reached;
+
+impl Hub {
+    /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
+    fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
+        let Some(body) = self.peek(job) else {
+            return Reached::default();
+        };
+        let graph = body.stages();
+        let mut stages = self.stages.borrow_mut();
+        let ended = stages.entry(job.seq).or_default();
+        ended.resize(graph.len(), None);
+        let began = |ended: &[Option<Reached>], stage: usize| {
+            let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
+            before.fold(Reached::default(), Reached::max)
+        };
+        // A stage of which no slot has ended is over where those before it are, if it has none; else nobody asks yet.
+        for earlier in 0..stage {
+            if ended[earlier].is_none() {
+                ended[earlier] = Some(began(ended, earlier));
+            }
+        }
+        began(ended, stage)
+    }
+
+    /// A slot of `stage` has come so far.
+    fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
+        let mut stages = self.stages.borrow_mut();
+        if let Some(ended) = stages.get_mut(&job.seq).and_then(|ended| ended.get_mut(stage)) {
+            *ended = Some(ended.unwrap_or_default().max(reached));
+        }
+    }
+}
+
+impl PipeEnv<'_, '_> {
+    /// Lets a slot take its time, and follows how far jobs have come.
+    pub(super) fn time(&self, event: PipelineEvent<'_>) {
+        let handle = &self.ports.handle;
+        match event {
+            PipelineEvent::SlotRan { job, stage, slot, .. } => {
+                let began = self.hub.stage_began(job, stage);
+                handle.with(|world| world.slot_began(handle.party(), began));
+                let slot_ns =
+                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                self.hub
+                    .latency
+                    .borrow_mut()
+                    .slot_began(job, self.clock_ns(), slot_ns);
+                if slot_ns > 0 {
+                    handle.work(slot_ns);
+                }
+                self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
+                let reached = handle.with(|world| world.slot_ended(handle.party()));
+                self.hub.slot_ended(job, stage, reached);
+            }
+            PipelineEvent::Submitted { job } => {
+                let mut latency = self.hub.latency.borrow_mut();
+                latency.submitted(job, handle.party(), self.clock_ns());
+            }
+            PipelineEvent::Ended { job, .. } => {
+                self.hub.stages.borrow_mut().remove(&job.seq);
+                self.hub.latency.borrow_mut().ended(job, self.clock_ns());
+            }
+            PipelineEvent::Claimed {
+                job,
+                stage,
+                first,
+                slots,
+                worker,
+                role,
+            } => {
+                if let Some(claims) = &self.hub.claims {
+                    claims.borrow_mut().push(Claimed {
+                        at_ns: self.clock_ns(),
+                        worker,
+                        role,
+                        job: job.seq,
+                        stage,
+                        slots: first..first + slots,
+                    });
+                }
+            }
+            PipelineEvent::StageStarted { .. }
+            | PipelineEvent::Settles { .. }
+            | PipelineEvent::Stops
+            | PipelineEvent::GivenBack { .. }
+            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Entered { .. }
+            | PipelineEvent::Started { .. }
+            | PipelineEvent::Failed { .. }
+            | PipelineEvent::Left { .. }
+            | PipelineEvent::Nests { .. }
+            | PipelineEvent::NestAnswered { .. }
+            | PipelineEvent::NestOver { .. }
+            | PipelineEvent::StageOver { .. } => {}
+        }
+    }
+}

@@ -24,7 +24,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, Float64Array};
 use arrow::datatypes::DataType;
 
 use crate::error::{ExecError, TypeError};
@@ -336,6 +336,13 @@ impl AggregatePlan {
         let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());
         self.aggregates.iter().zip(&self.state_of).map(result).collect()
     }
+}
+
+/// The averages of sums in units of `10^-scale`; NULL for a group without a value.
+fn averages(sums: impl Iterator<Item = f64>, counts: &[u64], scale: i8) -> ArrayRef {
+    let unit = 10f64.powi(i32::from(scale));
+    let average = |(sum, &count): (f64, &u64)| (count > 0).then(|| sum / (count as f64 * unit));
+    shared(Float64Array::from_iter(sums.zip(counts).map(average)))
 }
 
 /// A shared array of one type, for the states' results.

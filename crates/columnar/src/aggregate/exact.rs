@@ -12,13 +12,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Float64Array, Int64Array};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Int64Array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, Int64Type};
 
 use super::groups::GroupIds;
 use super::lanes::add_all;
-use super::{AggregateState, StateError, same_kind, shared};
+use super::{AggregateState, StateError, averages, same_kind, shared};
 use crate::charged::ChargedVec;
 use crate::quota::{Quota, QuotaExceeded};
 
@@ -215,12 +215,8 @@ where
 
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError> {
         if average {
-            let unit = 10f64.powi(i32::from(self.scale));
-            let average =
-                |(sum, &count): (Wide, &u64)| (count > 0).then(|| sum.double() / (count as f64 * unit));
-            return Ok(shared(Float64Array::from_iter(
-                self.sums().zip(self.counts.iter()).map(average),
-            )));
+            let sums = self.sums().map(|sum| sum.double());
+            return Ok(averages(sums, &self.counts, self.scale));
         }
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
         self.finish_sums(nulls, data_type)

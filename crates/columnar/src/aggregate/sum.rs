@@ -15,7 +15,7 @@ use arrow::datatypes::{
 
 use super::exact::ExactSum;
 use super::groups::GroupIds;
-use super::{AggregateState, StateError, same_kind, shared};
+use super::{AggregateState, StateError, averages, same_kind, shared};
 use crate::charged::ChargedVec;
 use crate::quota::{Quota, QuotaExceeded};
 
@@ -135,12 +135,8 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
 
     fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError> {
         if average {
-            let unit = 10f64.powi(i32::from(self.scale));
-            let average =
-                |(&total, &count): (&S, &u64)| (count > 0).then(|| total.to_double() / (count as f64 * unit));
-            return Ok(shared(Float64Array::from_iter(
-                self.totals.iter().zip(self.counts.iter()).map(average),
-            )));
+            let totals = self.totals.iter().map(|total| total.to_double());
+            return Ok(averages(totals, &self.counts, self.scale));
         }
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
         S::to_array(&self.totals, nulls, data_type)

@@ -14,7 +14,7 @@
 //! Which way a row goes cannot be seen in the result: rows are left loose only where the order of additions cannot be seen either, and groups know where
 //! their first row was. So slots may learn from other slots, whichever ran first.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 
@@ -25,6 +25,7 @@ use crate::aggregate::{AggregateState, GroupIds, GroupKeys, RowKeys, partition_r
 use crate::charged::ChargedVec;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
+use crate::lock::lock;
 use crate::quota::Charge;
 use crate::sort::take_rows;
 
@@ -298,12 +299,12 @@ impl<'p> Grouping<'p> {
 
 impl Sampled {
     fn known(&self) -> Option<Arc<Mode>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.0).clone()
     }
 
     fn learn(&self, mode: Mode) -> Arc<Mode> {
         let mode = Arc::new(mode);
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&mode));
+        *lock(&self.0) = Some(Arc::clone(&mode));
         mode
     }
 }

@@ -6,13 +6,14 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pipeline_exec::StepError;
 
 use super::collect::SlotGroups;
 use super::groups::{GroupPlan, Shard};
 use crate::aggregate::PARTITIONS;
+use crate::lock::lock;
 
 /// What one range is to merge: about what its tables and states leave in a core's cache.
 const ENTRIES_PER_RANGE: usize = 8_192;
@@ -105,11 +106,6 @@ impl Merging {
     pub(super) fn free(&self) {
         lock(&self.shards).fill(None);
     }
-}
-
-/// A panic in a slot fails the job; what the lock guards is then not read as a result.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A line for people.

@@ -4,7 +4,7 @@
 //! shards are sorted already and have no more rows than are needed; they are merged in one go.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array, RecordBatch};
 use arrow::compute::interleave;
@@ -13,6 +13,7 @@ use super::Scan;
 use super::groups::{GroupPlan, Shard};
 use super::rows::{bytes_of, joined, slice};
 use crate::error::ExecError;
+use crate::lock::lock;
 use crate::quota::Charge;
 
 /// The rows of a batch, about.
@@ -166,11 +167,6 @@ fn in_first_order(
     let columns = batch.columns().iter();
     charge.resize(columns.map(|column| column.get_buffer_memory_size()).sum())?;
     Ok((batch, charge))
-}
-
-/// A panic in a slot fails the job; what the lock guards is then not read as a result.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn slot_of(first: u64) -> usize {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -18,6 +18,7 @@ use super::slots::{self, SlotRange};
 use super::{Output, Scan};
 use crate::error::ExecError;
 use crate::filter::FilterPlan;
+use crate::lock::lock;
 use crate::morsel::Morsel;
 use crate::quota::Charge;
 use crate::table::{Fetched, StoredTable};
@@ -528,9 +529,4 @@ impl fmt::Debug for ScanStage {
             .field("scan", &self.scan)
             .finish_non_exhaustive()
     }
-}
-
-/// A panic in a slot fails the job; what the lock guards is then not read as a result.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::hash::Hash;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::partition::partition_index;
 use super::shards::{Lists, Shards};
 use crate::chunked::{ChunkedVec, Growth};
+use crate::lock::lock;
 use crate::quota::{Quota, QuotaExceeded};
 
 /// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the grouping key. What `f` gives is the partition's
@@ -221,9 +222,4 @@ impl<I, T, F> fmt::Debug for Sharding<I, T, F> {
             .field("input", &self.input)
             .finish_non_exhaustive()
     }
-}
-
-/// A panic in a slot fails the job; what the lock guards is then not read as a result.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

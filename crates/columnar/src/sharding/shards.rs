@@ -1,11 +1,12 @@
 //! What one stage leaves for the next: a value per partition.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use pipeline_exec::StepError;
 
 use crate::chunked::ChunkedVec;
+use crate::lock::lock;
 use crate::quota::Quota;
 
 /// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap to clone; clones are the same values.
@@ -70,7 +71,7 @@ impl<T> Shards<T> {
     ///
     /// If there is no such partition.
     pub fn take(&self, partition: usize) -> Result<T, StepError> {
-        let value = self.cell(partition).take();
+        let value = lock(&self.cells[partition]).take();
         value.ok_or_else(|| {
             format!("the value of partition {partition} was taken, or its slot has not run").into()
         })
@@ -81,14 +82,7 @@ impl<T> Shards<T> {
     }
 
     pub(super) fn put(&self, partition: usize, value: T) {
-        *self.cell(partition) = Some(value);
-    }
-
-    /// A panic in a slot fails the job; what the lock guards is then not read as a result.
-    fn cell(&self, partition: usize) -> std::sync::MutexGuard<'_, Option<T>> {
-        self.cells[partition]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.cells[partition]) = Some(value);
     }
 }
 

@@ -36,6 +36,18 @@ fn await_end(scene: &Scene, state: &State) -> JobEnd {
     end.expect("the loop ends with the job")
 }
 
+/// The scene's worker, on a thread of its own.
+fn worker(scene: &Rc<Scene>) -> thread::JoinHandle<()> {
+    let scene = scene.clone();
+    thread::spawn(move || scene.work(0))
+}
+
+/// A shutdown, on a thread of its own. Gives how many jobs came back.
+fn stopper(scene: &Rc<Scene>) -> thread::JoinHandle<usize> {
+    let scene = scene.clone();
+    thread::spawn(move || policy::stop(&*scene).len())
+}
+
 /// A worker ends a job while its future is polled for the first time.
 #[test]
 fn the_end_of_a_job_against_the_first_poll_of_its_future() {
@@ -45,10 +57,7 @@ fn the_end_of_a_job_against_the_first_poll_of_its_future() {
         || {
             let scene = scene(1, 1);
             let stage = Cells::new(1);
-            let worker = thread::spawn({
-                let scene = scene.clone();
-                move || scene.work(0)
-            });
+            let worker = worker(&scene);
             let (state, _) = scene.submit_single(stage.clone()).expect("nobody closes here");
             assert!(await_end(&scene, &state).is_ok());
             // What the slot wrote is seen by whoever awaited it.
@@ -66,10 +75,7 @@ fn a_dropped_future_against_the_start_of_its_job() {
         let scene = scene(1, 1);
         let stage = Cells::new(1);
         let (state, job) = scene.submit_single(stage.clone()).expect("nobody closes here");
-        let worker = thread::spawn({
-            let scene = scene.clone();
-            move || scene.work(0)
-        });
+        let worker = worker(&scene);
         policy::cancel(&*scene, &state, job);
         worker.join().unwrap();
         let end = state.poll(&*scene, Waker::noop()).expect("the job has ended");
@@ -97,14 +103,8 @@ fn a_shutdown_against_the_start_of_a_job_that_is_awaited() {
             let scene = scene(1, 1);
             let stage = Cells::new(1);
             let (state, _) = scene.submit_single(stage.clone()).expect("nobody closes here");
-            let worker = thread::spawn({
-                let scene = scene.clone();
-                move || scene.work(0)
-            });
-            let stopper = thread::spawn({
-                let scene = scene.clone();
-                move || policy::stop(&*scene).len()
-            });
+            let worker = worker(&scene);
+            let stopper = stopper(&scene);
             let end = await_end(&scene, &state);
             let handed_back = stopper.join().unwrap();
             worker.join().unwrap();
@@ -121,14 +121,8 @@ fn a_dropped_future_against_a_shutdown() {
         let scene = scene(1, 1);
         let stage = Cells::new(1);
         let (state, job) = scene.submit_single(stage.clone()).expect("nobody closes here");
-        let worker = thread::spawn({
-            let scene = scene.clone();
-            move || scene.work(0)
-        });
-        let stopper = thread::spawn({
-            let scene = scene.clone();
-            move || policy::stop(&*scene).len()
-        });
+        let worker = worker(&scene);
+        let stopper = stopper(&scene);
         policy::cancel(&*scene, &state, job);
         let handed_back = stopper.join().unwrap();
         worker.join().unwrap();

@@ -18,6 +18,7 @@ mod partitioning;
 mod rows;
 mod slots;
 mod stage;
+mod tables;
 
 pub use stage::{FetchFailed, ScanResult, ScanStage};
 

@@ -12,6 +12,7 @@ mod collect;
 mod explain;
 mod grouping;
 mod groups;
+mod growth;
 mod merging;
 mod ordering;
 mod partitioning;

@@ -21,6 +21,7 @@ use arrow::datatypes::{DataType, UInt64Type};
 
 use super::collect::SlotGroups;
 use super::grouping::{Grouping, Sampled};
+use super::growth::Growth;
 use super::partitioning::Partitioning;
 use super::rows::RowPlan;
 use super::tables::Tables;
@@ -150,6 +151,7 @@ impl GroupPlan {
             // There are at least as many groups as the slot with the most of them has.
             keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
         }
+        let mut growth = Growth::new(slots.iter().map(|slot| slot.entries(partitions)).sum());
         for slot in slots {
             if leave_off() {
                 return Ok(None);
@@ -183,6 +185,10 @@ impl GroupPlan {
                 let len = keys.len();
                 states.iter_mut().try_for_each(|state| state.resize(len))?;
                 self.aggregates.update(&mut states, &arguments, keys.ids()?)?;
+            }
+            if let Some(groups) = growth.note(slot.entries(partitions), keys.len()) {
+                // Where the quota has no room for what may not come, tables grow step by step.
+                keys.reserve(groups).ok();
             }
         }
         let groups = keys.as_ref().map_or(1, GroupKeys::len);

@@ -349,8 +349,8 @@ impl<'p> Grouping<'p> {
         let hot_rows: usize = hot.iter().map(|&group| rows_of[group as usize]).sum();
         let others = self.rows - hot_rows;
         let new = keys.len() - hot.len();
-        // Where most rows have a hot key, there is not much to leave loose.
-        if 2 * others < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
+        // Where almost all rows have a hot key, there is not much to leave loose.
+        if 8 * others < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
             return Mode::Grouped;
         }
         Mode::Loose {

@@ -111,3 +111,66 @@ impl Tables {
         std::mem::take(&mut left.laid_out)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::DataType;
+
+    use super::*;
+    use crate::aggregate::{KeyEncoding, PARTITIONS, RowKeys};
+
+    /// With the groups `0..groups`, and as many rows.
+    fn table(begun_by: usize, groups: i64) -> Table {
+        let encoding = Arc::new(KeyEncoding::new(&[DataType::Int64]).unwrap());
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..groups));
+        let mut rows = RowKeys::default();
+        encoding.read(std::slice::from_ref(&column), groups as usize, &mut rows);
+        let mut keys = GroupKeys::new(encoding, None);
+        keys.assign(&[column], &rows, |row| row as u64).unwrap();
+        Table {
+            keys,
+            states: Vec::new(),
+            begun_by,
+        }
+    }
+
+    #[test]
+    fn a_slot_goes_on_with_the_table_of_the_latest_slot_before_it() {
+        let tables = Tables::default();
+        for last in [7, 2, 5] {
+            tables.leave(last, table(last, 1));
+        }
+        let taken = |slot| tables.take_before(slot).map(|table| table.begun_by);
+        assert_eq!(taken(2), None, "not with its own, and with none of a later slot");
+        assert_eq!(taken(7), Some(5));
+        assert_eq!(taken(7), Some(2));
+        assert_eq!(taken(7), None);
+        assert_eq!(taken(9), Some(7));
+        assert_eq!(tables.waiting(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_large_goes_on_only_if_it_hardly_grows() {
+        let (few, many) = (GROUPS_FEW as i64, GROUPS_MAX as i64);
+        assert!(table(0, few).goes_on(800, 800));
+        assert!(!table(0, few + 1).goes_on(100, 800));
+        assert!(table(0, many).goes_on(99, 800));
+        assert!(!table(0, many + 1).goes_on(0, 800));
+    }
+
+    #[test]
+    fn all_groups_are_there_when_tables_are_laid_out() {
+        let tables = Tables::default();
+        tables.leave(3, table(0, 10));
+        tables.keep(table(1, 20).laid_out().unwrap());
+        assert!(tables.lay_out_one().unwrap());
+        assert!(!tables.lay_out_one().unwrap());
+        let all = tables.take_all();
+        let mut groups: Vec<usize> = all.iter().map(|one| one.entries(&(0..PARTITIONS))).collect();
+        groups.sort_unstable();
+        assert_eq!(groups, [10, 20]);
+    }
+}

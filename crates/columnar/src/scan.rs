@@ -12,12 +12,14 @@ mod collect;
 mod explain;
 mod grouping;
 mod groups;
+mod growth;
 mod merging;
 mod ordering;
 mod partitioning;
 mod rows;
 mod slots;
 mod stage;
+mod tables;
 
 pub use stage::{FetchFailed, ScanResult, ScanStage};
 

@@ -263,21 +263,18 @@ impl GroupKeys {
         Ok(())
     }
 
-    /// Looks up the groups at `places` of `from`, which were first met at `base` and what `from` says.
-    pub(crate) fn merge(
-        &mut self,
-        from: &KeyPartitions,
-        places: Range<usize>,
-        base: u64,
-    ) -> Result<(), QuotaExceeded> {
+    /// Looks up the groups at `places` of `from`. What is in both was first met at the lesser of both places.
+    pub(crate) fn merge(&mut self, from: &KeyPartitions, places: Range<usize>) -> Result<(), QuotaExceeded> {
         self.groups.clear();
         self.groups.reserve(places.len())?;
         for place in places {
-            let first = base | from.firsts[place];
+            let first = from.firsts[place];
             let group = match from.encoded_at(place) {
                 Some(at) => self.group_of_bytes(&from.encoded, at, from.hashes[at], first)?,
                 None => self.group_of_word(from.words[place], || first)?,
             };
+            let known = &mut self.firsts[group as usize];
+            *known = first.min(*known);
             self.groups.push(group)?;
         }
         Ok(())
@@ -506,25 +503,31 @@ mod tests {
     }
 
     #[test]
-    fn merging_finds_the_keys_that_are_there_and_knows_where_the_others_came_first() {
+    fn merging_finds_the_keys_that_are_there_and_the_least_place_where_each_came_first() {
         let encoding = keys(&[DataType::Int32]);
-        let mut first = GroupKeys::new(encoding.clone(), None);
-        let mut second = GroupKeys::new(encoding, None);
-        assign(&mut first, &[Arc::new(Int32Array::from(vec![1, 2])) as ArrayRef]);
-        assign(
-            &mut second,
-            &[Arc::new(Int32Array::from(vec![3, 2, 4])) as ArrayRef],
-        );
-        let (second, order) = second.into_partitions().unwrap();
-        first.merge(&second, 0..3, 1 << 32).unwrap();
-        let mut known = [0; 3];
-        for (&group, &was) in first.groups().iter().zip(order.iter()) {
-            known[was as usize] = group;
+        let at = |keys: [i32; 3], base: u64| {
+            let mut groups = GroupKeys::new(encoding.clone(), None);
+            let columns: [ArrayRef; 1] = [Arc::new(Int32Array::from(keys.to_vec()))];
+            let mut words = RowKeys::default();
+            encoding.read(&columns, 3, &mut words);
+            groups.assign(&columns, &words, |row| base + row as u64).unwrap();
+            groups
+        };
+        let mut first = at([1, 2, 5], 100);
+        for (keys, base) in [([3, 2, 4], 200), ([4, 6, 1], 50)] {
+            let (more, order) = at(keys, base).into_partitions().unwrap();
+            first.merge(&more, 0..3).unwrap();
+            for (&group, &was) in first.groups().iter().zip(order.iter()) {
+                let word = Packing::word_of_number(keys[was as usize] as u64);
+                assert_eq!(first.word(group), Some(word));
+            }
         }
-        assert_eq!(known[1], 1, "the key 2 was there");
-        assert_eq!(first.len(), 4);
-        let firsts: Vec<u64> = known.iter().map(|&group| first.firsts[group as usize]).collect();
-        assert_eq!(firsts, [1 << 32, 1, 1 << 32 | 2]);
+        // The keys 1, 2, 5, then 3 and 4 in the order of their partitions, then 6.
+        assert_eq!(first.len(), 6);
+        let mut firsts = first.into_firsts().to_vec();
+        assert_eq!(firsts[..3], [52, 101, 102]);
+        firsts[3..].sort_unstable();
+        assert_eq!(firsts[3..], [50, 51, 200]);
     }
 
     #[test]

@@ -11,7 +11,8 @@ use crate::quota::Charge;
 /// A slot's part of the result.
 pub(super) enum Collected {
     Rows(SlotRows),
-    Groups(Box<SlotGroups>),
+    /// Absent where the groups went on to another slot.
+    Groups(Option<Box<SlotGroups>>),
 }
 
 /// Rows a slot gives out, in pieces.
@@ -34,8 +35,10 @@ pub(super) struct SlotGroups {
 
 /// Rows of a chunk by the partitions of their keys.
 pub(super) struct LooseRows {
+    /// Where the chunk's first row is in the table.
+    pub(super) base: u64,
     pub(super) words: ChargedVec<u128>,
-    /// Of each row its number in the slot.
+    /// Of each row its number in the chunk.
     pub(super) rows: ChargedVec<u32>,
     pub(super) arguments: Vec<ArrayRef>,
     /// For the arguments.
@@ -68,9 +71,9 @@ impl Collected {
         }
     }
 
-    pub(super) fn into_groups(self) -> SlotGroups {
+    pub(super) fn into_groups(self) -> Option<SlotGroups> {
         match self {
-            Self::Groups(groups) => *groups,
+            Self::Groups(groups) => groups.map(|groups| *groups),
             Self::Rows(_) => unreachable!("a plan of groups collects groups"),
         }
     }

@@ -12,16 +12,17 @@
 //! in it, for otherwise all of them would meet in one partition, and one worker would have them all.
 //!
 //! Which way a row goes cannot be seen in the result: rows are left loose only where the order of additions cannot be seen either, and groups know where
-//! their first row was. So slots may learn from other slots, whichever ran first.
+//! their first row was. So slots may learn from other slots, whichever ran first, and go on with a table that another one has left ([`super::tables`]).
 
 use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array as _, ArrayRef, UInt32Array};
 
 use super::collect::{LooseRows, SlotGroups};
-use super::groups::GroupPlan;
+use super::groups::{GroupPlan, States};
 use super::rows::bytes_of;
-use crate::aggregate::{AggregateState, GroupIds, GroupKeys, RowKeys, partition_rows};
+use super::tables::Table;
+use crate::aggregate::{GroupIds, GroupKeys, RowKeys, partition_rows};
 use crate::charged::ChargedVec;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
@@ -57,14 +58,20 @@ enum Mode {
 /// A slot's groups in the making.
 pub(super) struct Grouping<'p> {
     plan: &'p GroupPlan,
+    slot: usize,
+    /// The first slot that had the table.
+    begun_by: usize,
     /// Absent without keys.
     keys: Option<GroupKeys>,
-    states: Vec<Box<dyn AggregateState>>,
+    states: States,
     loose: Vec<LooseRows>,
     /// Not known before enough rows were seen.
     mode: Option<Arc<Mode>>,
-    /// Rows so far.
+    /// Rows of the slot so far.
     rows: usize,
+    /// Groups that the last chunk's rows brought, and how many rows these were.
+    new: usize,
+    of_rows: usize,
     /// Memory that is kept from chunk to chunk.
     row_keys: RowKeys,
     /// For the keys of a chunk's rows, and for what says where they go.
@@ -74,15 +81,26 @@ pub(super) struct Grouping<'p> {
 impl<'p> Grouping<'p> {
     /// No rows yet of the slot number `slot`.
     pub(super) fn new(plan: &'p GroupPlan, slot: usize) -> Result<Self, ExecError> {
-        let (keys, states) = plan.no_groups()?;
-        let mode = if plan.may_be_loose() {
+        let left = plan.tables().take_before(slot);
+        let mode = if left.is_some() || !plan.may_be_loose() {
+            Some(Arc::new(Mode::Grouped))
+        } else {
             plan.sampled()
                 .known()
                 .filter(|_| !slot.is_multiple_of(LOOKS_EVERY))
-        } else {
-            Some(Arc::new(Mode::Grouped))
+        };
+        let (begun_by, keys, states) = match left {
+            Some(table) => (table.begun_by, Some(table.keys), table.states),
+            None => {
+                let (keys, states) = plan.no_groups()?;
+                (slot, keys, states)
+            }
         };
         Ok(Self {
+            slot,
+            begun_by,
+            new: 0,
+            of_rows: 0,
             keys,
             states,
             loose: Vec::new(),
@@ -96,6 +114,14 @@ impl<'p> Grouping<'p> {
 
     /// Adds the rows that are left of a chunk.
     pub(super) fn add(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
+        let before = self.keys.as_ref().map_or(0, GroupKeys::len);
+        self.add_rows(rows)?;
+        self.new = self.keys.as_ref().map_or(0, GroupKeys::len) - before;
+        self.of_rows = rows.rows();
+        Ok(())
+    }
+
+    fn add_rows(&mut self, rows: &dyn ColumnSource) -> Result<(), ExecError> {
         let evaluate = |exprs: &[Expr]| -> Result<Vec<ArrayRef>, ExecError> {
             exprs.iter().map(|expr| expr.evaluate(rows)).collect()
         };
@@ -112,7 +138,7 @@ impl<'p> Grouping<'p> {
             return Ok(());
         };
         let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
-        let base = self.rows as u64;
+        let base = self.position_of(self.rows as u32);
         let position = |row: usize| base + row as u64;
         let is_loose = matches!(self.mode.as_deref(), Some(Mode::Loose { .. }));
         if !is_loose && self.groups().assign_numbers(&columns, position)? {
@@ -153,30 +179,65 @@ impl<'p> Grouping<'p> {
         Ok(self.plan.aggregates().update(&mut self.states, arguments, ids)?)
     }
 
-    /// Leaves rows loose from now on, but for those of a hot key.
+    /// Groups all rows from now on.
+    #[cfg(test)]
+    pub(super) fn group_all(&mut self) {
+        self.mode = Some(Arc::new(Mode::Grouped));
+    }
+
+    /// Leaves rows loose from now on, but for those of a hot key; a table of several slots has none.
     #[cfg(test)]
     pub(super) fn leave_loose(&mut self, hot: Option<u128>) {
+        if self.begun_by < self.slot {
+            return;
+        }
         let hot = hot.into_iter().collect();
         self.mode = Some(Arc::new(Mode::Loose { hot }));
     }
 
-    /// What the slot leaves in its cell.
-    pub(super) fn finish(self) -> Result<SlotGroups, ExecError> {
+    /// What the slot leaves in its cell: nothing, if a later slot goes on with its table.
+    pub(super) fn finish(self) -> Result<Option<SlotGroups>, ExecError> {
         let Self {
+            plan,
+            slot,
+            begun_by,
             keys,
-            mut states,
+            states,
             loose,
+            mode,
+            new,
+            of_rows,
             ..
         } = self;
-        let keys = match keys {
-            Some(keys) => {
-                let (keys, order) = keys.into_partitions()?;
-                states.iter_mut().try_for_each(|state| state.arrange(&order))?;
-                Some(keys)
-            }
-            None => None,
+        let Some(keys) = keys else {
+            return Ok(Some(SlotGroups {
+                keys: None,
+                states,
+                loose,
+            }));
         };
-        Ok(SlotGroups { keys, states, loose })
+        let table = Table {
+            keys,
+            states,
+            begun_by,
+        };
+        let is_grouped = mode.is_some_and(|mode| *mode == Mode::Grouped);
+        if plan.may_share_tables() && is_grouped && table.goes_on(new, of_rows) {
+            plan.tables().leave(slot, table);
+            return Ok(None);
+        }
+        let groups = table.laid_out()?;
+        if begun_by < slot {
+            assert!(loose.is_empty(), "a table that went on had all rows of its slots");
+            plan.tables().keep(groups);
+            return Ok(None);
+        }
+        Ok(Some(SlotGroups { loose, ..groups }))
+    }
+
+    /// Where a row of this slot is in the table.
+    fn position_of(&self, row: u32) -> u64 {
+        (self.slot as u64) << 32 | u64::from(row)
     }
 
     /// Charges so many bytes for a chunk, unless those of an earlier chunk are enough.
@@ -226,13 +287,13 @@ impl<'p> Grouping<'p> {
                 loose.push(row);
             }
         }
-        let base = self.rows;
+        let base = self.position_of(self.rows as u32);
         if !grouped.is_empty() {
             let rows = UInt32Array::from(grouped);
             let columns = take_rows(columns, &rows).map_err(fail)?;
             let arguments = take_rows(arguments, &rows).map_err(fail)?;
             self.add_grouped(&columns, &arguments, &grouped_keys, |at| {
-                base as u64 + u64::from(rows.value(at))
+                base + u64::from(rows.value(at))
             })?;
         }
         if loose.is_empty() {
@@ -251,7 +312,7 @@ impl<'p> Grouping<'p> {
         // At most what all rows of the chunk take.
         charge.grow(bytes_of(arguments).map_err(fail)?)?;
         let words = ChargedVec::collect(quota, order.iter().map(|&row| word(row)))?;
-        let rows = ChargedVec::collect(quota, order.iter().map(|&row| base as u32 + row))?;
+        let rows = ChargedVec::collect(quota, order.iter().copied())?;
         let arguments = take_rows(arguments, &UInt32Array::from(order)).map_err(fail)?;
         charge.resize(
             arguments
@@ -260,6 +321,7 @@ impl<'p> Grouping<'p> {
                 .sum(),
         )?;
         self.loose.push(LooseRows {
+            base,
             words,
             rows,
             arguments,
@@ -287,8 +349,8 @@ impl<'p> Grouping<'p> {
         let hot_rows: usize = hot.iter().map(|&group| rows_of[group as usize]).sum();
         let others = self.rows - hot_rows;
         let new = keys.len() - hot.len();
-        // Where most rows have a hot key, there is not much to leave loose.
-        if 2 * others < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
+        // Where almost all rows have a hot key, there is not much to leave loose.
+        if 8 * others < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
             return Mode::Grouped;
         }
         Mode::Loose {

@@ -15,14 +15,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt64Array};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array, UInt64Array};
 use arrow::compute::{filter, take};
 use arrow::datatypes::{DataType, UInt64Type};
 
 use super::collect::SlotGroups;
 use super::grouping::{Grouping, Sampled};
+use super::growth::Growth;
 use super::partitioning::Partitioning;
 use super::rows::RowPlan;
+use super::tables::Tables;
 use super::{Output, Scan};
 use crate::aggregate::{AggregatePlan, AggregateState, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
@@ -42,6 +44,9 @@ pub(super) struct GroupPlan {
     /// Whether rows may be grouped later than in their slot.
     may_be_loose: bool,
     sampled: Sampled,
+    /// Whether a slot may go on with the table of another.
+    may_share_tables: bool,
+    tables: Tables,
     having: Option<Expr>,
     output: RowPlan,
     quota: Option<Arc<Quota>>,
@@ -85,10 +90,13 @@ impl GroupPlan {
             })
         });
         let aggregates = AggregatePlan::new(aggregates.clone());
+        let is_exact = aggregates.is_exact();
         Self {
             may_be_loose: encoding.as_ref().is_some_and(|encoding| encoding.has_words())
-                && aggregates.is_exact()
+                && is_exact
                 && partitioning != Partitioning::Pinned,
+            may_share_tables: is_exact && encoding.is_some(),
+            tables: Tables::default(),
             keys,
             encoding,
             aggregates,
@@ -112,7 +120,7 @@ impl GroupPlan {
         filter: &FilterPlan,
         order: &[usize],
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
-    ) -> Result<SlotGroups, ExecError> {
+    ) -> Result<Option<SlotGroups>, ExecError> {
         let mut grouping = Grouping::new(self, slot)?;
         for chunk in chunks {
             let selection = filter.select(&chunk, order)?;
@@ -128,7 +136,8 @@ impl GroupPlan {
         grouping.finish()
     }
 
-    /// Merges the groups of some partitions, slots in their order, and makes the output of them. `None` if `leave_off` said so between two slots.
+    /// Merges the groups of some partitions, slots in their order before tables that several had, and makes the output of them. `None` if
+    /// `leave_off` said so between two of them.
     pub(super) fn merge(
         &self,
         slots: &[SlotGroups],
@@ -142,11 +151,11 @@ impl GroupPlan {
             // There are at least as many groups as the slot with the most of them has.
             keys.reserve(slots.iter().map(of_slot).max().unwrap_or(0))?;
         }
-        for (number, slot) in slots.iter().enumerate() {
+        let mut growth = Growth::new(slots.iter().map(|slot| slot.entries(partitions)).sum());
+        for slot in slots {
             if leave_off() {
                 return Ok(None);
             }
-            let base = (number as u64) << 32;
             let (Some(keys), Some(more)) = (&mut keys, &slot.keys) else {
                 for (state, more) in states.iter_mut().zip(&slot.states) {
                     state.merge(more.as_ref(), 0, &[0])?;
@@ -155,7 +164,7 @@ impl GroupPlan {
             };
             let places = more.places(partitions);
             if !places.is_empty() {
-                keys.merge(more, places.clone(), base)?;
+                keys.merge(more, places.clone())?;
                 for (state, more) in states.iter_mut().zip(&slot.states) {
                     state.resize(keys.len())?;
                     state.merge(more.as_ref(), places.start, keys.groups())?;
@@ -167,7 +176,8 @@ impl GroupPlan {
                     continue;
                 }
                 let rows = &loose.rows[places.clone()];
-                keys.assign_words(&loose.words[places.clone()], |row| base | u64::from(rows[row]))?;
+                let position = |row: usize| loose.base + u64::from(rows[row]);
+                keys.assign_words(&loose.words[places.clone()], position)?;
                 let arguments = loose.arguments.iter();
                 let arguments: Vec<ArrayRef> = arguments
                     .map(|values| values.slice(places.start, places.len()))
@@ -175,6 +185,10 @@ impl GroupPlan {
                 let len = keys.len();
                 states.iter_mut().try_for_each(|state| state.resize(len))?;
                 self.aggregates.update(&mut states, &arguments, keys.ids()?)?;
+            }
+            if let Some(groups) = growth.note(slot.entries(partitions), keys.len()) {
+                // Where the quota has no room for what may not come, tables grow step by step.
+                keys.reserve(groups).ok();
             }
         }
         let groups = keys.as_ref().map_or(1, GroupKeys::len);
@@ -248,19 +262,23 @@ impl GroupPlan {
         self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
     }
 
-    /// The first rows in the query's order, if it has one; ties in the order of first rows.
+    /// In the query's order, if it has one, and no more than are needed; ties, and all without one, in the order of first rows.
     pub(super) fn sorted(
         &self,
         columns: Vec<ArrayRef>,
         firsts: Vec<u64>,
     ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
         let keys = self.output.order();
-        if keys.is_empty() {
+        if keys.is_empty() && firsts.is_sorted() {
             return Ok((columns, firsts));
         }
         let fail = |error| ExecError::of("order by", error);
-        let values = &columns[self.output.width()..];
-        let order = sorted_rows(keys, values, Some(&firsts), self.output.needed()).map_err(fail)?;
+        let order = if keys.is_empty() {
+            in_order_of(&firsts)
+        } else {
+            let values = &columns[self.output.width()..];
+            sorted_rows(keys, values, Some(&firsts), self.output.needed()).map_err(fail)?
+        };
         let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
         Ok((
             take_rows(&columns, &order).map_err(fail)?,
@@ -282,6 +300,15 @@ impl GroupPlan {
 
     pub(super) fn may_be_loose(&self) -> bool {
         self.may_be_loose
+    }
+
+    pub(super) fn may_share_tables(&self) -> bool {
+        self.may_share_tables
+    }
+
+    /// The tables that slots have left for later ones.
+    pub(super) fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     pub(super) fn sampled(&self) -> &Sampled {
@@ -308,6 +335,14 @@ impl GroupPlan {
         }
         Ok((keys, states))
     }
+}
+
+/// The places of first rows, the least first.
+fn in_order_of(firsts: &[u64]) -> UInt32Array {
+    let mut places: Vec<u32> = (0..firsts.len() as u32).collect();
+    // No two groups have one first row.
+    places.sort_unstable_by_key(|&place| firsts[place as usize]);
+    places.into()
 }
 
 /// Bytes of a value in a column of results; of a text those of a short one.
@@ -376,36 +411,64 @@ mod tests {
         ]
     }
 
-    /// The result of the slots with those ranges of partitions. `loose_from`: from this slot on, rows are left loose after the first chunk.
+    /// What becomes of the rows of a slot's second chunk.
+    #[derive(Clone, Copy, Debug)]
+    enum Way {
+        Alone,
+        /// All rows are grouped, and later slots go on with the table.
+        Shared,
+        /// Rows are left loose, but for those of a hot key.
+        Loose(Option<i64>),
+    }
+
+    /// The result of the slots with those ranges of partitions, when they begin in the order `begun` and `at_once` of them are in the works.
     fn result(
         text_keys: bool,
         slots: &[SlotRows],
         cuts: &[usize],
-        loose_from: usize,
-        hot: Option<i64>,
+        ways: &[Way],
+        begun: &[usize],
+        at_once: usize,
     ) -> RecordBatch {
         let scan = query(text_keys);
         let plan = GroupPlan::new(&scan);
-        let groups: Vec<SlotGroups> = slots
-            .iter()
-            .enumerate()
-            .map(|(number, chunks)| {
-                let mut grouping = Grouping::new(&plan, number).unwrap();
-                for (at, rows) in chunks.iter().enumerate() {
-                    if at > 0 && number >= loose_from {
-                        // Numbers are their value and a bit for NULL.
+        let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
+        let run = |number: usize, mut grouping: Grouping<'_>| {
+            for (at, rows) in slots[number].iter().enumerate() {
+                match ways[number] {
+                    Way::Shared => grouping.group_all(),
+                    // Numbers are their value and a bit for NULL.
+                    Way::Loose(hot) if at > 0 => {
                         grouping.leave_loose(hot.map(|key| u128::from(key as u64) << 1));
                     }
-                    let columns = columns(rows);
-                    grouping
-                        .add(&Columns {
-                            rows: rows.len(),
-                            columns: &columns,
-                        })
-                        .unwrap();
+                    _ => {}
                 }
-                grouping.finish().unwrap()
-            })
+                let columns = columns(rows);
+                grouping
+                    .add(&Columns {
+                        rows: rows.len(),
+                        columns: &columns,
+                    })
+                    .unwrap();
+            }
+            grouping.finish().unwrap()
+        };
+        let mut in_the_works: Vec<(usize, Grouping<'_>)> = Vec::new();
+        for &number in begun {
+            in_the_works.push((number, Grouping::new(&plan, number).unwrap()));
+            if in_the_works.len() >= at_once {
+                let (first, grouping) = in_the_works.remove(0);
+                cells[first] = run(first, grouping);
+            }
+        }
+        for (number, grouping) in in_the_works {
+            cells[number] = run(number, grouping);
+        }
+        while plan.tables().lay_out_one().unwrap() {}
+        let groups: Vec<SlotGroups> = cells
+            .into_iter()
+            .flatten()
+            .chain(plan.tables().take_all())
             .collect();
         let mut bounds = vec![0, PARTITIONS];
         bounds.extend(cuts);
@@ -436,11 +499,18 @@ mod tests {
                 0..6,
             ),
             cuts in proptest::collection::vec(0..=PARTITIONS, 0..20),
-            loose_from in 0usize..7,
-            hot in proptest::option::of(0i64..30),
+            ways in proptest::array::uniform6(prop_oneof![
+                Just(Way::Alone),
+                Just(Way::Shared),
+                proptest::option::of(0i64..30).prop_map(Way::Loose),
+            ]),
+            begun in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+            at_once in 1usize..4,
         ) {
-            let serial = result(text_keys, &slots, &[], usize::MAX, None);
-            prop_assert_eq!(result(text_keys, &slots, &cuts, loose_from, hot), serial);
+            let in_order: Vec<usize> = (0..slots.len()).collect();
+            let begun: Vec<usize> = begun.into_iter().filter(|&slot| slot < slots.len()).collect();
+            let serial = result(text_keys, &slots, &[], &[Way::Alone; 6], &in_order, 1);
+            prop_assert_eq!(result(text_keys, &slots, &cuts, &ways, &begun, at_once), serial);
         }
     }
 }

@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use pipeline_exec::{Stage, StepCx, StepError};
 
-use super::collect::Collected;
+use super::collect::{Collected, SlotGroups};
 use super::explain::{rows_of, write_plan};
 use super::groups::{GroupPlan, Shard};
 use super::merging::Merging;
@@ -166,6 +166,7 @@ impl ScanStage {
                 self.take_cells()?.into_iter().map(Collected::into_rows),
             )?,
             OutputPlan::Groups(plan) => {
+                while plan.tables().lay_out_one().map_err(ExecError::from)? {}
                 let merging = self.merging()?;
                 (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
                 let shards = self.shards()?;
@@ -211,6 +212,7 @@ impl ScanStage {
         match &self.plan {
             OutputPlan::Rows(_) => Vec::new(),
             OutputPlan::Groups(_) => vec![
+                Arc::new(LayOutTables(Arc::clone(self))),
                 Arc::new(MergeGroups(Arc::clone(self))),
                 Arc::new(OrderGroups(Arc::clone(self))),
             ],
@@ -238,9 +240,10 @@ impl ScanStage {
     fn merging(&self) -> Result<&Merging, StepError> {
         let merging = self.merging.get_or_init(|| {
             let cells = self.take_cells().map_err(|error| error.to_string())?;
-            Ok(Merging::new(
-                cells.into_iter().map(Collected::into_groups).collect(),
-            ))
+            let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
+            // Behind the slots: only what has its order is added in it.
+            slots.extend(self.group_plan().tables().take_all());
+            Ok(Merging::new(slots))
         });
         merging.as_ref().map_err(|error| error.clone().into())
     }
@@ -409,7 +412,7 @@ impl ScanStage {
             OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
             OutputPlan::Groups(plan) => {
                 let groups = plan.collect(slot, &self.filter, order, chunks)?;
-                Ok(Collected::Groups(Box::new(groups)))
+                Ok(Collected::Groups(groups.map(Box::new)))
             }
         }
     }
@@ -476,6 +479,27 @@ impl Stage for ScanStage {
         *lock(&self.cells[slot]) = Some(outcome);
         self.note_complete();
         Ok(())
+    }
+}
+
+/// Lays out by partitions what slots have left to later ones: a slot per table.
+struct LayOutTables(Arc<ScanStage>);
+
+impl Stage for LayOutTables {
+    fn name(&self) -> &str {
+        "lay out tables"
+    }
+
+    fn slots(&self) -> usize {
+        self.0.group_plan().tables().waiting()
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let tables = self.0.group_plan().tables();
+        match tables.lay_out_one().map_err(ExecError::from)? {
+            true => Ok(()),
+            false => Err("a table was laid out twice".into()),
+        }
     }
 }
 

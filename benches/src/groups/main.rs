@@ -15,6 +15,7 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use arrow::array::AsArray as _;
 use arrow::datatypes::Int64Type;
+use benches::generated;
 use benches::number::short;
 use benches::peer::{Peer, Python};
 use benches::{machine, program};
@@ -36,7 +37,7 @@ const PEERS: [(&str, &str); 3] = [
     ("polars", "Polars, streaming"),
 ];
 
-const USAGE: &str = "usage: groups [FILTER] [--rounds N] [--runs N] [--threads N] [--rows N] [--engine NAME]... [--python PROGRAM]
+const USAGE: &str = "usage: groups [FILTER] [--rounds N] [--runs N] [--threads N] [--rows N] [--engine NAME]... [--python PROGRAM] [--write FOLDER]
 
   FILTER            only queries whose name has this in it
   --rounds N        rounds of each engine (3)
@@ -45,6 +46,7 @@ const USAGE: &str = "usage: groups [FILTER] [--rounds N] [--runs N] [--threads N
   --rows N          rows of the table (6000000)
   --engine NAME     only this one, can be given more than once: windlass, duckdb, datafusion, polars
   --python PROGRAM  the Python that has the peers (python3)
+  --write FOLDER    also put the figures into groups.md of this folder; of all queries and engines
   --explain         also print how our engine ran each query";
 
 fn main() -> ExitCode {
@@ -62,6 +64,7 @@ struct Options {
     engines: Vec<String>,
     python: PathBuf,
     explains: bool,
+    write: Option<PathBuf>,
 }
 
 impl Options {
@@ -75,6 +78,7 @@ impl Options {
             engines: Vec::new(),
             python: "python3".into(),
             explains: false,
+            write: None,
         };
         while let Some(argument) = parser.next()? {
             match argument {
@@ -84,6 +88,7 @@ impl Options {
                 Arg::Long("rows") => options.rows = parser.value()?.parse()?,
                 Arg::Long("engine") => options.engines.push(parser.value()?.string()?),
                 Arg::Long("python") => options.python = parser.value()?.into(),
+                Arg::Long("write") => options.write = Some(parser.value()?.into()),
                 Arg::Long("explain") => options.explains = true,
                 Arg::Value(filter) if options.filter.is_empty() => options.filter = filter.string()?,
                 other => return Err(other.unexpected()),
@@ -91,6 +96,9 @@ impl Options {
         }
         if [options.rounds, options.runs, options.threads, options.rows].contains(&0) {
             return Err("a number is 0, and should be 1 or more".into());
+        }
+        if options.write.is_some() && !(options.filter.is_empty() && options.engines.is_empty()) {
+            return Err("--write is for all queries and engines".into());
         }
         let known = |name: &String| name == OURS || PEERS.iter().any(|(key, _)| key == name);
         if let Some(unknown) = options.engines.iter().find(|name| !known(name)) {
@@ -152,16 +160,28 @@ fn run(options: &Options) -> anyhow::Result<()> {
             keep(peer.name, python.run(peer, &told, arguments.clone())?);
         }
     }
-    println!("{}", table(&workload.queries, &peers, &times));
-    println!(
-        "{} rows, {} threads, {}, {} rounds of {} runs, {}",
+    let text = format!(
+        "{} rows, {} threads, {}, {} rounds of {} runs, {}\n\n{}",
         options.rows,
         options.threads,
         machine::processor(),
         options.rounds,
         options.runs,
-        machine::date()
+        machine::date(),
+        table(&workload.queries, &peers, &times)
     );
+    println!("{text}");
+    if let Some(folder) = &options.write {
+        ensure!(
+            peers.len() == PEERS.len(),
+            "not all peers are there, so nothing is written"
+        );
+        generated::write(
+            &folder.join("groups.md"),
+            "cargo xtask bench --groups --write",
+            &text,
+        )?;
+    }
     Ok(())
 }
 

@@ -82,7 +82,7 @@ impl Windows<'_> {
         E: Into<QueryError> + Send + 'static,
     {
         let handle = stream.handle();
-        self.control.on_cancel(move || handle.close());
+        self.control.on_stop(move || handle.close());
         let slots_max = SLOTS_PER_WORKER * self.executor.workers();
         let mut running: VecDeque<Running> = VecDeque::with_capacity(WINDOWS_AT_ONCE);
         let mut effort = Effort::default();
@@ -127,13 +127,15 @@ impl Windows<'_> {
                 .cost(window.cost)
                 .build();
             class = Class::Batch;
-            match self.executor.submit_async(job).await {
-                Ok(ticket) => running.push_back(Running {
+            // Room for it may not come soon.
+            match self.control.unless_stopped(self.executor.submit_async(job)).await {
+                Ok(Ok(ticket)) => running.push_back(Running {
                     ticket: self.control.running(ticket).cancel_on_drop(),
                     first_slot: window.first_slot,
                     slots,
                 }),
-                Err(error) => end = Err(not_taken(error)),
+                Ok(Err(error)) => end = Err(not_taken(error)),
+                Err(stopped) => end = Err(stopped),
             }
         }
         // Nothing more is read, whatever the end was.
@@ -200,14 +202,14 @@ impl Windows<'_> {
             }
             Err(mut error) => {
                 error.slot = error.slot.map(|slot| slot + oldest.first_slot);
-                Err(error.into())
+                Err(self.control.failed(error))
             }
         }
     }
 
     fn failed<E: Into<QueryError>>(&self, error: StreamError<E>) -> QueryError {
-        if self.control.is_cancelled() {
-            return QueryError::Cancelled;
+        if let Err(stopped) = self.control.check() {
+            return stopped;
         }
         let message = match error {
             StreamError::Source(error) => return error.into(),

@@ -28,6 +28,7 @@ use crate::aggregate::{AggregatePlan, AggregateState, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
 use crate::expr::{Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
+use crate::footprint::width;
 use crate::morsel::{Chunk, Columns};
 use crate::quota::{Charge, Quota};
 use crate::selection::Selection;
@@ -260,7 +261,8 @@ impl GroupPlan {
         }
         let fail = |error| ExecError::of("order by", error);
         let values = &columns[self.output.width()..];
-        let order = sorted_rows(keys, values, Some(&firsts), self.output.needed()).map_err(fail)?;
+        let order =
+            sorted_rows(keys, values, Some(&firsts), self.output.needed(), self.quota()).map_err(fail)?;
         let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
         Ok((
             take_rows(&columns, &order).map_err(fail)?,
@@ -308,11 +310,6 @@ impl GroupPlan {
         }
         Ok((keys, states))
     }
-}
-
-/// Bytes of a value in a column of results; of a text those of a short one.
-fn width(data_type: &DataType) -> usize {
-    data_type.primitive_width().unwrap_or(16)
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl Execution {
     /// # tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
     /// let (execution, _run) = PipelineBuilder::new(QueryPlanner::plan("select n from numbers", &tables)?).prepare();
     /// let (tell, closed) = mpsc::channel();
-    /// drop(execution.on_close(move || drop(tell.send(()))));
+    /// drop(execution.on_close(move || tell.send(()).expect("it is awaited")));
     /// assert_eq!(closed.try_iter().count(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -206,6 +206,7 @@ impl Execution {
         };
         let enough = || self.parts.stage.is_enough_before(slots.saturating_sub(1));
         let effort = windows.run(stream, |run| run.slots.len(), make, enough).await?;
+        control.check()?;
         let last = finish(&executor, &control, self.parts.last_job()).await?;
         Ok(effort.report(last))
     }

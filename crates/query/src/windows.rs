@@ -91,6 +91,11 @@ impl Windows<'_> {
         // Whether it was a window that failed: those behind it do not matter then.
         let mut window_failed = false;
         while end.is_ok() && !is_enough() {
+            // A deadline that has passed is seen here, should its alarm be late.
+            end = self.control.check();
+            if end.is_err() {
+                break;
+            }
             let first = match self.next(&mut running, &mut stream).await {
                 Next::Ended(ended) => {
                     end = self.ended(&mut running, ended, &mut effort);

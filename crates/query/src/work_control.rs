@@ -319,3 +319,45 @@ impl fmt::Debug for WorkControl {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_for_room_is_stopped_by_the_first_reason() {
+        let mixed = Pools::global().mixed();
+        for expires_first in [true, false] {
+            let control = WorkControl::new();
+            let outcome = thread::scope(|scope| {
+                let waiting = scope.spawn(|| mixed.block_on(control.unless_stopped(pending::<()>())));
+                match expires_first {
+                    true => control.expire(),
+                    false => control.cancel(),
+                }
+                control.cancel();
+                control.expire();
+                waiting.join().expect("no panic").expect("a plain thread")
+            });
+            match outcome {
+                Err(QueryError::DeadlineExceeded) => assert!(expires_first && !control.is_cancelled()),
+                Err(QueryError::Cancelled) => assert!(!expires_first && control.is_cancelled()),
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_earliest_deadline_counts() {
+        let now = Instant::now();
+        let control = WorkControl::new();
+        control.end_by(now + Duration::from_secs(3_600));
+        control.check().expect("there is an hour");
+        control.end_by(now);
+        control.end_by(now + Duration::from_secs(60));
+        assert!(matches!(control.begin(), Err(QueryError::DeadlineExceeded)));
+    }
+}

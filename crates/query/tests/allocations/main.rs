@@ -61,7 +61,7 @@ fn measured(
     ALLOCATED.reset_peak_usage();
     let (execution, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(quota))).prepare();
     let (tell, closed) = mpsc::channel();
-    let execution = execution.on_close(move || drop(tell.send(())));
+    let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
     let outcome = execution.run(executor).map(|report| report.output);
     closed.recv_timeout(HANG).expect("reading ends");
     (outcome, ALLOCATED.peak_usage() - before)

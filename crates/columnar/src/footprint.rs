@@ -211,3 +211,89 @@ fn for_each_buffer(data: &ArrayData, visit: &mut impl FnMut(&Buffer)) {
         for_each_buffer(child, visit);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray, StringViewArray};
+    use arrow::compute::take;
+    use arrow::row::{RowConverter, Rows, SortField};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shared(array: impl Array + 'static) -> ArrayRef {
+        Arc::new(array)
+    }
+
+    fn long_texts(rows: usize) -> ArrayRef {
+        let text = |row: usize| format!("a text that has no place in a view {row}");
+        shared(StringViewArray::from_iter_values((0..rows).map(text)))
+    }
+
+    #[test]
+    fn slices_keep_what_they_are_of_and_share_it() {
+        let numbers = shared(Int64Array::from_iter_values(0..1_000));
+        let (a, b) = (numbers.slice(0, 10), numbers.slice(990, 10));
+        assert_eq!(Kept::by([&a, &b], &[]), Kept { own: 8_000, lent: 0 });
+        let lent = Lent::of_table(&numbers);
+        assert_eq!(Kept::by([&a, &b], &lent), Kept::default());
+        assert!(!Kept::by([&a], &lent).is_mostly_unused(80));
+        assert!(Kept::by([&a], &[]).is_mostly_unused(80));
+    }
+
+    #[test]
+    fn a_view_into_fetched_bytes_keeps_all_of_them() {
+        let fetched = Bytes::from("a text that is long enough, and another one".repeat(100));
+        let page = fetched.slice(0..43);
+        let mut builder = arrow::array::StringViewBuilder::with_capacity(1);
+        let block = builder.append_block(Buffer::from(page));
+        builder.try_append_view(block, 0, 26).expect("it is there");
+        let view = shared(builder.finish());
+        let kept = Kept::by([&view], &[Lent::fetched(&fetched)]);
+        assert_eq!(kept.lent, fetched.len());
+        assert!(kept.own < 4_096, "the view alone: {kept:?}");
+    }
+
+    #[test]
+    fn a_compact_copy_is_equal_and_keeps_what_was_said() {
+        for array in [
+            long_texts(10_000),
+            shared(Int64Array::from_iter_values(0..10_000)),
+        ] {
+            let few = take(
+                &array.slice(50, 5_000),
+                &Int64Array::from(vec![3, 1_000, 4_999]),
+                None,
+            )
+            .expect("in range");
+            for part in [few, array.slice(7, 3)] {
+                let copy = compact(&part).expect("a copy");
+                assert_eq!(&copy, &part);
+                let kept = Kept::by([&copy], &[]).own;
+                let said = compact_bytes(&part).expect("a size");
+                assert!(said <= kept && kept <= said + 64, "{kept} for {said}");
+            }
+        }
+        let short = shared(StringViewArray::from_iter_values(["short"; 1_000])).slice(0, 2);
+        assert!(Kept::by([&compact(&short).expect("a copy")], &[]).own < 200);
+    }
+
+    proptest! {
+        #[test]
+        fn row_encodings_take_what_was_said(
+            texts in proptest::collection::vec(proptest::option::of("[a-z]{0,100}"), 1..50),
+            views in any::<bool>(),
+        ) {
+            let numbers = shared(Int64Array::from_iter_values(0..texts.len() as i64));
+            let texts = match views {
+                true => shared(StringViewArray::from_iter(texts)),
+                false => shared(StringArray::from_iter(texts)),
+            };
+            let columns = [texts, numbers];
+            let fields = columns.iter().map(|column| SortField::new(column.data_type().clone()));
+            let converter = RowConverter::new(fields.collect()).expect("types with an order");
+            let rows = converter.convert_columns(&columns).expect("rows");
+            prop_assert_eq!(rows.size() - size_of::<Rows>(), encoded_bytes(&columns));
+        }
+    }
+}

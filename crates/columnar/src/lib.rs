@@ -12,6 +12,7 @@ pub mod chunked;
 mod error;
 mod expr;
 mod filter;
+mod footprint;
 mod lock;
 mod morsel;
 mod quota;

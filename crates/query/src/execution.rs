@@ -1,7 +1,9 @@
 //! A query on its way to its answer: one job where its table is in memory, and windows over what is read meanwhile where it is not.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use columnar::{FetchFailed, ScanStage};
 use pipeline_exec::{Job, JobReport, PipelineHandle, Stage, StepCx, StepError};
@@ -53,6 +55,8 @@ const BATCH_SLOTS: usize = 64;
 pub struct Execution {
     parts: Parts,
     read_ahead: usize,
+    deadline: Option<Instant>,
+    on_close: OnClose,
 }
 
 impl Execution {
@@ -61,6 +65,8 @@ impl Execution {
         Self {
             read_ahead: READ_AHEAD_BYTES.min(quota / QUOTA_PARTS),
             parts,
+            deadline: None,
+            on_close: OnClose::default(),
         }
     }
 
@@ -68,6 +74,36 @@ impl Execution {
     /// those of a morsel for each worker, if that is more. By default 32 MiB, or an eighth of the query's quota, if that is less.
     pub fn read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead = bytes;
+        self
+    }
+
+    /// It fails with [`QueryError::DeadlineExceeded`] if it has not ended by `deadline`, whatever it is doing then: waiting for bytes, computing, or waiting for its
+    /// turn. A slot that runs is not interrupted, and a read that is under way may return later.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Has `call` called once, when nothing more of the table will be read for this query, however it ends, and also if it never begins. For a table of files and
+    /// objects that is when reading has returned, on the mixed pool: after a failure, a cancel or a deadline that may be later than the query's end.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use std::sync::mpsc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::MemoryTable;
+    /// # use query::{Catalog, PipelineBuilder, QueryPlanner};
+    /// # let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+    /// # let mut tables = Catalog::new();
+    /// # tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    /// let (execution, _run) = PipelineBuilder::new(QueryPlanner::plan("select n from numbers", &tables)?).prepare();
+    /// let (tell, closed) = mpsc::channel();
+    /// drop(execution.on_close(move || tell.send(()).expect("it is awaited")));
+    /// assert_eq!(closed.try_iter().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
+        self.on_close.0.push(Box::new(call));
         self
     }
 
@@ -83,6 +119,10 @@ impl Execution {
         let table = self.parts.table.clone();
         runner.watch(&table, |control| {
             if !self.parts.stage.is_stored() {
+                if let Some(deadline) = self.deadline {
+                    control.end_by(deadline);
+                }
+                let _given_up = GiveUp(Arc::clone(&self.parts.stage));
                 return control.run(&executor, self.parts.job());
             }
             let mixed = runner.mixed();
@@ -125,14 +165,15 @@ impl Execution {
         mixed: MixedPool,
         control: WorkControl,
     ) -> Result<JobReport<QueryResult>, QueryError> {
-        if control.is_cancelled() {
-            return Err(QueryError::Cancelled);
-        }
-        if !self.parts.stage.is_stored() {
-            return finish(&executor, &control, self.parts.job()).await;
+        if let Some(deadline) = self.deadline {
+            control.end_by(deadline);
         }
         // However this ends, by a drop as well.
         let _given_up = GiveUp(Arc::clone(&self.parts.stage));
+        let _alarm = control.begin()?;
+        if !self.parts.stage.is_stored() {
+            return finish(&executor, &control, self.parts.job()).await;
+        }
         let windows = Windows {
             table: self.parts.table.clone(),
             executor: executor.clone(),
@@ -147,6 +188,8 @@ impl Execution {
             batch_bytes: BATCH_BYTES.min(self.read_ahead),
         };
         let stream = BatchStream::read(&mixed, source, self.read_ahead);
+        let on_close = self.on_close;
+        stream.on_close(move || drop(on_close));
         let rows: usize = (0..slots).map(|slot| self.parts.stage.rows(slot)).sum();
         let make = |batches: Vec<SlotRun>| {
             let range = batches[0].slots.start..batches[batches.len() - 1].slots.end;
@@ -163,6 +206,7 @@ impl Execution {
         };
         let enough = || self.parts.stage.is_enough_before(slots.saturating_sub(1));
         let effort = windows.run(stream, |run| run.slots.len(), make, enough).await?;
+        control.check()?;
         let last = finish(&executor, &control, self.parts.last_job()).await?;
         Ok(effort.report(last))
     }
@@ -174,20 +218,39 @@ async fn finish(
     control: &WorkControl,
     job: Job<QueryResult>,
 ) -> Result<JobReport<QueryResult>, QueryError> {
-    let ticket = executor.submit_async(job).await.map_err(not_taken)?;
+    let submitted = control.unless_stopped(executor.submit_async(job)).await?;
+    let ticket = submitted.map_err(not_taken)?;
     let ticket = control.running(ticket).cancel_on_drop();
     let job = ticket.control();
     let outcome = ticket.await;
     control.ended(&job);
-    Ok(outcome?)
+    outcome.map_err(|error| control.failed(error))
 }
 
-/// Has what was fetched given up when it is dropped.
+/// Calls what is to be called, when it is dropped.
+#[derive(Default)]
+struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
+
+impl Drop for OnClose {
+    fn drop(&mut self) {
+        for call in self.0.drain(..) {
+            call();
+        }
+    }
+}
+
+impl fmt::Debug for OnClose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnClose").field(&self.0.len()).finish()
+    }
+}
+
+/// Has what was fetched and produced given up when it is dropped.
 struct GiveUp(Arc<ScanStage>);
 
 impl Drop for GiveUp {
     fn drop(&mut self) {
-        self.0.give_up_fetched();
+        self.0.give_up();
     }
 }
 

@@ -55,6 +55,8 @@ pub use result::QueryResult;
 pub use statistics::{JobStatistics, WorkerShare};
 pub use work_control::WorkControl;
 
+/// What a query may take in memory.
+pub use columnar::{Quota, QuotaExceeded};
 /// The stores that tables can be objects of.
 #[cfg(feature = "object-store")]
 pub use object_store;

@@ -82,7 +82,7 @@ impl Windows<'_> {
         E: Into<QueryError> + Send + 'static,
     {
         let handle = stream.handle();
-        self.control.on_cancel(move || handle.close());
+        self.control.on_stop(move || handle.close());
         let slots_max = SLOTS_PER_WORKER * self.executor.workers();
         let mut running: VecDeque<Running> = VecDeque::with_capacity(WINDOWS_AT_ONCE);
         let mut effort = Effort::default();
@@ -91,6 +91,11 @@ impl Windows<'_> {
         // Whether it was a window that failed: those behind it do not matter then.
         let mut window_failed = false;
         while end.is_ok() && !is_enough() {
+            // A deadline that has passed is seen here, should its alarm be late.
+            end = self.control.check();
+            if end.is_err() {
+                break;
+            }
             let first = match self.next(&mut running, &mut stream).await {
                 Next::Ended(ended) => {
                     end = self.ended(&mut running, ended, &mut effort);
@@ -127,13 +132,15 @@ impl Windows<'_> {
                 .cost(window.cost)
                 .build();
             class = Class::Batch;
-            match self.executor.submit_async(job).await {
-                Ok(ticket) => running.push_back(Running {
+            // Room for it may not come soon.
+            match self.control.unless_stopped(self.executor.submit_async(job)).await {
+                Ok(Ok(ticket)) => running.push_back(Running {
                     ticket: self.control.running(ticket).cancel_on_drop(),
                     first_slot: window.first_slot,
                     slots,
                 }),
-                Err(error) => end = Err(not_taken(error)),
+                Ok(Err(error)) => end = Err(not_taken(error)),
+                Err(stopped) => end = Err(stopped),
             }
         }
         // Nothing more is read, whatever the end was.
@@ -200,14 +207,14 @@ impl Windows<'_> {
             }
             Err(mut error) => {
                 error.slot = error.slot.map(|slot| slot + oldest.first_slot);
-                Err(error.into())
+                Err(self.control.failed(error))
             }
         }
     }
 
     fn failed<E: Into<QueryError>>(&self, error: StreamError<E>) -> QueryError {
-        if self.control.is_cancelled() {
-            return QueryError::Cancelled;
+        if let Err(stopped) = self.control.check() {
+            return stopped;
         }
         let message = match error {
             StreamError::Source(error) => return error.into(),

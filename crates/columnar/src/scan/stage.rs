@@ -1,8 +1,9 @@
 //! A scan as a stage of a pipeline job: a slot per morsel or part of one, a cell per slot.
 
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -61,7 +62,9 @@ pub struct ScanStage {
     slots: Vec<SlotRange>,
     /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
     inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
-    /// Nobody will run what is fetched from now on.
+    /// What is charged for it. Rows may keep some of it.
+    charged: Mutex<Vec<Weak<Mutex<Charge>>>>,
+    /// Nobody wants what is fetched or produced from now on.
     given_up: AtomicBool,
     /// What each slot produced, until `merge` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
@@ -125,6 +128,7 @@ impl ScanStage {
             plan,
             projection,
             given_up: AtomicBool::new(false),
+            charged: Mutex::default(),
             inputs: inputs.map(|_| Mutex::new(None)).collect(),
             cells: slots.iter().map(|_| Mutex::new(None)).collect(),
             slots,
@@ -175,6 +179,12 @@ impl ScanStage {
                 batches
             }
         };
+        // The result is its owner's, with all that it keeps.
+        for charge in mem::take(&mut *lock(&self.charged)) {
+            if let Some(charge) = charge.upgrade() {
+                drop(mem::take(&mut *lock(&charge)));
+            }
+        }
         Ok(ScanResult {
             schema: self.scan.schema(),
             batches,
@@ -316,6 +326,9 @@ impl ScanStage {
             .grow(stored.bytes_to_fetch(morsel, &self.projection))
             .map_err(ExecError::from)
             .and_then(|()| Ok(stored.fetch(morsel, &self.projection)?.charged(charge)));
+        if let Ok(fetched) = &input {
+            lock(&self.charged).push(fetched.charge());
+        }
         let outcome = input.as_ref().map(Fetched::bytes).map_err(|_| FetchFailed);
         let mut place = lock(&self.inputs[slot]);
         // Ordering: Relaxed. Whoever gives up takes this lock behind his store: before this, and the store is seen; or after, and the
@@ -326,13 +339,35 @@ impl ScanStage {
         outcome
     }
 
-    /// Drops what was fetched and not run, and has nothing more kept: the query is over. What is charged for it is given back.
-    pub fn give_up_fetched(&self) {
+    /// Drops what was fetched, and what slots have left, and has nothing more kept: the query is over. What is charged for it is given back.
+    pub fn give_up(&self) {
         // Ordering: Relaxed. See `fetch`.
         self.given_up.store(true, Ordering::Relaxed);
         for input in &self.inputs {
             let input = lock(input).take();
             drop(input);
+        }
+        for cell in &self.cells {
+            let cell = lock(cell).take();
+            drop(cell);
+        }
+        if let OutputPlan::Groups(plan) = &self.plan {
+            plan.tables().give_up();
+        }
+        if let Some(Ok(merging)) = self.merging.get() {
+            merging.free();
+        }
+        if let Some(ordering) = self.ordering.get() {
+            ordering.free();
+        }
+    }
+
+    /// Leaves what a slot produced.
+    fn leave(&self, slot: usize, outcome: SlotOutcome) {
+        let mut cell = lock(&self.cells[slot]);
+        // Ordering: Relaxed. As for what is fetched.
+        if !self.given_up.load(Ordering::Relaxed) {
+            *cell = Some(outcome);
         }
     }
 
@@ -391,15 +426,23 @@ impl ScanStage {
             Some(input) => lock(input).take().transpose()?,
             None => None,
         };
-        let morsel = Morsel::new(table, morsel, &self.projection, fetched);
+        let quota = self.scan.quota.as_ref();
+        let morsel = Morsel::new(table, morsel, &self.projection, fetched, quota);
         let order = self.filter.order();
         let mut cancelled = false;
         let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });
-        let collected = self.collect(slot, &order, &mut chunks)?;
-        Ok((!cancelled).then_some(collected))
+        let mut collected = self.collect(slot, &order, &mut chunks)?;
+        drop(chunks);
+        if cancelled {
+            return Ok(None);
+        }
+        if let Collected::Rows(rows) = &mut collected {
+            rows.let_go(morsel)?;
+        }
+        Ok(Some(collected))
     }
 
     fn collect<'m, 't: 'm>(
@@ -459,7 +502,7 @@ impl Stage for ScanStage {
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
         if !self.stops_early() {
             match self.run_slot(slot, cx)? {
-                Some(collected) => *lock(&self.cells[slot]) = Some(Ok(collected)),
+                Some(collected) => self.leave(slot, Ok(collected)),
                 None => self.abandon(),
             }
             return Ok(());
@@ -476,7 +519,7 @@ impl Stage for ScanStage {
             }
             Err(error) => Err(error),
         };
-        *lock(&self.cells[slot]) = Some(outcome);
+        self.leave(slot, outcome);
         self.note_complete();
         Ok(())
     }

@@ -20,7 +20,7 @@ mod value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field as ColumnField, Schema, SchemaRef};
 use bytes::Bytes;
 use columnar::{Fetched, MorselReader, ReadError, StoredTable, TableSource};
 use pipeline_exec::{Stage, StepCx, StepError};
@@ -152,6 +152,19 @@ impl StoredTable for CsvTable {
         }
     }
 
+    fn bytes_to_open(&self, morsel: usize, projection: &[usize]) -> usize {
+        let Morsel { piece, rows, .. } = &self.morsels[morsel];
+        let columns = projection
+            .iter()
+            .map(|&column| columns::bytes_ahead(&self.rules[column], *rows));
+        // Texts are no longer than the piece. What they are collected in doubles as it grows, and is there twice while it does.
+        let has_text = projection
+            .iter()
+            .any(|&column| self.rules[column].data_type == DataType::Utf8);
+        let texts = if has_text { piece.len.saturating_mul(3) } else { 0 };
+        columns.sum::<usize>().saturating_add(texts)
+    }
+
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         if projection.is_empty() {
             return Ok(Fetched::default());
@@ -198,7 +211,7 @@ impl StoredTable for CsvTable {
             return Err(self.header.changed());
         }
         let values = builders.into_iter().map(|(_, builder)| builder.finish());
-        Ok(Box::new(ReadyColumns::new(projection, values)))
+        Ok(Box::new(ReadyColumns::made(projection, values)))
     }
 }
 
@@ -290,6 +303,7 @@ fn survey_all(
 ) -> Result<(), QueryError> {
     let executor = runner.executor()?;
     runner.watch(name, |control| {
+        let _alarm = control.begin()?;
         let windows = Windows {
             table: name.to_owned(),
             executor,

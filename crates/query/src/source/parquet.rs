@@ -370,6 +370,20 @@ impl MorselReader for ParquetReader<'_> {
                 .in_column(self.file.metadata.schema().field(column).name())
         })
     }
+
+    fn bytes_to_read(&self, column: usize) -> usize {
+        let Morsel { row_group, rows, .. } = self.morsel;
+        // What cannot be said now is an error when it is read.
+        guarded(|| {
+            Ok(chunks::bytes_to_read(
+                &self.file.metadata,
+                *row_group,
+                rows.len(),
+                column,
+            ))
+        })
+        .unwrap_or(0)
+    }
 }
 
 impl ParquetReader<'_> {

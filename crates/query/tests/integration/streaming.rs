@@ -13,7 +13,7 @@ use columnar::{Quota, TableSource};
 use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
 use query::pools::{MixedPool, Pools};
 use query::source::{JobRunner, MemoryBytes};
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
+use query::{Catalog, Execution, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
 
 use crate::differential::generator::{Case, Random};
 use crate::run::{assert_same_bits, catalog, executors};
@@ -23,9 +23,9 @@ use crate::stored_table::{Moment, Stored};
 const HANG: Duration = Duration::from_secs(120);
 
 /// An executor whose work has a control of the test's.
-struct Watched<'a> {
-    executor: &'a PipelineExecutor,
-    control: WorkControl,
+pub(crate) struct Watched<'a> {
+    pub(crate) executor: &'a PipelineExecutor,
+    pub(crate) control: WorkControl,
 }
 
 impl JobRunner for Watched<'_> {
@@ -54,7 +54,29 @@ fn run(
 ) -> Result<QueryResult, QueryError> {
     let plan = QueryPlanner::plan(sql, tables)?;
     let (execution, _run) = PipelineBuilder::new(plan).prepare();
-    Ok(execution.read_ahead(ahead).run(runner)?.output)
+    let (execution, closed) = watched(execution.read_ahead(ahead));
+    let outcome = execution.run(runner);
+    assert_closed_once(&closed, sql);
+    Ok(outcome?.output)
+}
+
+/// The same, which tells of its close.
+fn watched(execution: Execution) -> (Execution, mpsc::Receiver<()>) {
+    let (tell, closed) = mpsc::channel();
+    // Somebody may have stopped to listen.
+    let execution = execution.on_close(move || tell.send(()).unwrap_or_default());
+    (execution, closed)
+}
+
+/// Waits until reading has ended, which is told once: then nobody is left who could tell it again.
+fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
+    assert_eq!(closed.recv_timeout(HANG), Ok(()), "{what}: the close is told");
+    let again = closed.recv_timeout(HANG);
+    assert_eq!(
+        again,
+        Err(mpsc::RecvTimeoutError::Disconnected),
+        "{what}: and told once"
+    );
 }
 
 /// As one job, whose table is in memory.
@@ -106,15 +128,18 @@ enum Fault {
     Fail(Moment),
     Panic(Moment),
     Cancel(Moment),
+    Expire(Moment),
 }
 
-const FAULTS: [Fault; 6] = [
+const FAULTS: [Fault; 8] = [
     Fault::Fail(Moment::Fetching),
     Fault::Fail(Moment::Opening),
     Fault::Panic(Moment::Fetching),
     Fault::Panic(Moment::Opening),
     Fault::Cancel(Moment::Fetching),
     Fault::Cancel(Moment::Opening),
+    Fault::Expire(Moment::Fetching),
+    Fault::Expire(Moment::Opening),
 ];
 
 #[test]
@@ -122,7 +147,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
     query::source::silence_reader_panics();
     let executors = executors();
     let mut answers = [0; FAULTS.len()];
-    for seed in 0..360 {
+    for seed in 0..480 {
         let case = Case::generate(seed);
         let mut random = Random(seed ^ 0xfa17);
         let kind = (seed % FAULTS.len() as u64) as usize;
@@ -148,6 +173,10 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
                 control.cancel();
                 Ok(())
             }
+            Fault::Expire(when) if (when, at) == (moment, morsel) => {
+                control.expire();
+                Ok(())
+            }
             _ => Ok(()),
         });
         let outcome = run(&case.sql, &catalog(table.clone()), ahead, &runner);
@@ -163,6 +192,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
                 answers[kind] += 1;
             }
             (_, Err(QueryError::Cancelled)) if matches!(fault, Fault::Cancel(_)) => answers[kind] += 1,
+            (_, Err(QueryError::DeadlineExceeded)) if matches!(fault, Fault::Expire(_)) => answers[kind] += 1,
             // The query fails by itself, before the fault.
             (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
             (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
@@ -189,12 +219,9 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
         let control = WorkControl::new();
         let polls = Random(seed).below(6);
         let mixed = pools.mixed();
+        let (execution, closed) = watched(execution.read_ahead(1));
         let polled = async {
-            let mut answer = pin!(
-                execution
-                    .read_ahead(1)
-                    .run_async(executor, mixed.clone(), control)
-            );
+            let mut answer = pin!(execution.run_async(executor, mixed.clone(), control));
             for _ in 0..polls {
                 if poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_ready())).await {
                     break;
@@ -203,13 +230,23 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
             }
         };
         mixed.block_on(polled).expect("a plain thread");
-        assert_released(&table, &format!("seed {seed}, {polls} polls: {}", case.sql));
+        let what = format!("seed {seed}, {polls} polls: {}", case.sql);
+        assert_closed_once(&closed, &what);
+        assert_released(&table, &what);
     }
 }
 
+/// What ends a query whose source hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Cancel,
+    Expire,
+    Error,
+}
+
 #[test]
-fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
-    for cancels in [true, false] {
+fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of_a_slot() {
+    for ends in [Ends::Cancel, Ends::Expire, Ends::Error] {
         let executor = PipelineExecutor::new(2).expect("two threads");
         let hanging = Arc::new((Mutex::new(true), Condvar::new()));
         let (reached, hangs) = mpsc::channel();
@@ -230,7 +267,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
                             .expect("nobody panics with it"),
                     );
                 }
-                (Moment::Opening, 0) if !cancels => return Err("on purpose".to_owned()),
+                (Moment::Opening, 0) if ends == Ends::Error => return Err("on purpose".to_owned()),
                 _ => {}
             }
             Ok(())
@@ -242,26 +279,36 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
                 control: WorkControl::new(),
             };
             let control = runner.control.clone();
-            let tables = catalog(table.clone());
+            let sql = "select sum(i), count(*), min(s) from t";
+            let plan = QueryPlanner::plan(sql, &catalog(table.clone())).expect("a query of the subset");
             // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
-            scope
-                .spawn(move || done.send(run("select sum(i), count(*), min(s) from t", &tables, 1, &runner)));
+            let (execution, closed) = watched(PipelineBuilder::new(plan).prepare().0.read_ahead(1));
+            scope.spawn(move || done.send(execution.run(&runner)));
             hangs.recv_timeout(HANG).expect("the second morsel is read");
-            if cancels {
-                control.cancel();
+            match ends {
+                Ends::Cancel => control.cancel(),
+                Ends::Expire => control.expire(),
+                Ends::Error => {}
             }
             let outcome = ended
                 .recv_timeout(HANG)
                 .expect("the query ended while its source hangs");
             match outcome {
-                Err(QueryError::Cancelled) if cancels => {}
-                Err(QueryError::Read(error)) if !cancels => {
+                Err(QueryError::Cancelled) if ends == Ends::Cancel => {}
+                Err(QueryError::DeadlineExceeded) if ends == Ends::Expire => {}
+                Err(QueryError::Read(error)) if ends == Ends::Error => {
                     assert_eq!(error.to_string(), "cannot read stored: on purpose");
                 }
                 other => panic!("{other:?}"),
             }
+            assert_eq!(
+                closed.try_recv(),
+                Err(mpsc::TryRecvError::Empty),
+                "it is still being read"
+            );
             *hanging.0.lock().expect("nobody panics with it") = false;
             hanging.1.notify_all();
+            assert_closed_once(&closed, "after the hang");
         });
         assert_released(&table, "after the hang");
     }

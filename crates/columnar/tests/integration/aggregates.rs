@@ -201,7 +201,9 @@ fn a_sum_overflows_by_its_value_and_not_by_the_order_of_its_rows() {
 fn sums_of_76_digits_may_leave_256_bits_on_the_way() {
     let largest = i256::from_string(&"9".repeat(76)).unwrap();
     let decimals = |values: Vec<i256>| {
-        let values = Decimal256Array::from(values).with_precision_and_scale(76, 0).unwrap();
+        let values = Decimal256Array::from(values)
+            .with_precision_and_scale(76, 0)
+            .unwrap();
         table([("d", Arc::new(values) as ArrayRef)])
     };
     let of = |table: Arc<MemoryTable>, function| {

@@ -20,7 +20,7 @@ use arrow::array::{Array as _, ArrayRef, UInt32Array};
 
 use super::collect::{LooseRows, SlotGroups};
 use super::groups::GroupPlan;
-use super::rows::bytes_of;
+use super::rows::{bytes_of, compact};
 use crate::aggregate::{AggregateState, GroupIds, GroupKeys, RowKeys, partition_rows};
 use crate::charged::ChargedVec;
 use crate::error::ExecError;
@@ -253,6 +253,7 @@ impl<'p> Grouping<'p> {
         let words = ChargedVec::collect(quota, order.iter().map(|&row| word(row)))?;
         let rows = ChargedVec::collect(quota, order.iter().map(|&row| base as u32 + row))?;
         let arguments = take_rows(arguments, &UInt32Array::from(order)).map_err(fail)?;
+        let arguments: Vec<ArrayRef> = arguments.into_iter().map(compact).collect();
         charge.resize(
             arguments
                 .iter()

@@ -11,7 +11,7 @@ use arrow::compute::interleave;
 
 use super::Scan;
 use super::groups::{GroupPlan, Shard};
-use super::rows::{bytes_of, joined, slice};
+use super::rows::{bytes_of, compact, joined, slice};
 use crate::error::ExecError;
 use crate::lock::lock;
 use crate::quota::Charge;
@@ -160,7 +160,7 @@ fn in_first_order(
             .iter()
             .map(|(shard, _)| shards[*shard].columns[at].as_ref())
             .collect();
-        interleave(&columns, &places).map_err(fail)
+        interleave(&columns, &places).map(compact).map_err(fail)
     };
     let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
     let batch = plan.output().batch(scan, columns?)?;

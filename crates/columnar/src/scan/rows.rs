@@ -3,8 +3,11 @@
 //! With an order, each slot sorts its own rows and keeps no more than the limit needs; [`ScanStage::merge`](super::ScanStage::merge) then merges runs that
 //! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray as _, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat;
+use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 
 use super::Scan;
@@ -151,10 +154,25 @@ pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowErr
 
 /// What the rows of these columns take, and what a copy of them does.
 pub(super) fn bytes_of(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
-    columns
-        .iter()
-        .map(|column| column.to_data().get_slice_memory_size())
-        .sum()
+    let bytes = |column: &ArrayRef| {
+        let viewed = match column.data_type() {
+            DataType::Utf8View => column.as_string_view().total_buffer_bytes_used(),
+            DataType::BinaryView => column.as_binary_view().total_buffer_bytes_used(),
+            _ => 0,
+        };
+        Ok(column.to_data().get_slice_memory_size()? + viewed)
+    };
+    columns.iter().map(bytes).sum()
+}
+
+/// The same rows in memory of their own. Views keep all the buffers of whatever they were taken from, and so would each who keeps some of
+/// them, and be charged for it.
+pub(super) fn compact(column: ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Utf8View => Arc::new(column.as_string_view().gc()),
+        DataType::BinaryView => Arc::new(column.as_binary_view().gc()),
+        _ => column,
+    }
 }
 
 /// Rows `offset .. offset + limit` of the batches, without empty ones.

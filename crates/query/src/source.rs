@@ -84,12 +84,14 @@ pub fn open(
     open_source(name, Arc::new(LocalFile::open(path)?), extension(path), runner)
 }
 
-/// Whether this is a URL that a table can have, and no path.
+/// Whether this is a URL and no path. Which kinds of them a table can have is for `open_url` to say.
 fn is_url(text: &str) -> bool {
-    let scheme = text
-        .split_once("://")
-        .map(|(scheme, _)| scheme.to_ascii_lowercase());
-    matches!(scheme.as_deref(), Some("file" | "http" | "https"))
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|one| one.is_ascii_alphanumeric() || matches!(one, '+' | '-' | '.'))
+    })
 }
 
 /// Opens one file of bytes that lie anywhere, whose name ends in `extension`, as [`open`] says.

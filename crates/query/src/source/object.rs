@@ -93,7 +93,16 @@ pub fn open_url(
     }
     let location = Location::from_url_path(parsed.path()).map_err(|error| fail(error.to_string()))?;
     let store: Arc<dyn ObjectStore> = match parsed.scheme() {
-        "file" => Arc::new(LocalFileSystem::new()),
+        "file" => {
+            // Two slashes and a path that begins elsewhere: its first folder would be left out.
+            if let Some(host) = parsed.host_str() {
+                let path = parsed.path();
+                return Err(fail(format!(
+                    "`{host}` stands where file:// has no host; is it file:///{host}{path}?"
+                )));
+            }
+            Arc::new(LocalFileSystem::new())
+        }
         "http" => {
             let retry = RetryConfig {
                 backoff: BackoffConfig::default(),

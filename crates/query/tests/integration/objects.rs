@@ -222,6 +222,11 @@ fn urls_that_are_no_table_say_why() {
         (format!("{base}/t.csv?version=2"), "without a user, `?` or `#`"),
         ("https://127.0.0.1/t.csv".to_owned(), "https is not supported"),
         ("http://".to_owned(), "this is no URL"),
+        (
+            "s3://bucket/t.parquet".to_owned(),
+            "by file:// and http://, not s3://",
+        ),
+        ("file://tmp/t.parquet".to_owned(), "is it file:///tmp/t.parquet?"),
         ("file:///no/such/place/t.parquet".to_owned(), "not found"),
     ] {
         let error = source::open("t", &url, &executor)

@@ -52,4 +52,8 @@ executor_core::planted_bugs! {
     m110_error_waits_for_no_slices,
     /// A batch of which slices were skipped is told as if it had no more of them.
     m111_skipped_slices_are_left_out,
+    /// A reader finds that nobody has stopped the stream in one critical section, and registers in the next.
+    m112_reader_registers_after_a_second_lock,
+    /// Who wants to be told of the close when it is over is put behind those who were told.
+    m113_late_askers_are_not_told,
 }

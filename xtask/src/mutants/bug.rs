@@ -342,6 +342,11 @@ pub(crate) const BUGS: &[Bug] = &[
         Layer::Unit,
         Hint::Test("streams::slices"),
     ),
+    stream(
+        "m112_reader_registers_after_a_second_lock",
+        "close_by_a_handle_against_both_sides_that_fall_asleep",
+    ),
+    stream("m113_late_askers_are_not_told", "on_close_against_the_end"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

@@ -152,6 +152,10 @@ impl<B, E> Passage<B, E> {
         if state.stop {
             return Poll::Ready(());
         }
+        if mutant::m112_reader_registers_after_a_second_lock() {
+            drop(state);
+            state = self.lock();
+        }
         register(&mut state.reader, cx.waker());
         Poll::Pending
     }
@@ -195,7 +199,7 @@ impl<B, E> Passage<B, E> {
     /// Has `call` called when it is over.
     pub(super) fn on_close(&self, call: OnClose) {
         let mut state = self.lock();
-        if let Phase::Over = state.phase {
+        if matches!(state.phase, Phase::Over) && !mutant::m113_late_askers_are_not_told() {
             drop(state);
             call();
         } else {

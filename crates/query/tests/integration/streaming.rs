@@ -207,30 +207,47 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
     }
 }
 
+/// How far the second morsel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Second {
+    NotYet,
+    Hangs,
+    LetGo,
+}
+
+fn set((second, changed): &(Mutex<Second>, Condvar), to: Second) {
+    *second.lock().expect("nobody panics with it") = to;
+    changed.notify_all();
+}
+
+fn wait_while((second, changed): &(Mutex<Second>, Condvar), at: Second) {
+    let second = second.lock().expect("nobody panics with it");
+    let waited = changed.wait_timeout_while(second, HANG, |second| *second == at);
+    let (_second, timeout) = waited.expect("nobody panics with it");
+    assert!(!timeout.timed_out(), "the second morsel stays at {at:?}");
+}
+
 #[test]
 fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
     for cancels in [true, false] {
         let executor = PipelineExecutor::new(2).expect("two threads");
-        let hanging = Arc::new((Mutex::new(true), Condvar::new()));
-        let (reached, hangs) = mpsc::channel();
-        let held = Arc::clone(&hanging);
+        let second = Arc::new((Mutex::new(Second::NotYet), Condvar::new()));
+        let held = Arc::clone(&second);
         let case = (0..)
             .map(Case::generate)
             .find(|case| case.source().morsels() > 3)
             .expect("some are large");
         let table = Stored::new(case.source(), move |moment, morsel| {
-            let (hangs, changed) = &*held;
             match (moment, morsel) {
                 (Moment::Fetching, 1) => {
-                    reached.send(()).expect("the test waits");
-                    let hangs = hangs.lock().expect("nobody panics with it");
-                    drop(
-                        changed
-                            .wait_while(hangs, |hangs| *hangs)
-                            .expect("nobody panics with it"),
-                    );
+                    set(&held, Second::Hangs);
+                    wait_while(&held, Second::Hangs);
                 }
-                (Moment::Opening, 0) if !cancels => return Err("on purpose".to_owned()),
+                (Moment::Opening, 0) if !cancels => {
+                    // Before it is being read a failure would stop the stream, and it never were.
+                    wait_while(&held, Second::NotYet);
+                    return Err("on purpose".to_owned());
+                }
                 _ => {}
             }
             Ok(())
@@ -246,7 +263,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
             // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
             scope
                 .spawn(move || done.send(run("select sum(i), count(*), min(s) from t", &tables, 1, &runner)));
-            hangs.recv_timeout(HANG).expect("the second morsel is read");
+            wait_while(&second, Second::NotYet);
             if cancels {
                 control.cancel();
             }
@@ -260,8 +277,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
                 }
                 other => panic!("{other:?}"),
             }
-            *hanging.0.lock().expect("nobody panics with it") = false;
-            hanging.1.notify_all();
+            set(&second, Second::LetGo);
         });
         assert_released(&table, "after the hang");
     }

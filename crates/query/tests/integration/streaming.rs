@@ -244,30 +244,47 @@ enum Ends {
     Error,
 }
 
+/// How far the second morsel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Second {
+    NotYet,
+    Hangs,
+    LetGo,
+}
+
+fn set((second, changed): &(Mutex<Second>, Condvar), to: Second) {
+    *second.lock().expect("nobody panics with it") = to;
+    changed.notify_all();
+}
+
+fn wait_while((second, changed): &(Mutex<Second>, Condvar), at: Second) {
+    let second = second.lock().expect("nobody panics with it");
+    let waited = changed.wait_timeout_while(second, HANG, |second| *second == at);
+    let (_second, timeout) = waited.expect("nobody panics with it");
+    assert!(!timeout.timed_out(), "the second morsel stays at {at:?}");
+}
+
 #[test]
 fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of_a_slot() {
     for ends in [Ends::Cancel, Ends::Expire, Ends::Error] {
         let executor = PipelineExecutor::new(2).expect("two threads");
-        let hanging = Arc::new((Mutex::new(true), Condvar::new()));
-        let (reached, hangs) = mpsc::channel();
-        let held = Arc::clone(&hanging);
+        let second = Arc::new((Mutex::new(Second::NotYet), Condvar::new()));
+        let held = Arc::clone(&second);
         let case = (0..)
             .map(Case::generate)
             .find(|case| case.source().morsels() > 3)
             .expect("some are large");
         let table = Stored::new(case.source(), move |moment, morsel| {
-            let (hangs, changed) = &*held;
             match (moment, morsel) {
                 (Moment::Fetching, 1) => {
-                    reached.send(()).expect("the test waits");
-                    let hangs = hangs.lock().expect("nobody panics with it");
-                    drop(
-                        changed
-                            .wait_while(hangs, |hangs| *hangs)
-                            .expect("nobody panics with it"),
-                    );
+                    set(&held, Second::Hangs);
+                    wait_while(&held, Second::Hangs);
                 }
-                (Moment::Opening, 0) if ends == Ends::Error => return Err("on purpose".to_owned()),
+                (Moment::Opening, 0) if ends == Ends::Error => {
+                    // Before it is being read a failure would stop the stream, and it never were.
+                    wait_while(&held, Second::NotYet);
+                    return Err("on purpose".to_owned());
+                }
                 _ => {}
             }
             Ok(())
@@ -284,7 +301,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
             // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
             let (execution, closed) = watched(PipelineBuilder::new(plan).prepare().0.read_ahead(1));
             scope.spawn(move || done.send(execution.run(&runner)));
-            hangs.recv_timeout(HANG).expect("the second morsel is read");
+            wait_while(&second, Second::NotYet);
             match ends {
                 Ends::Cancel => control.cancel(),
                 Ends::Expire => control.expire(),
@@ -306,8 +323,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
                 Err(mpsc::TryRecvError::Empty),
                 "it is still being read"
             );
-            *hanging.0.lock().expect("nobody panics with it") = false;
-            hanging.1.notify_all();
+            set(&second, Second::LetGo);
             assert_closed_once(&closed, "after the hang");
         });
         assert_released(&table, "after the hang");

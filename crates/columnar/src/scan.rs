@@ -10,6 +10,7 @@
 
 mod collect;
 mod explain;
+mod fetch;
 mod grouping;
 mod groups;
 mod merging;
@@ -19,7 +20,8 @@ mod rows;
 mod slots;
 mod stage;
 
-pub use stage::{FetchFailed, ScanResult, ScanStage};
+pub use fetch::{FetchFailed, SlotFetch};
+pub use stage::{ScanResult, ScanStage};
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,11 +1,10 @@
 //! Tables by URL: the same answers as from files, and the server's faults as errors.
 
-mod server;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use object_server::{Fault, ObjectServer};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use query::object_store::ObjectStoreExt;
@@ -15,7 +14,6 @@ use query::pools::Pools;
 use query::source::{self, JobRunner, Patience};
 use query::{QueryError, QueryResult};
 
-use self::server::{Fault, Server};
 use crate::folder::Folder;
 use crate::run::{assert_same_bits, catalog, query};
 
@@ -84,7 +82,7 @@ fn objects_give_the_same_answers_as_files() {
     for threads in [1, 2] {
         let executor = PipelineExecutor::new(threads).expect("threads start");
         for (name, bytes) in files() {
-            let server = Server::start(name, bytes.clone());
+            let server = ObjectServer::start(name, bytes.clone());
             let folder = Folder::new();
             let path = folder.write(name, &bytes);
             for sql in SQL {
@@ -133,7 +131,7 @@ fn pools_are_a_runner_and_any_store_has_tables() {
 fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
     let executor = PipelineExecutor::new(2).expect("two threads");
     for (name, bytes) in files() {
-        let server = Server::start(name, bytes);
+        let server = ObjectServer::start(name, bytes);
         by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
         let requests = server.take_requests();
         assert!(requests >= 4, "{requests} requests for {name}");
@@ -171,7 +169,7 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
         ..patient(0)
     };
     for (name, bytes) in files() {
-        let server = Server::start(name, bytes);
+        let server = ObjectServer::start(name, bytes);
         by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
         let requests = server.take_requests();
         for at in [0, 1, requests - 1] {
@@ -203,7 +201,7 @@ fn a_failure_that_passes_is_asked_for_once_more() {
     let executor = PipelineExecutor::new(2).expect("two threads");
     let bytes = parquet();
     let expected = local("t.parquet", &bytes, SQL[0], &executor);
-    let server = Server::start("t.parquet", bytes);
+    let server = ObjectServer::start("t.parquet", bytes);
     for at in [0, 2] {
         server.plan(at, Fault::Status(503));
         let found = by_url(&server.url(), patient(2), SQL[0], &executor).expect("the second answer");
@@ -215,7 +213,7 @@ fn a_failure_that_passes_is_asked_for_once_more() {
 #[test]
 fn urls_that_are_no_table_say_why() {
     let executor = PipelineExecutor::new(1).expect("a thread");
-    let server = Server::start("t.csv", csv());
+    let server = ObjectServer::start("t.csv", csv());
     let base = server.url().replace("/t.csv", "");
     for (url, why) in [
         (format!("{base}/nothing.csv"), "not found"),

@@ -67,8 +67,6 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     requests: usize,
-    at_once: usize,
-    at_once_peak: usize,
     fault: Option<(usize, Fault)>,
 }
 
@@ -140,13 +138,6 @@ impl ObjectServer {
         state.fault = None;
         std::mem::take(&mut state.requests)
     }
-
-    /// The most requests that it had at the same time since the last call.
-    pub fn take_at_once(&self) -> usize {
-        let mut state = self.shared.state();
-        let now = state.at_once;
-        std::mem::replace(&mut state.at_once_peak, now)
-    }
 }
 
 impl Drop for ObjectServer {
@@ -187,11 +178,7 @@ impl Request {
                 range = Some(bytes.to_owned());
             }
         }
-        Ok(Some(Self {
-            method,
-            path,
-            range,
-        }))
+        Ok(Some(Self { method, path, range }))
     }
 }
 
@@ -219,17 +206,13 @@ impl Shared {
             let mut state = self.state();
             let number = state.requests;
             state.requests += 1;
-            state.at_once += 1;
-            state.at_once_peak = state.at_once_peak.max(state.at_once);
             state
                 .fault
                 .filter(|&(at, _)| at == number)
                 .map(|(_, fault)| fault)
         };
         self.pace.begin();
-        let answered = self.give(stream, &request, fault);
-        self.state().at_once -= 1;
-        answered
+        self.give(stream, &request, fault)
     }
 
     fn give(&self, mut stream: TcpStream, request: &Request, fault: Option<Fault>) -> std::io::Result<()> {

@@ -37,7 +37,7 @@
 //! # What the bound bounds
 //!
 //! The bytes, as [`Weigh`] says them, of batches that were read and not taken, and of those whose slices are not done. A batch that
-//! [`next`](BatchStream::next) has given is the consumer's own affair. The batch that is being read is counted once its weight is known, and room is looked for beforehand: for
+//! [`next`](BatchStream::next) has given is the consumer's own affair; one of [`poll_next_held`](BatchStream::poll_next_held) counts as long as he says. The batch that is being read is counted once its weight is known, and room is looked for beforehand: for
 //! what [`BatchSource::expected_bytes`] says, or else for the largest batch so far. With nothing held a batch is read however large it is.
 //! So as long as batches weigh no more than expected, what is held is at most the bound, or one batch that is larger than it, alone. One that
 //! weighs more than expected exceeds the bound by at most what it weighs more.
@@ -221,6 +221,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 
     /// The same for a consumer who is not done with the batch yet: it counts, as if nobody had taken it, until what comes with it is dropped.
+    /// Who waits for the next one meanwhile may wait for himself to make room.
     ///
     /// ```
     /// use std::convert::Infallible;

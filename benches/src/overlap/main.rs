@@ -43,6 +43,9 @@ const MEGABYTES_PER_SECOND: u64 = 200;
 /// Requests at a time, besides what is so by default.
 const AT_ONCE: [usize; 2] = [1, 4];
 
+/// What is less than one part in so many of the whole time need not be hidden.
+const LITTLE: f64 = 20.0;
+
 const COLUMNS: [&str; 7] = [
     "l_quantity",
     "l_extendedprice",
@@ -175,10 +178,11 @@ impl Run {
         self.computing.as_secs_f64() / threads as f64
     }
 
-    /// What of the shorter one of reading and computing is not in the time that passed.
-    fn hidden(&self, threads: usize) -> f64 {
+    /// What of the shorter one of reading and computing is not in the time that passed; nothing where there is little to hide.
+    fn hidden(&self, threads: usize) -> Option<f64> {
         let (read, computed) = (self.reading.busy.as_secs_f64(), self.computing_each(threads));
-        (read + computed - self.elapsed.as_secs_f64()) / read.min(computed)
+        let (shorter, elapsed) = (read.min(computed), self.elapsed.as_secs_f64());
+        (shorter * LITTLE > elapsed).then(|| (read + computed - elapsed) / shorter)
     }
 }
 
@@ -373,10 +377,13 @@ fn table(
             let (_, busy, _) = spread(runs.iter().map(|run| ms(run.reading.busy)));
             let (_, sum, _) = spread(runs.iter().map(|run| ms(run.reading.sum)));
             let (_, computing, _) = spread(runs.iter().map(|run| run.computing_each(threads) * 1e3));
-            let (_, hidden, _) = spread(runs.iter().map(|run| run.hidden(threads)));
+            let hidden: Option<Vec<f64>> = runs.iter().map(|run| run.hidden(threads)).collect();
+            let hidden = hidden.map_or("–".to_owned(), |hidden| {
+                format!("{:.0} %", spread(hidden.into_iter()).1 * 100.0)
+            });
             let at_once = runs.iter().map(|run| run.reading.at_once).max().unwrap_or(0);
             text += &format!(
-                "| {} | {} | {} ({} – {}) | {} | {} | {at_once} | {} | {:.0} % |\n",
+                "| {} | {} | {} ({} – {}) | {} | {} | {at_once} | {} | {hidden} |\n",
                 place.name,
                 ahead.name(),
                 short(elapsed),
@@ -385,7 +392,6 @@ fn table(
                 short(busy),
                 short(sum),
                 short(computing),
-                hidden * 100.0,
             );
         }
     }
@@ -417,8 +423,10 @@ mod tests {
         };
         // Of 40 ms on each of two workers: all, half, nothing.
         for (elapsed, hidden) in [(100, 1.0), (120, 0.5), (140, 0.0)] {
-            assert!((run(elapsed).hidden(2) - hidden).abs() < 1e-9, "{elapsed}");
+            let found = run(elapsed).hidden(2).unwrap();
+            assert!((found - hidden).abs() < 1e-9, "{elapsed}");
         }
+        assert_eq!(run(1_000).hidden(2), None);
     }
 
     #[test]

@@ -247,7 +247,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// assert_eq!(stream.next_blocking().expect("the second")?.len(), 100);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn poll_next_held(&mut self, cx: &mut Context<'_>) -> Poll<Item<(B, Held<B, E>), E>> {
+    pub fn poll_next_held(&mut self, cx: &mut Context<'_>) -> Poll<Item<Counting<B, E>, E>> {
         if let Err(wrong) = refuse_cpu(PoolKind::Mixed) {
             return Poll::Ready(self.refuse(wrong.into()));
         }
@@ -359,6 +359,9 @@ impl<B: Send + 'static, E: Send + 'static> fmt::Debug for StreamHandle<B, E> {
 
 /// What a stream gives next; nothing at the end.
 type Item<T, E> = Option<Result<T, StreamError<E>>>;
+
+/// A batch that counts until what comes with it is dropped.
+type Counting<B, E> = (B, Held<B, E>);
 
 /// Bytes that a consumer holds: see [`BatchStream::poll_next_held`]. Dropped, they make room.
 pub struct Held<B: Send + 'static, E: Send + 'static> {

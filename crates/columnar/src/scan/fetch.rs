@@ -24,10 +24,11 @@ pub struct FetchFailed;
 /// Reading for a slot that is charged and not done yet.
 #[must_use = "a slot that nothing was fetched for reads when it runs"]
 pub struct SlotFetch {
+    /// Goes first: who finds the scan let go finds it given back.
+    charge: Charge,
     stage: Arc<ScanStage>,
     slot: usize,
     morsel: usize,
-    charge: Charge,
     requests: usize,
 }
 

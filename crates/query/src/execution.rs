@@ -79,7 +79,8 @@ impl Execution {
         self
     }
 
-    /// Runs it, and blocks until it has ended.
+    /// Runs it, and blocks until it has ended. Where mixed work is on somebody else's runtime of one thread, tables of files are read while somebody drives
+    /// that runtime.
     ///
     /// # Errors
     ///

@@ -28,7 +28,7 @@ use pools::stream::{AsyncBatchSource, BatchStream, Held, StreamError, Weigh};
 use pools::{MixedError, MixedPool, MixedTask};
 
 use crate::QueryError;
-use crate::windows::Batches;
+use crate::windows::{Batches, Item};
 
 /// Morsels are read together until they have so many bytes: what it costs to hand a batch over is spread.
 const BATCH_BYTES: usize = 256 << 10;
@@ -77,7 +77,7 @@ impl Batches for Reading {
     type Batch = SlotRun;
     type Error = QueryError;
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SlotRun, StreamError<QueryError>>>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<SlotRun, QueryError>> {
         if self.over {
             return Poll::Ready(None);
         }

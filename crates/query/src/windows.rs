@@ -43,16 +43,16 @@ pub(crate) struct Windows<'a> {
     pub(crate) bytes_max: usize,
 }
 
+/// What comes next; nothing at the end.
+pub(crate) type Item<B, E> = Option<Result<B, StreamError<E>>>;
+
 /// What windows are made of, as it comes and in its order.
 pub(crate) trait Batches {
     type Batch: Weigh;
     type Error: Into<QueryError>;
 
     /// The next one. An error is the last item.
-    fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Self::Batch, StreamError<Self::Error>>>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<Self::Batch, Self::Error>>;
 
     /// Wants nothing more.
     fn close(&mut self);
@@ -65,7 +65,7 @@ impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches fo
     type Batch = B;
     type Error = E;
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<B, StreamError<E>>>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<B, E>> {
         Self::poll_next(self, cx)
     }
 

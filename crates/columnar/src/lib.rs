@@ -26,8 +26,9 @@ pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
 pub use expr::{Arithmetic, Comparison, Expr};
 pub use quota::{Charge, Quota, QuotaExceeded};
-pub use scan::{FetchFailed, Output, Scan, ScanResult, ScanStage};
+pub use scan::{FetchFailed, Output, Scan, ScanResult, ScanStage, SlotFetch};
 pub use sort::SortKey;
 pub use table::{
-    ColumnStatistics, Fetched, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable, TableSource,
+    ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable,
+    TableSource,
 };

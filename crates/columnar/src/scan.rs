@@ -10,6 +10,7 @@
 
 mod collect;
 mod explain;
+mod fetch;
 mod grouping;
 mod groups;
 mod growth;
@@ -21,7 +22,8 @@ mod slots;
 mod stage;
 mod tables;
 
-pub use stage::{FetchFailed, ScanResult, ScanStage};
+pub use fetch::{FetchFailed, SlotFetch};
+pub use stage::{ScanResult, ScanStage};
 
 use std::collections::BTreeSet;
 use std::fmt;

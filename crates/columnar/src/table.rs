@@ -21,7 +21,7 @@ mod stored;
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use statistics::ColumnStatistics;
-pub use stored::{Fetched, StoredTable};
+pub use stored::{Fetched, Fetching, StoredTable};
 
 use std::fmt::Debug;
 

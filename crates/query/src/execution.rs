@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
-use columnar::{FetchFailed, ScanStage};
+use columnar::ScanStage;
 use pipeline_exec::{Job, JobReport, PipelineHandle, Stage, StepCx, StepError};
 use pools::MixedPool;
-use pools::stream::{BatchSource, BatchStream, Weigh};
 
 use crate::pipeline_builder::Parts;
+use crate::reading::{Reading, SlotRun};
 use crate::source::JobRunner;
 use crate::windows::{Window, Windows};
 use crate::work_control::not_taken;
@@ -20,10 +20,8 @@ use crate::{QueryError, QueryResult, WorkControl};
 const READ_AHEAD_BYTES: usize = 32 << 20;
 /// What of a quota may lie there read ahead: one part in so many. As much again is in windows.
 const QUOTA_PARTS: usize = 8;
-/// Morsels are read together until they have so many bytes: what it costs to hand a batch over is spread.
-const BATCH_BYTES: usize = 256 << 10;
-/// Slots of a batch whose morsels need not be read.
-const BATCH_SLOTS: usize = 64;
+/// Requests that are under way at the same time, if nobody says otherwise.
+const REQUESTS: usize = 16;
 
 /// A query that is ready to run, once: see [`PipelineBuilder::prepare`](crate::PipelineBuilder::prepare).
 ///
@@ -55,6 +53,7 @@ const BATCH_SLOTS: usize = 64;
 pub struct Execution {
     parts: Parts,
     read_ahead: usize,
+    requests: usize,
     deadline: Option<Instant>,
     on_close: OnClose,
 }
@@ -64,6 +63,7 @@ impl Execution {
         let quota = parts.quota.as_ref().map_or(usize::MAX, |quota| quota.limit());
         Self {
             read_ahead: READ_AHEAD_BYTES.min(quota / QUOTA_PARTS),
+            requests: REQUESTS,
             parts,
             deadline: None,
             on_close: OnClose::default(),
@@ -74,6 +74,14 @@ impl Execution {
     /// those of a morsel for each worker, if that is more. By default 32 MiB, or an eighth of the query's quota, if that is less.
     pub fn read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead = bytes;
+        self
+    }
+
+    /// How many requests may be under way at the same time, 16 by default, as far as the bytes that may be read ahead allow. A store is asked for a few
+    /// ranges of a morsel at a time, each of which is one; of a file some morsels are read by one call. Those of one morsel are
+    /// made together, also where they are more.
+    pub fn requests_at_once(mut self, requests: usize) -> Self {
+        self.requests = requests;
         self
     }
 
@@ -107,7 +115,8 @@ impl Execution {
         self
     }
 
-    /// Runs it, and blocks until it has ended.
+    /// Runs it, and blocks until it has ended. Where mixed work is on somebody else's runtime of one thread, tables of files are read while somebody drives
+    /// that runtime.
     ///
     /// # Errors
     ///
@@ -182,14 +191,8 @@ impl Execution {
         };
         let slots = self.parts.stage.slots();
         control.expect(slots);
-        let source = SlotSource {
-            stage: Arc::clone(&self.parts.stage),
-            next: 0,
-            batch_bytes: BATCH_BYTES.min(self.read_ahead),
-        };
-        let stream = BatchStream::read(&mixed, source, self.read_ahead);
-        let on_close = self.on_close;
-        stream.on_close(move || drop(on_close));
+        let stage = Arc::clone(&self.parts.stage);
+        let reading = Reading::of(stage, &mixed, self.read_ahead, self.requests, self.on_close);
         let rows: usize = (0..slots).map(|slot| self.parts.stage.rows(slot)).sum();
         let make = |batches: Vec<SlotRun>| {
             let range = batches[0].slots.start..batches[batches.len() - 1].slots.end;
@@ -205,7 +208,7 @@ impl Execution {
             }
         };
         let enough = || self.parts.stage.is_enough_before(slots.saturating_sub(1));
-        let effort = windows.run(stream, |run| run.slots.len(), make, enough).await?;
+        let effort = windows.run(reading, |run| run.slots.len(), make, enough).await?;
         control.check()?;
         let last = finish(&executor, &control, self.parts.last_job()).await?;
         Ok(effort.report(last))
@@ -229,7 +232,7 @@ async fn finish(
 
 /// Calls what is to be called, when it is dropped.
 #[derive(Default)]
-struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
+pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
 
 impl Drop for OnClose {
     fn drop(&mut self) {
@@ -251,61 +254,6 @@ struct GiveUp(Arc<ScanStage>);
 impl Drop for GiveUp {
     fn drop(&mut self) {
         self.0.give_up();
-    }
-}
-
-/// Slots whose morsels were read.
-struct SlotRun {
-    slots: Range<usize>,
-    bytes: usize,
-}
-
-impl Weigh for SlotRun {
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-/// Reads for slot after slot. What cannot be read is the failure of its slot, and the last that is read.
-struct SlotSource {
-    stage: Arc<ScanStage>,
-    next: usize,
-    batch_bytes: usize,
-}
-
-impl BatchSource for SlotSource {
-    type Batch = SlotRun;
-    type Error = QueryError;
-
-    fn next(&mut self) -> Result<Option<SlotRun>, QueryError> {
-        let start = self.next;
-        let mut bytes = 0;
-        let slots = self.stage.slots();
-        while self.next < slots && self.next - start < BATCH_SLOTS {
-            let slot = self.next;
-            if self.stage.is_enough_before(slot) {
-                break;
-            }
-            // What would make it too large begins the next one.
-            if slot > start && bytes + self.stage.bytes_to_fetch(slot) > self.batch_bytes {
-                break;
-            }
-            self.next += 1;
-            match self.stage.fetch(slot) {
-                Ok(read) => bytes += read,
-                Err(FetchFailed) => {
-                    let run = start..self.next;
-                    self.next = slots;
-                    return Ok(Some(SlotRun { slots: run, bytes }));
-                }
-            }
-        }
-        let slots = start..self.next;
-        Ok((!slots.is_empty()).then_some(SlotRun { slots, bytes }))
-    }
-
-    fn expected_bytes(&self) -> Option<usize> {
-        (self.next < self.stage.slots()).then(|| self.stage.bytes_to_fetch(self.next))
     }
 }
 

@@ -39,6 +39,7 @@ pub mod output;
 mod pipeline_builder;
 mod plan;
 mod planner;
+mod reading;
 mod result;
 pub mod source;
 mod statistics;

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use columnar::{ReadError, TableSource};
 
 use self::byte_source::SharedSource;
-pub use self::byte_source::{ByteSource, LocalFile, MemoryBytes};
+pub use self::byte_source::{AwaitedSource, ByteSource, LocalFile, MemoryBytes, Reading};
 pub use self::csv::CsvTable;
 #[cfg(feature = "object-store")]
 pub use self::object::{Patience, open_object, open_url};

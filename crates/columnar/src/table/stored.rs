@@ -5,15 +5,22 @@
 //!         waits: never in a slot                                       computes: in a slot
 //! ```
 //!
+//! Where reading can be awaited, `fetch_async` does it without a thread that waits, so that much can be under way at the same time.
+//!
 //! Who fetches, where and how far ahead is not known here: a query's reading is told apart from its computing, so that somebody can do the
 //! two side by side.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 
 use super::{MorselReader, ReadError, TableSource};
 use crate::quota::Charge;
+
+/// Reading that is awaited. Nothing of it is done before it is polled first, and dropping it ends it.
+pub type Fetching<'a> = Pin<Box<dyn Future<Output = Result<Fetched, ReadError>> + Send + 'a>>;
 
 /// A table whose morsels have to be read before they can be opened without waiting.
 ///
@@ -35,6 +42,19 @@ pub trait StoredTable: TableSource {
     ///
     /// A [`ReadError`] that names the file and the part of it.
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError>;
+
+    /// The same for who can await; `None` where reading holds a thread up, as unless the table says otherwise. For a morsel and all
+    /// projections it is one or the other.
+    fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
+        let _ = (morsel, projection);
+        None
+    }
+
+    /// About how many requests fetching `morsel` makes at the same time, so that they can be bounded: one unless the table says otherwise.
+    fn requests(&self, morsel: usize, projection: &[usize]) -> usize {
+        let _ = (morsel, projection);
+        1
+    }
 
     /// Opens `morsel` for the columns that it was fetched for, without waiting for anything.
     ///

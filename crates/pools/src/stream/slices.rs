@@ -177,7 +177,7 @@ where
     /// Has what is ready computed, and gives the values of the next batch in order.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Sliced<T, E>>> {
         while self.end.is_none() {
-            match self.stream.poll_held(cx) {
+            match self.stream.poll_next_held(cx) {
                 Poll::Ready(Some(Ok((batch, held)))) => self.compute(batch, held),
                 Poll::Ready(Some(Err(error))) => self.end = Some(Some(error)),
                 Poll::Ready(None) => self.end = Some(None),
@@ -221,7 +221,7 @@ where
         let mut cx = Context::from_waker(Waker::noop());
         // Slices that were skipped have seen that the stream was stopped. Perhaps it says why.
         while error.is_none() && end.is_none() {
-            match self.stream.poll_held(&mut cx) {
+            match self.stream.poll_next_held(&mut cx) {
                 Poll::Ready(Some(Ok(_batch))) => {}
                 Poll::Ready(Some(Err(error))) => end = Some(Some(error)),
                 Poll::Ready(None) | Poll::Pending => end = Some(None),

@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::datatypes::{DataType, Field as ColumnField, Schema, SchemaRef};
 use bytes::Bytes;
-use columnar::{Fetched, MorselReader, ReadError, StoredTable, TableSource};
+use columnar::{Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 use pipeline_exec::{Stage, StepCx, StepError};
 use pools::stream::{BatchSource, BatchStream, Weigh};
 
@@ -31,7 +31,7 @@ use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Header, PIECE_BYTES, Piece, Pieces, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
-use super::byte_source::{LocalFile, SharedSource, read_one};
+use super::byte_source::{self, LocalFile, SharedSource};
 use super::ready_columns::ReadyColumns;
 use crate::QueryError;
 use crate::windows::{Window, Windows};
@@ -169,9 +169,18 @@ impl StoredTable for CsvTable {
         if projection.is_empty() {
             return Ok(Fetched::default());
         }
-        let Piece { offset, len } = self.morsels[morsel].piece;
-        let bytes = read_one(self.header.source.as_ref(), offset..offset + len as u64)?;
-        Ok(Fetched::new([(offset, bytes)]))
+        byte_source::fetch(self.header.source.as_ref(), &[self.morsels[morsel].piece.range()])
+    }
+
+    fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
+        let source = self.header.source.as_awaited()?;
+        let piece = self.morsels[morsel].piece;
+        Some(Box::pin(async move {
+            match projection {
+                [] => Ok(Fetched::default()),
+                _ => byte_source::fetch_async(source, &[piece.range()]).await,
+            }
+        }))
     }
 
     fn open_fetched(

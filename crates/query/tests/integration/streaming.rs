@@ -1,6 +1,8 @@
 //! Tables that are read beside computing: the same answers as in one job, whatever is read ahead; and one error, no hang and nothing left
 //! behind, wherever it breaks.
 
+mod at_once;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -52,9 +54,19 @@ fn run(
     ahead: usize,
     runner: &impl JobRunner,
 ) -> Result<QueryResult, QueryError> {
+    run_at_once(sql, tables, (ahead, 16), runner)
+}
+
+/// With so many bytes read ahead, and so many requests at a time.
+fn run_at_once(
+    sql: &str,
+    tables: &Catalog,
+    (ahead, requests): (usize, usize),
+    runner: &impl JobRunner,
+) -> Result<QueryResult, QueryError> {
     let plan = QueryPlanner::plan(sql, tables)?;
     let (execution, _run) = PipelineBuilder::new(plan).prepare();
-    let (execution, closed) = watched(execution.read_ahead(ahead));
+    let (execution, closed) = watched(execution.read_ahead(ahead).requests_at_once(requests));
     let outcome = execution.run(runner);
     assert_closed_once(&closed, sql);
     Ok(outcome?.output)
@@ -79,6 +91,20 @@ fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
     );
 }
 
+/// Comes after some polls, fewer for one that was asked for later: so answers come in another order than they were asked for.
+async fn after_some_polls(morsel: usize) {
+    let mut polls = 40 / (morsel + 1) + morsel * 7 % 5;
+    poll_fn(|cx| {
+        if polls == 0 {
+            return Poll::Ready(());
+        }
+        polls -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 /// As one job, whose table is in memory.
 fn expected(case: &Case, executor: &PipelineExecutor) -> Result<QueryResult, QueryError> {
     crate::run::query(&case.sql, &catalog(case.source()), executor)
@@ -101,15 +127,23 @@ fn answers_are_the_same_to_the_bit_whatever_is_read_ahead_and_however_many_threa
         let expected = expected(&case, &executors[0]);
         let fetched = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&fetched);
-        let table = Stored::new(case.source(), move |moment, _| {
+        let say = move |moment, _| {
             count.fetch_add(usize::from(moment == Moment::Fetching), Ordering::Relaxed);
             Ok(())
-        });
-        for (executor, ahead) in executors.iter().zip([1, 700, 5_000, 32 << 20]) {
-            let what = format!("seed {seed}, {ahead} bytes ahead: {}", case.sql);
+        };
+        let table = match seed % 2 {
+            0 => Stored::new(case.source(), say),
+            _ => Stored::awaited(case.source(), after_some_polls, say),
+        };
+        let reading = [(1, 16), (700, 3), (5_000, 1), (32 << 20, 5)];
+        for (executor, (ahead, requests)) in executors.iter().zip(reading) {
+            let what = format!(
+                "seed {seed}, {ahead} bytes ahead, {requests} at once: {}",
+                case.sql
+            );
             match (
                 &expected,
-                run(&case.sql, &catalog(table.clone()), ahead, executor),
+                run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), executor),
             ) {
                 (Ok(expected), Ok(found)) => assert_same_bits(expected, &found, &what),
                 (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
@@ -154,9 +188,10 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
         let fault = FAULTS[kind];
         let at = random.below(case.source().morsels().max(1));
         let ahead = [1, 300, 3_000, 32 << 20][random.below(4)];
+        let requests = [1, 2, 16][random.below(3)];
         let executor = &executors[random.below(executors.len())];
         let what = format!(
-            "seed {seed}, {fault:?} at morsel {at}, {ahead} bytes ahead: {}",
+            "seed {seed}, {fault:?} at morsel {at}, {ahead} bytes ahead, {requests} at once: {}",
             case.sql
         );
         let expected = expected(&case, executor);
@@ -166,7 +201,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
             control: WorkControl::new(),
         };
         let control = runner.control.clone();
-        let table = Stored::new(case.source(), move |moment, morsel| match fault {
+        let say = move |moment, morsel| match fault {
             Fault::Fail(when) if (when, at) == (moment, morsel) => Err("on purpose".to_owned()),
             Fault::Panic(when) if (when, at) == (moment, morsel) => panic!("on purpose"),
             Fault::Cancel(when) if (when, at) == (moment, morsel) => {
@@ -178,8 +213,12 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
                 Ok(())
             }
             _ => Ok(()),
-        });
-        let outcome = run(&case.sql, &catalog(table.clone()), ahead, &runner);
+        };
+        let table = match random.below(2) {
+            0 => Stored::new(case.source(), say),
+            _ => Stored::awaited(case.source(), after_some_polls, say),
+        };
+        let outcome = run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), &runner);
         match (&expected, &outcome) {
             // The morsel was not needed, or the cancel came with the last of it.
             (Ok(expected), Ok(found)) => assert_same_bits(expected, found, &what),
@@ -212,7 +251,10 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
     let pools = Pools::builder().build().expect("defaults are in range");
     for seed in 0..60 {
         let case = Case::generate(seed);
-        let table = Stored::new(case.source(), |_, _| Ok(()));
+        let table = match seed % 2 {
+            0 => Stored::new(case.source(), |_, _| Ok(())),
+            _ => Stored::awaited(case.source(), after_some_polls, |_, _| Ok(())),
+        };
         let plan = QueryPlanner::plan(&case.sql, &catalog(table.clone())).expect("a query of the subset");
         let (execution, _) = PipelineBuilder::new(plan).prepare();
         let executor = executors[seed as usize % executors.len()].handle();

@@ -5,7 +5,8 @@
 //! `cargo xtask bench --queries [ARGS...]` is another comparison: a short query beside heavy ones, here and in other engines. Its program
 //! has its own usage; with `--write` it writes `benches/queries.md`.
 //!
-//! `cargo xtask bench --groups [ARGS...]` groups rows by keys of many kinds, here and in other engines. `cargo xtask bench --lists [ARGS...]`
+//! `cargo xtask bench --groups [ARGS...]` groups rows by keys of many kinds, here and in other engines. `cargo xtask bench --overlap [ARGS...]`
+//! reads a table from a file and from a server that is slow, beside computing over it. `cargo xtask bench --lists [ARGS...]`
 //! is about the lists that grow in chunks, and how a partition is found; with `--write` it writes `benches/lists.md`.
 
 use std::ffi::{OsStr, OsString};
@@ -20,6 +21,8 @@ use crate::workspace::Workspace;
 const QUERIES: &str = "--queries";
 /// The option that asks for groups.
 const GROUPS: &str = "--groups";
+/// The option that asks for reading beside computing.
+const OVERLAP: &str = "--overlap";
 /// The option that asks for lists.
 const LISTS: &str = "--lists";
 const WRITE: &str = "--write";
@@ -33,9 +36,14 @@ struct Options {
     long: bool,
 }
 
-/// Runs both, or the one about queries, groups or lists; the first failure ends it.
+/// Runs both, or the one about queries, groups, reading beside computing, or lists; the first failure ends it.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
-    for (option, name) in [(QUERIES, "queries"), (GROUPS, "groups"), (LISTS, "lists")] {
+    for (option, name) in [
+        (QUERIES, "queries"),
+        (GROUPS, "groups"),
+        (OVERLAP, "overlap"),
+        (LISTS, "lists"),
+    ] {
         if arguments.iter().any(|argument| argument == option) {
             let workspace = Workspace::load()?;
             let mut program = workspace.program("benches", "bin", name)?;

@@ -198,6 +198,9 @@ fn ask(
 ) -> anyhow::Result<Verdict> {
     match layer {
         Layer::Unit => unit::run(&builds.unit, bug, quick && bug.is_some()),
+        Layer::Sim if bug.is_some_and(|bug| !bug.is_in_the_simulator()) => {
+            Ok(Verdict::survived("not in it".to_owned()))
+        }
         Layer::Sim => {
             let simulator = builds.sim.as_deref().expect("the layer was built");
             swarm::run(simulator, bug, quick)

@@ -9,11 +9,10 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::Context as _;
-use arrow::array::{ArrayRef, AsArray, RecordBatch};
-use arrow::datatypes::{Date32Type, Decimal128Type, Schema, SchemaRef};
+use arrow::array::AsArray;
+use arrow::datatypes::{Date32Type, Decimal128Type};
+use benches::parquet_file::{self, indices, read};
 use columnar::TableSource;
-use parquet::arrow::ArrowWriter;
 use query::pipeline_exec::PipelineExecutor;
 use query::source::{ScaleFactor, TpchTable, TpchTableKind};
 use serde::Serialize;
@@ -187,35 +186,9 @@ fn decimal(value: i128, places: u32) -> String {
     format!("{}.{:0width$}", value / one, value % one, width = places as usize)
 }
 
-fn indices(schema: &SchemaRef, columns: &[&str]) -> anyhow::Result<Vec<usize>> {
-    let found: Result<Vec<usize>, _> = columns.iter().map(|name| schema.index_of(name)).collect();
-    let mut found = found?;
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// The named columns of a morsel, in that order.
-fn read(table: &TpchTable, morsel: usize, columns: &[&str]) -> anyhow::Result<Vec<ArrayRef>> {
-    let schema = table.schema();
-    let mut reader = table.open(morsel, &indices(&schema, columns)?)?;
-    let arrays = columns
-        .iter()
-        .map(|name| Ok(reader.column(schema.index_of(name)?)?));
-    arrays.collect()
-}
-
 fn write(table: &TpchTable, columns: &[&str], folder: &Path) -> anyhow::Result<PathBuf> {
     let path = folder.join(format!("{}.parquet", table.name()));
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    let whole = table.schema();
-    let fields = columns.iter().map(|name| whole.field_with_name(name).cloned());
-    let schema = Arc::new(Schema::new(fields.collect::<Result<Vec<_>, _>>()?));
-    let mut writer = ArrowWriter::try_new(file, Arc::clone(&schema), None)?;
-    for morsel in 0..table.morsels() {
-        let rows = RecordBatch::try_new(Arc::clone(&schema), read(table, morsel, columns)?)?;
-        writer.write(&rows)?;
-    }
-    writer.close()?;
+    parquet_file::write(table, columns, None, &path)?;
     Ok(path)
 }
 

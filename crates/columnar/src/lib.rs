@@ -12,6 +12,7 @@ pub mod chunked;
 mod error;
 mod expr;
 mod filter;
+mod footprint;
 mod lock;
 mod morsel;
 mod quota;
@@ -25,8 +26,9 @@ pub use aggregate::{Aggregate, AggregateFunction};
 pub use error::{ExecError, TypeError};
 pub use expr::{Arithmetic, Comparison, Expr};
 pub use quota::{Charge, Quota, QuotaExceeded};
-pub use scan::{FetchFailed, Output, Scan, ScanResult, ScanStage};
+pub use scan::{FetchFailed, Output, Scan, ScanResult, ScanStage, SlotFetch};
 pub use sort::SortKey;
 pub use table::{
-    ColumnStatistics, Fetched, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable, TableSource,
+    ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MemoryTable, MorselReader, ReadError, StoredTable,
+    TableSource,
 };

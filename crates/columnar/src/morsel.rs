@@ -3,14 +3,17 @@
 //! A morsel can be as large as a row group of a file. The steps run over it in chunks of [`CHUNK_ROWS`], so that what
 //! one step writes is still in the core's cache when the next reads it. A chunk of a column is a slice, never a copy.
 
-use std::cell::RefCell;
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef};
 
 use crate::error::ExecError;
 use crate::expr::ColumnSource;
+use crate::footprint::{Kept, Lent};
+use crate::quota::{Charge, Quota};
 use crate::table::{Fetched, MorselReader, ReadError, TableSource};
 
 /// Rows of a chunk: 128 KiB of 64-bit values.
@@ -26,6 +29,10 @@ pub(crate) struct Morsel<'t> {
     fetched: RefCell<Option<Fetched>>,
     reader: RefCell<Option<Box<dyn MorselReader + 't>>>,
     columns: RefCell<BTreeMap<usize, ArrayRef>>,
+    /// What columns may point into without its being charged for them.
+    lent: RefCell<Vec<Lent>>,
+    /// For the columns; given back when they are freed.
+    charge: RefCell<Charge>,
 }
 
 impl<'t> Morsel<'t> {
@@ -34,9 +41,12 @@ impl<'t> Morsel<'t> {
         index: usize,
         projection: &'t [usize],
         fetched: Option<Fetched>,
+        quota: Option<&Arc<Quota>>,
     ) -> Self {
         let rows = table.rows(index);
         Self {
+            lent: RefCell::default(),
+            charge: RefCell::new(Charge::of(quota.cloned())),
             table,
             index,
             rows,
@@ -66,17 +76,53 @@ impl<'t> Morsel<'t> {
             Some(reader) => reader,
             closed => closed.insert(self.open()?),
         };
+        let mut charge = self.charge.borrow_mut();
+        let before = charge.bytes();
+        let to_read = reader.bytes_to_read(column);
+        charge.grow(to_read)?;
         let values = reader.column(column)?;
+        if to_read > 0 {
+            charge.resize(before + Kept::by([&values], &self.lent.borrow()).own)?;
+        } else if reader.bytes() == 0 {
+            self.lent.borrow_mut().extend(Lent::of_table(&values));
+        }
         self.check(column, &values)?;
         self.columns.borrow_mut().insert(column, values.clone());
         Ok(values)
     }
 
-    fn open(&self) -> Result<Box<dyn MorselReader + 't>, ReadError> {
-        match (self.fetched.take(), self.table.as_stored()) {
-            (Some(fetched), Some(stored)) => stored.open_fetched(self.index, self.projection, fetched),
-            _ => self.table.open(self.index, self.projection),
-        }
+    fn open(&self) -> Result<Box<dyn MorselReader + 't>, ExecError> {
+        let Some(stored) = self.table.as_stored() else {
+            let reader = self.table.open(self.index, self.projection)?;
+            self.charge.borrow_mut().resize(reader.bytes())?;
+            return Ok(reader);
+        };
+        let mut charge = self.charge.borrow_mut();
+        charge.grow(stored.bytes_to_open(self.index, self.projection))?;
+        let reader = match self.fetched.take() {
+            Some(fetched) => {
+                let lent: Vec<Lent> = fetched.ranges().map(Lent::fetched).collect();
+                let reader = stored.open_fetched(self.index, self.projection, fetched)?;
+                // One that has made its values shares nothing with what it was opened from.
+                if reader.bytes() == 0 {
+                    *self.lent.borrow_mut() = lent;
+                }
+                reader
+            }
+            None => self.table.open(self.index, self.projection)?,
+        };
+        charge.resize(reader.bytes())?;
+        Ok(reader)
+    }
+
+    /// Frees the columns, but for those that somebody else has, and gives what was charged for them.
+    pub(crate) fn into_charge(self) -> Charge {
+        self.charge.take()
+    }
+
+    /// What columns may point into that is charged elsewhere, or is the table's.
+    pub(crate) fn lent(&self) -> Ref<'_, Vec<Lent>> {
+        self.lent.borrow()
     }
 
     /// A table that breaks its word would make wrong results, so its word is checked.

@@ -189,6 +189,20 @@ impl Charge {
         }
     }
 
+    /// Holds what `other` holds as well, of the same quota.
+    ///
+    /// # Panics
+    ///
+    /// If it is another quota.
+    pub fn absorb(&mut self, mut other: Self) {
+        let quotas = (
+            self.quota.as_ref().map(Arc::as_ptr),
+            other.quota.as_ref().map(Arc::as_ptr),
+        );
+        assert_eq!(quotas.0, quotas.1, "charges of two quotas are two charges");
+        self.bytes = self.bytes.saturating_add(std::mem::take(&mut other.bytes));
+    }
+
     /// Holds `bytes` from now on.
     ///
     /// # Errors

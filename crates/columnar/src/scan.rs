@@ -10,6 +10,7 @@
 
 mod collect;
 mod explain;
+mod fetch;
 mod grouping;
 mod groups;
 mod growth;
@@ -21,7 +22,8 @@ mod slots;
 mod stage;
 mod tables;
 
-pub use stage::{FetchFailed, ScanResult, ScanStage};
+pub use fetch::{FetchFailed, SlotFetch};
+pub use stage::{ScanResult, ScanStage};
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -51,8 +53,9 @@ pub struct Scan {
     pub offset: usize,
     /// Rows of the result to give out at most.
     pub limit: Option<usize>,
-    /// What groups may take in memory, over all slots and threads. Charged are their keys, their hash tables and the states of their
-    /// aggregates, from the first slot to the result; what a table keeps of its columns is not. Without one there is no bound.
+    /// What the query may take in memory, over all slots and threads. Charged is what grows with its rows, from the first slot to the result: what is fetched
+    /// and decoded of a stored table, rows that are kept and sorted, keys, hash tables and the states of aggregates. What a table keeps of its columns is not, nor the
+    /// chunk of rows that a worker has at hand. Without one there is no bound.
     pub quota: Option<Arc<Quota>>,
     /// By which columns groups are laid out in partitions, in the place of those that the table declares: see
     /// [`ShardKey`](crate::sharding::ShardKey). It counts where all of them are keys of the grouping, and cannot be seen in a result.

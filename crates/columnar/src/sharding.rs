@@ -9,7 +9,7 @@
 //!
 //! - [`partition_index`] says where a key belongs: always the same place, in every run and on every machine.
 //! - [`sharding_for_each`] gives every slot lists of its own, one per target, so that no producer stands between the workers; a list
-//!   that nothing is written to takes no memory. What the slot does before it writes (an aggregation by a finer key) is in the same pass.
+//!   that nothing is written to is gone with its slot. What the slot does before it writes (an aggregation by a finer key) is in the same pass.
 //! - [`sharded_for_each`] runs over each partition by itself.
 //!
 //! Both are stages of a pipeline job. What they leave for the next stage is in [`Shards`], in the order of partitions, and inside a partition
@@ -54,6 +54,6 @@ mod shards;
 pub use for_each::{Targets, sharded_for_each, sharding_for_each};
 pub use key::ShardKey;
 pub use partition::{StableHasher, partition_index};
-pub use shards::{Lists, Shards};
+pub use shards::{Lists, Records, Shards};
 
 pub(crate) use partition::{bits_of, hash_word, inner};

@@ -1,6 +1,7 @@
 //! ORDER BY: rows by several keys, ties in the order they came.
 
 use std::fmt;
+use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
 use arrow::compute::{SortOptions, take};
@@ -9,6 +10,8 @@ use arrow::row::{RowConverter, SortField};
 
 use crate::error::TypeError;
 use crate::expr::{Expr, canonical_floats};
+use crate::footprint::encoded_bytes;
+use crate::quota::{Charge, Quota};
 
 /// One key of an order.
 ///
@@ -67,13 +70,18 @@ impl fmt::Display for SortKey {
 }
 
 /// The first `limit` rows in the order of `keys`, whose values are `values`: row numbers. Among equals the order is that of `ties`, one value
-/// per row, or else that of the rows.
+/// per row, or else that of the rows. What it takes meanwhile is charged to `quota`.
 pub(crate) fn sorted_rows(
     keys: &[SortKey],
     values: &[ArrayRef],
     ties: Option<&[u64]>,
     limit: usize,
+    quota: Option<&Arc<Quota>>,
 ) -> Result<UInt32Array, ArrowError> {
+    let mut charge = Charge::of(quota.cloned());
+    let rows = values.first().map_or(0, |values| values.len());
+    // Merging sorted runs takes half of the order once more.
+    charge.grow(encoded_bytes(values) + rows * (size_of::<u32>() + size_of::<u32>() / 2))?;
     let field = |key: &SortKey| {
         let options = SortOptions {
             descending: key.descending,

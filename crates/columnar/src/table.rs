@@ -21,7 +21,7 @@ mod stored;
 pub use memory::{MORSEL_ROWS, MemoryTable};
 pub use read_error::ReadError;
 pub use statistics::ColumnStatistics;
-pub use stored::{Fetched, StoredTable};
+pub use stored::{Fetched, Fetching, StoredTable};
 
 use std::fmt::Debug;
 
@@ -95,4 +95,16 @@ pub trait MorselReader {
     ///
     /// A [`ReadError`] that names the file, the part of it and the column.
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError>;
+
+    /// The most bytes that [`column`](Self::column) allocates for `column`, for it to be charged beforehand. 0, unless the reader says otherwise: the values are
+    /// there already, those of the table or those that the reader [holds](Self::bytes).
+    fn bytes_to_read(&self, column: usize) -> usize {
+        let _ = column;
+        0
+    }
+
+    /// The bytes of values that the reader holds and that are not its table's. 0, unless it says otherwise.
+    fn bytes(&self) -> usize {
+        0
+    }
 }

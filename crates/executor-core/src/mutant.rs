@@ -17,7 +17,7 @@ const VARIABLE: &str = "WINDLASS_MUTANT";
 
 /// The crates that have lists of bugs: each checks the names that are its own.
 #[cfg(windlass_mutants)]
-const CRATES: [&str; 2] = ["executor-core", "pipeline-exec"];
+const CRATES: [&str; 3] = ["executor-core", "pipeline-exec", "pools"];
 
 /// What [`m40_process_wide_victims`] puts in the place of chance: how often it was asked for.
 pub(crate) fn count_of_the_process() -> usize {

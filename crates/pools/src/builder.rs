@@ -16,6 +16,9 @@ use crate::pools::{Inner, Pools};
 /// The most threads that a pool may be asked for.
 const THREADS_MAX: usize = 32_767;
 
+/// The most jobs that a pipeline executor admits.
+const QUEUE_MAX: usize = 1 << 24;
+
 /// The least urgent that a thread can be.
 const NICE_MAX: u8 = 19;
 
@@ -145,8 +148,12 @@ impl PoolsBuilder {
     ///
     /// # Errors
     ///
-    /// When a number is out of its range, or `WINDLASS_WORKERS` is none and nothing else says how many CPU workers there are.
+    /// When a number is out of its range, no thread can have the name, or `WINDLASS_WORKERS` is none and nothing else says how many CPU workers
+    /// there are.
     pub fn build(self) -> Result<Pools, ConfigError> {
+        if self.name.contains('\0') {
+            return Err(ConfigError::NulInName { name: self.name });
+        }
         within("mixed_threads", self.mixed_threads, 1, THREADS_MAX)?;
         within("blocking_max", self.blocking_max, 1, THREADS_MAX)?;
         within(
@@ -155,6 +162,9 @@ impl PoolsBuilder {
             1,
             THREADS_MAX,
         )?;
+        if let Some(jobs) = self.cpu_queue_capacity {
+            within("cpu_queue_capacity", jobs, 1, QUEUE_MAX)?;
+        }
         within("cpu_nice", usize::from(self.cpu_nice), 0, usize::from(NICE_MAX))?;
         match self.cpu_threads {
             Some(threads) => within("cpu_threads", threads, 1, THREADS_MAX)?,

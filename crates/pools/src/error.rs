@@ -239,6 +239,11 @@ pub enum ConfigError {
         /// Largest value that is taken.
         max: usize,
     },
+    /// The name has a NUL byte, which no thread's name can have.
+    NulInName {
+        /// The name.
+        name: String,
+    },
     /// `WINDLASS_WORKERS` is not a number of workers.
     Host(HostError),
 }
@@ -252,6 +257,7 @@ impl fmt::Display for ConfigError {
                 min,
                 max,
             } => write!(f, "`{setting}` is {value}, but must be from {min} to {max}"),
+            Self::NulInName { name } => write!(f, "the name {name:?} contains a NUL byte"),
             Self::Host(error) => error.fmt(f),
         }
     }
@@ -260,7 +266,7 @@ impl fmt::Display for ConfigError {
 impl Error for ConfigError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::OutOfRange { .. } => None,
+            Self::OutOfRange { .. } | Self::NulInName { .. } => None,
             Self::Host(error) => Some(error),
         }
     }

@@ -57,6 +57,7 @@ mod gate;
 mod maintenance;
 mod mixed;
 mod moment;
+mod mutant;
 mod pools;
 mod shutdown;
 mod snapshot;

@@ -37,7 +37,7 @@
 //! # What the bound bounds
 //!
 //! The bytes, as [`Weigh`] says them, of batches that were read and not taken, and of those whose slices are not done. A batch that
-//! [`next`](BatchStream::next) has given is the consumer's own affair. The batch that is being read is counted once its weight is known, and room is looked for beforehand: for
+//! [`next`](BatchStream::next) has given is the consumer's own affair; one of [`poll_next_held`](BatchStream::poll_next_held) counts as long as he says. The batch that is being read is counted once its weight is known, and room is looked for beforehand: for
 //! what [`BatchSource::expected_bytes`] says, or else for the largest batch so far. With nothing held a batch is read however large it is.
 //! So as long as batches weigh no more than expected, what is held is at most the bound, or one batch that is larger than it, alone. One that
 //! weighs more than expected exceeds the bound by at most what it weighs more.
@@ -71,6 +71,7 @@ pub use source::{AsyncBatchSource, BatchSource, Weigh, Weighed};
 
 use crate::error::PoolKind;
 use crate::mixed::MixedPool;
+use crate::mutant;
 use crate::thread::{refuse_async, refuse_cpu};
 use host::Host;
 use passage::{OnClose, Passage, Stop};
@@ -177,7 +178,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// The same to poll, as `futures::Stream` has it.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<B, StreamError<E>>>> {
         // Taken, a batch counts no more.
-        self.poll_held(cx)
+        self.poll_next_held(cx)
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
@@ -220,8 +221,34 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         self.shared.passage.snapshot()
     }
 
-    /// The next batch, which counts until what comes with it is dropped.
-    fn poll_held(&mut self, cx: &mut Context<'_>) -> Poll<Item<Counting<B, E>, E>> {
+    /// The same for a consumer who is not done with the batch yet: it counts, as if nobody had taken it, until what comes with it is dropped.
+    /// Who waits for the next one meanwhile may wait for himself to make room.
+    ///
+    /// ```
+    /// use std::convert::Infallible;
+    /// use std::task::{Context, Poll, Waker};
+    /// use pools::Pools;
+    /// use pools::stream::BatchStream;
+    ///
+    /// let pools = Pools::builder().build()?;
+    /// let mut left = 2;
+    /// let source = move || {
+    ///     left -= 1;
+    ///     Ok::<_, Infallible>((left >= 0).then(|| vec![0_u8; 100]))
+    /// };
+    /// let mut stream = BatchStream::read(&pools.mixed(), source, 100);
+    /// let (batch, held) = loop {
+    ///     if let Poll::Ready(item) = stream.poll_next_held(&mut Context::from_waker(Waker::noop())) {
+    ///         break item.expect("two batches")?;
+    ///     }
+    /// };
+    /// assert_eq!((batch.len(), stream.snapshot().bytes), (100, 100));
+    /// // Now there is room for the second one.
+    /// drop(held);
+    /// assert_eq!(stream.next_blocking().expect("the second")?.len(), 100);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn poll_next_held(&mut self, cx: &mut Context<'_>) -> Poll<Item<Counting<B, E>, E>> {
         if let Err(wrong) = refuse_cpu(PoolKind::Mixed) {
             return Poll::Ready(self.refuse(wrong.into()));
         }
@@ -303,7 +330,9 @@ impl<B: Send + 'static, E: Send + 'static> FusedIterator for BatchStream<B, E> {
 
 impl<B: Send + 'static, E: Send + 'static> Drop for BatchStream<B, E> {
     fn drop(&mut self) {
-        self.close();
+        if !mutant::m92_drop_closes_nothing() {
+            self.close();
+        }
     }
 }
 
@@ -337,8 +366,8 @@ type Item<T, E> = Option<Result<T, StreamError<E>>>;
 /// A batch that counts until what comes with it is dropped.
 type Counting<B, E> = (B, Held<B, E>);
 
-/// Bytes that a consumer holds. Dropped, they make room.
-struct Held<B: Send + 'static, E: Send + 'static> {
+/// Bytes that a consumer holds: see [`BatchStream::poll_next_held`]. Dropped, they make room.
+pub struct Held<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     bytes: usize,
 }
@@ -346,6 +375,14 @@ struct Held<B: Send + 'static, E: Send + 'static> {
 impl<B: Send + 'static, E: Send + 'static> Drop for Held<B, E> {
     fn drop(&mut self) {
         self.shared.release(self.bytes);
+    }
+}
+
+impl<B: Send + 'static, E: Send + 'static> fmt::Debug for Held<B, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held")
+            .field("bytes", &self.bytes)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,14 +1,16 @@
 //! A query on its way to its answer: one job where its table is in memory, and windows over what is read meanwhile where it is not.
 
+use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
-use columnar::{FetchFailed, ScanStage};
+use columnar::ScanStage;
 use pipeline_exec::{Job, JobReport, PipelineHandle, Stage, StepCx, StepError};
 use pools::MixedPool;
-use pools::stream::{BatchSource, BatchStream, Weigh};
 
 use crate::pipeline_builder::Parts;
+use crate::reading::{Reading, SlotRun};
 use crate::source::JobRunner;
 use crate::windows::{Window, Windows};
 use crate::work_control::not_taken;
@@ -18,10 +20,8 @@ use crate::{QueryError, QueryResult, WorkControl};
 const READ_AHEAD_BYTES: usize = 32 << 20;
 /// What of a quota may lie there read ahead: one part in so many. As much again is in windows.
 const QUOTA_PARTS: usize = 8;
-/// Morsels are read together until they have so many bytes: what it costs to hand a batch over is spread.
-const BATCH_BYTES: usize = 256 << 10;
-/// Slots of a batch whose morsels need not be read.
-const BATCH_SLOTS: usize = 64;
+/// Requests that are under way at the same time, if nobody says otherwise.
+const REQUESTS: usize = 16;
 
 /// A query that is ready to run, once: see [`PipelineBuilder::prepare`](crate::PipelineBuilder::prepare).
 ///
@@ -53,6 +53,9 @@ const BATCH_SLOTS: usize = 64;
 pub struct Execution {
     parts: Parts,
     read_ahead: usize,
+    requests: usize,
+    deadline: Option<Instant>,
+    on_close: OnClose,
 }
 
 impl Execution {
@@ -60,7 +63,10 @@ impl Execution {
         let quota = parts.quota.as_ref().map_or(usize::MAX, |quota| quota.limit());
         Self {
             read_ahead: READ_AHEAD_BYTES.min(quota / QUOTA_PARTS),
+            requests: REQUESTS,
             parts,
+            deadline: None,
+            on_close: OnClose::default(),
         }
     }
 
@@ -71,7 +77,46 @@ impl Execution {
         self
     }
 
-    /// Runs it, and blocks until it has ended.
+    /// How many requests may be under way at the same time, 16 by default, as far as the bytes that may be read ahead allow. A store is asked for a few
+    /// ranges of a morsel at a time, each of which is one; of a file some morsels are read by one call. Those of one morsel are
+    /// made together, also where they are more.
+    pub fn requests_at_once(mut self, requests: usize) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// It fails with [`QueryError::DeadlineExceeded`] if it has not ended by `deadline`, whatever it is doing then: waiting for bytes, computing, or waiting for its
+    /// turn. A slot that runs is not interrupted, and a read that is under way may return later.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Has `call` called once, when nothing more of the table will be read for this query, however it ends, and also if it never begins. For a table of files and
+    /// objects that is when reading has returned, on the mixed pool: after a failure, a cancel or a deadline that may be later than the query's end.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use std::sync::mpsc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::MemoryTable;
+    /// # use query::{Catalog, PipelineBuilder, QueryPlanner};
+    /// # let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+    /// # let mut tables = Catalog::new();
+    /// # tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    /// let (execution, _run) = PipelineBuilder::new(QueryPlanner::plan("select n from numbers", &tables)?).prepare();
+    /// let (tell, closed) = mpsc::channel();
+    /// drop(execution.on_close(move || tell.send(()).expect("it is awaited")));
+    /// assert_eq!(closed.try_iter().count(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
+        self.on_close.0.push(Box::new(call));
+        self
+    }
+
+    /// Runs it, and blocks until it has ended. Where mixed work is on somebody else's runtime of one thread, tables of files are read while somebody drives
+    /// that runtime.
     ///
     /// # Errors
     ///
@@ -83,6 +128,10 @@ impl Execution {
         let table = self.parts.table.clone();
         runner.watch(&table, |control| {
             if !self.parts.stage.is_stored() {
+                if let Some(deadline) = self.deadline {
+                    control.end_by(deadline);
+                }
+                let _given_up = GiveUp(Arc::clone(&self.parts.stage));
                 return control.run(&executor, self.parts.job());
             }
             let mixed = runner.mixed();
@@ -125,14 +174,15 @@ impl Execution {
         mixed: MixedPool,
         control: WorkControl,
     ) -> Result<JobReport<QueryResult>, QueryError> {
-        if control.is_cancelled() {
-            return Err(QueryError::Cancelled);
-        }
-        if !self.parts.stage.is_stored() {
-            return finish(&executor, &control, self.parts.job()).await;
+        if let Some(deadline) = self.deadline {
+            control.end_by(deadline);
         }
         // However this ends, by a drop as well.
         let _given_up = GiveUp(Arc::clone(&self.parts.stage));
+        let _alarm = control.begin()?;
+        if !self.parts.stage.is_stored() {
+            return finish(&executor, &control, self.parts.job()).await;
+        }
         let windows = Windows {
             table: self.parts.table.clone(),
             executor: executor.clone(),
@@ -141,12 +191,8 @@ impl Execution {
         };
         let slots = self.parts.stage.slots();
         control.expect(slots);
-        let source = SlotSource {
-            stage: Arc::clone(&self.parts.stage),
-            next: 0,
-            batch_bytes: BATCH_BYTES.min(self.read_ahead),
-        };
-        let stream = BatchStream::read(&mixed, source, self.read_ahead);
+        let stage = Arc::clone(&self.parts.stage);
+        let reading = Reading::of(stage, &mixed, self.read_ahead, self.requests, self.on_close);
         let rows: usize = (0..slots).map(|slot| self.parts.stage.rows(slot)).sum();
         let make = |batches: Vec<SlotRun>| {
             let range = batches[0].slots.start..batches[batches.len() - 1].slots.end;
@@ -162,7 +208,8 @@ impl Execution {
             }
         };
         let enough = || self.parts.stage.is_enough_before(slots.saturating_sub(1));
-        let effort = windows.run(stream, |run| run.slots.len(), make, enough).await?;
+        let effort = windows.run(reading, |run| run.slots.len(), make, enough).await?;
+        control.check()?;
         let last = finish(&executor, &control, self.parts.last_job()).await?;
         Ok(effort.report(last))
     }
@@ -174,75 +221,39 @@ async fn finish(
     control: &WorkControl,
     job: Job<QueryResult>,
 ) -> Result<JobReport<QueryResult>, QueryError> {
-    let ticket = executor.submit_async(job).await.map_err(not_taken)?;
+    let submitted = control.unless_stopped(executor.submit_async(job)).await?;
+    let ticket = submitted.map_err(not_taken)?;
     let ticket = control.running(ticket).cancel_on_drop();
     let job = ticket.control();
     let outcome = ticket.await;
     control.ended(&job);
-    Ok(outcome?)
+    outcome.map_err(|error| control.failed(error))
 }
 
-/// Has what was fetched given up when it is dropped.
+/// Calls what is to be called, when it is dropped.
+#[derive(Default)]
+pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
+
+impl Drop for OnClose {
+    fn drop(&mut self) {
+        for call in self.0.drain(..) {
+            call();
+        }
+    }
+}
+
+impl fmt::Debug for OnClose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnClose").field(&self.0.len()).finish()
+    }
+}
+
+/// Has what was fetched and produced given up when it is dropped.
 struct GiveUp(Arc<ScanStage>);
 
 impl Drop for GiveUp {
     fn drop(&mut self) {
-        self.0.give_up_fetched();
-    }
-}
-
-/// Slots whose morsels were read.
-struct SlotRun {
-    slots: Range<usize>,
-    bytes: usize,
-}
-
-impl Weigh for SlotRun {
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-/// Reads for slot after slot. What cannot be read is the failure of its slot, and the last that is read.
-struct SlotSource {
-    stage: Arc<ScanStage>,
-    next: usize,
-    batch_bytes: usize,
-}
-
-impl BatchSource for SlotSource {
-    type Batch = SlotRun;
-    type Error = QueryError;
-
-    fn next(&mut self) -> Result<Option<SlotRun>, QueryError> {
-        let start = self.next;
-        let mut bytes = 0;
-        let slots = self.stage.slots();
-        while self.next < slots && self.next - start < BATCH_SLOTS {
-            let slot = self.next;
-            if self.stage.is_enough_before(slot) {
-                break;
-            }
-            // What would make it too large begins the next one.
-            if slot > start && bytes + self.stage.bytes_to_fetch(slot) > self.batch_bytes {
-                break;
-            }
-            self.next += 1;
-            match self.stage.fetch(slot) {
-                Ok(read) => bytes += read,
-                Err(FetchFailed) => {
-                    let run = start..self.next;
-                    self.next = slots;
-                    return Ok(Some(SlotRun { slots: run, bytes }));
-                }
-            }
-        }
-        let slots = start..self.next;
-        Ok((!slots.is_empty()).then_some(SlotRun { slots, bytes }))
-    }
-
-    fn expected_bytes(&self) -> Option<usize> {
-        (self.next < self.stage.slots()).then(|| self.stage.bytes_to_fetch(self.next))
+        self.0.give_up();
     }
 }
 

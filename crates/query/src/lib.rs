@@ -39,6 +39,7 @@ pub mod output;
 mod pipeline_builder;
 mod plan;
 mod planner;
+mod reading;
 mod result;
 pub mod source;
 mod statistics;
@@ -55,6 +56,8 @@ pub use result::QueryResult;
 pub use statistics::{JobStatistics, WorkerShare};
 pub use work_control::WorkControl;
 
+/// What a query may take in memory.
+pub use columnar::{Quota, QuotaExceeded};
 /// The stores that tables can be objects of.
 #[cfg(feature = "object-store")]
 pub use object_store;

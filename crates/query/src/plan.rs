@@ -51,7 +51,9 @@ impl QueryPlan {
         self.scan.schema()
     }
 
-    /// The same, with a bound on what its groups may take in memory. A query that needs more fails with [`QueryError::Quota`](crate::QueryError::Quota).
+    /// The same, with a bound on what it may take in memory: what is fetched and decoded of a table of files, rows that are kept and sorted, groups. A query that
+    /// needs more fails with [`QueryError::Quota`](crate::QueryError::Quota). What it really takes at a time is at most a tenth more, and half a MiB for each
+    /// worker; the result, once it is given out, is its owner's, and is charged no more.
     ///
     /// ```
     /// use std::sync::Arc;

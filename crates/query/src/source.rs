@@ -31,7 +31,7 @@ use std::sync::Arc;
 use columnar::{ReadError, TableSource};
 
 use self::byte_source::SharedSource;
-pub use self::byte_source::{ByteSource, LocalFile, MemoryBytes};
+pub use self::byte_source::{AwaitedSource, ByteSource, LocalFile, MemoryBytes, Reading};
 pub use self::csv::CsvTable;
 #[cfg(feature = "object-store")]
 pub use self::object::{Patience, open_object, open_url};
@@ -84,12 +84,14 @@ pub fn open(
     open_source(name, Arc::new(LocalFile::open(path)?), extension(path), runner)
 }
 
-/// Whether this is a URL that a table can have, and no path.
+/// Whether this is a URL and no path. Which kinds of them a table can have is for `open_url` to say.
 fn is_url(text: &str) -> bool {
-    let scheme = text
-        .split_once("://")
-        .map(|(scheme, _)| scheme.to_ascii_lowercase());
-    matches!(scheme.as_deref(), Some("file" | "http" | "https"))
+    text.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|one| one.is_ascii_alphanumeric() || matches!(one, '+' | '-' | '.'))
+    })
 }
 
 /// Opens one file of bytes that lie anywhere, whose name ends in `extension`, as [`open`] says.

@@ -43,6 +43,42 @@ pub(crate) struct Windows<'a> {
     pub(crate) bytes_max: usize,
 }
 
+/// What comes next; nothing at the end.
+pub(crate) type Item<B, E> = Option<Result<B, StreamError<E>>>;
+
+/// What windows are made of, as it comes and in its order.
+pub(crate) trait Batches {
+    type Batch: Weigh;
+    type Error: Into<QueryError>;
+
+    /// The next one. An error is the last item.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<Self::Batch, Self::Error>>;
+
+    /// Wants nothing more.
+    fn close(&mut self);
+
+    /// To close it from elsewhere.
+    fn closer(&self) -> Box<dyn FnOnce() + Send>;
+}
+
+impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches for BatchStream<B, E> {
+    type Batch = B;
+    type Error = E;
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<B, E>> {
+        Self::poll_next(self, cx)
+    }
+
+    fn close(&mut self) {
+        Self::close(self);
+    }
+
+    fn closer(&self) -> Box<dyn FnOnce() + Send> {
+        let handle = self.handle();
+        Box::new(move || handle.close())
+    }
+}
+
 /// A window as a job runs it.
 pub(crate) struct Window {
     /// Its slots.
@@ -70,19 +106,14 @@ impl Windows<'_> {
     /// Computes all that `stream` gives, until nothing more is wanted. Of each window `make` makes the job's stage. Gives what the jobs took.
     ///
     /// Dropping the future closes the stream and cancels the windows that run.
-    pub(crate) async fn run<B, E>(
+    pub(crate) async fn run<S: Batches>(
         &self,
-        mut stream: BatchStream<B, E>,
-        slots_of: impl Fn(&B) -> usize,
-        mut make: impl FnMut(Vec<B>) -> Window,
+        mut stream: S,
+        slots_of: impl Fn(&S::Batch) -> usize,
+        mut make: impl FnMut(Vec<S::Batch>) -> Window,
         is_enough: impl Fn() -> bool,
-    ) -> Result<Effort, QueryError>
-    where
-        B: Weigh + Send + 'static,
-        E: Into<QueryError> + Send + 'static,
-    {
-        let handle = stream.handle();
-        self.control.on_cancel(move || handle.close());
+    ) -> Result<Effort, QueryError> {
+        self.control.on_stop(stream.closer());
         let slots_max = SLOTS_PER_WORKER * self.executor.workers();
         let mut running: VecDeque<Running> = VecDeque::with_capacity(WINDOWS_AT_ONCE);
         let mut effort = Effort::default();
@@ -91,6 +122,11 @@ impl Windows<'_> {
         // Whether it was a window that failed: those behind it do not matter then.
         let mut window_failed = false;
         while end.is_ok() && !is_enough() {
+            // A deadline that has passed is seen here, should its alarm be late.
+            end = self.control.check();
+            if end.is_err() {
+                break;
+            }
             let first = match self.next(&mut running, &mut stream).await {
                 Next::Ended(ended) => {
                     end = self.ended(&mut running, ended, &mut effort);
@@ -127,13 +163,15 @@ impl Windows<'_> {
                 .cost(window.cost)
                 .build();
             class = Class::Batch;
-            match self.executor.submit_async(job).await {
-                Ok(ticket) => running.push_back(Running {
+            // Room for it may not come soon.
+            match self.control.unless_stopped(self.executor.submit_async(job)).await {
+                Ok(Ok(ticket)) => running.push_back(Running {
                     ticket: self.control.running(ticket).cancel_on_drop(),
                     first_slot: window.first_slot,
                     slots,
                 }),
-                Err(error) => end = Err(not_taken(error)),
+                Ok(Err(error)) => end = Err(not_taken(error)),
+                Err(stopped) => end = Err(stopped),
             }
         }
         // Nothing more is read, whatever the end was.
@@ -161,11 +199,11 @@ impl Windows<'_> {
     }
 
     /// Waits for the oldest window, and for a batch if another window may begin.
-    async fn next<B: Send + 'static, E: Send + 'static>(
+    async fn next<S: Batches>(
         &self,
         running: &mut VecDeque<Running>,
-        stream: &mut BatchStream<B, E>,
-    ) -> Next<B, E> {
+        stream: &mut S,
+    ) -> Next<S::Batch, S::Error> {
         let slots: usize = running.iter().map(|window| window.slots).sum();
         let full = running.len() >= WINDOWS_AT_ONCE && slots >= self.executor.workers();
         poll_fn(|cx: &mut Context<'_>| {
@@ -200,14 +238,14 @@ impl Windows<'_> {
             }
             Err(mut error) => {
                 error.slot = error.slot.map(|slot| slot + oldest.first_slot);
-                Err(error.into())
+                Err(self.control.failed(error))
             }
         }
     }
 
     fn failed<E: Into<QueryError>>(&self, error: StreamError<E>) -> QueryError {
-        if self.control.is_cancelled() {
-            return QueryError::Cancelled;
+        if let Err(stopped) = self.control.check() {
+            return stopped;
         }
         let message = match error {
             StreamError::Source(error) => return error.into(),

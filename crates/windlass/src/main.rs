@@ -12,6 +12,7 @@
 //! Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C. `windlass query --help`
 //! says so as well.
 
+mod amount;
 mod message;
 mod query_command;
 mod terminal;

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
 use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
+use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, Quota};
 
+use crate::amount;
 use crate::message::say;
 use crate::terminal::{EXIT_CANCELLED, Terminal};
 
@@ -25,6 +27,7 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
   windlass query --table trips=http://127.0.0.1:8080/trips.parquet \"select count(*) from trips\"
   windlass query --table trips=trips.csv --format csv \"select count(*) from trips where distance > 10\"
+  windlass query --table trips=trips.parquet --memory 256MiB --timeout 30s \"select city, count(*) from trips group by city\"
 
 Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C.")]
 pub(crate) struct QueryArguments {
@@ -39,6 +42,17 @@ pub(crate) struct QueryArguments {
     /// How many threads work [default: one per core]
     #[arg(long, value_name = "N", value_parser = threads_argument, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
+
+    /// The most memory that the query may take, for example 256MiB; over it the query fails [default: no bound]
+    ///
+    /// Counted is what grows with its rows: what is read ahead and decoded of a file, groups, rows that are kept and sorted. The tables that --tpch
+    /// generates are not, nor is the result once it is there.
+    #[arg(long, value_name = "SIZE", value_parser = amount::size, allow_negative_numbers = true)]
+    memory: Option<usize>,
+
+    /// How long all of it may take, for example 30s; after that it fails [default: no bound]
+    #[arg(long, value_name = "TIME", value_parser = amount::time, allow_negative_numbers = true)]
+    timeout: Option<Duration>,
 
     /// Show the steps on stderr, with estimated and measured selectivity
     #[arg(long)]
@@ -85,6 +99,7 @@ impl From<FormatArgument> for OutputFormat {
 
 /// Runs the command and says on stderr what went wrong.
 pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
+    let began = Instant::now();
     let failed = |error: &dyn std::fmt::Display, code: u8| {
         say(format_args!("error: {error}"));
         ExitCode::from(code)
@@ -97,7 +112,8 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
         Ok(executor) => executor,
         Err(error) => return failed(&error, 1),
     };
-    let terminal = match Terminal::new(executor) {
+    let deadline = arguments.timeout.and_then(|timeout| began.checked_add(timeout));
+    let terminal = match Terminal::new(executor, deadline) {
         Ok(terminal) => terminal,
         Err(error) => return failed(&error, 1),
     };
@@ -116,6 +132,9 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
             }
             if arguments.tables.is_empty() && arguments.tpch.is_none() {
                 say("hint: name a table with --table NAME=PATH, or generate some with --tpch SF");
+            }
+            if matches!(error, QueryError::Quota(_)) {
+                say("hint: allow it more with --memory SIZE, or have fewer threads work with --threads N");
             }
             code
         }
@@ -138,7 +157,13 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
     for TableArgument { name, path } in &arguments.tables {
         catalog.register(source::open(name, path, &terminal.activity("reading"))?)?;
     }
-    let plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
+    let mut plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
+    let quota = arguments
+        .memory
+        .map(|bytes| Arc::new(Quota::new(plan.table(), bytes)));
+    if let Some(quota) = &quota {
+        plan = plan.with_quota(Arc::clone(quota));
+    }
     let loaded = match generated.iter().find(|table| table.is_called(plan.table())) {
         Some(table) => table.load(&plan.columns(), &terminal.activity("generating"))?,
         None => None,
@@ -152,6 +177,13 @@ fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, Qu
     if arguments.stats {
         for statistics in loaded.iter().chain(Some(&run.statistics(&report))) {
             say(statistics.to_string().trim_end());
+        }
+        if let Some(quota) = &quota {
+            say(format_args!(
+                "memory: at most {} of {} bytes",
+                quota.peak(),
+                quota.limit()
+            ));
         }
     }
     render(&report.output, arguments.format.into())

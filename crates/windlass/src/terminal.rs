@@ -18,7 +18,7 @@ use std::io::IsTerminal;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
@@ -42,6 +42,8 @@ pub(crate) struct Terminal {
     /// They compute on the executor.
     pools: Pools,
     interrupt: Arc<Mutex<Interrupt>>,
+    /// All work ends by then.
+    deadline: Option<Instant>,
 }
 
 #[derive(Default)]
@@ -57,9 +59,12 @@ struct Running {
 }
 
 impl Terminal {
-    /// Runs jobs on `executor`, and from now on handles Ctrl-C; a process can have one.
-    pub(crate) fn new(executor: PipelineExecutor) -> Result<Self, ctrlc::Error> {
-        let terminal = Self::without_handler(executor);
+    /// Runs jobs on `executor`, until `deadline` if there is one, and from now on handles Ctrl-C; a process can have one.
+    pub(crate) fn new(executor: PipelineExecutor, deadline: Option<Instant>) -> Result<Self, ctrlc::Error> {
+        let terminal = Self {
+            deadline,
+            ..Self::without_handler(executor)
+        };
         let interrupt = terminal.interrupt.clone();
         ctrlc::set_handler(move || match request(&interrupt) {
             Reaction::Cancelled => {}
@@ -72,6 +77,7 @@ impl Terminal {
         Self {
             pools: Pools::from_executor(executor),
             interrupt: Arc::default(),
+            deadline: None,
         }
     }
 
@@ -86,6 +92,9 @@ impl Terminal {
         work: impl FnOnce(&WorkControl) -> Result<T, QueryError>,
     ) -> Result<T, QueryError> {
         let control = WorkControl::new();
+        if let Some(deadline) = self.deadline {
+            control.end_by(deadline);
+        }
         {
             let mut interrupt = lock(&self.interrupt);
             if interrupt.requested {

@@ -59,9 +59,10 @@ impl Layer {
 
 const CORE: &str = "executor-core";
 const PIPELINE: &str = "pipeline-exec";
+const POOLS: &str = "pools";
 
 /// The crates that have a list.
-pub(crate) const CRATES: [&str; 2] = [CORE, PIPELINE];
+pub(crate) const CRATES: [&str; 3] = [CORE, PIPELINE, POOLS];
 
 /// The name of the row without any bug, and that of the bug that everything notices.
 pub(crate) const NONE: &str = "none";
@@ -78,6 +79,11 @@ const fn bug(krate: &'static str, name: &'static str, cheapest: Layer, hint: Hin
 
 const fn sim(krate: &'static str, name: &'static str) -> Bug {
     bug(krate, name, Layer::Sim, Hint::None)
+}
+
+/// A bug of streams, and the model that tells.
+const fn stream(name: &'static str, model: &'static str) -> Bug {
+    bug(POOLS, name, Layer::Loom, Hint::Model(model))
 }
 
 /// All of them.
@@ -237,6 +243,110 @@ pub(crate) const BUGS: &[Bug] = &[
         Hint::Test("looking"),
     ),
     sim(PIPELINE, "m61_jobs_begin_during_a_stop"),
+    stream(
+        "m88_finish_wakes_nobody",
+        "delivery_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m89_release_starts_nobody",
+        "rest_against_the_release_that_makes_room",
+    ),
+    stream(
+        "m90_stop_wakes_no_consumer",
+        "end_of_the_pool_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m91_stop_wakes_no_reader",
+        "close_by_a_handle_against_both_sides_that_fall_asleep",
+    ),
+    stream(
+        "m92_drop_closes_nothing",
+        "drop_against_a_source_that_comes_to_rest",
+    ),
+    stream(
+        "m93_dropped_reader_closes_nothing",
+        "dropped_call_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m94_stop_leaves_the_source_at_rest",
+        "drop_against_a_source_that_comes_to_rest",
+    ),
+    stream(
+        "m95_reads_on_after_a_stop",
+        "drop_against_a_source_that_comes_to_rest",
+    ),
+    stream(
+        "m96_rests_after_a_second_lock",
+        "rest_against_the_release_that_makes_room",
+    ),
+    stream(
+        "m97_registers_after_a_second_lock",
+        "delivery_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m98_delivery_wakes_nobody",
+        "delivery_against_a_consumer_that_falls_asleep",
+    ),
+    stream("m99_delivered_after_a_stop", "close_by_a_handle_against_the_end"),
+    stream("m100_told_are_those_who_came_first", "on_close_against_the_end"),
+    stream("m101_end_before_the_close", "close_by_a_handle_against_the_end"),
+    stream(
+        "m102_room_for_one_batch_more",
+        "rest_against_the_release_that_makes_room",
+    ),
+    stream(
+        "m103_error_overtakes_batches",
+        "failure_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m104_error_is_told_as_the_end",
+        "failure_against_a_consumer_that_falls_asleep",
+    ),
+    stream(
+        "m105_lost_batches_are_told_as_the_end",
+        "close_by_a_handle_against_the_end",
+    ),
+    bug(
+        POOLS,
+        "m106_end_of_the_pool_drops_what_is_ready",
+        Layer::Unit,
+        Hint::Test("streams::ends"),
+    ),
+    bug(
+        POOLS,
+        "m107_last_slice_is_not_asked",
+        Layer::Unit,
+        Hint::Test("streams::slices"),
+    ),
+    bug(
+        POOLS,
+        "m108_last_slices_error_is_lost",
+        Layer::Unit,
+        Hint::Test("streams::slices"),
+    ),
+    bug(
+        POOLS,
+        "m109_slices_hold_nothing",
+        Layer::Unit,
+        Hint::Test("streams::slices"),
+    ),
+    bug(
+        POOLS,
+        "m110_error_waits_for_no_slices",
+        Layer::Unit,
+        Hint::Test("streams::slices"),
+    ),
+    bug(
+        POOLS,
+        "m111_skipped_slices_are_left_out",
+        Layer::Unit,
+        Hint::Test("streams::slices"),
+    ),
+    stream(
+        "m112_reader_registers_after_a_second_lock",
+        "close_by_a_handle_against_both_sides_that_fall_asleep",
+    ),
+    stream("m113_late_askers_are_not_told", "on_close_against_the_end"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -285,6 +395,17 @@ impl Bug {
     /// What the environment variable has to say.
     pub(crate) fn value(self) -> String {
         format!("{}/{}", self.krate, self.name)
+    }
+
+    /// Whether the simulator runs the code that has it: streams are beyond it.
+    pub(crate) fn is_in_the_simulator(self) -> bool {
+        self.krate != POOLS
+    }
+
+    /// Whether the tests of `package` are asked about it: those of its own crate and of what stands on it, but for the pools, which know
+    /// only their own.
+    pub(crate) fn is_asked_of(self, package: &str) -> bool {
+        (package == POOLS) == (self.krate == POOLS)
     }
 
     /// Whether only a model of weak memory may see it.

@@ -14,7 +14,13 @@ use crate::workspace::Workspace;
 const VARIABLE: &str = "WINDLASS_MUTANT";
 
 /// The crates whose unit and integration tests are a layer. Those above them are not where such a bug should be found.
-const TESTED: [&str; 4] = ["executor-core", "injector", "executor-threaded", "pipeline-exec"];
+const TESTED: [&str; 5] = [
+    "executor-core",
+    "injector",
+    "executor-threaded",
+    "pipeline-exec",
+    "pools",
+];
 
 /// A program with tests.
 #[derive(Debug, Clone)]

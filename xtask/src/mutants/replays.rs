@@ -75,7 +75,7 @@ pub(super) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
 
 /// The process-wide bug is the one that no line replays: that is what is wrong with it.
 fn is_replayable(bug: Bug) -> bool {
-    bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
+    bug.is_in_the_simulator() && bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
 }
 
 /// Lines of failing runs, each with its end.

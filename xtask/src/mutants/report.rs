@@ -89,7 +89,7 @@ impl Row {
             }
         }
         // `none` first, then by number.
-        rows.sort_by_key(|row| (row[0] != super::NONE, row[0].clone()));
+        rows.sort_by_key(|row| (number(&row[0]), row[0].clone()));
         let mut text = "| planted bug | unit | sim | loom |\n|---|---|---|---|\n".to_owned();
         for [name, unit, sim, loom] in rows {
             let name = if name == super::NONE {
@@ -101,6 +101,11 @@ impl Row {
         }
         text
     }
+}
+
+/// The number of a planted bug; `none` has none.
+fn number(name: &str) -> Option<u32> {
+    name.strip_prefix('m')?.split('_').next()?.parse().ok()
 }
 
 /// The cells of a row of the document's table.

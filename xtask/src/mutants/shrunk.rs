@@ -78,7 +78,7 @@ pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
 
 /// A run that differs from its second one cannot be made small: it is no property of one run.
 fn is_shrunk(bug: Bug) -> bool {
-    bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
+    bug.is_in_the_simulator() && bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
 }
 
 impl Shrunk {

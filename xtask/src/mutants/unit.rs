@@ -18,7 +18,9 @@ pub(super) fn run(binaries: &[TestBinary], bug: Option<Bug>, only_hinted: bool) 
     let (mut passed, mut programs) = (0, 0);
     // The injector knows no executor, so no bug can reach it.
     let reached = binaries.iter().skip(first.unwrap_or(0));
-    let reached = reached.filter(|binary| bug.is_none() || binary.package != "injector");
+    let reached = reached.filter(|binary| {
+        bug.is_none_or(|bug| binary.package != "injector" && bug.is_asked_of(&binary.package))
+    });
     for binary in reached {
         let mut command = binary.command(bug);
         if only_hinted && let Some(Hint::Test(filter)) = bug.map(|bug| bug.hint) {

@@ -13,6 +13,7 @@ use crate::workspace::{Dependency, Package};
 const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
     ("injector", &[]),
+    ("object-server", &[]),
     ("executor-threaded", &["executor-core", "injector"]),
     ("pipeline-exec", &["executor-threaded", "executor-core"]),
     ("sim", &["pipeline-exec", "executor-core"]),
@@ -21,7 +22,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("query", &["columnar", "pools"]),
     ("scan", &["executor-threaded"]),
     ("windlass", &["query", "scan"]),
-    ("benches", &["windlass", "sim"]),
+    ("benches", &["windlass", "sim", "object-server"]),
     ("xtask", &[]),
 ];
 
@@ -33,6 +34,7 @@ const NO_SHORTCUT: &[&str] = &["sim"];
 const TESTS_ONLY: &[(&str, &str)] = &[
     ("columnar", "sim"),
     ("query", "sim"),
+    ("query", "object-server"),
     ("scan", "sim"),
     ("pools", "sim"),
     ("windlass", "sim"),

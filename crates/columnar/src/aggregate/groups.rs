@@ -29,7 +29,8 @@ use super::packed::{Numbers, Packing};
 use super::partitions::{KeyPartitions, partition_rows};
 use super::window::Window;
 use crate::charged::{ChargedRows, ChargedTable, ChargedVec};
-use crate::quota::{Quota, QuotaExceeded};
+use crate::footprint::encoded_bytes;
+use crate::quota::{Charge, Quota, QuotaExceeded};
 use crate::sharding::{StableHasher, hash_word, inner};
 use crate::sort::take_rows;
 
@@ -162,10 +163,13 @@ impl GroupKeys {
             return Ok(());
         }
         let is_all = keys.words.is_empty() || keys.words.len() == keys.long.len();
+        let mut charge = Charge::of(self.quota.clone());
         let rows = if is_all {
+            charge.grow(encoded_bytes(columns))?;
             self.encoding.converter.convert_columns(columns)?
         } else {
             let long = take_rows(columns, &UInt32Array::from(keys.long.clone()))?;
+            charge.grow(encoded_bytes(&long))?;
             self.encoding.converter.convert_columns(&long)?
         };
         self.groups.clear();

@@ -1,7 +1,7 @@
 //! `sum` and `avg`: exact for integers and decimals, in fixed order for floats.
 //!
-//! Sums of 64-bit integers and 128-bit decimals never overflow on the way ([`super::exact`]): the order of the rows does not decide whether
-//! one does, only its value. Those of doubles and of 256-bit decimals are here.
+//! No sum of integers or decimals overflows on the way: the order of the rows does not decide whether one does, only its value. Those of
+//! 64-bit integers and 128-bit decimals are in [`super::exact`], those of doubles and of 256-bit decimals here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -44,6 +44,9 @@ pub(super) fn new_state(argument: &DataType, quota: Option<&Arc<Quota>>) -> Box<
 
 /// A sum of some values.
 trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
+    /// Whether the order of additions can never be seen.
+    const IS_EXACT: bool;
+
     fn add(&mut self, value: N);
     fn merge(&mut self, other: Self);
     /// The sum as a double, the decimal point not yet set.
@@ -73,9 +76,8 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, S> {
-    /// Neither a sum of doubles is, nor whether one leaves 256 bits on the way.
     fn is_exact(&self) -> bool {
-        false
+        S::IS_EXACT
     }
 
     fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
@@ -143,36 +145,43 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
     }
 }
 
-/// A sum in 256 bits, and whether it left them.
+/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals leave 256 bits, and an average of them is one all the same.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
-    value: i256,
-    overflowed: bool,
+    low: i256,
+    carry: i64,
 }
 
 impl Total<i256> for Wide {
+    const IS_EXACT: bool = true;
+
     fn add(&mut self, value: i256) {
-        match self.value.checked_add(value) {
-            Some(sum) => self.value = sum,
-            None => self.overflowed = true,
+        match self.low.checked_add(value) {
+            Some(sum) => self.low = sum,
+            None => {
+                self.low = self.low.wrapping_add(value);
+                self.carry += if value.is_negative() { -1 } else { 1 };
+            }
         }
     }
 
     fn merge(&mut self, other: Self) {
-        self.add(other.value);
-        self.overflowed |= other.overflowed;
+        self.add(other.low);
+        self.carry += other.carry;
     }
 
     fn to_double(self) -> f64 {
-        self.value.to_string().parse().unwrap_or(f64::NAN)
+        // Through its digits: arrow's own conversion cuts what is past 128 bits.
+        let low = self.low.to_string().parse().unwrap_or(f64::NAN);
+        low + self.carry as f64 * 2f64.powi(256)
     }
 
     fn to_array(totals: &[Self], nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError> {
         let fits = |value: i256| Decimal256Type::is_valid_decimal_precision(value, DECIMAL256_MAX_PRECISION);
-        if totals.iter().any(|total| total.overflowed || !fits(total.value)) {
+        if totals.iter().any(|total| total.carry != 0 || !fits(total.low)) {
             return Err(StateError::Overflow);
         }
-        let sums: Vec<i256> = totals.iter().map(|total| total.value).collect();
+        let sums: Vec<i256> = totals.iter().map(|total| total.low).collect();
         Ok(shared(
             Decimal256Array::new(sums.into(), Some(nulls)).with_data_type(data_type.clone()),
         ))
@@ -180,6 +189,8 @@ impl Total<i256> for Wide {
 }
 
 impl Total<f64> for f64 {
+    const IS_EXACT: bool = false;
+
     fn add(&mut self, value: f64) {
         *self += value;
     }

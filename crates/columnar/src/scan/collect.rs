@@ -1,12 +1,17 @@
 //! What a slot leaves in its cell.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
+use arrow::error::ArrowError;
 
 use crate::aggregate::{AggregateState, KeyPartitions, Starts};
 use crate::charged::ChargedVec;
-use crate::quota::Charge;
+use crate::error::ExecError;
+use crate::footprint::{Kept, compact, compact_bytes};
+use crate::morsel::Morsel;
+use crate::quota::{Charge, Quota};
 
 /// A slot's part of the result.
 pub(super) enum Collected {
@@ -16,11 +21,13 @@ pub(super) enum Collected {
 }
 
 /// Rows a slot gives out, in pieces.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SlotRows {
     /// Of each piece the output columns, then the order's keys.
     pub(super) pieces: Vec<Vec<ArrayRef>>,
     pub(super) rows: usize,
+    /// For the pieces.
+    pub(super) charge: Charge,
 }
 
 /// Groups of a slot's rows, and rows that are in none yet.
@@ -44,6 +51,40 @@ pub(super) struct LooseRows {
     /// For the arguments.
     pub(super) _charge: Charge,
     pub(super) starts: Starts,
+}
+
+impl SlotRows {
+    pub(super) fn new(quota: Option<&Arc<Quota>>) -> Self {
+        Self {
+            pieces: Vec::new(),
+            rows: 0,
+            charge: Charge::of(quota.cloned()),
+        }
+    }
+
+    /// Lets go of the morsel that the rows come from. Where they need little of what they keep, they are copied; what they keep is charged to them
+    /// from now on.
+    pub(super) fn let_go(&mut self, morsel: Morsel<'_>) -> Result<(), ExecError> {
+        let fail = |error| ExecError::of("select", error);
+        let own = {
+            let lent = morsel.lent();
+            for at in 0..self.pieces.first().map_or(0, Vec::len) {
+                let column = || self.pieces.iter().map(|piece| &piece[at]);
+                let kept = Kept::by(column(), &lent);
+                let needed: Result<usize, ArrowError> = column().map(|piece| compact_bytes(piece)).sum();
+                let needed = needed.map_err(fail)?;
+                if kept.is_mostly_unused(needed) {
+                    self.charge.grow(needed)?;
+                    for piece in &mut self.pieces {
+                        piece[at] = compact(&piece[at]).map_err(fail)?;
+                    }
+                }
+            }
+            Kept::by(self.pieces.iter().flatten(), &lent).own
+        };
+        self.charge.absorb(morsel.into_charge());
+        Ok(self.charge.resize(own)?)
+    }
 }
 
 impl SlotGroups {

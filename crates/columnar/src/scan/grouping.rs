@@ -20,12 +20,12 @@ use arrow::array::{Array as _, ArrayRef, UInt32Array};
 
 use super::collect::{LooseRows, SlotGroups};
 use super::groups::{GroupPlan, States};
-use super::rows::bytes_of;
 use super::tables::Table;
 use crate::aggregate::{GroupIds, GroupKeys, RowKeys, partition_rows};
 use crate::charged::ChargedVec;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, canonical_floats};
+use crate::footprint::{compacts_bytes, without_strings_of_others};
 use crate::lock::lock;
 use crate::quota::Charge;
 use crate::sort::take_rows;
@@ -310,10 +310,12 @@ impl<'p> Grouping<'p> {
         let order: Vec<u32> = order.iter().map(|&at| loose[at as usize]).collect();
         let mut charge = Charge::of(quota.cloned());
         // At most what all rows of the chunk take.
-        charge.grow(bytes_of(arguments).map_err(fail)?)?;
+        charge.grow(compacts_bytes(arguments).map_err(fail)?)?;
         let words = ChargedVec::collect(quota, order.iter().map(|&row| word(row)))?;
         let rows = ChargedVec::collect(quota, order.iter().copied())?;
         let arguments = take_rows(arguments, &UInt32Array::from(order)).map_err(fail)?;
+        // They stay, and what they were taken from does not.
+        let arguments: Vec<ArrayRef> = arguments.into_iter().map(without_strings_of_others).collect();
         charge.resize(
             arguments
                 .iter()

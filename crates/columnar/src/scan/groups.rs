@@ -30,6 +30,7 @@ use crate::aggregate::{AggregatePlan, AggregateState, GroupKeys, KeyEncoding};
 use crate::error::ExecError;
 use crate::expr::{Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
+use crate::footprint::width;
 use crate::morsel::{Chunk, Columns};
 use crate::quota::{Charge, Quota};
 use crate::selection::Selection;
@@ -228,8 +229,9 @@ impl GroupPlan {
         let columns = texts
             .fold(keys, usize::saturating_add)
             .saturating_add(row.saturating_mul(groups));
-        // Those that HAVING lets through are a copy, and so are those that are sorted. First rows are copied once more.
-        let copies = 1 + usize::from(self.having.is_some()) + usize::from(!self.output.order().is_empty());
+        // Those that HAVING lets through are a copy, and so are those that are put in order. First rows are copied once more.
+        let is_put_in_order = self.may_share_tables || !self.output.order().is_empty();
+        let copies = 1 + usize::from(self.having.is_some()) + usize::from(is_put_in_order);
         columns
             .saturating_add(2 * groups * size_of::<u64>())
             .saturating_mul(copies)
@@ -277,7 +279,7 @@ impl GroupPlan {
             in_order_of(&firsts)
         } else {
             let values = &columns[self.output.width()..];
-            sorted_rows(keys, values, Some(&firsts), self.output.needed()).map_err(fail)?
+            sorted_rows(keys, values, Some(&firsts), self.output.needed(), self.quota()).map_err(fail)?
         };
         let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
         Ok((
@@ -343,11 +345,6 @@ fn in_order_of(firsts: &[u64]) -> UInt32Array {
     // No two groups have one first row.
     places.sort_unstable_by_key(|&place| firsts[place as usize]);
     places.into()
-}
-
-/// Bytes of a value in a column of results; of a text those of a short one.
-fn width(data_type: &DataType) -> usize {
-    data_type.primitive_width().unwrap_or(16)
 }
 
 #[cfg(test)]

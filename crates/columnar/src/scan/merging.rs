@@ -102,8 +102,9 @@ impl Merging {
         shards
     }
 
-    /// Frees the shards: the result is there.
+    /// Frees all that is there: the result is made, or nobody wants it.
     pub(super) fn free(&self) {
+        drop(lock(&self.slots).take());
         lock(&self.shards).fill(None);
     }
 }

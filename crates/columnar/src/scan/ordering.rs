@@ -11,8 +11,9 @@ use arrow::compute::interleave;
 
 use super::Scan;
 use super::groups::{GroupPlan, Shard};
-use super::rows::{bytes_of, joined, slice};
+use super::rows::{joined, slice};
 use crate::error::ExecError;
+use crate::footprint::copies_bytes;
 use crate::lock::lock;
 use crate::quota::Charge;
 
@@ -79,6 +80,14 @@ impl Ordering {
         Ok(())
     }
 
+    /// Frees the batches: nobody wants them.
+    pub(super) fn free(&self) {
+        for batch in &self.batches {
+            let batch = lock(batch).take();
+            drop(batch);
+        }
+    }
+
     /// The result, once. Batches that were not made yet are made.
     pub(super) fn finish(
         &self,
@@ -139,7 +148,7 @@ fn in_first_order(
         let columns: Vec<_> = columns
             .map(|column| column.slice(groups.start, groups.len()))
             .collect();
-        bytes += bytes_of(&columns).map_err(fail)?;
+        bytes += copies_bytes(&columns).map_err(fail)?;
     }
     let mut charge = Charge::of(plan.quota().cloned());
     charge.grow(bytes)?;
@@ -164,8 +173,8 @@ fn in_first_order(
     };
     let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
     let batch = plan.output().batch(scan, columns?)?;
-    let columns = batch.columns().iter();
-    charge.resize(columns.map(|column| column.get_buffer_memory_size()).sum())?;
+    // The strings of views are still the shards'.
+    charge.resize(copies_bytes(batch.columns()).map_err(fail)?)?;
     Ok((batch, charge))
 }
 

@@ -3,6 +3,9 @@
 //! With an order, each slot sorts its own rows and keeps no more than the limit needs; [`ScanStage::merge`](super::ScanStage::merge) then merges runs that
 //! are sorted already. Without one, chunks are given out as they are: columns that no row was dropped from are slices.
 
+use std::mem;
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::compute::concat;
 use arrow::error::ArrowError;
@@ -12,7 +15,9 @@ use super::collect::SlotRows;
 use crate::error::ExecError;
 use crate::expr::{ColumnSource, Expr, Filtered};
 use crate::filter::{FilterPlan, cost_per_row};
+use crate::footprint::{Kept, copies_bytes, width};
 use crate::morsel::Chunk;
+use crate::quota::{Charge, Quota, QuotaExceeded};
 use crate::sort::{SortKey, sorted_rows, take_rows};
 
 /// How rows become output.
@@ -21,6 +26,7 @@ pub(super) struct RowPlan {
     order: Vec<SortKey>,
     /// Rows that any slot can add to the result.
     needed: usize,
+    quota: Option<Arc<Quota>>,
 }
 
 impl RowPlan {
@@ -34,6 +40,7 @@ impl RowPlan {
                 .collect(),
             order: scan.order.clone(),
             needed: scan.rows_needed(),
+            quota: scan.quota.clone(),
         }
     }
 
@@ -50,7 +57,7 @@ impl RowPlan {
         order: &[usize],
         chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
     ) -> Result<SlotRows, ExecError> {
-        let mut slot = SlotRows::default();
+        let mut slot = SlotRows::new(self.quota.as_ref());
         for chunk in chunks {
             // Sorted, the last row can be the first; unsorted, what is behind the last row that is needed is not.
             if self.order.is_empty() && slot.rows >= self.needed {
@@ -63,6 +70,8 @@ impl RowPlan {
             if selection.count() == 0 {
                 continue;
             }
+            slot.charge
+                .grow(selection.count() * self.row_bytes(selection.is_all()))?;
             let piece = if selection.is_all() {
                 self.evaluate(&chunk)?
             } else {
@@ -72,12 +81,20 @@ impl RowPlan {
             slot.pieces.push(piece);
         }
         if !self.order.is_empty() && !slot.pieces.is_empty() {
-            let columns = joined(&slot.pieces).and_then(|columns| self.sort(columns));
+            let pieces = mem::take(&mut slot.pieces);
+            let columns = self.sort(pieces, &mut slot.charge);
             let columns = columns.map_err(|error| ExecError::of("order by", error))?;
             slot.rows = slot.rows.min(self.needed);
             slot.pieces = vec![columns];
         }
         Ok(slot)
+    }
+
+    /// What giving a row out allocates; where `all` rows of a chunk are given out, columns are slices.
+    fn row_bytes(&self, all: bool) -> usize {
+        let exprs = self.columns.iter().chain(self.order.iter().map(SortKey::expr));
+        let made = exprs.filter(|expr| !all || expr.as_column().is_none());
+        made.map(|expr| width(expr.data_type()) + 1).sum()
     }
 
     /// The result from what the slots collected, given in slot order.
@@ -86,9 +103,15 @@ impl RowPlan {
         scan: &Scan,
         slots: impl Iterator<Item = SlotRows>,
     ) -> Result<Vec<RecordBatch>, ExecError> {
-        let mut pieces: Vec<Vec<ArrayRef>> = slots.flat_map(|slot| slot.pieces).collect();
+        // The result is its owner's: nothing is charged for it any more.
+        let mut charge = Charge::of(self.quota.clone());
+        let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
+        for slot in slots {
+            pieces.extend(slot.pieces);
+            charge.absorb(slot.charge);
+        }
         if !self.order.is_empty() && !pieces.is_empty() {
-            let columns = joined(&pieces).and_then(|columns| self.sort(columns));
+            let columns = self.sort(pieces, &mut charge);
             pieces = vec![columns.map_err(|error| ExecError::of("order by", error))?];
         }
         let batches = pieces.into_iter().map(|columns| self.batch(scan, columns));
@@ -130,10 +153,36 @@ impl RowPlan {
             .collect()
     }
 
-    fn sort(&self, columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>, ArrowError> {
-        let order = sorted_rows(&self.order, &columns[self.columns.len()..], None, self.needed)?;
-        take_rows(&columns, &order)
+    /// The rows of the pieces in order, as many as can be in the result; `charge` is for the pieces, and then for them.
+    fn sort(&self, pieces: Vec<Vec<ArrayRef>>, charge: &mut Charge) -> Result<Vec<ArrayRef>, ArrowError> {
+        if pieces.len() > 1 {
+            let copies: Result<usize, ArrowError> = pieces.iter().map(|piece| copies_bytes(piece)).sum();
+            charge.grow(copies?)?;
+        }
+        let columns = joined(&pieces)?;
+        drop(pieces);
+        settle(charge, &columns)?;
+        let quota = self.quota.as_ref();
+        let order = sorted_rows(
+            &self.order,
+            &columns[self.columns.len()..],
+            None,
+            self.needed,
+            quota,
+        )?;
+        let rows = columns.first().map_or(0, |column| column.len()).max(1);
+        let copied = copies_bytes(&columns)? as u128 * order.len() as u128 / rows as u128;
+        charge.grow(copied as usize + order.get_buffer_memory_size())?;
+        let sorted = take_rows(&columns, &order)?;
+        drop((columns, order));
+        settle(charge, &sorted)?;
+        Ok(sorted)
     }
+}
+
+/// Gives back what is charged beyond what these columns keep.
+fn settle(charge: &mut Charge, columns: &[ArrayRef]) -> Result<(), QuotaExceeded> {
+    charge.resize(charge.bytes().min(Kept::by(columns, &[]).own))
 }
 
 /// Pieces of the same columns, one after another.
@@ -147,14 +196,6 @@ pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowErr
         concat(&parts)
     };
     (0..columns).map(column).collect()
-}
-
-/// What the rows of these columns take, and what a copy of them does.
-pub(super) fn bytes_of(columns: &[ArrayRef]) -> Result<usize, ArrowError> {
-    columns
-        .iter()
-        .map(|column| column.to_data().get_slice_memory_size())
-        .sum()
 }
 
 /// Rows `offset .. offset + limit` of the batches, without empty ones.

@@ -1,8 +1,9 @@
 //! A scan as a stage of a pipeline job: a slot per morsel or part of one, a cell per slot.
 
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -54,15 +55,17 @@ pub struct ScanResult {
 /// # Ok::<(), arrow::error::ArrowError>(())
 /// ```
 pub struct ScanStage {
-    scan: Scan,
+    pub(super) scan: Scan,
     filter: FilterPlan,
     plan: OutputPlan,
-    projection: Vec<usize>,
+    pub(super) projection: Vec<usize>,
     slots: Vec<SlotRange>,
     /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
-    inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
-    /// Nobody will run what is fetched from now on.
-    given_up: AtomicBool,
+    pub(super) inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
+    /// What is charged for it. Rows may keep some of it.
+    pub(super) charged: Mutex<Vec<Weak<Mutex<Charge>>>>,
+    /// Nobody wants what is fetched or produced from now on.
+    pub(super) given_up: AtomicBool,
     /// What each slot produced, until `merge` takes it.
     cells: Vec<Mutex<Option<SlotOutcome>>>,
     /// How far results are complete, where a limit allows to stop early.
@@ -93,10 +96,6 @@ impl OutputPlan {
     }
 }
 
-/// Reading for a slot failed. The slot has the error, and fails with it when it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FetchFailed;
-
 /// What a slot leaves in its cell.
 type SlotOutcome = Result<Collected, ExecError>;
 
@@ -125,6 +124,7 @@ impl ScanStage {
             plan,
             projection,
             given_up: AtomicBool::new(false),
+            charged: Mutex::default(),
             inputs: inputs.map(|_| Mutex::new(None)).collect(),
             cells: slots.iter().map(|_| Mutex::new(None)).collect(),
             slots,
@@ -175,6 +175,12 @@ impl ScanStage {
                 batches
             }
         };
+        // The result is its owner's, with all that it keeps.
+        for charge in mem::take(&mut *lock(&self.charged)) {
+            if let Some(charge) = charge.upgrade() {
+                drop(mem::take(&mut *lock(&charge)));
+            }
+        }
         Ok(ScanResult {
             schema: self.scan.schema(),
             batches,
@@ -282,12 +288,12 @@ impl ScanStage {
         Explained(self).to_string()
     }
 
-    /// Whether slots have something to be [fetched](Self::fetch) before they run: the table is a stored one, and the query reads columns of it.
+    /// Whether slots have something to be [fetched](Self::begin_fetch) before they run: the table is a stored one, and the query reads columns of it.
     pub fn is_stored(&self) -> bool {
         !self.inputs.is_empty()
     }
 
-    /// The bytes that [`fetch`](Self::fetch) reads for `slot`: 0 if statistics let it skip its rows, or enough is there without them.
+    /// The bytes that are [fetched](Self::begin_fetch) for `slot`: 0 if statistics let it skip its rows, or enough is there without them.
     ///
     /// # Panics
     ///
@@ -299,40 +305,36 @@ impl ScanStage {
         }
     }
 
-    /// Reads what `slot` needs and charges it to the query's quota, so that the slot need not wait when it runs; if nothing has to be read, or
-    /// enough is there without it, it reads nothing. What it fails with, the slot fails with. Gives the bytes that were read.
-    ///
-    /// This waits: it is not for CPU workers. A slot that nothing was fetched for reads when it runs.
-    ///
-    /// # Panics
-    ///
-    /// If there is no such slot.
-    pub fn fetch(&self, slot: usize) -> Result<usize, FetchFailed> {
-        let Some((stored, morsel)) = self.stored_morsel(slot) else {
-            return Ok(0);
-        };
-        let mut charge = Charge::of(self.scan.quota.clone());
-        let input = charge
-            .grow(stored.bytes_to_fetch(morsel, &self.projection))
-            .map_err(ExecError::from)
-            .and_then(|()| Ok(stored.fetch(morsel, &self.projection)?.charged(charge)));
-        let outcome = input.as_ref().map(Fetched::bytes).map_err(|_| FetchFailed);
-        let mut place = lock(&self.inputs[slot]);
-        // Ordering: Relaxed. Whoever gives up takes this lock behind his store: before this, and the store is seen; or after, and the
-        // input is.
-        if !self.given_up.load(Ordering::Relaxed) {
-            *place = Some(input);
-        }
-        outcome
-    }
-
-    /// Drops what was fetched and not run, and has nothing more kept: the query is over. What is charged for it is given back.
-    pub fn give_up_fetched(&self) {
-        // Ordering: Relaxed. See `fetch`.
+    /// Drops what was fetched, and what slots have left, and has nothing more kept: the query is over. What is charged for it is given back.
+    pub fn give_up(&self) {
+        // Ordering: Relaxed. Whoever keeps something takes the lock of its place, which is taken here behind this store: before, and it is dropped here; or after,
+        // and the store is seen.
         self.given_up.store(true, Ordering::Relaxed);
         for input in &self.inputs {
             let input = lock(input).take();
             drop(input);
+        }
+        for cell in &self.cells {
+            let cell = lock(cell).take();
+            drop(cell);
+        }
+        if let OutputPlan::Groups(plan) = &self.plan {
+            plan.tables().give_up();
+        }
+        if let Some(Ok(merging)) = self.merging.get() {
+            merging.free();
+        }
+        if let Some(ordering) = self.ordering.get() {
+            ordering.free();
+        }
+    }
+
+    /// Leaves what a slot produced.
+    fn leave(&self, slot: usize, outcome: SlotOutcome) {
+        let mut cell = lock(&self.cells[slot]);
+        // Ordering: Relaxed. As for what is fetched.
+        if !self.given_up.load(Ordering::Relaxed) {
+            *cell = Some(outcome);
         }
     }
 
@@ -343,7 +345,7 @@ impl ScanStage {
     }
 
     /// What has to be read for `slot`, if anything.
-    fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
+    pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
         let morsel = self.slots[slot].morsel;
         if !self.is_stored()
             || self.is_enough_before(slot)
@@ -391,15 +393,23 @@ impl ScanStage {
             Some(input) => lock(input).take().transpose()?,
             None => None,
         };
-        let morsel = Morsel::new(table, morsel, &self.projection, fetched);
+        let quota = self.scan.quota.as_ref();
+        let morsel = Morsel::new(table, morsel, &self.projection, fetched, quota);
         let order = self.filter.order();
         let mut cancelled = false;
         let mut chunks = morsel.chunks(rows).take_while(|_| {
             cancelled = cx.is_cancelled();
             !cancelled
         });
-        let collected = self.collect(slot, &order, &mut chunks)?;
-        Ok((!cancelled).then_some(collected))
+        let mut collected = self.collect(slot, &order, &mut chunks)?;
+        drop(chunks);
+        if cancelled {
+            return Ok(None);
+        }
+        if let Collected::Rows(rows) = &mut collected {
+            rows.let_go(morsel)?;
+        }
+        Ok(Some(collected))
     }
 
     fn collect<'m, 't: 'm>(
@@ -459,7 +469,7 @@ impl Stage for ScanStage {
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
         if !self.stops_early() {
             match self.run_slot(slot, cx)? {
-                Some(collected) => *lock(&self.cells[slot]) = Some(Ok(collected)),
+                Some(collected) => self.leave(slot, Ok(collected)),
                 None => self.abandon(),
             }
             return Ok(());
@@ -476,7 +486,7 @@ impl Stage for ScanStage {
             }
             Err(error) => Err(error),
         };
-        *lock(&self.cells[slot]) = Some(outcome);
+        self.leave(slot, outcome);
         self.note_complete();
         Ok(())
     }

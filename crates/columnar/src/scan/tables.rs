@@ -43,6 +43,8 @@ struct Left {
     /// Each with the last slot that had it.
     waiting: Vec<(usize, Table)>,
     laid_out: Vec<SlotGroups>,
+    /// Nobody wants them.
+    is_given_up: bool,
 }
 
 impl Table {
@@ -78,12 +80,27 @@ impl Tables {
 
     /// Leaves a table that `slot` had last to slots behind it.
     pub(super) fn leave(&self, slot: usize, table: Table) {
-        lock(&self.0).waiting.push((slot, table));
+        let mut left = lock(&self.0);
+        if !left.is_given_up {
+            left.waiting.push((slot, table));
+        }
     }
 
     /// Keeps the groups of a table that no slot goes on with.
     pub(super) fn keep(&self, groups: SlotGroups) {
-        lock(&self.0).laid_out.push(groups);
+        let mut left = lock(&self.0);
+        if !left.is_given_up {
+            left.laid_out.push(groups);
+        }
+    }
+
+    /// Frees all that is there, and whatever slots still leave.
+    pub(super) fn give_up(&self) {
+        let mut left = lock(&self.0);
+        *left = Left {
+            is_given_up: true,
+            ..Left::default()
+        };
     }
 
     /// How many tables wait for a slot.
@@ -159,6 +176,16 @@ mod tests {
         assert!(!table(0, few + 1).goes_on(100, 800));
         assert!(table(0, many).goes_on(99, 800));
         assert!(!table(0, many + 1).goes_on(0, 800));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_nobody_wants() {
+        let tables = Tables::default();
+        tables.leave(3, table(0, 10));
+        tables.give_up();
+        tables.leave(4, table(0, 10));
+        tables.keep(table(1, 20).laid_out().unwrap());
+        assert_eq!((tables.waiting(), tables.take_all().len()), (0, 0));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use pipeline_exec::{Stage, StepCx, StepError};
 
 use super::partition::partition_index;
 use super::shards::{Lists, Shards};
-use crate::chunked::{ChunkedVec, Growth};
+use crate::chunked::ChunkedVec;
 use crate::lock::lock;
-use crate::quota::{Quota, QuotaExceeded};
+use crate::quota::{Charge, Quota, QuotaExceeded};
 
 /// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the grouping key. What `f` gives is the partition's
 /// value in the shards that come back; they are there when the stage is over.
@@ -88,19 +88,47 @@ where
     (Arc::new(stage), output)
 }
 
-/// The lists that one slot writes, one per target. They grow in chunks, charged to the quota of the [`Shards`] that the stage reads; nothing is
-/// allocated for a target that gets no record.
+/// The lists that one slot writes, one per target. They grow in chunks, charged to the quota of the [`Shards`] that the stage reads; for a target
+/// that gets no record there is the head of a list while the slot runs, and nothing afterwards.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,
+    /// For the lists' heads.
+    charge: Charge,
+}
+
+/// The lists of a slot that have records, and the partition of each: what waits for the slots that have not run.
+struct Written<T> {
+    lists: Vec<(usize, ChunkedVec<T>)>,
+    /// For the lists' heads.
+    _charge: Charge,
 }
 
 impl<T> Targets<T> {
-    fn new(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
-        let list = |_| ChunkedVec::with_growth(Growth::Doubling, quota.cloned());
-        Self {
-            lists: (0..partitions).map(list).collect(),
-        }
+    fn new(partitions: usize, quota: Option<&Arc<Quota>>) -> Result<Self, QuotaExceeded> {
+        let mut charge = Charge::of(quota.cloned());
+        charge.grow(partitions.saturating_mul(size_of::<ChunkedVec<T>>()))?;
+        Ok(Self {
+            lists: (0..partitions).map(|_| list(quota)).collect(),
+            charge,
+        })
+    }
+
+    fn written(self) -> Result<Written<T>, QuotaExceeded> {
+        let count = self.lists.iter().filter(|list| !list.is_empty()).count();
+        let mut charge = Charge::of(self.charge.quota().cloned());
+        charge.grow(count.saturating_mul(size_of::<(usize, ChunkedVec<T>)>()))?;
+        let mut lists = Vec::with_capacity(count);
+        lists.extend(
+            self.lists
+                .into_iter()
+                .enumerate()
+                .filter(|(_, list)| !list.is_empty()),
+        );
+        Ok(Written {
+            lists,
+            _charge: charge,
+        })
     }
 
     /// Writes `record` to where `key` belongs: see [`partition_index`].
@@ -162,8 +190,8 @@ where
 
 struct Sharding<I, T, F> {
     input: Shards<I>,
-    /// Of each slot its lists.
-    written: Vec<Mutex<Option<Targets<T>>>>,
+    /// Of each slot what it has written.
+    written: Vec<Mutex<Option<Written<T>>>>,
     output: Shards<Lists<T>>,
     f: F,
 }
@@ -183,29 +211,39 @@ where
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        let mut targets = Targets::new(self.output.len(), self.output.quota());
+        let mut targets = Targets::new(self.output.len(), self.output.quota())?;
         (self.f)(self.input.take(slot)?, &mut targets, cx)?;
-        *lock(&self.written[slot]) = Some(targets);
+        *lock(&self.written[slot]) = Some(targets.written()?);
         Ok(())
     }
 
     /// Lists change hands, no record is moved.
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let mut partitions: Vec<Vec<ChunkedVec<T>>> = (0..self.output.len()).map(|_| Vec::new()).collect();
+        let mut counts = vec![0; self.output.len()];
         for (slot, written) in self.written.iter().enumerate() {
-            let targets = lock(written).take();
-            let targets = targets.ok_or_else(|| format!("slot {slot} has left no records"))?;
-            for (partition, list) in partitions.iter_mut().zip(targets.lists) {
-                if !list.is_empty() {
-                    partition.push(list);
-                }
+            let written = lock(written);
+            let written = written
+                .as_ref()
+                .ok_or_else(|| format!("slot {slot} has left no records"))?;
+            written.lists.iter().for_each(|(at, _)| counts[*at] += 1);
+        }
+        let quota = self.output.quota();
+        let lists = counts.into_iter().map(|count| Lists::with_room(count, quota));
+        let mut partitions = lists.collect::<Result<Vec<_>, _>>()?;
+        for written in &self.written {
+            if let Some(Written { lists, _charge }) = lock(written).take() {
+                lists.into_iter().for_each(|(at, list)| partitions[at].add(list));
             }
         }
         for (at, lists) in partitions.into_iter().enumerate() {
-            self.output.put(at, Lists::new(lists));
+            self.output.put(at, lists);
         }
         Ok(())
     }
+}
+
+fn list<T>(quota: Option<&Arc<Quota>>) -> ChunkedVec<T> {
+    quota.map_or_else(ChunkedVec::new, |quota| ChunkedVec::with_quota(Arc::clone(quota)))
 }
 
 impl<P, R, F> fmt::Debug for Sharded<P, R, F> {

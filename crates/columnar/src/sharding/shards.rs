@@ -1,13 +1,15 @@
 //! What one stage leaves for the next: a value per partition.
 
 use std::fmt;
+use std::iter::{Flatten, FusedIterator};
 use std::sync::{Arc, Mutex};
+use std::vec;
 
 use pipeline_exec::StepError;
 
 use crate::chunked::ChunkedVec;
 use crate::lock::lock;
-use crate::quota::Quota;
+use crate::quota::{Charge, Quota, QuotaExceeded};
 
 /// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap to clone; clones are the same values.
 pub struct Shards<T> {
@@ -107,11 +109,24 @@ impl<T> fmt::Debug for Shards<T> {
 #[derive(Debug)]
 pub struct Lists<T> {
     lists: Vec<ChunkedVec<T>>,
+    /// For the lists' heads; what is in them has its own.
+    charge: Charge,
 }
 
 impl<T> Lists<T> {
-    pub(super) fn new(lists: Vec<ChunkedVec<T>>) -> Self {
-        Self { lists }
+    /// None, and room for `count`.
+    pub(super) fn with_room(count: usize, quota: Option<&Arc<Quota>>) -> Result<Self, QuotaExceeded> {
+        let mut charge = Charge::of(quota.cloned());
+        charge.grow(count.saturating_mul(size_of::<ChunkedVec<T>>()))?;
+        Ok(Self {
+            lists: Vec::with_capacity(count),
+            charge,
+        })
+    }
+
+    /// Adds a list that there is room for.
+    pub(super) fn add(&mut self, list: ChunkedVec<T>) {
+        self.lists.push(list);
     }
 
     /// The number of records.
@@ -134,9 +149,47 @@ impl<T> Lists<T> {
 
 impl<T> IntoIterator for Lists<T> {
     type Item = T;
-    type IntoIter = std::iter::Flatten<std::vec::IntoIter<ChunkedVec<T>>>;
+    type IntoIter = Records<T>;
 
-    fn into_iter(self) -> Self::IntoIter {
-        self.lists.into_iter().flatten()
+    fn into_iter(self) -> Records<T> {
+        Records {
+            records: self.lists.into_iter().flatten(),
+            charge: self.charge,
+        }
+    }
+}
+
+/// The records of a partition, by value. A list is freed when the last of its records was taken.
+pub struct Records<T> {
+    // Dropped first: the charge is given back for memory that is free.
+    records: Flatten<vec::IntoIter<ChunkedVec<T>>>,
+    charge: Charge,
+}
+
+impl<T> Iterator for Records<T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.records.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.records.size_hint()
+    }
+
+    #[inline]
+    fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
+        // Until the records are consumed.
+        let _charge = self.charge;
+        self.records.fold(start, f)
+    }
+}
+
+impl<T> FusedIterator for Records<T> {}
+
+impl<T> fmt::Debug for Records<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").finish_non_exhaustive()
     }
 }

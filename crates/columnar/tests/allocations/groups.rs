@@ -14,7 +14,7 @@ const ROWS: i64 = 400_000;
 
 /// What is not charged, since it does not grow with the groups: the columns of the chunk at hand and how its keys are encoded,
 /// plans, the job.
-const BESIDE: u64 = 2 * 1024 * 1024;
+const BESIDE: u64 = 512 * 1024;
 
 fn table(groups: i64) -> Arc<MemoryTable> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS).map(|row| row % groups)));

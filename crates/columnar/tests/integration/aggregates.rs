@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Float64Array, RecordBatch, RecordBatchOptions, StringArray,
+    Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, Float64Array, RecordBatch,
+    RecordBatchOptions, StringArray,
 };
-use arrow::datatypes::{Decimal128Type, Float64Type, Schema};
+use arrow::datatypes::{Decimal128Type, Decimal256Type, Float64Type, Schema, i256};
 use columnar::{
     Aggregate, AggregateFunction, Arithmetic, Comparison, ExecError, Expr, MemoryTable, Output, Scan,
     TableSource,
@@ -194,6 +195,33 @@ fn a_sum_overflows_by_its_value_and_not_by_the_order_of_its_rows() {
         result.column(0).as_primitive::<Decimal128Type>().value(0),
         largest
     );
+}
+
+#[test]
+fn sums_of_76_digits_may_leave_256_bits_on_the_way() {
+    let largest = i256::from_string(&"9".repeat(76)).unwrap();
+    let decimals = |values: Vec<i256>| {
+        let values = Decimal256Array::from(values)
+            .with_precision_and_scale(76, 0)
+            .unwrap();
+        table([("d", Arc::new(values) as ArrayRef)])
+    };
+    let of = |table: Arc<MemoryTable>, function| {
+        let d = column(table.as_ref(), "d");
+        run(aggregate(table, vec![], &[function], d)).unwrap()
+    };
+
+    let tens = decimals(vec![largest; 10]);
+    assert_eq!(
+        average(&of(tens, AggregateFunction::Avg), 0, 0),
+        Some(1e76),
+        "ten times as much is no number of 256 bits"
+    );
+
+    let values = [vec![largest; 10], vec![-largest; 9]].concat();
+    let there_and_back = of(decimals(values), AggregateFunction::Sum);
+    let sum = there_and_back.column(0).as_primitive::<Decimal256Type>();
+    assert_eq!(sum.value(0), largest);
 }
 
 #[test]

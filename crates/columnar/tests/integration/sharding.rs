@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use columnar::Quota;
+use columnar::chunked::ChunkedVec;
 use columnar::sharding::{Shards, partition_index, sharded_for_each, sharding_for_each};
 use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, StepError};
 use proptest::prelude::*;
@@ -224,4 +225,39 @@ fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
         drop(error);
         assert_eq!(quota.used(), 0);
     }
+}
+
+/// Many slots, each with a list for each of many partitions: the heads of all of them at a time are many times what the records take.
+#[test]
+fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
+    const SLOTS: usize = 1_000;
+    const PARTITIONS: usize = 256;
+    let run = |quota: &Arc<Quota>, records: usize| {
+        let executor = PipelineExecutor::new(2).unwrap();
+        let slots = Shards::new(0..SLOTS).with_quota(Arc::clone(quota));
+        let (stage, lists) = sharding_for_each(&slots, PARTITIONS, move |slot, targets, _cx| {
+            Ok((0..records).try_for_each(|_| targets.push_to(slot % PARTITIONS, slot as u64))?)
+        });
+        let job = Job::builder("lists").stage(stage);
+        let job = job.output(move |_cx| lists.take_all()).build();
+        executor.submit(job).unwrap().wait()
+    };
+    let heads = PARTITIONS * size_of::<ChunkedVec<u64>>();
+
+    let quota = Arc::new(Quota::new("nothing", usize::MAX));
+    assert!(run(&quota, 0).unwrap().output.iter().all(|list| list.is_empty()));
+    assert!(
+        (heads..=2 * heads).contains(&quota.peak()),
+        "two workers, each with a slot: {}",
+        quota.peak()
+    );
+    let quota = Arc::new(Quota::new("nothing", heads - 1));
+    let error = run(&quota, 0).expect_err("no room for the heads of one slot");
+    assert!(error.to_string().contains("query nothing is over"), "{error}");
+
+    let quota = Arc::new(Quota::new("one each", SLOTS * heads / 10));
+    let lists = run(&quota, 1).unwrap().output;
+    let records: usize = lists.into_iter().map(|list| list.into_iter().count()).sum();
+    assert_eq!(records, SLOTS);
+    assert_eq!(quota.used(), 0);
 }

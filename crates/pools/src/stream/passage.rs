@@ -14,6 +14,7 @@ use super::snapshot::StreamSnapshot;
 use super::source::{Counted, Source};
 use super::sync::{Mutex, MutexGuard};
 use crate::mixed::message;
+use crate::mutant;
 
 pub(super) struct Passage<B, E> {
     bytes_max: usize,
@@ -109,13 +110,17 @@ impl<B, E> Passage<B, E> {
     /// A reader asks whether to read; `expected` is what its source says of the next batch.
     pub(super) fn admit(&self, source: Source<B, E>, expected: Option<usize>) -> Admitted<B, E> {
         let mut state = self.lock();
-        if state.stop {
+        if state.stop && !mutant::m95_reads_on_after_a_stop() {
             return Admitted::Stop(source);
         }
         // Nothing weighs nothing.
         let expected = expected.unwrap_or(state.largest).max(1);
         if self.has_room(&state, expected) {
             return Admitted::Read(source);
+        }
+        if mutant::m96_rests_after_a_second_lock() {
+            drop(state);
+            state = self.lock();
         }
         state.phase = Phase::Resting { source, expected };
         Admitted::Rest
@@ -126,7 +131,7 @@ impl<B, E> Passage<B, E> {
         let mut state = self.lock();
         state.batches += 1;
         state.largest = state.largest.max(bytes);
-        if state.stop {
+        if state.stop && !mutant::m99_delivered_after_a_stop() {
             drop(state);
             drop(batch);
             return;
@@ -136,7 +141,9 @@ impl<B, E> Passage<B, E> {
         state.ready.push_back((batch, bytes));
         let consumer = state.consumer.take();
         drop(state);
-        wake(consumer);
+        if !mutant::m98_delivery_wakes_nobody() {
+            wake(consumer);
+        }
     }
 
     /// A reader that awaits its source asks whether to go on doing so.
@@ -145,16 +152,24 @@ impl<B, E> Passage<B, E> {
         if state.stop {
             return Poll::Ready(());
         }
+        if mutant::m112_reader_registers_after_a_second_lock() {
+            drop(state);
+            state = self.lock();
+        }
         register(&mut state.reader, cx.waker());
         Poll::Pending
     }
 
     /// The source is closed, for this reason if it was not the end: tells everybody.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
+        if mutant::m104_error_is_told_as_the_end() {
+            error = None;
+        }
+        let mut told = false;
         loop {
             let mut state = self.lock();
             let tell = mem::take(&mut state.on_close);
-            if tell.is_empty() {
+            if tell.is_empty() || told && mutant::m100_told_are_those_who_came_first() {
                 state.phase = Phase::Over;
                 let unheard = match state.end {
                     End::NotYet => {
@@ -165,11 +180,14 @@ impl<B, E> Passage<B, E> {
                 };
                 let consumer = state.consumer.take();
                 drop(state);
-                wake(consumer);
+                if !mutant::m88_finish_wakes_nobody() {
+                    wake(consumer);
+                }
                 drop(unheard);
                 return;
             }
             drop(state);
+            told = true;
             for on_close in tell {
                 if let Err(panicked) = catch(on_close) {
                     error.get_or_insert(panicked);
@@ -181,7 +199,7 @@ impl<B, E> Passage<B, E> {
     /// Has `call` called when it is over.
     pub(super) fn on_close(&self, call: OnClose) {
         let mut state = self.lock();
-        if let Phase::Over = state.phase {
+        if matches!(state.phase, Phase::Over) && !mutant::m113_late_askers_are_not_told() {
             drop(state);
             call();
         } else {
@@ -192,12 +210,17 @@ impl<B, E> Passage<B, E> {
     /// The consumer asks for a batch. Its bytes stay counted until it [releases](Self::release) them.
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Counted<B>, StreamError<E>>>> {
         let mut state = self.lock();
-        if let Some(batch) = state.ready.pop_front() {
+        let overtakes = mutant::m103_error_overtakes_batches() && matches!(state.end, End::Failed(_));
+        if !overtakes && let Some(batch) = state.ready.pop_front() {
             return Poll::Ready(Some(Ok(batch)));
         }
         match mem::replace(&mut state.end, End::Nothing) {
             End::NotYet => {
                 state.end = End::NotYet;
+                if mutant::m97_registers_after_a_second_lock() {
+                    drop(state);
+                    state = self.lock();
+                }
                 register(&mut state.consumer, cx.waker());
                 Poll::Pending
             }
@@ -211,6 +234,9 @@ impl<B, E> Passage<B, E> {
     pub(super) fn release(&self, bytes: usize) -> Option<Source<B, E>> {
         let mut state = self.lock();
         state.bytes -= bytes;
+        if mutant::m89_release_starts_nobody() {
+            return None;
+        }
         match &state.phase {
             Phase::Resting { expected, .. } if self.has_room(&state, *expected) => state.take_source(),
             _ => None,
@@ -224,7 +250,8 @@ impl<B, E> Passage<B, E> {
             return Stopped::nothing();
         }
         state.stop = true;
-        let source = state.take_source();
+        let stays = mutant::m94_stop_leaves_the_source_at_rest();
+        let source = if stays { None } else { state.take_source() };
         let mut ready = VecDeque::new();
         let end = match why {
             Stop::Consumer => {
@@ -236,11 +263,16 @@ impl<B, E> Passage<B, E> {
                 match state.end {
                     // Who has not had everything must not take this for the end.
                     End::NotYet => mem::replace(&mut state.end, End::Failed(error)),
-                    End::Nothing if !ready.is_empty() => mem::replace(&mut state.end, End::Failed(error)),
+                    End::Nothing if !ready.is_empty() && !mutant::m105_lost_batches_are_told_as_the_end() => {
+                        mem::replace(&mut state.end, End::Failed(error))
+                    }
                     End::Nothing | End::Failed(_) => End::Failed(error),
                 }
             }
             Stop::Failed(error) if matches!(state.end, End::NotYet) => {
+                if mutant::m106_end_of_the_pool_drops_what_is_ready() {
+                    ready = mem::take(&mut state.ready);
+                }
                 mem::replace(&mut state.end, End::Failed(error))
             }
             Stop::Failed(error) => End::Failed(error),
@@ -248,8 +280,12 @@ impl<B, E> Passage<B, E> {
         state.bytes -= ready.iter().map(|(_batch, bytes)| bytes).sum::<usize>();
         let (consumer, reader) = (state.consumer.take(), state.reader.take());
         drop(state);
-        wake(consumer);
-        wake(reader);
+        if !mutant::m90_stop_wakes_no_consumer() {
+            wake(consumer);
+        }
+        if !mutant::m91_stop_wakes_no_reader() {
+            wake(reader);
+        }
         let error = match end {
             End::Failed(error) => Some(error),
             End::NotYet | End::Nothing => None,
@@ -278,6 +314,9 @@ impl<B, E> Passage<B, E> {
     }
 
     fn has_room(&self, state: &State<B, E>, expected: usize) -> bool {
+        if mutant::m102_room_for_one_batch_more() {
+            return state.bytes <= self.bytes_max;
+        }
         // What is held may be above the bound, when a batch was heavier than expected.
         state.bytes == 0 || state.bytes.saturating_add(expected) <= self.bytes_max
     }

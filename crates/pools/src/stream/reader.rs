@@ -10,6 +10,7 @@ use super::error::StreamError;
 use super::host::Host;
 use super::passage::{Admitted, Passage, Stop, Stopped, catch};
 use super::source::{Awaited, Counted, Source};
+use crate::mutant;
 
 /// What a stream, its handles and its reader share.
 pub(super) struct Shared<B, E> {
@@ -132,19 +133,22 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
     /// Closes the source, and tells everybody.
     fn close(mut self, end: Option<StreamError<E>>) {
         let source = self.source.take();
-        let closed = catch(move || {
-            if let Some(mut source) = source {
-                source.close();
-            }
-        });
-        self.shared.passage.finish(end.or(closed.err()));
+        let passage = &self.shared.passage;
+        if mutant::m101_end_before_the_close() {
+            passage.finish(end);
+            return close(source);
+        }
+        let closed = catch(move || close(source));
+        passage.finish(end.or(closed.err()));
     }
 }
 
 impl<B: Send + 'static, E: Send + 'static> Drop for Reader<B, E> {
     /// With its source it is dropped by a pool that took its call and did not run it, or could not take it any more.
     fn drop(&mut self) {
-        if let Some(source) = self.source.take() {
+        if let Some(source) = self.source.take()
+            && !mutant::m93_dropped_reader_closes_nothing()
+        {
             let reader = Self::new(&self.shared, source);
             self.shared.end_outside(reader, Some(StreamError::PoolsEnded));
         }
@@ -171,6 +175,12 @@ async fn read_or_stop<B: Send + 'static, E: Send + 'static>(
     .await;
     catch(|| drop(reading)).map_err(Some)?;
     last
+}
+
+fn close<B, E>(source: Option<Source<B, E>>) {
+    if let Some(mut source) = source {
+        source.close();
+    }
 }
 
 /// What a source gave.

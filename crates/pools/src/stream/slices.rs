@@ -17,6 +17,7 @@ use super::reader::Shared;
 use super::{BatchStream, Held, may_block};
 use crate::cpu::{CpuCx, CpuPool, CpuTask};
 use crate::error::CpuError;
+use crate::mutant;
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Cuts each batch and computes its slices on the CPU pool, while the next batches are read.
@@ -176,7 +177,7 @@ where
     /// Has what is ready computed, and gives the values of the next batch in order.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Sliced<T, E>>> {
         while self.end.is_none() {
-            match self.stream.poll_held(cx) {
+            match self.stream.poll_next_held(cx) {
                 Poll::Ready(Some(Ok((batch, held)))) => self.compute(batch, held),
                 Poll::Ready(Some(Err(error))) => self.end = Some(Some(error)),
                 Poll::Ready(None) => self.end = Some(None),
@@ -199,7 +200,10 @@ where
         Poll::Ready(Some(flat(sliced)))
     }
 
-    fn compute(&mut self, batch: B, held: Held<B, E>) {
+    fn compute(&mut self, batch: B, mut held: Held<B, E>) {
+        if mutant::m109_slices_hold_nothing() {
+            held = self.stream.hold(0);
+        }
         let (work, held) = (Arc::clone(&self.work), Arc::new(held));
         let holds = Arc::clone(&held);
         let task = self.cpu.run(move |cx| {
@@ -217,7 +221,7 @@ where
         let mut cx = Context::from_waker(Waker::noop());
         // Slices that were skipped have seen that the stream was stopped. Perhaps it says why.
         while error.is_none() && end.is_none() {
-            match self.stream.poll_held(&mut cx) {
+            match self.stream.poll_next_held(&mut cx) {
                 Poll::Ready(Some(Ok(_batch))) => {}
                 Poll::Ready(Some(Err(error))) => end = Some(Some(error)),
                 Poll::Ready(None) | Poll::Pending => end = Some(None),
@@ -225,6 +229,9 @@ where
         }
         self.stream.close();
         for Running { task, _held } in self.running {
+            if mutant::m110_error_waits_for_no_slices() {
+                break;
+            }
             if let Err(Some(other)) = flat(task.await) {
                 error.get_or_insert(other);
             }
@@ -269,16 +276,26 @@ where
             let slice = places[n].lock().unwrap_or_else(PoisonError::into_inner).take();
             work.slice(slice.expect("each slice is computed once"), cx)
         });
+        let mut sliced = sliced.map_err(|error| Some(StreamError::Cpu(error)))?;
+        if mutant::m107_last_slice_is_not_asked() {
+            sliced.pop();
+        }
+        if mutant::m108_last_slices_error_is_lost() {
+            sliced.pop_if(|last| matches!(last, Err(Some(_))));
+        }
         let mut values = Vec::new();
         let mut skipped = false;
-        for value in sliced.map_err(|error| Some(StreamError::Cpu(error)))? {
+        for value in sliced {
             match value {
                 Ok(value) => values.push(value),
                 Err(Some(error)) => return Err(Some(error)),
                 Err(None) => skipped = true,
             }
         }
-        if skipped { Err(None) } else { Ok(values) }
+        if skipped && !mutant::m111_skipped_slices_are_left_out() {
+            return Err(None);
+        }
+        Ok(values)
     }
 
     fn slice(&self, slice: S, cx: &CpuCx<'_>) -> Result<T, Option<StreamError<E>>> {

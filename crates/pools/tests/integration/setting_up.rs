@@ -18,6 +18,14 @@ fn numbers_out_of_range_are_refused_by_name() {
         ),
         (Pools::builder().cpu_threads(1).cpu_nice(20), "cpu_nice"),
         (Pools::builder().cpu_threads(40_000), "cpu_threads"),
+        (
+            Pools::builder().cpu_threads(1).cpu_queue_capacity(0),
+            "cpu_queue_capacity",
+        ),
+        (
+            Pools::builder().cpu_threads(1).cpu_queue_capacity(usize::MAX),
+            "cpu_queue_capacity",
+        ),
     ];
     for (builder, name) in refused {
         let error = builder.build().map(drop).unwrap_err();
@@ -26,6 +34,15 @@ fn numbers_out_of_range_are_refused_by_name() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn a_name_that_no_thread_can_have_is_refused_before_a_thread_is_to_have_it() {
+    let error = Pools::builder().cpu_threads(1).name("a\0b").build().map(drop);
+    assert!(
+        matches!(error, Err(ConfigError::NulInName { name }) if name == "a\0b"),
+        "it would be a panic in whoever used a pool first"
+    );
 }
 
 #[test]

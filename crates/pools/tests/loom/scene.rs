@@ -22,11 +22,14 @@ pub(crate) struct Seen {
     on_close: AtomicUsize,
 }
 
-/// Starts a thread for each call.
-#[derive(Debug)]
+/// A pool with a thread for each call.
+#[derive(Debug, Default)]
 struct Threads {
-    /// Whether the first call is told, by a thread of its own, that the pool's time is up.
+    /// Whether those who gave it a call are told, by a thread of its own, that its time is up.
     ends: bool,
+    /// How many calls it runs; it drops the later ones.
+    runs: Option<usize>,
+    called: AtomicUsize,
 }
 
 impl Host for Threads {
@@ -35,6 +38,10 @@ impl Host for Threads {
     }
 
     fn call(&self, call: Call, tell: Call) {
+        let called = self.called.fetch_add(1, Ordering::Relaxed);
+        if self.runs.is_some_and(|runs| called >= runs) {
+            return;
+        }
         thread::spawn(call);
         if self.ends {
             thread::spawn(tell);
@@ -46,13 +53,18 @@ impl Host for Threads {
     }
 
     fn outside(&self, call: Call) {
+        if std::thread::panicking() {
+            // The model has failed in the reader, and loom has no thread to give any more. Dropped, the call would come here again.
+            return std::mem::forget(call);
+        }
         thread::spawn(call);
     }
 }
 
-/// Gives so many batches of one byte.
+/// Gives so many batches of one byte, and perhaps fails then.
 struct Counts {
     batches: usize,
+    fails: bool,
     given: usize,
     seen: Arc<Seen>,
 }
@@ -64,7 +76,11 @@ impl BatchSource for Counts {
     fn next(&mut self) -> Result<Option<Batch>, ()> {
         let value = self.given;
         self.given += 1;
-        Ok((value < self.batches).then_some(Weighed { value, bytes: 1 }))
+        match value < self.batches {
+            true => Ok(Some(Weighed { value, bytes: 1 })),
+            false if self.fails => Err(()),
+            false => Ok(None),
+        }
     }
 
     fn close(&mut self) {
@@ -125,20 +141,44 @@ impl BatchSource for Stuck {
 
 /// A stream of so many batches of one byte, of which one is read ahead.
 pub(crate) fn counts(batches: usize) -> (Stream, Arc<Seen>) {
+    read(Threads::default(), batches, false, 1)
+}
+
+/// The same, of which all are read ahead.
+pub(crate) fn read_ahead(batches: usize) -> (Stream, Arc<Seen>) {
+    read(Threads::default(), batches, false, batches + 1)
+}
+
+/// The same, which fails behind them.
+pub(crate) fn fails_behind(batches: usize) -> (Stream, Arc<Seen>) {
+    read(Threads::default(), batches, true, batches + 1)
+}
+
+/// A stream of so many batches of one byte, one of which is read ahead, on a pool that runs so many calls and drops the later ones.
+pub(crate) fn dropped_after(calls: usize, batches: usize) -> (Stream, Arc<Seen>) {
+    let pool = Threads {
+        runs: Some(calls),
+        ..Threads::default()
+    };
+    read(pool, batches, false, 1)
+}
+
+fn read(pool: Threads, batches: usize, fails: bool, bytes: usize) -> (Stream, Arc<Seen>) {
     let seen = Arc::<Seen>::default();
     let source = Counts {
         batches,
+        fails,
         given: 0,
         seen: seen.clone(),
     };
-    let stream = model::read(Box::new(Threads { ends: false }), source, 1);
+    let stream = model::read(Box::new(pool), source, bytes);
     (told(stream, &seen), seen)
 }
 
 /// A stream whose reader waits for ever.
 pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     let seen = Arc::<Seen>::default();
-    let stream = model::from_async(Box::new(Threads { ends: false }), Silent(seen.clone()), 1);
+    let stream = model::from_async(Box::new(Threads::default()), Silent(seen.clone()), 1);
     (told(stream, &seen), seen)
 }
 
@@ -146,7 +186,11 @@ pub(crate) fn silent() -> (Stream, Arc<Seen>) {
 pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
     let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
     let source = Stuck(door.clone(), seen.clone());
-    let stream = model::read(Box::new(Threads { ends: true }), source, 1);
+    let pool = Threads {
+        ends: true,
+        ..Threads::default()
+    };
+    let stream = model::read(Box::new(pool), source, 1);
     (told(stream, &seen), seen, door)
 }
 

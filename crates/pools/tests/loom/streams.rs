@@ -9,7 +9,9 @@ use loom::thread;
 use pools::stream::StreamError;
 
 use crate::model::model;
-use crate::scene::{Seen, Stream, block_on, counts, silent, stuck, take_all};
+use crate::scene::{
+    Seen, Stream, block_on, counts, dropped_after, fails_behind, read_ahead, silent, stuck, take_all,
+};
 
 /// Looks at the end of the scene whether everything was done once: it is kept by whoever is told of the close.
 struct OnceAtTheEnd(Arc<Seen>);
@@ -50,11 +52,22 @@ fn rest_against_the_release_that_makes_room() {
     });
 }
 
-/// The consumer goes while the reader reads, delivers, rests or ends: the source is closed by one of them.
+/// The source fails behind a batch while the consumer takes that, finds nothing or falls asleep: he has the batch, and then the error.
+#[test]
+fn failure_against_a_consumer_that_falls_asleep() {
+    model("failure_against_a_consumer_that_falls_asleep", None, || {
+        let (mut stream, seen) = fails_behind(1);
+        let (taken, end) = take_all(&mut stream);
+        assert!(taken == 1 && matches!(end, Err(StreamError::Source(()))));
+        assert_eq!(seen.counts(), (1, 1));
+    });
+}
+
+/// The consumer goes while the reader reads, delivers or rests: the source, which has no end, is closed by one of them.
 #[test]
 fn drop_against_a_source_that_comes_to_rest() {
     model("drop_against_a_source_that_comes_to_rest", None, || {
-        let (stream, seen) = counts(2);
+        let (stream, seen) = counts(usize::MAX);
         check_at_the_end(&stream, &seen);
         drop(stream);
     });
@@ -95,6 +108,23 @@ fn close_by_a_handle_against_the_release_that_makes_room() {
             closes.join().unwrap();
         },
     );
+}
+
+/// Somebody closes while all has been read and the source is closed: the consumer has had the batch, or is told that he lacks it.
+#[test]
+fn close_by_a_handle_against_the_end() {
+    model("close_by_a_handle_against_the_end", Some(5), || {
+        let (mut stream, seen) = read_ahead(1);
+        check_at_the_end(&stream, &seen);
+        let handle = stream.handle();
+        let closes = thread::spawn(move || handle.close());
+        let (taken, end) = take_all(&mut stream);
+        match end {
+            Ok(()) => assert_eq!(taken, 1),
+            Err(error) => assert!(matches!(error, StreamError::Closed)),
+        }
+        closes.join().unwrap();
+    });
 }
 
 /// Somebody closes while consumer and reader fall asleep: both are woken.
@@ -142,4 +172,19 @@ fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
             door.open();
         },
     );
+}
+
+/// The pool drops the call that reads on while the consumer falls asleep: the source is closed elsewhere, and the consumer is told.
+#[test]
+fn dropped_call_against_a_consumer_that_falls_asleep() {
+    model("dropped_call_against_a_consumer_that_falls_asleep", None, || {
+        let (mut stream, seen) = dropped_after(1, 2);
+        let (taken, end) = take_all(&mut stream);
+        // Perhaps all was read before there was a call to drop.
+        match end {
+            Ok(()) => assert_eq!(taken, 2),
+            Err(error) => assert!(taken >= 1 && matches!(error, StreamError::PoolsEnded)),
+        }
+        assert_eq!(seen.counts(), (1, 1));
+    });
 }

@@ -43,7 +43,7 @@ pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<
         select_modifiers,
         top,
         top_before_distinct: _,
-        projection: _,
+        projection,
         exclude,
         into,
         from: _,
@@ -81,6 +81,9 @@ pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<
     refuse_first(&refused, places)?;
     if !matches!(flavor, SelectFlavor::Standard) {
         return Err(places.unsupported_as("FROM before SELECT", "FROM"));
+    }
+    if projection.is_empty() {
+        return Err(places.unsupported_as("SELECT without columns", "SELECT"));
     }
     Ok(())
 }

@@ -1,13 +1,15 @@
 //! Where the bytes of a table lie, behind one question: give me these ranges.
 //!
 //! Whoever asks waits for the answer, so none of it happens on a CPU worker: tables are opened by the thread that wants them, and their
-//! morsels are fetched on the mixed pool. What decodes gets ranges that are in memory.
+//! morsels are fetched on the mixed pool, awaited where the source can be. What decodes gets ranges that are in memory.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
+use std::future::Future;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::Path;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -28,11 +30,38 @@ pub trait ByteSource: Debug + Send + Sync {
     ///
     /// When one cannot be read whole, or it is seen not to be what it was when it was opened.
     fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError>;
+
+    /// This as a source that can be awaited; `None` where reading holds a thread up.
+    fn as_awaited(&self) -> Option<&dyn AwaitedSource> {
+        None
+    }
+}
+
+/// Reading that is awaited. Dropping it ends it.
+pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>, ReadError>> + Send + 'a>>;
+
+/// A source whose answers come without a thread that waits for them, so that many can be on the way.
+pub trait AwaitedSource: ByteSource {
+    /// As [`read`](ByteSource::read). It is polled on the mixed pool.
+    fn read_async<'a>(&'a self, ranges: &'a [Range<u64>]) -> Reading<'a>;
+
+    /// The requests that it makes for `ranges`, which ascend, at the same time.
+    fn requests(&self, ranges: &[Range<u64>]) -> usize;
 }
 
 /// Reads ranges, each below the length, as what a morsel is opened from.
 pub(crate) fn fetch(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Fetched, ReadError> {
     let read = source.read(ranges)?;
+    let starts = ranges.iter().map(|range| range.start);
+    Ok(Fetched::new(starts.zip(read)))
+}
+
+/// The same for who can await.
+pub(crate) async fn fetch_async(
+    source: &dyn AwaitedSource,
+    ranges: &[Range<u64>],
+) -> Result<Fetched, ReadError> {
+    let read = source.read_async(ranges).await?;
     let starts = ranges.iter().map(|range| range.start);
     Ok(Fetched::new(starts.zip(read)))
 }

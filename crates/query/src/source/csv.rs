@@ -20,9 +20,9 @@ mod value;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use arrow::datatypes::{Field as ColumnField, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field as ColumnField, Schema, SchemaRef};
 use bytes::Bytes;
-use columnar::{Fetched, MorselReader, ReadError, StoredTable, TableSource};
+use columnar::{Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 use pipeline_exec::{Stage, StepCx, StepError};
 use pools::stream::{BatchSource, BatchStream, Weigh};
 
@@ -31,7 +31,7 @@ use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Header, PIECE_BYTES, Piece, Pieces, describe};
 use self::record::{Field, RecordReader};
 use super::JobRunner;
-use super::byte_source::{LocalFile, SharedSource, read_one};
+use super::byte_source::{self, LocalFile, SharedSource};
 use super::ready_columns::ReadyColumns;
 use crate::QueryError;
 use crate::windows::{Window, Windows};
@@ -152,13 +152,35 @@ impl StoredTable for CsvTable {
         }
     }
 
+    fn bytes_to_open(&self, morsel: usize, projection: &[usize]) -> usize {
+        let Morsel { piece, rows, .. } = &self.morsels[morsel];
+        let columns = projection
+            .iter()
+            .map(|&column| columns::bytes_ahead(&self.rules[column], *rows));
+        // Texts are no longer than the piece. What they are collected in doubles as it grows, and is there twice while it does.
+        let has_text = projection
+            .iter()
+            .any(|&column| self.rules[column].data_type == DataType::Utf8);
+        let texts = if has_text { piece.len.saturating_mul(3) } else { 0 };
+        columns.sum::<usize>().saturating_add(texts)
+    }
+
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         if projection.is_empty() {
             return Ok(Fetched::default());
         }
-        let Piece { offset, len } = self.morsels[morsel].piece;
-        let bytes = read_one(self.header.source.as_ref(), offset..offset + len as u64)?;
-        Ok(Fetched::new([(offset, bytes)]))
+        byte_source::fetch(self.header.source.as_ref(), &[self.morsels[morsel].piece.range()])
+    }
+
+    fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
+        let source = self.header.source.as_awaited()?;
+        let piece = self.morsels[morsel].piece;
+        Some(Box::pin(async move {
+            match projection {
+                [] => Ok(Fetched::default()),
+                _ => byte_source::fetch_async(source, &[piece.range()]).await,
+            }
+        }))
     }
 
     fn open_fetched(
@@ -198,7 +220,7 @@ impl StoredTable for CsvTable {
             return Err(self.header.changed());
         }
         let values = builders.into_iter().map(|(_, builder)| builder.finish());
-        Ok(Box::new(ReadyColumns::new(projection, values)))
+        Ok(Box::new(ReadyColumns::made(projection, values)))
     }
 }
 
@@ -290,6 +312,7 @@ fn survey_all(
 ) -> Result<(), QueryError> {
     let executor = runner.executor()?;
     runner.watch(name, |control| {
+        let _alarm = control.begin()?;
         let windows = Windows {
             table: name.to_owned(),
             executor,

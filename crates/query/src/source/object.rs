@@ -31,12 +31,14 @@ use pools::MixedPool;
 use url::Url;
 
 use self::http_client::PatientConnector;
-use super::byte_source::{ByteSource, SharedSource};
+use super::byte_source::{AwaitedSource, ByteSource, Reading, SharedSource};
 use super::{JobRunner, ParquetTable, extension, is_parquet_name, open_source};
 use crate::QueryError;
 
 /// What lies between two ranges and is read with them, if it is no more: cheaper than a request of its own.
 const GAP_BYTES: u64 = 32 << 10;
+/// The most requests that `coalesce_ranges` makes at the same time.
+const PARALLEL_MAX: usize = 10;
 
 /// How long a store is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +95,16 @@ pub fn open_url(
     }
     let location = Location::from_url_path(parsed.path()).map_err(|error| fail(error.to_string()))?;
     let store: Arc<dyn ObjectStore> = match parsed.scheme() {
-        "file" => Arc::new(LocalFileSystem::new()),
+        "file" => {
+            // Two slashes and a path that begins elsewhere: its first folder would be left out.
+            if let Some(host) = parsed.host_str() {
+                let path = parsed.path();
+                return Err(fail(format!(
+                    "`{host}` stands where file:// has no host; is it file:///{host}{path}?"
+                )));
+            }
+            Arc::new(LocalFileSystem::new())
+        }
         "http" => {
             let retry = RetryConfig {
                 backoff: BackoffConfig::default(),
@@ -260,16 +271,41 @@ impl ByteSource for ObjectBytes {
     }
 
     fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError> {
+        let answer = self.mixed.block_on(self.ranges(ranges));
+        answer.map_err(|error| ReadError::new(&self.origin, error))?
+    }
+
+    fn as_awaited(&self) -> Option<&dyn AwaitedSource> {
+        Some(self)
+    }
+}
+
+impl AwaitedSource for ObjectBytes {
+    fn read_async<'a>(&'a self, ranges: &'a [Range<u64>]) -> Reading<'a> {
+        Box::pin(self.ranges(ranges))
+    }
+
+    fn requests(&self, ranges: &[Range<u64>]) -> usize {
+        let mut wanted = ranges.iter().filter(|range| range.start < range.end);
+        let Some(first) = wanted.next() else { return 0 };
+        let (mut requests, mut end) = (1, first.end);
+        for range in wanted {
+            requests += usize::from(range.start > end.saturating_add(GAP_BYTES));
+            end = end.max(range.end);
+        }
+        requests.min(PARALLEL_MAX)
+    }
+}
+
+impl ObjectBytes {
+    async fn ranges(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError> {
         let fail = |message: &str| ReadError::new(&self.origin, message);
         let wanted: Vec<Range<u64>> = ranges
             .iter()
             .filter(|range| range.start < range.end)
             .cloned()
             .collect();
-        let answer = self
-            .mixed
-            .block_on(coalesce_ranges(&wanted, |range| self.range(range), GAP_BYTES));
-        let answer = answer.map_err(|error| ReadError::new(&self.origin, error))?;
+        let answer = coalesce_ranges(&wanted, |range| self.range(range), GAP_BYTES).await;
         let read = match answer {
             Ok(read) => read,
             Err(StoreError::Precondition { .. }) => {

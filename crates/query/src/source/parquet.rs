@@ -27,7 +27,9 @@ use ::parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchRead
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use columnar::{ColumnStatistics, Fetched, MORSEL_ROWS, MorselReader, ReadError, StoredTable, TableSource};
+use columnar::{
+    ColumnStatistics, Fetched, Fetching, MORSEL_ROWS, MorselReader, ReadError, StoredTable, TableSource,
+};
 
 use self::chunks::Chunks;
 use self::damage::guarded;
@@ -76,6 +78,12 @@ struct Morsel {
     rows: Range<usize>,
     /// They are all its rows.
     whole: bool,
+}
+
+impl Morsel {
+    fn located(&self, error: ReadError) -> ReadError {
+        error.in_part(format!("row group {}", self.row_group))
+    }
 }
 
 impl ParquetTable {
@@ -200,10 +208,29 @@ impl StoredTable for ParquetTable {
     fn fetch(&self, morsel: usize, projection: &[usize]) -> Result<Fetched, ReadError> {
         let morsel = &self.morsels[morsel];
         let file = &self.files[morsel.file];
-        let part = |error: ReadError| error.in_part(format!("row group {}", morsel.row_group));
+        let ranges = file.ranges_to_read(morsel, projection)?;
+        byte_source::fetch(file.source.as_ref(), &ranges).map_err(|error| morsel.located(error))
+    }
+
+    fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
+        let morsel = &self.morsels[morsel];
+        let file = &self.files[morsel.file];
+        let source = file.source.as_awaited()?;
+        Some(Box::pin(async move {
+            let ranges = file.ranges_to_read(morsel, projection)?;
+            let fetched = byte_source::fetch_async(source, &ranges).await;
+            fetched.map_err(|error| morsel.located(error))
+        }))
+    }
+
+    fn requests(&self, morsel: usize, projection: &[usize]) -> usize {
+        let morsel = &self.morsels[morsel];
+        let file = &self.files[morsel.file];
         let ranges = file.ranges(morsel, projection);
-        let ranges = ranges.map_err(|message| part(file.error(message)))?;
-        byte_source::fetch(file.source.as_ref(), &ranges).map_err(part)
+        match (file.source.as_awaited(), ranges) {
+            (Some(source), Ok(ranges)) => source.requests(&ranges),
+            _ => 1,
+        }
     }
 
     fn open_fetched(
@@ -284,6 +311,12 @@ impl ParquetFile {
                 self.source.bytes(),
             )
         })
+    }
+
+    /// The same, or where it is that they cannot be said.
+    fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
+        let ranges = self.ranges(morsel, projection);
+        ranges.map_err(|message| morsel.located(self.error(message)))
     }
 
     fn morsels(&self, file: usize) -> Vec<Morsel> {
@@ -369,6 +402,20 @@ impl MorselReader for ParquetReader<'_> {
                 .in_part(format!("row group {}", self.morsel.row_group))
                 .in_column(self.file.metadata.schema().field(column).name())
         })
+    }
+
+    fn bytes_to_read(&self, column: usize) -> usize {
+        let Morsel { row_group, rows, .. } = self.morsel;
+        // What cannot be said now is an error when it is read.
+        guarded(|| {
+            Ok(chunks::bytes_to_read(
+                &self.file.metadata,
+                *row_group,
+                rows.len(),
+                column,
+            ))
+        })
+        .unwrap_or(0)
     }
 }
 

@@ -1,20 +1,34 @@
 //! A morsel whose columns are arrays already when it is opened: a parsed piece of CSV, generated rows.
 
-use arrow::array::ArrayRef;
+use arrow::array::{Array as _, ArrayRef};
 use columnar::{MorselReader, ReadError};
 
 /// Gives out the columns of a projection.
 pub(super) struct ReadyColumns {
     /// By column, ascending.
     columns: Vec<(usize, ArrayRef)>,
+    /// Of those that were made for this.
+    bytes: usize,
 }
 
 impl ReadyColumns {
-    /// The columns of `projection`, which is ascending, and their values in the same order.
+    /// The columns of `projection`, which is ascending, and their values in the same order, which the table keeps.
     pub(super) fn new(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         Self {
             columns: projection.iter().copied().zip(values).collect(),
+            bytes: 0,
         }
+    }
+
+    /// The same for values that nobody else has.
+    pub(super) fn made(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
+        let mut ready = Self::new(projection, values);
+        ready.bytes = ready
+            .columns
+            .iter()
+            .map(|(_, values)| values.get_buffer_memory_size())
+            .sum();
+        ready
     }
 }
 
@@ -23,5 +37,9 @@ impl MorselReader for ReadyColumns {
         let found = self.columns.binary_search_by_key(&column, |(index, _)| *index);
         let at = found.expect("only columns of the projection are asked for");
         Ok(self.columns[at].1.clone())
+    }
+
+    fn bytes(&self) -> usize {
+        self.bytes
     }
 }

@@ -211,7 +211,7 @@ impl TableSource for TpchTable {
             Some(loaded) => ReadyColumns::new(&loaded.projection, loaded.parts[morsel].iter().cloned()),
             None => {
                 let arrays = generate(self.kind, self.scale, morsel, self.parts().len(), projection);
-                ReadyColumns::new(projection, arrays)
+                ReadyColumns::made(projection, arrays)
             }
         };
         Ok(Box::new(columns))

@@ -1,6 +1,7 @@
 //! Queries from SQL to rows, through every layer below the program.
 
 mod cancelling;
+mod deadlines;
 mod differential;
 mod folder;
 mod gated_table;

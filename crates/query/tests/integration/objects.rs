@@ -1,11 +1,10 @@
 //! Tables by URL: the same answers as from files, and the server's faults as errors.
 
-mod server;
-
 use std::sync::Arc;
 use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use object_server::{Fault, ObjectServer};
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use query::object_store::ObjectStoreExt;
@@ -15,7 +14,6 @@ use query::pools::Pools;
 use query::source::{self, JobRunner, Patience};
 use query::{QueryError, QueryResult};
 
-use self::server::{Fault, Server};
 use crate::folder::Folder;
 use crate::run::{assert_same_bits, catalog, query};
 
@@ -84,7 +82,7 @@ fn objects_give_the_same_answers_as_files() {
     for threads in [1, 2] {
         let executor = PipelineExecutor::new(threads).expect("threads start");
         for (name, bytes) in files() {
-            let server = Server::start(name, bytes.clone());
+            let server = ObjectServer::start(name, bytes.clone());
             let folder = Folder::new();
             let path = folder.write(name, &bytes);
             for sql in SQL {
@@ -129,13 +127,18 @@ fn pools_are_a_runner_and_any_store_has_tables() {
     }
 }
 
+/// How many requests opening the table and the first query make.
+fn requests(name: &str, bytes: &[u8], executor: &PipelineExecutor) -> usize {
+    let server = ObjectServer::start(name, bytes.to_vec());
+    by_url(&server.url(), patient(0), SQL[0], executor).expect("an answer");
+    server.take_requests()
+}
+
 #[test]
 fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
     let executor = PipelineExecutor::new(2).expect("two threads");
     for (name, bytes) in files() {
-        let server = Server::start(name, bytes);
-        by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
-        let requests = server.take_requests();
+        let requests = requests(name, &bytes, &executor);
         assert!(requests >= 4, "{requests} requests for {name}");
         for fault in [
             Fault::Status(500),
@@ -145,6 +148,8 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
+                // One of its own: what another query has given up may still come to its server.
+                let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
                 let what = format!("{name}, {fault:?} at request {at} of {requests}");
@@ -157,7 +162,6 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
                     }
                     Err(other) => panic!("{what}: {other:?}"),
                 }
-                server.take_requests();
             }
         }
     }
@@ -171,11 +175,10 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
         ..patient(0)
     };
     for (name, bytes) in files() {
-        let server = Server::start(name, bytes);
-        by_url(&server.url(), patient(0), SQL[0], &executor).expect("an answer");
-        let requests = server.take_requests();
+        let requests = requests(name, &bytes, &executor);
         for at in [0, 1, requests - 1] {
             for fault in [Fault::Hang, Fault::HangInBody] {
+                let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let what = format!("{name}, {fault:?} at request {at}");
                 match by_url(&server.url(), impatient, SQL[0], &executor) {
@@ -192,7 +195,6 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
                         );
                     }
                 }
-                server.take_requests();
             }
         }
     }
@@ -203,7 +205,7 @@ fn a_failure_that_passes_is_asked_for_once_more() {
     let executor = PipelineExecutor::new(2).expect("two threads");
     let bytes = parquet();
     let expected = local("t.parquet", &bytes, SQL[0], &executor);
-    let server = Server::start("t.parquet", bytes);
+    let server = ObjectServer::start("t.parquet", bytes);
     for at in [0, 2] {
         server.plan(at, Fault::Status(503));
         let found = by_url(&server.url(), patient(2), SQL[0], &executor).expect("the second answer");
@@ -215,13 +217,18 @@ fn a_failure_that_passes_is_asked_for_once_more() {
 #[test]
 fn urls_that_are_no_table_say_why() {
     let executor = PipelineExecutor::new(1).expect("a thread");
-    let server = Server::start("t.csv", csv());
+    let server = ObjectServer::start("t.csv", csv());
     let base = server.url().replace("/t.csv", "");
     for (url, why) in [
         (format!("{base}/nothing.csv"), "not found"),
         (format!("{base}/t.csv?version=2"), "without a user, `?` or `#`"),
         ("https://127.0.0.1/t.csv".to_owned(), "https is not supported"),
         ("http://".to_owned(), "this is no URL"),
+        (
+            "s3://bucket/t.parquet".to_owned(),
+            "by file:// and http://, not s3://",
+        ),
+        ("file://tmp/t.parquet".to_owned(), "is it file:///tmp/t.parquet?"),
         ("file:///no/such/place/t.parquet".to_owned(), "not found"),
     ] {
         let error = source::open("t", &url, &executor)

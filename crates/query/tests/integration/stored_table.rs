@@ -1,10 +1,12 @@
-//! A table in memory that has to be fetched like one of a file, with a say in each fetch and each opening.
+//! A table in memory that has to be fetched like one of a file or an object, with a say in each fetch and each opening.
 
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{ColumnStatistics, Fetched, MorselReader, ReadError, StoredTable, TableSource};
+use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
 use query::pipeline_exec::on_worker_thread;
 
 /// Where a morsel is.
@@ -12,6 +14,8 @@ use query::pipeline_exec::on_worker_thread;
 pub(crate) enum Moment {
     /// On the mixed pool.
     Fetching,
+    /// There, when somebody has given up waiting for it.
+    Dropping,
     /// In a slot.
     Opening,
 }
@@ -22,15 +26,35 @@ type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
 pub(crate) struct Stored {
     table: Arc<dyn TableSource>,
     say: Box<Say>,
+    /// What is awaited before it comes, if it is awaited and holds no thread up.
+    awaited: Option<Box<Await>>,
 }
+
+type Await = dyn Fn(usize) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
 
 impl Stored {
     pub(crate) fn new(
         table: Arc<dyn TableSource>,
         say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let say = Box::new(say);
-        Arc::new(Self { table, say })
+        Arc::new(Self {
+            table,
+            say: Box::new(say),
+            awaited: None,
+        })
+    }
+
+    /// One of objects, whose morsels are awaited, each with `before` first.
+    pub(crate) fn awaited<F: Future<Output = ()> + Send + 'static>(
+        table: Arc<dyn TableSource>,
+        before: impl Fn(usize) -> F + Send + Sync + 'static,
+        say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            table,
+            say: Box::new(say),
+            awaited: Some(Box::new(move |morsel| Box::pin(before(morsel)))),
+        })
     }
 
     fn say(&self, moment: Moment, morsel: usize) -> Result<(), ReadError> {
@@ -89,6 +113,16 @@ impl StoredTable for Stored {
         Ok(Fetched::new([(morsel as u64, bytes.into())]))
     }
 
+    fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
+        let before = self.awaited.as_ref()?;
+        Some(Box::pin(async move {
+            let mut waiting = Waiting(self, Some(morsel));
+            before(morsel).await;
+            waiting.1 = None;
+            self.fetch(morsel, projection)
+        }))
+    }
+
     fn open_fetched(
         &self,
         morsel: usize,
@@ -102,5 +136,17 @@ impl StoredTable for Stored {
         );
         self.say(Moment::Opening, morsel)?;
         self.table.open(morsel, projection)
+    }
+}
+
+/// Somebody waits for this morsel.
+struct Waiting<'a>(&'a Stored, Option<usize>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(morsel) = self.1 {
+            // Whoever gave up is not told anything.
+            let _nobody = self.0.say(Moment::Dropping, morsel);
+        }
     }
 }

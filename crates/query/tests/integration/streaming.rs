@@ -1,6 +1,8 @@
 //! Tables that are read beside computing: the same answers as in one job, whatever is read ahead; and one error, no hang and nothing left
 //! behind, wherever it breaks.
 
+mod at_once;
+
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +15,7 @@ use columnar::{Quota, TableSource};
 use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
 use query::pools::{MixedPool, Pools};
 use query::source::{JobRunner, MemoryBytes};
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
+use query::{Catalog, Execution, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
 
 use crate::differential::generator::{Case, Random};
 use crate::run::{assert_same_bits, catalog, executors};
@@ -23,9 +25,9 @@ use crate::stored_table::{Moment, Stored};
 const HANG: Duration = Duration::from_secs(120);
 
 /// An executor whose work has a control of the test's.
-struct Watched<'a> {
-    executor: &'a PipelineExecutor,
-    control: WorkControl,
+pub(crate) struct Watched<'a> {
+    pub(crate) executor: &'a PipelineExecutor,
+    pub(crate) control: WorkControl,
 }
 
 impl JobRunner for Watched<'_> {
@@ -52,9 +54,55 @@ fn run(
     ahead: usize,
     runner: &impl JobRunner,
 ) -> Result<QueryResult, QueryError> {
+    run_at_once(sql, tables, (ahead, 16), runner)
+}
+
+/// With so many bytes read ahead, and so many requests at a time.
+fn run_at_once(
+    sql: &str,
+    tables: &Catalog,
+    (ahead, requests): (usize, usize),
+    runner: &impl JobRunner,
+) -> Result<QueryResult, QueryError> {
     let plan = QueryPlanner::plan(sql, tables)?;
     let (execution, _run) = PipelineBuilder::new(plan).prepare();
-    Ok(execution.read_ahead(ahead).run(runner)?.output)
+    let (execution, closed) = watched(execution.read_ahead(ahead).requests_at_once(requests));
+    let outcome = execution.run(runner);
+    assert_closed_once(&closed, sql);
+    Ok(outcome?.output)
+}
+
+/// The same, which tells of its close.
+fn watched(execution: Execution) -> (Execution, mpsc::Receiver<()>) {
+    let (tell, closed) = mpsc::channel();
+    // Somebody may have stopped to listen.
+    let execution = execution.on_close(move || tell.send(()).unwrap_or_default());
+    (execution, closed)
+}
+
+/// Waits until reading has ended, which is told once: then nobody is left who could tell it again.
+fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
+    assert_eq!(closed.recv_timeout(HANG), Ok(()), "{what}: the close is told");
+    let again = closed.recv_timeout(HANG);
+    assert_eq!(
+        again,
+        Err(mpsc::RecvTimeoutError::Disconnected),
+        "{what}: and told once"
+    );
+}
+
+/// Comes after some polls, fewer for one that was asked for later: so answers come in another order than they were asked for.
+async fn after_some_polls(morsel: usize) {
+    let mut polls = 40 / (morsel + 1) + morsel * 7 % 5;
+    poll_fn(|cx| {
+        if polls == 0 {
+            return Poll::Ready(());
+        }
+        polls -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 /// As one job, whose table is in memory.
@@ -79,15 +127,23 @@ fn answers_are_the_same_to_the_bit_whatever_is_read_ahead_and_however_many_threa
         let expected = expected(&case, &executors[0]);
         let fetched = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&fetched);
-        let table = Stored::new(case.source(), move |moment, _| {
+        let say = move |moment, _| {
             count.fetch_add(usize::from(moment == Moment::Fetching), Ordering::Relaxed);
             Ok(())
-        });
-        for (executor, ahead) in executors.iter().zip([1, 700, 5_000, 32 << 20]) {
-            let what = format!("seed {seed}, {ahead} bytes ahead: {}", case.sql);
+        };
+        let table = match seed % 2 {
+            0 => Stored::new(case.source(), say),
+            _ => Stored::awaited(case.source(), after_some_polls, say),
+        };
+        let reading = [(1, 16), (700, 3), (5_000, 1), (32 << 20, 5)];
+        for (executor, (ahead, requests)) in executors.iter().zip(reading) {
+            let what = format!(
+                "seed {seed}, {ahead} bytes ahead, {requests} at once: {}",
+                case.sql
+            );
             match (
                 &expected,
-                run(&case.sql, &catalog(table.clone()), ahead, executor),
+                run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), executor),
             ) {
                 (Ok(expected), Ok(found)) => assert_same_bits(expected, &found, &what),
                 (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
@@ -106,15 +162,18 @@ enum Fault {
     Fail(Moment),
     Panic(Moment),
     Cancel(Moment),
+    Expire(Moment),
 }
 
-const FAULTS: [Fault; 6] = [
+const FAULTS: [Fault; 8] = [
     Fault::Fail(Moment::Fetching),
     Fault::Fail(Moment::Opening),
     Fault::Panic(Moment::Fetching),
     Fault::Panic(Moment::Opening),
     Fault::Cancel(Moment::Fetching),
     Fault::Cancel(Moment::Opening),
+    Fault::Expire(Moment::Fetching),
+    Fault::Expire(Moment::Opening),
 ];
 
 #[test]
@@ -122,16 +181,17 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
     query::source::silence_reader_panics();
     let executors = executors();
     let mut answers = [0; FAULTS.len()];
-    for seed in 0..360 {
+    for seed in 0..480 {
         let case = Case::generate(seed);
         let mut random = Random(seed ^ 0xfa17);
         let kind = (seed % FAULTS.len() as u64) as usize;
         let fault = FAULTS[kind];
         let at = random.below(case.source().morsels().max(1));
         let ahead = [1, 300, 3_000, 32 << 20][random.below(4)];
+        let requests = [1, 2, 16][random.below(3)];
         let executor = &executors[random.below(executors.len())];
         let what = format!(
-            "seed {seed}, {fault:?} at morsel {at}, {ahead} bytes ahead: {}",
+            "seed {seed}, {fault:?} at morsel {at}, {ahead} bytes ahead, {requests} at once: {}",
             case.sql
         );
         let expected = expected(&case, executor);
@@ -141,16 +201,24 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
             control: WorkControl::new(),
         };
         let control = runner.control.clone();
-        let table = Stored::new(case.source(), move |moment, morsel| match fault {
+        let say = move |moment, morsel| match fault {
             Fault::Fail(when) if (when, at) == (moment, morsel) => Err("on purpose".to_owned()),
             Fault::Panic(when) if (when, at) == (moment, morsel) => panic!("on purpose"),
             Fault::Cancel(when) if (when, at) == (moment, morsel) => {
                 control.cancel();
                 Ok(())
             }
+            Fault::Expire(when) if (when, at) == (moment, morsel) => {
+                control.expire();
+                Ok(())
+            }
             _ => Ok(()),
-        });
-        let outcome = run(&case.sql, &catalog(table.clone()), ahead, &runner);
+        };
+        let table = match random.below(2) {
+            0 => Stored::new(case.source(), say),
+            _ => Stored::awaited(case.source(), after_some_polls, say),
+        };
+        let outcome = run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), &runner);
         match (&expected, &outcome) {
             // The morsel was not needed, or the cancel came with the last of it.
             (Ok(expected), Ok(found)) => assert_same_bits(expected, found, &what),
@@ -163,6 +231,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
                 answers[kind] += 1;
             }
             (_, Err(QueryError::Cancelled)) if matches!(fault, Fault::Cancel(_)) => answers[kind] += 1,
+            (_, Err(QueryError::DeadlineExceeded)) if matches!(fault, Fault::Expire(_)) => answers[kind] += 1,
             // The query fails by itself, before the fault.
             (Err(expected), Err(found)) => assert_eq!(expected.to_string(), found.to_string(), "{what}"),
             (expected, found) => panic!("{what}\nexpected {expected:?}\nfound {found:?}"),
@@ -182,19 +251,19 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
     let pools = Pools::builder().build().expect("defaults are in range");
     for seed in 0..60 {
         let case = Case::generate(seed);
-        let table = Stored::new(case.source(), |_, _| Ok(()));
+        let table = match seed % 2 {
+            0 => Stored::new(case.source(), |_, _| Ok(())),
+            _ => Stored::awaited(case.source(), after_some_polls, |_, _| Ok(())),
+        };
         let plan = QueryPlanner::plan(&case.sql, &catalog(table.clone())).expect("a query of the subset");
         let (execution, _) = PipelineBuilder::new(plan).prepare();
         let executor = executors[seed as usize % executors.len()].handle();
         let control = WorkControl::new();
         let polls = Random(seed).below(6);
         let mixed = pools.mixed();
+        let (execution, closed) = watched(execution.read_ahead(1));
         let polled = async {
-            let mut answer = pin!(
-                execution
-                    .read_ahead(1)
-                    .run_async(executor, mixed.clone(), control)
-            );
+            let mut answer = pin!(execution.run_async(executor, mixed.clone(), control));
             for _ in 0..polls {
                 if poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_ready())).await {
                     break;
@@ -203,34 +272,61 @@ fn dropping_the_future_at_any_point_stops_reading_and_computing() {
             }
         };
         mixed.block_on(polled).expect("a plain thread");
-        assert_released(&table, &format!("seed {seed}, {polls} polls: {}", case.sql));
+        let what = format!("seed {seed}, {polls} polls: {}", case.sql);
+        assert_closed_once(&closed, &what);
+        assert_released(&table, &what);
     }
 }
 
+/// What ends a query whose source hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    Cancel,
+    Expire,
+    Error,
+}
+
+/// How far the second morsel is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Second {
+    NotYet,
+    Hangs,
+    LetGo,
+}
+
+fn set((second, changed): &(Mutex<Second>, Condvar), to: Second) {
+    *second.lock().expect("nobody panics with it") = to;
+    changed.notify_all();
+}
+
+fn wait_while((second, changed): &(Mutex<Second>, Condvar), at: Second) {
+    let second = second.lock().expect("nobody panics with it");
+    let waited = changed.wait_timeout_while(second, HANG, |second| *second == at);
+    let (_second, timeout) = waited.expect("nobody panics with it");
+    assert!(!timeout.timed_out(), "the second morsel stays at {at:?}");
+}
+
 #[test]
-fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
-    for cancels in [true, false] {
+fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of_a_slot() {
+    for ends in [Ends::Cancel, Ends::Expire, Ends::Error] {
         let executor = PipelineExecutor::new(2).expect("two threads");
-        let hanging = Arc::new((Mutex::new(true), Condvar::new()));
-        let (reached, hangs) = mpsc::channel();
-        let held = Arc::clone(&hanging);
+        let second = Arc::new((Mutex::new(Second::NotYet), Condvar::new()));
+        let held = Arc::clone(&second);
         let case = (0..)
             .map(Case::generate)
             .find(|case| case.source().morsels() > 3)
             .expect("some are large");
         let table = Stored::new(case.source(), move |moment, morsel| {
-            let (hangs, changed) = &*held;
             match (moment, morsel) {
                 (Moment::Fetching, 1) => {
-                    reached.send(()).expect("the test waits");
-                    let hangs = hangs.lock().expect("nobody panics with it");
-                    drop(
-                        changed
-                            .wait_while(hangs, |hangs| *hangs)
-                            .expect("nobody panics with it"),
-                    );
+                    set(&held, Second::Hangs);
+                    wait_while(&held, Second::Hangs);
                 }
-                (Moment::Opening, 0) if !cancels => return Err("on purpose".to_owned()),
+                (Moment::Opening, 0) if ends == Ends::Error => {
+                    // Before it is being read a failure would stop the stream, and it never were.
+                    wait_while(&held, Second::NotYet);
+                    return Err("on purpose".to_owned());
+                }
                 _ => {}
             }
             Ok(())
@@ -242,26 +338,35 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_the_error_of_a_slot() {
                 control: WorkControl::new(),
             };
             let control = runner.control.clone();
-            let tables = catalog(table.clone());
+            let sql = "select sum(i), count(*), min(s) from t";
+            let plan = QueryPlanner::plan(sql, &catalog(table.clone())).expect("a query of the subset");
             // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
-            scope
-                .spawn(move || done.send(run("select sum(i), count(*), min(s) from t", &tables, 1, &runner)));
-            hangs.recv_timeout(HANG).expect("the second morsel is read");
-            if cancels {
-                control.cancel();
+            let (execution, closed) = watched(PipelineBuilder::new(plan).prepare().0.read_ahead(1));
+            scope.spawn(move || done.send(execution.run(&runner)));
+            wait_while(&second, Second::NotYet);
+            match ends {
+                Ends::Cancel => control.cancel(),
+                Ends::Expire => control.expire(),
+                Ends::Error => {}
             }
             let outcome = ended
                 .recv_timeout(HANG)
                 .expect("the query ended while its source hangs");
             match outcome {
-                Err(QueryError::Cancelled) if cancels => {}
-                Err(QueryError::Read(error)) if !cancels => {
+                Err(QueryError::Cancelled) if ends == Ends::Cancel => {}
+                Err(QueryError::DeadlineExceeded) if ends == Ends::Expire => {}
+                Err(QueryError::Read(error)) if ends == Ends::Error => {
                     assert_eq!(error.to_string(), "cannot read stored: on purpose");
                 }
                 other => panic!("{other:?}"),
             }
-            *hanging.0.lock().expect("nobody panics with it") = false;
-            hanging.1.notify_all();
+            assert_eq!(
+                closed.try_recv(),
+                Err(mpsc::TryRecvError::Empty),
+                "it is still being read"
+            );
+            set(&second, Second::LetGo);
+            assert_closed_once(&closed, "after the hang");
         });
         assert_released(&table, "after the hang");
     }

@@ -154,6 +154,16 @@ fn arguments_that_make_no_sense_are_named() {
             .query(["--tpch", factor, sql])
             .assert_error(2, &["--tpch", factor, "from 0.0001 to 100"]);
     }
+    for memory in ["0", "-1", "1.5GiB", "lots"] {
+        folder
+            .query(["--memory", memory, sql])
+            .assert_error(2, &["--memory", memory]);
+    }
+    for timeout in ["0s", "-1", "30", "soon"] {
+        folder
+            .query(["--timeout", timeout, sql])
+            .assert_error(2, &["--timeout", timeout]);
+    }
     folder
         .query(["--format", "xml", sql])
         .assert_error(2, &["--format", "xml"]);

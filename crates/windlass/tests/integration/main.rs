@@ -2,5 +2,6 @@
 
 mod answers;
 mod bad_input;
+mod bounds;
 mod cancel;
 mod program;

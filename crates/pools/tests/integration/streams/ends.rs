@@ -243,6 +243,29 @@ fn after_the_end_of_the_pools_streams_say_so() {
 }
 
 #[test]
+fn when_the_pools_end_what_was_read_can_still_be_had() {
+    for is_async in [false, true] {
+        let pools = pools(1);
+        let held = Script {
+            holds: Some(2),
+            is_async,
+            ..script(3)
+        };
+        let Scene { mut stream, watch } = held.start(&pools, 1_000);
+        watch.wait_for_hold();
+        // The read that blocks is left behind, the one that is awaited ended.
+        assert!(!pools.shutdown(Duration::ZERO).unwrap().is_clean());
+        for n in 0..2 {
+            assert_eq!(stream.next_blocking().unwrap().unwrap().n, n);
+        }
+        let ended = stream.next_blocking().unwrap().map(drop);
+        assert!(matches!(ended, Err(StreamError::PoolsEnded)), "{ended:?}");
+        watch.let_go();
+        watch.assert_closed_once();
+    }
+}
+
+#[test]
 fn a_stream_keeps_its_pools_and_the_last_handle_may_be_its_reader() {
     let own = pools(1);
     let held = Script {

@@ -1,11 +1,13 @@
 //! Slices of batches, beside the reading.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Waker};
 
 use pools::stream::{BatchStream, StreamError, Weighed};
-use pools::{CpuError, Pools};
+use pools::{CpuCx, CpuError, Pools};
 
 use crate::support::{Gate, pools};
 
@@ -94,14 +96,20 @@ fn a_batch_counts_until_its_slices_are_done() {
             Ok(())
         })
     });
-    // Batch 0 has no slices; three are held then, and the source rests, though nobody waits for a batch in vain.
+    // Batch 0 has no slices, and makes room when the consumer has been told of it; three are held then, and the source rests, though
+    // nobody waits for a batch in vain.
     gate.wait_for(2);
-    while handle.snapshot().bytes < 300 || pools.mixed().snapshot().blocking_running > 0 {
+    let at_rest = loop {
+        let snapshot = handle.snapshot();
+        let is_full = snapshot.batches >= 4 && snapshot.bytes >= 300;
+        if snapshot.over || is_full && pools.mixed().snapshot().blocking_running == 0 {
+            break snapshot;
+        }
         std::thread::yield_now();
-    }
-    assert_eq!(handle.snapshot().batches, 4);
+    };
     gate.open();
     computes.join().unwrap().unwrap();
+    assert_eq!(at_rest.batches, 4);
     assert_eq!(handle.snapshot().batches, 30);
     assert_eq!(handle.snapshot().bytes_peak, 300);
 }
@@ -130,6 +138,82 @@ fn after_an_error_no_slice_runs_and_nothing_is_read() {
     while !handle.snapshot().over {
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_slice_that_fails_is_heard_of_wherever_it_is_in_its_batch() {
+    let pools = pools(1);
+    // Two slices of batch 5.
+    for fails in 5_000..5_005 {
+        let failed =
+            numbers(&pools, 6, 1_000).for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
+                let is_bad = slice.contains(&fails);
+                if is_bad { Err(fails.to_string()) } else { Ok(()) }
+            });
+        assert!(
+            matches!(&failed, Err(StreamError::Slice(error)) if *error == fails.to_string()),
+            "{failed:?}"
+        );
+    }
+}
+
+#[test]
+fn an_error_waits_for_the_slices_of_later_batches() {
+    let pools = pools(2);
+    let (fails, runs) = (Gate::new(), Gate::new());
+    let (of_first, of_second) = (fails.clone(), runs.clone());
+    let stream = numbers(&pools, 3, 1_000);
+    let handle = stream.handle();
+    let cpu = pools.cpu();
+    let each = move |slice: Vec<u64>, _cx: &CpuCx<'_>| {
+        if slice.contains(&1_000) {
+            of_first.pass();
+            return Err("first".to_owned());
+        }
+        of_second.pass();
+        Ok(())
+    };
+    let mut computes = Box::pin(stream.for_each_slice(&cpu, cut, each));
+    let mut is_told = || {
+        std::thread::yield_now();
+        let polled = computes.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        polled.is_ready()
+    };
+    let mut told = false;
+    while fails.arrived() + runs.arrived() < 2 {
+        told |= is_told();
+    }
+    fails.open();
+    // It has heard of the first batch's error as soon as it lets go of its bytes.
+    while !told && handle.snapshot().bytes > 100 {
+        told = is_told();
+    }
+    told = told || is_told();
+    runs.open();
+    assert!(!told, "a slice runs");
+    let failed = pollster::block_on(computes);
+    assert!(
+        matches!(&failed, Err(StreamError::Slice(error)) if error == "first"),
+        "{failed:?}"
+    );
+}
+
+#[test]
+fn a_batch_whose_slices_were_skipped_is_not_all_of_it() {
+    let pools = pools(1);
+    let stream = numbers(&pools, 6, 1_000);
+    let handle = stream.handle();
+    let computed = stream.for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
+        // The first of the last batch's slices. All has been read by then, so a close takes away nothing else.
+        if slice.contains(&5_000) {
+            while !handle.snapshot().over || handle.snapshot().ready > 0 {
+                std::thread::yield_now();
+            }
+            handle.close();
+        }
+        Ok(())
+    });
+    assert!(matches!(computed, Err(StreamError::Closed)), "{computed:?}");
 }
 
 #[test]

@@ -34,6 +34,19 @@ pub(crate) enum ColumnBuilder {
     Text(StringBuilder, bool),
 }
 
+/// Bytes that a text is expected to have.
+const TEXT_BYTES: usize = 8;
+
+/// What a builder allocates before it is given the first of `rows` values, NULLs included.
+pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
+    let value = match &rule.data_type {
+        DataType::Boolean => 1,
+        DataType::Utf8 => size_of::<i32>() + TEXT_BYTES,
+        other => other.primitive_width().unwrap_or(0),
+    };
+    rows.saturating_mul(value + 1)
+}
+
 impl ColumnBuilder {
     /// # Panics
     ///
@@ -52,7 +65,10 @@ impl ColumnBuilder {
             DataType::Timestamp(TimeUnit::Microsecond, None) => {
                 Self::Timestamp(TimestampMicrosecondBuilder::with_capacity(rows))
             }
-            DataType::Utf8 => Self::Text(StringBuilder::with_capacity(rows, rows * 8), rule.words_are_null),
+            DataType::Utf8 => Self::Text(
+                StringBuilder::with_capacity(rows, rows * TEXT_BYTES),
+                rule.words_are_null,
+            ),
             other => unreachable!("CSV inference gives no {other}"),
         }
     }

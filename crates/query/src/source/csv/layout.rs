@@ -12,6 +12,7 @@
 //! Where the pieces lie depends on the bytes alone, so a result does not depend on who reads which piece.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use bytes::Bytes;
 use columnar::ReadError;
@@ -33,6 +34,12 @@ pub(crate) struct Piece {
     pub(crate) offset: u64,
     /// Bytes.
     pub(crate) len: usize,
+}
+
+impl Piece {
+    pub(crate) fn range(self) -> Range<u64> {
+        self.offset..self.offset + self.len as u64
+    }
 }
 
 /// How a file begins: what is known before its records are.

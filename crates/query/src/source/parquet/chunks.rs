@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
+use ::parquet::basic::{Compression, Type};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
 use ::parquet::file::page_index::offset_index::PageLocation;
 use ::parquet::file::reader::{ChunkReader, Length};
@@ -91,6 +92,45 @@ fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     let bytes: u64 = ranges.iter().map(|range| range.end - range.start).sum();
     usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// What decoding `rows` rows of a column allocates: values, NULLs, and pages that are not read where they lie. More, where the footer cannot tell how
+/// large a page is.
+pub(super) fn bytes_to_read(
+    metadata: &ArrowReaderMetadata,
+    row_group: usize,
+    rows: usize,
+    column: usize,
+) -> usize {
+    let mask = ProjectionMask::roots(metadata.parquet_schema(), [column]);
+    let group = metadata.metadata().row_group(row_group);
+    let group_rows = usize::try_from(group.num_rows()).unwrap_or(0).max(1);
+    let data_type = metadata.schema().field(column).data_type();
+    let mut bytes = 0usize;
+    for (leaf, chunk) in group.columns().iter().enumerate() {
+        if !mask.leaf_included(leaf) {
+            continue;
+        }
+        let value = data_type.primitive_width().unwrap_or(size_of::<u128>());
+        // Decimals and short integers are read as what they are stored as, and then converted.
+        let stored = match chunk.column_type() {
+            Type::INT32 if value != 4 => 4,
+            Type::INT64 if value != 8 => 8,
+            Type::INT96 => 12,
+            Type::FIXED_LEN_BYTE_ARRAY => usize::try_from(chunk.column_descr().type_length()).unwrap_or(0),
+            _ => 0,
+        };
+        let pages = match chunk.compression() {
+            Compression::UNCOMPRESSED => 0,
+            _ => usize::try_from(chunk.uncompressed_size()).unwrap_or(0),
+        };
+        let pages = pages as u128 * rows as u128 / group_rows as u128;
+        let values = rows.saturating_mul(value + stored).saturating_add(rows / 4);
+        bytes = bytes
+            .saturating_add(values)
+            .saturating_add(usize::try_from(pages).unwrap_or(usize::MAX));
+    }
+    bytes
 }
 
 /// What was fetched of a file, as the decoder reads it: without a copy.

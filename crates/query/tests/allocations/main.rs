@@ -1,0 +1,129 @@
+//! What queries over files really hold beside what they have charged, counted below them: in this test program every allocation of every thread goes
+//! through a counter.
+
+mod files;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::time::Duration;
+
+use columnar::Quota;
+use peak_alloc::PeakAlloc;
+use query::pipeline_exec::PipelineExecutor;
+use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult};
+
+use files::Files;
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+const THREADS: usize = 2;
+
+/// What is not charged, since it does not grow with the rows of a query. Of each worker the chunk of 16,384 rows at hand: copies of its columns without
+/// the rows that a filter dropped, and what expressions make of them, each 128 or 256 KiB while it is there; and what a decompressor keeps. Plan, jobs and
+/// stream are some KiB.
+const BESIDE: usize = THREADS * (512 << 10);
+
+/// Far longer than anything here takes.
+const HANG: Duration = Duration::from_secs(120);
+
+/// Groups by strings, strings in an order, strings as they are, all and few of them.
+const QUERIES: [&str; 13] = [
+    "select sum(n), count(*) from t",
+    "select kind, count(*), min(name) from t group by kind",
+    "select name, count(*) from t group by name",
+    "select name, max(kind) from t where n < 300 group by name order by name limit 7",
+    "select id, max(name) from t group by id",
+    "select id, max(name) from t group by id order by id desc limit 5",
+    "select name, id from t order by name limit 10",
+    "select name, kind, n from t order by n",
+    "select name, kind, n from t",
+    "select name, kind from t where n = 17",
+    "select name from t where id >= 5 and kind like '%3%' order by id desc limit 100",
+    "select name from t limit 10",
+    "select id, n + 1 from t where n < 500",
+];
+
+/// Whoever measures does so alone.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a query, keeps its result, and gives the most bytes that were there at a time beside those before. When this returns nothing is read any more.
+fn measured(
+    sql: &str,
+    tables: &Catalog,
+    executor: &PipelineExecutor,
+    quota: &Arc<Quota>,
+) -> (Result<QueryResult, QueryError>, usize) {
+    let plan = QueryPlanner::plan(sql, tables).expect("a query of the subset");
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let (execution, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(quota))).prepare();
+    let (tell, closed) = mpsc::channel();
+    let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+    let outcome = execution.run(executor).map(|report| report.output);
+    closed.recv_timeout(HANG).expect("reading ends");
+    (outcome, ALLOCATED.peak_usage() - before)
+}
+
+#[test]
+fn a_query_holds_what_it_charges_and_no_more_than_a_tenth_beside() {
+    let _alone = alone();
+    let executor = PipelineExecutor::new(THREADS).expect("threads start");
+    for file in Files::new().iter() {
+        let tables = file.open(&executor);
+        for sql in QUERIES {
+            let quota = Arc::new(Quota::new("measured", usize::MAX));
+            let (outcome, held) = measured(sql, &tables, &executor, &quota);
+            let (name, charged) = (file.name, quota.peak());
+            println!(
+                "{name:16} held {:>6} KiB, charged {:>6} KiB: {sql}",
+                held >> 10,
+                charged >> 10
+            );
+            let result = outcome.expect("there is no bound");
+            assert!(result.num_rows() > 0, "{name}: {sql}");
+            assert!(
+                held <= charged / 10 * 11 + BESIDE,
+                "{name}: {held} bytes are held and {charged} charged: {sql}"
+            );
+            assert_eq!(quota.used(), 0, "{name}: the result is its owner's: {sql}");
+        }
+    }
+}
+
+#[test]
+fn a_query_never_holds_more_than_its_quota_and_a_tenth_whether_that_suffices_or_not() {
+    let _alone = alone();
+    let executor = PipelineExecutor::new(THREADS).expect("threads start");
+    let mut ends = [0; 2];
+    for file in Files::new().iter() {
+        let tables = file.open(&executor);
+        for sql in QUERIES {
+            for limit in [2 << 20, 8 << 20, 24 << 20, 96 << 20] {
+                let quota = Arc::new(Quota::new("bounded", limit));
+                let (outcome, held) = measured(sql, &tables, &executor, &quota);
+                let what = format!("{}, {limit} bytes: {sql}", file.name);
+                match outcome {
+                    Ok(_) => ends[0] += 1,
+                    Err(QueryError::Quota(refused)) => {
+                        assert_eq!(
+                            (refused.query.as_ref(), refused.limit),
+                            ("bounded", limit),
+                            "{what}"
+                        );
+                        ends[1] += 1;
+                    }
+                    Err(other) => panic!("{what}: {other}"),
+                }
+                assert!(held <= limit / 10 * 11 + BESIDE, "{what}: {held} bytes are held");
+                assert_eq!(quota.used(), 0, "{what}");
+            }
+        }
+    }
+    assert!(
+        ends.iter().all(|&ends| ends > 40),
+        "answers and refusals: {ends:?}"
+    );
+}

@@ -1,0 +1,164 @@
+//! Deadlines that pass by the clock, wherever a query is then. Nothing here depends on how long anything takes: what a deadline is to end
+//! waits for it, or hangs. Where points are drawn instead, work is told to expire: see [`crate::streaming`].
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use columnar::{MORSEL_ROWS, TableSource};
+use query::pipeline_exec::PipelineExecutor;
+use query::{Execution, PipelineBuilder, QueryError, QueryPlanner, WorkControl};
+
+use crate::gated_table::GatedTable;
+use crate::run::catalog;
+use crate::stored_table::{Moment, Stored};
+use crate::streaming::Watched;
+
+/// Far longer than anything here takes; who waits so long hangs.
+const HANG: Duration = Duration::from_secs(120);
+/// Soon.
+const SOON: Duration = Duration::from_millis(20);
+
+const QUERIES: [&str; 4] = [
+    "select n from gated where n >= 0",
+    "select n from gated where n >= 0 limit 200000",
+    "select n from gated order by n desc limit 3",
+    "select sum(n), count(*) from gated",
+];
+
+/// Three morsels whose gate is open.
+fn rows() -> Arc<GatedTable> {
+    let table = GatedTable::new(3);
+    table.let_pass();
+    table
+}
+
+fn prepared(sql: &str, table: Arc<dyn TableSource>) -> Execution {
+    let plan = QueryPlanner::plan(sql, &catalog(table)).expect("a query of the subset");
+    PipelineBuilder::new(plan).prepare().0.read_ahead(1)
+}
+
+#[test]
+fn a_deadline_that_has_passed_ends_a_query_before_anything_is_read() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    for sql in QUERIES {
+        let fetched = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&fetched);
+        let stored = Stored::new(rows(), move |_, _| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        });
+        for table in [stored as Arc<dyn TableSource>, rows()] {
+            let (tell, closed) = mpsc::channel();
+            let execution = prepared(sql, table).deadline(Instant::now());
+            let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+            let outcome = execution.run(&executor);
+            assert!(
+                matches!(outcome, Err(QueryError::DeadlineExceeded)),
+                "{sql}: {outcome:?}"
+            );
+            assert_eq!(closed.iter().count(), 1, "{sql}");
+        }
+        assert_eq!(fetched.load(Ordering::Relaxed), 0, "{sql}");
+    }
+}
+
+#[test]
+fn a_deadline_ends_a_query_that_waits_for_bytes() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    for (sql, at) in QUERIES.into_iter().zip([0, 1, 2, 1]) {
+        let gate = Arc::new((Mutex::new(true), Condvar::new()));
+        let held = Arc::clone(&gate);
+        let table = Stored::new(rows(), move |moment, morsel| {
+            if (moment, morsel) == (Moment::Fetching, at) {
+                let (hangs, changed) = &*held;
+                let hangs = hangs.lock().expect("nobody panics with it");
+                drop(
+                    changed
+                        .wait_while(hangs, |hangs| *hangs)
+                        .expect("nobody panics with it"),
+                );
+            }
+            Ok(())
+        });
+        let (tell, closed) = mpsc::channel();
+        let (done, ended) = mpsc::channel();
+        thread::scope(|scope| {
+            let execution = prepared(sql, table).deadline(Instant::now() + SOON);
+            let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+            let executor = &executor;
+            scope.spawn(move || done.send(execution.run(executor)));
+            let outcome = ended.recv_timeout(HANG).expect("it ends while its source hangs");
+            assert!(
+                matches!(outcome, Err(QueryError::DeadlineExceeded)),
+                "{sql}: {outcome:?}"
+            );
+            *gate.0.lock().expect("nobody panics with it") = false;
+            gate.1.notify_all();
+            assert_eq!(closed.iter().count(), 1, "{sql}");
+        });
+    }
+}
+
+#[test]
+fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    for sql in QUERIES {
+        let deadline = Instant::now() + SOON;
+        let table = Stored::new(rows(), move |moment, morsel| {
+            // Computing takes until then.
+            while (moment, morsel) == (Moment::Opening, 0) && Instant::now() < deadline {
+                thread::yield_now();
+            }
+            Ok(())
+        });
+        let (tell, closed) = mpsc::channel();
+        let execution = prepared(sql, table).deadline(deadline);
+        let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+        let outcome = execution.run(&executor);
+        assert!(
+            matches!(outcome, Err(QueryError::DeadlineExceeded)),
+            "{sql}: {outcome:?}"
+        );
+        assert_eq!(closed.iter().count(), 1, "{sql}");
+    }
+}
+
+#[test]
+fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
+    for threads in [1, 2] {
+        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let table = GatedTable::new(12);
+        let execution = prepared(QUERIES[3], table.clone());
+        let runner = Watched {
+            executor: &executor,
+            control: WorkControl::new(),
+        };
+        let control = runner.control.clone();
+        let outcome = thread::scope(|scope| {
+            control.end_by(Instant::now() + SOON);
+            let running = scope.spawn(move || execution.run(&runner));
+            // While all slots are held at the gate, what is done can only be what was given up, since the deadline has passed.
+            while control.progress().0 == 0 && !running.is_finished() {
+                thread::yield_now();
+            }
+            table.let_pass();
+            running.join().expect("it does not panic")
+        });
+        assert!(
+            matches!(outcome, Err(QueryError::DeadlineExceeded)),
+            "{outcome:?}"
+        );
+        assert!(table.slots_begun() <= threads);
+    }
+}
+
+#[test]
+fn a_deadline_far_away_changes_no_answer() {
+    let executor = PipelineExecutor::new(2).expect("threads start");
+    let table = Stored::new(rows(), |_, _| Ok(()));
+    let execution = prepared("select n from gated where n >= 0", table).deadline(Instant::now() + HANG);
+    let report = execution.run(&executor).expect("an answer");
+    assert_eq!(report.output.num_rows(), 3 * MORSEL_ROWS);
+}

@@ -1,0 +1,99 @@
+//! Sizes and times as people write them: `256MiB`, `30s`.
+
+use std::time::Duration;
+
+/// Letters of a unit, in small ones, and how many bytes it has.
+const SIZES: [(&str, usize); 8] = [
+    ("", 1),
+    ("b", 1),
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+];
+
+/// Letters of a unit, and how many milliseconds it has.
+const TIMES: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
+
+/// A number of bytes, at least 1.
+pub(crate) fn size(text: &str) -> Result<usize, String> {
+    let wrong = || "a size is a whole number of B, KiB, MiB or GiB, for example 256MiB".to_owned();
+    let (number, unit) = split(text);
+    let bytes = SIZES.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+    let number: usize = number.parse().map_err(|_| wrong())?;
+    match number.checked_mul(bytes) {
+        None => Err("no machine has so much memory".to_owned()),
+        Some(0) => Err("a query needs some memory".to_owned()),
+        Some(bytes) => Ok(bytes),
+    }
+}
+
+/// A time, at least a millisecond.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let wrong = || "a time is a whole number of ms, s, min or h, for example 30s".to_owned();
+    let (number, unit) = split(text);
+    let milliseconds = TIMES.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    match number.checked_mul(milliseconds) {
+        None => Err("nobody waits for so long".to_owned()),
+        Some(0) => Err("a query needs some time".to_owned()),
+        Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
+    }
+}
+
+/// The digits that it begins with, and its unit in small letters.
+fn split(text: &str) -> (&str, String) {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at(digits);
+    (number, unit.trim_start().to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_of_1024_and_of_1000() {
+        assert_eq!(size("4096"), Ok(4_096));
+        assert_eq!(size("1B"), Ok(1));
+        assert_eq!(size("256MiB"), Ok(256 << 20));
+        assert_eq!(size(" 3 gib "), Ok(3 << 30));
+        assert_eq!(size("2kB"), Ok(2_000));
+        for wrong in [
+            "",
+            "MiB",
+            "-1",
+            "1.5GiB",
+            "1 M",
+            "1e3",
+            "many",
+            "99999999999999999999",
+        ] {
+            assert!(
+                size(wrong).is_err_and(|text| text.contains("for example 256MiB")),
+                "{wrong}"
+            );
+        }
+        assert!(size("0KiB").is_err_and(|text| text.contains("some memory")));
+        assert!(size("18446744073709551615KiB").is_err_and(|text| text.contains("so much")));
+    }
+
+    #[test]
+    fn times_need_a_unit() {
+        assert_eq!(time("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("30 s"), Ok(Duration::from_secs(30)));
+        assert_eq!(time("2min"), Ok(Duration::from_secs(120)));
+        assert_eq!(time("1H"), Ok(Duration::from_secs(3_600)));
+        for wrong in ["", "30", "s", "-1s", "0.5s", "1d", "soon"] {
+            assert!(
+                time(wrong).is_err_and(|text| text.contains("for example 30s")),
+                "{wrong}"
+            );
+        }
+        assert!(time("0s").is_err_and(|text| text.contains("some time")));
+        assert!(time("18446744073709551615h").is_err_and(|text| text.contains("so long")));
+    }
+}

@@ -118,7 +118,8 @@ impl fmt::Display for CpuError {
 impl Error for CpuError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::WrongPool(error) => Some(error),
+            // It is told in full.
+            Self::WrongPool(error) => error.source(),
             _ => None,
         }
     }
@@ -173,7 +174,8 @@ impl fmt::Display for MixedError {
 impl Error for MixedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::WrongPool(error) => Some(error),
+            // It is told in full.
+            Self::WrongPool(error) => error.source(),
             Self::Unavailable(error) => Some(error),
             _ => None,
         }
@@ -211,7 +213,8 @@ impl fmt::Display for MaintenanceError {
 impl Error for MaintenanceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::WrongPool(error) => Some(error),
+            // It is told in full.
+            Self::WrongPool(error) => error.source(),
             Self::Closed => None,
             Self::Unavailable(error) => Some(error),
         }
@@ -267,7 +270,8 @@ impl Error for ConfigError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::OutOfRange { .. } | Self::NulInName { .. } => None,
-            Self::Host(error) => Some(error),
+            // It is told in full.
+            Self::Host(error) => error.source(),
         }
     }
 }

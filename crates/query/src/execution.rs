@@ -21,7 +21,7 @@ const READ_AHEAD_BYTES: usize = 32 << 20;
 /// What of a quota may lie there read ahead: one part in so many. As much again is in windows.
 const QUOTA_PARTS: usize = 8;
 /// Requests that are under way at the same time, if nobody says otherwise.
-const REQUESTS: usize = 16;
+const REQUESTS: usize = 32;
 
 /// A query that is ready to run, once: see [`PipelineBuilder::prepare`](crate::PipelineBuilder::prepare).
 ///
@@ -77,7 +77,7 @@ impl Execution {
         self
     }
 
-    /// How many requests may be under way at the same time, 16 by default, as far as the bytes that may be read ahead allow. A store is asked for a few
+    /// How many requests may be under way at the same time, 32 by default, as far as the bytes that may be read ahead allow. A store is asked for a few
     /// ranges of a morsel at a time, each of which is one; of a file some morsels are read by one call. Those of one morsel are
     /// made together, also where they are more.
     pub fn requests_at_once(mut self, requests: usize) -> Self {

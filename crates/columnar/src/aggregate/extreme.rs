@@ -9,6 +9,7 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use arrow::error::ArrowError;
 
 use super::groups::GroupIds;
 use super::{AggregateState, StateError, same_kind, shared};
@@ -271,7 +272,10 @@ impl AggregateState for BytesExtreme {
         if *data_type == DataType::Null {
             return Ok(arrow::array::new_null_array(data_type, self.values.len()));
         }
-        let bytes = BinaryArray::from_iter(self.values.iter().map(|value| value.as_deref()));
-        Ok(cast(&bytes, data_type)?)
+        let bytes: usize = self.values.iter().flatten().map(Vec::len).sum();
+        // An array of texts says by 32 bits where each ends.
+        i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?;
+        let values = BinaryArray::from_iter(self.values.iter().map(|value| value.as_deref()));
+        Ok(cast(&values, data_type)?)
     }
 }

@@ -80,7 +80,7 @@ fn pins(condition: &Expr, column: usize) -> bool {
     }
 }
 
-/// Whether equal values are equal values of the column: wider integers are.
+/// Whether the value is NULL where the column is, and nowhere else, and no two of its values are one: the column, or wider integers of it.
 fn is_column(value: &Expr, column: usize) -> bool {
     match value.node() {
         Node::Cast(inner) => {

@@ -89,7 +89,8 @@ impl<E: Error + 'static> Error for StreamError<E> {
             Self::Source(error) | Self::Slice(error) => Some(error),
             Self::Cpu(error) => Some(error),
             Self::Unavailable(error) => Some(error),
-            Self::WrongPool(error) => Some(error),
+            // It is told in full.
+            Self::WrongPool(error) => error.source(),
             Self::Panicked { .. } | Self::Closed | Self::PoolsEnded | Self::InAsync { .. } => None,
         }
     }

@@ -1,5 +1,6 @@
 //! Mixed called from CPU is refused, by every path that there is.
 
+use std::error::Error as _;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
@@ -218,6 +219,7 @@ fn the_error_says_from_where_to_where_and_what_to_do_instead() {
         "the mixed pool was called from the CPU pool: a CPU task must not wait for what may block; \
          do that first in the mixed pool, and hand its result to `cpu().run`"
     );
+    assert!(error.source().is_none(), "a chain of errors says it once");
 }
 
 #[test]

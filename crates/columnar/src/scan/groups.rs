@@ -475,7 +475,12 @@ mod tests {
             .windows(2)
             .map(|pair| {
                 let shard = plan.merge(&groups, &(pair[0]..pair[1]), &|| false).unwrap();
-                Arc::new(shard.expect("nobody said to leave off"))
+                let shard = shard.expect("nobody said to leave off");
+                assert!(
+                    shard.firsts.is_sorted(),
+                    "its groups come in the order of their first rows"
+                );
+                Arc::new(shard)
             })
             .collect();
         let batches = Ordering::new(&plan, &shards, slots.len())

@@ -29,6 +29,16 @@ fn keys() -> Vec<(&'static str, ArrayRef)> {
     vec![
         ("4 keys", numbers(|row| scrambled(row) % 4)),
         ("10,000 keys", numbers(|row| scrambled(row) % 10_000)),
+        (
+            "10,000 keys, and new ones all along",
+            numbers(|row| {
+                if row % 16 == 0 {
+                    row + 10_000
+                } else {
+                    scrambled(row) % 10_000
+                }
+            }),
+        ),
         ("runs of 4", numbers(|row| row / 4)),
         ("all different", numbers(|row| row * 7_919 % ROWS)),
         (

@@ -5,6 +5,7 @@
 pub mod burn;
 pub mod chart;
 pub mod generated;
+pub mod lineitem;
 pub mod machine;
 pub mod number;
 pub mod parquet_file;

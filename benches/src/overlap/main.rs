@@ -20,7 +20,7 @@ use anyhow::ensure;
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 use benches::number::short;
-use benches::{machine, parquet_file, program};
+use benches::{lineitem, machine, parquet_file, program};
 use columnar::TableSource;
 use lexopt::{Arg, ValueExt as _};
 use object_server::{Line, ObjectServer};
@@ -46,16 +46,6 @@ const AT_ONCE: [usize; 2] = [1, 4];
 /// What is less than one part in so many of the whole time need not be hidden.
 const LITTLE: f64 = 20.0;
 
-const COLUMNS: [&str; 7] = [
-    "l_quantity",
-    "l_extendedprice",
-    "l_discount",
-    "l_tax",
-    "l_returnflag",
-    "l_linestatus",
-    "l_shipdate",
-];
-
 /// What computes little by the byte, and what computes much.
 const QUERIES: [(&str, &str); 2] = [
     (
@@ -63,12 +53,7 @@ const QUERIES: [(&str, &str); 2] = [
         "select sum(l_extendedprice * l_discount) from lineitem where l_shipdate >= date '1994-01-01' \
          and l_shipdate < date '1995-01-01' and l_discount between 0.05 and 0.07 and l_quantity < 24",
     ),
-    (
-        "Q1",
-        "select l_returnflag, l_linestatus, sum(l_quantity), sum(l_extendedprice), sum(l_extendedprice * (1 - l_discount)), \
-         sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)), avg(l_quantity), avg(l_extendedprice), avg(l_discount), count(*) \
-         from lineitem where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus",
-    ),
+    ("Q1", lineitem::Q1),
 ];
 
 const USAGE: &str = "usage: overlap [FILTER] [--rounds N] [--threads N] [--scale S] [--group-rows N] [--latency-ms L,L] [--megabytes M] [--at-once N,N]
@@ -190,13 +175,16 @@ fn run(options: &Options) -> anyhow::Result<()> {
     let executor = PipelineExecutor::new(options.threads)?;
     eprintln!("generating lineitem at scale {}", options.scale);
     let generated = TpchTable::new(TpchTableKind::Lineitem, ScaleFactor::new(options.scale)?);
-    generated.load(&parquet_file::indices(&generated.schema(), &COLUMNS)?, &executor)?;
+    generated.load(
+        &parquet_file::indices(&generated.schema(), &lineitem::COLUMNS)?,
+        &executor,
+    )?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("lineitem.parquet");
     let properties = WriterProperties::builder()
         .set_max_row_group_row_count(Some(options.group_rows))
         .build();
-    parquet_file::write(&generated, &COLUMNS, Some(properties), &path)?;
+    parquet_file::write(&generated, &lineitem::COLUMNS, Some(properties), &path)?;
     let generated: Arc<dyn TableSource> = Arc::new(generated);
     let file = std::fs::read(&path)?;
     let bytes = file.len();

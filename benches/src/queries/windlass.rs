@@ -6,10 +6,11 @@ use anyhow::{Context as _, ensure};
 use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::util::display::array_value_to_string;
+use benches::lineitem;
 use query::pipeline_exec::PipelineExecutor;
 use query::{Catalog, PipelineBuilder, QueryPlanner, QueryResult};
 
-use super::workload::{Answers, Group, HEAVY, SHORT, Tables};
+use super::workload::{Answers, Group, SHORT, Tables};
 
 /// The executor with the tables.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl Windlass {
 
     /// Runs the heavy query and checks it; when its answer was there.
     pub(crate) fn heavy(&self) -> anyhow::Result<Instant> {
-        let (result, end, _) = self.run(HEAVY)?;
+        let (result, end, _) = self.run(lineitem::Q1)?;
         let groups = groups(&result)?;
         ensure!(
             is_close(&groups, &self.answers.heavy),

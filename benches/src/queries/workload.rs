@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use arrow::array::AsArray;
 use arrow::datatypes::{Date32Type, Decimal128Type};
+use benches::lineitem;
 use benches::parquet_file::{self, indices, read};
 use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
@@ -21,22 +22,6 @@ use serde::Serialize;
 pub(crate) const SHORT: &str =
     "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
 
-/// TPC-H Q1, with the date computed.
-pub(crate) const HEAVY: &str = "select l_returnflag, l_linestatus, sum(l_quantity) as sum_qty, \
-     sum(l_extendedprice) as sum_base_price, sum(l_extendedprice * (1 - l_discount)) as sum_disc_price, \
-     sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) as sum_charge, avg(l_quantity) as avg_qty, \
-     avg(l_extendedprice) as avg_price, avg(l_discount) as avg_disc, count(*) as count_order from lineitem \
-     where l_shipdate <= date '1998-09-02' group by l_returnflag, l_linestatus order by l_returnflag, l_linestatus";
-
-const LINEITEM: [&str; 7] = [
-    "l_quantity",
-    "l_extendedprice",
-    "l_discount",
-    "l_tax",
-    "l_returnflag",
-    "l_linestatus",
-    "l_shipdate",
-];
 const CUSTOMER: [&str; 2] = ["c_acctbal", "c_mktsegment"];
 
 /// 1998-09-02 in days since 1970.
@@ -94,7 +79,7 @@ impl Tables {
             Ok(Arc::new(table))
         };
         Ok(Self {
-            lineitem: load(TpchTableKind::Lineitem, &LINEITEM)?,
+            lineitem: load(TpchTableKind::Lineitem, &lineitem::COLUMNS)?,
             customer: load(TpchTableKind::Customer, &CUSTOMER)?,
         })
     }
@@ -113,7 +98,7 @@ impl Tables {
         }
         let mut groups: BTreeMap<(String, String), Sums> = BTreeMap::new();
         for morsel in 0..self.lineitem.morsels() {
-            let columns = read(&self.lineitem, morsel, &LINEITEM)?;
+            let columns = read(&self.lineitem, morsel, &lineitem::COLUMNS)?;
             let decimal = |column: usize| columns[column].as_primitive::<Decimal128Type>().values();
             let (quantity, price, discount, tax) = (decimal(0), decimal(1), decimal(2), decimal(3));
             let (flag, status) = (columns[4].as_string::<i32>(), columns[5].as_string::<i32>());
@@ -141,8 +126,8 @@ impl Tables {
     pub(crate) fn write_for_peers(&self, folder: &Path, answers: &Answers) -> anyhow::Result<PathBuf> {
         let told = Told {
             short: SHORT,
-            heavy: HEAVY,
-            lineitem: write(&self.lineitem, &LINEITEM, folder)?,
+            heavy: lineitem::Q1,
+            lineitem: write(&self.lineitem, &lineitem::COLUMNS, folder)?,
             customer: write(&self.customer, &CUSTOMER, folder)?,
             answers,
         };
@@ -211,7 +196,7 @@ mod tests {
         let told = tables.write_for_peers(folder.path(), &answers).unwrap();
         let told: serde_json::Value = serde_json::from_reader(File::open(told).unwrap()).unwrap();
         assert_eq!(told["answers"]["short"], answers.short);
-        assert_eq!(told["heavy"], HEAVY);
+        assert_eq!(told["heavy"], lineitem::Q1);
         let opened = query::source::open("lineitem", told["lineitem"].as_str().unwrap(), &executor).unwrap();
         let rows = |table: &dyn TableSource| {
             (0..table.morsels())

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Letters of a unit, in small ones, and how many bytes it has.
-const SIZES: [(&str, usize); 8] = [
+const SIZES: [(&str, u64); 8] = [
     ("", 1),
     ("b", 1),
     ("kib", 1 << 10),
@@ -19,11 +19,9 @@ const TIMES: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h",
 
 /// A number of bytes, at least 1.
 pub(crate) fn size(text: &str) -> Result<usize, String> {
-    let wrong = || "a size is a whole number of B, KiB, MiB or GiB, for example 256MiB".to_owned();
-    let (number, unit) = split(text);
-    let bytes = SIZES.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
-    let number: usize = number.parse().map_err(|_| wrong())?;
-    match number.checked_mul(bytes) {
+    let wrong = "a size is a whole number of B, KiB, MiB or GiB, for example 256MiB";
+    let bytes = amount(text, &SIZES, wrong)?.and_then(|bytes| usize::try_from(bytes).ok());
+    match bytes {
         None => Err("no machine has so much memory".to_owned()),
         Some(0) => Err("a query needs some memory".to_owned()),
         Some(bytes) => Ok(bytes),
@@ -32,15 +30,20 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
 
 /// A time, at least a millisecond.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let wrong = || "a time is a whole number of ms, s, min or h, for example 30s".to_owned();
-    let (number, unit) = split(text);
-    let milliseconds = TIMES.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?.1;
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    match number.checked_mul(milliseconds) {
+    let wrong = "a time is a whole number of ms, s, min or h, for example 30s";
+    match amount(text, &TIMES, wrong)? {
         None => Err("nobody waits for so long".to_owned()),
         Some(0) => Err("a query needs some time".to_owned()),
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
     }
+}
+
+/// A number with one of these units, in the smallest of them; `None` if that is too many, and `wrong` if it is none.
+fn amount(text: &str, units: &[(&str, u64)], wrong: &str) -> Result<Option<u64>, String> {
+    let (number, unit) = split(text);
+    let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong)?;
+    Ok(number.checked_mul(*factor))
 }
 
 /// The digits that it begins with, and its unit in small letters.

@@ -37,6 +37,8 @@ const SAMPLE_ROWS: usize = 4_096;
 const MOSTLY_NEW: f64 = 0.75;
 /// A key is hot if one of so many rows has it.
 const HOT_ONE_IN: usize = 64;
+/// Where fewer than one row in so many has a key that is not hot, there is not much to leave loose.
+const OTHERS_ONE_IN: usize = 8;
 /// Each row is compared with every hot key.
 const HOT_MAX: usize = 8;
 /// Every so many slots one looks by itself, for data changes along a table.
@@ -351,8 +353,7 @@ impl<'p> Grouping<'p> {
         let hot_rows: usize = hot.iter().map(|&group| rows_of[group as usize]).sum();
         let others = self.rows - hot_rows;
         let new = keys.len() - hot.len();
-        // Where almost all rows have a hot key, there is not much to leave loose.
-        if 8 * others < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
+        if others * OTHERS_ONE_IN < self.rows || (new as f64) < MOSTLY_NEW * others as f64 {
             return Mode::Grouped;
         }
         Mode::Loose {

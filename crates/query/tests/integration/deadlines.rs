@@ -13,7 +13,7 @@ use query::{Execution, PipelineBuilder, QueryError, QueryPlanner, WorkControl};
 use crate::gated_table::GatedTable;
 use crate::run::catalog;
 use crate::stored_table::{Moment, Stored};
-use crate::streaming::Watched;
+use crate::streaming::{Watched, watched};
 
 /// Far longer than anything here takes; who waits so long hangs.
 const HANG: Duration = Duration::from_secs(120);
@@ -50,9 +50,7 @@ fn a_deadline_that_has_passed_ends_a_query_before_anything_is_read() {
             Ok(())
         });
         for table in [stored as Arc<dyn TableSource>, rows()] {
-            let (tell, closed) = mpsc::channel();
-            let execution = prepared(sql, table).deadline(Instant::now());
-            let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+            let (execution, closed) = watched(prepared(sql, table).deadline(Instant::now()));
             let outcome = execution.run(&executor);
             assert!(
                 matches!(outcome, Err(QueryError::DeadlineExceeded)),
@@ -82,11 +80,9 @@ fn a_deadline_ends_a_query_that_waits_for_bytes() {
             }
             Ok(())
         });
-        let (tell, closed) = mpsc::channel();
         let (done, ended) = mpsc::channel();
         thread::scope(|scope| {
-            let execution = prepared(sql, table).deadline(Instant::now() + SOON);
-            let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+            let (execution, closed) = watched(prepared(sql, table).deadline(Instant::now() + SOON));
             let executor = &executor;
             scope.spawn(move || done.send(execution.run(executor)));
             let outcome = ended.recv_timeout(HANG).expect("it ends while its source hangs");
@@ -113,9 +109,7 @@ fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
             }
             Ok(())
         });
-        let (tell, closed) = mpsc::channel();
-        let execution = prepared(sql, table).deadline(deadline);
-        let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
+        let (execution, closed) = watched(prepared(sql, table).deadline(deadline));
         let outcome = execution.run(&executor);
         assert!(
             matches!(outcome, Err(QueryError::DeadlineExceeded)),

@@ -73,7 +73,7 @@ fn run_at_once(
 }
 
 /// The same, which tells of its close.
-fn watched(execution: Execution) -> (Execution, mpsc::Receiver<()>) {
+pub(crate) fn watched(execution: Execution) -> (Execution, mpsc::Receiver<()>) {
     let (tell, closed) = mpsc::channel();
     // Somebody may have stopped to listen.
     let execution = execution.on_close(move || tell.send(()).unwrap_or_default());

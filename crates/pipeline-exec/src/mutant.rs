@@ -89,4 +89,6 @@ executor_core::planted_bugs! {
     m83_three_to_twenty,
     /// A reserve worker goes to the heaviest job in which nobody is, and not to the heaviest.
     m84_reserve_avoids_company,
+    /// A worker in an old job does not look whether a young one has come.
+    m114_old_stay_does_not_look,
 }

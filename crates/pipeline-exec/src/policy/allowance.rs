@@ -28,7 +28,7 @@ const QUANTA: u64 = 10;
 /// What a visit does to the allowance of the worker that makes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pays {
-    /// Nothing: it was in the reserve role, or nobody old waited.
+    /// Nothing: the job is young, and no old one waits.
     Nothing,
     /// It takes from it: a young job, and an old one waited.
     Young,

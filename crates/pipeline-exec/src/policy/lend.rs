@@ -86,6 +86,7 @@ fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
         role: Role::Lent,
         now_ns,
         until_ns: now_ns.saturating_add(shared.quantum_ns()),
+        gives_way: None,
         pays: Pays::Nothing,
         single: false,
     };

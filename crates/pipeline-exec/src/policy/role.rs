@@ -1,17 +1,27 @@
 //! Which job a worker takes: the two orders of looking.
 //!
-//! *Main* takes the job that has received the least service, so that short jobs do not wait behind heavy ones. A job that has
-//! received less than a quantum is *young*: it comes before all old ones, and young ones go in the order of their submission. From then on
-//! it is *old*, goes on where the least served old job is, and shares with its like. While old ones wait, young ones get 17 of 20 parts
-//! of a main worker's time at most ([`allowance`](super::allowance)). So nobody starves: of the young the first goes first and is soon
-//! old, of the old the least served goes first, and both kinds have a part of the time.
+//! A job that has received less than four quanta of service is *young*. Young jobs come before old
+//! ones, in both roles, and go in the order of their submission. A job that grows old goes on where the
+//! least served old job is, and shares with its like.
 //!
-//! Jobs for which nobody waits ([`Class::Batch`](super::Class)) are old from the beginning, and so are those that experience says will take
-//! more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at once delays no short one by a quantum each.
+//! The roles differ in the old job that they take. *Main* takes the one that has received the least
+//! service, so old jobs share the time. *Reserve* takes the heaviest, so that one heavy job gets through.
+//! Reserve also prefers the heaviest where several jobs are young.
 //!
-//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns with the young jobs of the board.
+//! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits: an old
+//! job that nothing disturbs keeps its caches, and a young one waits for a slot or a turn.
 //!
-//! *Reserve* takes the heaviest, so that heavy ones keep at least their share, and then singles.
+//! While old jobs wait, young ones get 17 of 20 parts of a worker's time at most
+//! ([`allowance`](super::allowance)). A worker whose allowance is used up takes an old job first, and
+//! stays a quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
+//! of the old the least served goes first, and both kinds have a part of the time.
+//!
+//! Jobs of [`Class::Batch`](super::Class) are old from the beginning, and so are those that experience
+//! says will take more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at
+//! once delays no short one.
+//!
+//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns with
+//! the young jobs of the board.
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
@@ -47,29 +57,17 @@ pub(crate) fn visit_as_main<E: PipelinePorts>(
     now_ns: u64,
     until_ns: u64,
 ) -> Option<u64> {
-    let shared = env.shared();
-    let visitor = |pays| Visitor {
-        worker,
-        role: Role::Main,
-        now_ns,
-        until_ns,
-        pays,
-        single: false,
-    };
-    let old_first = shared.allowances.is_used_up(env, worker) || mutant::m79_old_before_young();
-    if old_first && let Some(ended_ns) = take(env, select_old, visitor(Pays::Old)) {
+    let search = Search::begin(env, worker, Role::Main, now_ns, until_ns);
+    if (search.old_first || mutant::m79_old_before_young())
+        && let Some(ended_ns) = search.take(select_old)
+    {
         return Some(ended_ns);
     }
-    let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
-    let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
-    let single_first = shared.allowances.single_comes_first(env, worker);
-    let last = mutant::m82_singles_last();
-    let single = |is_turn: bool| is_turn.then(|| take_single(env, young)).flatten();
-    single(single_first && !last)
-        .or_else(|| take(env, select_young, young))
-        .or_else(|| single(!single_first && !last))
-        .or_else(|| take(env, select_old, visitor(Pays::Old)))
-        .or_else(|| single(last))
+    let singles_last = mutant::m82_singles_last();
+    search
+        .take_young(!singles_last)
+        .or_else(|| search.take(select_old))
+        .or_else(|| singles_last.then(|| search.take_single()).flatten())
 }
 
 /// The same in the reserve role.
@@ -79,20 +77,19 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     now_ns: u64,
     until_ns: u64,
 ) -> Option<u64> {
-    let visitor = Visitor {
-        worker,
-        role: Role::Reserve,
-        now_ns,
-        until_ns,
-        pays: Pays::Nothing,
-        single: false,
-    };
+    let search = Search::begin(env, worker, Role::Reserve, now_ns, until_ns);
     if mutant::m20_reserve_takes_the_least_served()
-        && let Some(ended_ns) = take(env, select_young, visitor)
+        && let Some(ended_ns) = search.take(select_young)
     {
         return Some(ended_ns);
     }
-    take(env, select_heaviest, visitor).or_else(|| take_single(env, visitor))
+    if !search.old_first
+        && search.heaviest_is_old()
+        && let Some(ended_ns) = search.take_young(true)
+    {
+        return Some(ended_ns);
+    }
+    search.take(select_heaviest).or_else(|| search.take_single())
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -193,32 +190,120 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     None
 }
 
-/// Visits the first job of an order in which there is something to claim. Somebody else may be quicker at one that was found; then there
-/// may be another. Gives when the visit ended.
-fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visitor) -> Option<u64> {
-    while let Some((job, body)) = select(env) {
-        let stops = stops(env);
-        let ended_ns = if stops {
-            None
-        } else {
-            visit(env, job, &body, visitor)
-        };
-        quietly_drop(body);
-        if stops || ended_ns.is_some() {
-            return ended_ns;
-        }
-        visitor.now_ns = env.now_ns();
-    }
-    None
+/// A worker's search for a job, from the moment at which it looks at the board.
+struct Search<'a, E> {
+    env: &'a E,
+    worker: usize,
+    role: Role,
+    now_ns: u64,
+    until_ns: u64,
+    /// Arrivals of young jobs that this search has seen: read before the board.
+    young_arrivals: usize,
+    /// The allowance for young jobs is used up.
+    old_first: bool,
+    /// An old job is on the board.
+    old_waits: bool,
 }
 
-/// Visits the first single that has not ended yet. Gives when the visit ended.
-fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
-    let visitor = Visitor {
-        single: true,
-        ..visitor
-    };
-    take(env, pop_single, visitor)
+impl<'a, E: PipelinePorts> Search<'a, E> {
+    fn begin(env: &'a E, worker: usize, role: Role, now_ns: u64, until_ns: u64) -> Self {
+        let shared = env.shared();
+        Self {
+            env,
+            worker,
+            role,
+            now_ns,
+            until_ns,
+            young_arrivals: shared.young_arrivals(env),
+            old_first: shared.allowances.is_used_up(env, worker),
+            old_waits: shared.board.least_served_from(env, shared.young_tag()).is_some(),
+        }
+    }
+
+    /// Whether the heaviest job that a worker could go into is old. `true` if there is none.
+    fn heaviest_is_old(&self) -> bool {
+        select_heaviest(self.env).is_none_or(|(_, body)| {
+            let is_old = self.is_old(&body);
+            quietly_drop(body);
+            is_old
+        })
+    }
+
+    fn is_old(&self, body: &BodyOf<E>) -> bool {
+        body.state.service(self.env) >= self.env.shared().young_tag()
+    }
+
+    /// Visits a young job: of the board, or of the singles if `singles` says so, which come in turns.
+    fn take_young(&self, singles: bool) -> Option<u64> {
+        let single_first = self
+            .env
+            .shared()
+            .allowances
+            .single_comes_first(self.env, self.worker);
+        let single = |is_turn: bool| (is_turn && singles).then(|| self.take_single()).flatten();
+        single(single_first)
+            .or_else(|| self.take(select_young))
+            .or_else(|| single(!single_first))
+    }
+
+    /// Visits the first job of an order in which there is something to claim. Another worker may claim the last of what was found; then
+    /// there may be another job. Gives when the visit ended.
+    fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {
+        self.take_as(select, false)
+    }
+
+    /// Visits the first single that has not ended yet. Gives when the visit ended.
+    fn take_single(&self) -> Option<u64> {
+        self.take_as(pop_single, true)
+    }
+
+    fn take_as(&self, select: fn(&E) -> Found<E>, single: bool) -> Option<u64> {
+        let env = self.env;
+        let mut now_ns = self.now_ns;
+        while let Some((job, body)) = select(env) {
+            let stops = stops(env);
+            let ended_ns = if stops {
+                None
+            } else {
+                visit(env, job, &body, self.visitor(now_ns, self.is_old(&body), single))
+            };
+            quietly_drop(body);
+            if stops || ended_ns.is_some() {
+                return ended_ns;
+            }
+            now_ns = env.now_ns();
+        }
+        None
+    }
+
+    /// The visitor that this worker is to a job.
+    fn visitor(&self, now_ns: u64, is_old: bool, single: bool) -> Visitor {
+        let (pays, stays) = match (is_old, self.old_first) {
+            (true, false) => (Pays::Old, true),
+            (true, true) => (Pays::Old, false),
+            (false, _) if self.old_waits => (Pays::Young, false),
+            (false, _) => (Pays::Nothing, false),
+        };
+        let stay_ns = now_ns.saturating_add(self.env.shared().stay_ns());
+        Visitor {
+            worker: self.worker,
+            role: self.role,
+            now_ns,
+            until_ns: if stays { stay_ns } else { self.until_ns },
+            gives_way: stays.then_some(self.young_arrivals),
+            pays,
+            single,
+        }
+    }
+}
+
+/// Whether a young job waits that a worker could go into.
+pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().board.singles(env) > 0
+        || select_young(env).is_some_and(|(_, body)| {
+            quietly_drop(body);
+            true
+        })
 }
 
 /// The first single that has not ended yet. It is gone from the queue, so there is nobody to be quicker than; but it may be closed.

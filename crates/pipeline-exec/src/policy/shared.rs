@@ -16,6 +16,12 @@ use crate::mutant;
 /// A job that is expected to take more quanta than this is old from the beginning.
 pub const EXPECTED_QUANTA_MAX: u64 = 8;
 
+/// Quanta of service below which a job is young.
+pub const YOUNG_QUANTA: u64 = 4;
+
+/// Quanta for which a visit of an old job lasts while no young job waits.
+pub const STAY_QUANTA: u64 = 4;
+
 /// What can be set about a pipeline executor: plain data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineConfig {
@@ -52,6 +58,8 @@ pub struct PipelineShared<W, B, Q, T> {
     deadlines: CachePadded<W>,
     /// Turns of a single worker, which has both roles.
     turns: W,
+    /// Publications of something to claim in a young job, wrapping around.
+    young_arrivals: CachePadded<W>,
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
@@ -85,6 +93,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             stopping: CachePadded::new(word(0)),
             deadlines: CachePadded::new(word(0)),
             turns: word(0),
+            young_arrivals: CachePadded::new(word(0)),
             config,
         }
     }
@@ -122,9 +131,27 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         nanos(self.config.quantum)
     }
 
-    /// A job that has received less service than this, a quantum's, is young.
+    /// Nanoseconds for which a visit of an old job lasts while no young job waits.
+    pub fn stay_ns(&self) -> u64 {
+        self.quantum_ns().saturating_mul(STAY_QUANTA)
+    }
+
+    /// A job that has received less service than this, [`YOUNG_QUANTA`] quanta in microseconds, is young.
     pub fn young_tag(&self) -> usize {
-        usize::try_from(self.quantum_ns() / 1_000).unwrap_or(usize::MAX)
+        usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
+    }
+
+    /// Something can be claimed in a young job that could not be before.
+    pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. A hint that ends visits early. A worker that misses it looks at the board
+        // at the end of its stay.
+        mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
+    }
+
+    /// How often that has happened. It may change at once.
+    pub(crate) fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. As above.
+        mem.load(&self.young_arrivals, Ordering::Relaxed)
     }
 
     /// Whether a job that is expected to take `work_ns` is old from the beginning.

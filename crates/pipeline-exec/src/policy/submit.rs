@@ -179,6 +179,9 @@ pub(crate) fn publish<E: PipelinePorts>(
     if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
         return close::close(env, state, job, state.stop_reason());
     }
+    if state.service(env) < shared.young_tag() {
+        shared.young_arrived(env);
+    }
     let taken = shared.looks.take_up(env, lookers);
     if taken > 0 && !env.hand_over(taken) {
         shared.looks.drop_taken(env, taken);

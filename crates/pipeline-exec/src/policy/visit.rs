@@ -8,6 +8,7 @@
 //! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, starts those that have waited for it, and ends
 //! the job if no stage is open. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::allowance::Pays;
@@ -19,7 +20,7 @@ use super::job_state::JobEnd;
 use super::ledger::{CloseReason, Failure};
 use super::lend;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
-use super::role::stops;
+use super::role::{stops, young_waits};
 use super::standing::settle;
 use super::submit::publish;
 use super::{finish, guard, need, nest};
@@ -38,8 +39,11 @@ pub struct Visitor {
     pub role: Role,
     /// When it looked for one: the visit begins then.
     pub now_ns: u64,
-    /// When its quantum is over.
+    /// When its time in the job is over.
     pub until_ns: u64,
+    /// It leaves earlier once a young job waits that has arrived since this many arrivals were counted;
+    /// `None`: it stays until its time is over.
+    pub gives_way: Option<usize>,
     /// What the visit does to its allowance for young jobs.
     pub pays: Pays,
     /// The job was taken from the queue of singles: it has no keys on the board.
@@ -65,6 +69,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         body,
         state,
         visitor,
+        gives_way: Cell::new(visitor.gives_way),
     };
     let Visitor {
         worker,
@@ -81,7 +86,7 @@ pub(crate) fn visit<E: PipelinePorts>(
     let mut now_ns = began_ns;
     let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
-    while claims == 0 || now_ns < visitor.until_ns && !stops(env) {
+    while claims == 0 || !visit.is_over(now_ns) && !stops(env) {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
@@ -144,6 +149,8 @@ struct Visit<'a, E: PipelinePorts> {
     body: &'a Arc<BodyOf<E>>,
     state: &'a Arc<StateOf<E>>,
     visitor: Visitor,
+    /// As in the visitor, of the arrivals that it has looked at by now.
+    gives_way: Cell<Option<usize>>,
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
@@ -172,6 +179,24 @@ impl<E: PipelinePorts> Visit<'_, E> {
             settle(env, state, job, None);
         }
         Some(piece)
+    }
+
+    /// Whether the worker leaves the job at this boundary: its time is over, or a young job waits and this one is old.
+    fn is_over(&self, now_ns: u64) -> bool {
+        now_ns >= self.visitor.until_ns || self.gives_way()
+    }
+
+    /// Whether a young job has come since the last look, and waits.
+    fn gives_way(&self) -> bool {
+        let Some(seen) = self.gives_way.get() else {
+            return false;
+        };
+        let arrivals = self.env.shared().young_arrivals(self.env);
+        if arrivals == seen || mutant::m114_old_stay_does_not_look() {
+            return false;
+        }
+        self.gives_way.set(Some(arrivals));
+        young_waits(self.env)
     }
 
     /// How many of the `left` slots of `stage` to claim.
@@ -206,7 +231,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
                 break;
             }
             let is_first = rest.start == slots.start;
-            if !is_first && now_ns >= self.visitor.until_ns && !mutant::m69_claims_run_to_their_end() {
+            if !is_first && !mutant::m69_claims_run_to_their_end() && self.is_over(now_ns) {
                 if self.give_back(Piece {
                     stage,
                     slots: rest.clone(),
@@ -414,7 +439,7 @@ impl<E: PipelinePorts> Watch for Visit<'_, E> {
     }
 
     fn should_yield(&self) -> bool {
-        self.env.now_ns() >= self.visitor.until_ns
+        self.is_over(self.env.now_ns())
     }
 }
 

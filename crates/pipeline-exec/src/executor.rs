@@ -2,6 +2,7 @@
 
 mod builder;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,7 +20,8 @@ use crate::error::{BuildError, SubmitError, panic_message};
 use crate::job::Job;
 use crate::metrics::PipelineSnapshot;
 use crate::native::{Hub, PipelineTask, Waiter};
-use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused, close, guard};
+use crate::open_job::{OpenError, OpenJob};
+use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused, Terms, close, guard};
 use crate::ticket::{JobTicket, block_on};
 
 /// Runs jobs on a fixed set of threads.
@@ -91,6 +93,21 @@ impl PipelineExecutor {
     /// The job, when the executor admits no more at the moment.
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit(job)
+    }
+
+    /// Opens a job that grows: tasks are added to it while it runs. Gives its handle, and a ticket that tells its end.
+    ///
+    /// [`OpenJob`] has an example.
+    ///
+    /// # Errors
+    ///
+    /// When the executor admits no more jobs, at the moment or at all.
+    pub fn open(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        terms: Terms,
+    ) -> Result<(OpenJob, JobTicket), OpenError> {
+        self.handle.open(name, terms)
     }
 
     /// Hands over a job; while the executor is full it waits for room.
@@ -262,6 +279,23 @@ impl PipelineHandle {
             self.hub.meter().refused_full();
         }
         submitted
+    }
+
+    /// Opens a job that grows: see [`PipelineExecutor::open`].
+    ///
+    /// # Errors
+    ///
+    /// When the executor admits no more jobs, at the moment or at all.
+    pub fn open(
+        &self,
+        name: impl Into<Cow<'static, str>>,
+        terms: Terms,
+    ) -> Result<(OpenJob, JobTicket), OpenError> {
+        let opened = OpenJob::open(&self.hub, name.into(), terms);
+        if let Err(OpenError::Full) = opened {
+            self.hub.meter().refused_full();
+        }
+        opened
     }
 
     fn offer<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {

@@ -100,6 +100,7 @@ mod job_id;
 mod metrics;
 mod mutant;
 mod native;
+mod open_job;
 mod output;
 pub mod policy;
 mod report;
@@ -108,6 +109,7 @@ mod split;
 mod stage;
 mod stage_graph;
 mod step_cx;
+mod task;
 mod ticket;
 mod trace;
 
@@ -117,15 +119,17 @@ pub use job::{Job, JobBuilder};
 pub use job_id::{JobId, JobIds};
 pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
 pub use native::on_worker_thread;
+pub use open_job::{OpenError, OpenJob, OpenTask};
 pub use output::JobOutput;
 pub use policy::{
-    Class, JobBoard, JobHandle, JobStatus, run_main_worker, run_reserve_worker, select_heaviest,
+    Class, JobBoard, JobHandle, JobStatus, Terms, run_main_worker, run_reserve_worker, select_heaviest,
 };
 pub use report::{JobReport, StageProgress};
 pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step, steps};
 pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
+pub use task::{Task, Turn};
 pub use ticket::{JobControl, JobTicket};
 pub use trace::{JobEntry, JobLane, JobNames, PipelineTrace};
 

@@ -91,4 +91,14 @@ executor_core::planted_bugs! {
     m84_reserve_avoids_company,
     /// A worker in an old job does not look whether a young one has come.
     m114_old_stay_does_not_look,
+    /// A task that is woken is ready, and no worker hears of it.
+    m115_wake_makes_nothing_claimable,
+    /// A task that is woken during its turn parks all the same.
+    m116_wake_in_a_turn_is_lost,
+    /// The tasks of a job that grows stay where they are when the job is closed.
+    m117_tasks_kept_after_a_cancel,
+    /// A new task gets the number of one that is over, whose waker wakes it.
+    m118_waker_outlives_its_task,
+    /// A job that grows is charged for nothing.
+    m119_turns_are_not_charged,
 }

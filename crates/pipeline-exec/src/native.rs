@@ -347,6 +347,10 @@ impl PipelinePorts for Hub {
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Failed { .. } => {}
         }
         if tell::is_told(&event) && spans::are_possible() {

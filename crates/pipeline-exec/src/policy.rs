@@ -26,6 +26,7 @@
 //! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@nest`] | how a slot waits for a job of its own: it runs that job and no other |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
+//! | [`mod@grow`] | how tasks are added to a job, run in turns, wait and end |
 //! | [`mod@submit`] | who is let in |
 //! | [`close`] | how a job ends early, and how every job ends |
 
@@ -35,6 +36,7 @@ pub(crate) mod by_hand;
 pub mod claim;
 pub mod close;
 pub(crate) mod finish;
+pub mod grow;
 pub mod job_spec;
 pub mod job_state;
 pub mod ledger;
@@ -47,6 +49,7 @@ pub mod role;
 pub mod shared;
 pub mod standing;
 pub mod submit;
+pub(crate) mod tasks;
 pub mod visit;
 
 pub(crate) mod guard;

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::StepError;
 use crate::stage::{OneStep, PipelineStep, Stage, Steps};
+use crate::step_cx::StepCx;
 
 /// Stages, and for each the stages that have to be finished before it starts.
 ///
@@ -40,6 +42,8 @@ enum Nodes {
     One(Arc<dyn Stage>),
     /// One stage that is a step: it lies here, since there are many such jobs.
     Step(OneStep),
+    /// The stage of a job that grows.
+    Tasks,
     /// None yet, or several. Boxed, since the graph lies in every job.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
     Several(Option<Box<Vec<Node>>>),
@@ -71,6 +75,16 @@ impl StageGraph {
             }
         };
         Self { nodes }
+    }
+
+    /// The stage of a job that grows, which is made of tasks.
+    pub(crate) fn of_tasks() -> Self {
+        Self { nodes: Nodes::Tasks }
+    }
+
+    /// Whether it is the stage of a job that grows.
+    pub(crate) fn grows(&self) -> bool {
+        matches!(self.nodes, Nodes::Tasks)
     }
 
     /// Whether a step is the only stage: it has no `finish`, and no stage follows it.
@@ -121,7 +135,7 @@ impl StageGraph {
         let first: Option<Arc<dyn Stage>> = match &self.nodes {
             Nodes::One(first) => Some(Arc::clone(first)),
             Nodes::Step(step) => Some(Arc::new(step.clone())),
-            Nodes::Several(_) => None,
+            Nodes::Tasks | Nodes::Several(_) => None,
         };
         if let Some(stage) = first {
             self.nodes = Nodes::Several(Some(Box::new(vec![Node {
@@ -132,6 +146,7 @@ impl StageGraph {
         }
         match &mut self.nodes {
             Nodes::One(_) | Nodes::Step(_) => unreachable!("it is a list now"),
+            Nodes::Tasks => unreachable!("users add no stage to a job that grows"),
             Nodes::Several(nodes) => nodes.get_or_insert_default(),
         }
     }
@@ -139,7 +154,7 @@ impl StageGraph {
     /// The stages as a list; `None` if there is one alone.
     fn nodes(&self) -> Option<&[Node]> {
         match &self.nodes {
-            Nodes::One(_) | Nodes::Step(_) => None,
+            Nodes::One(_) | Nodes::Step(_) | Nodes::Tasks => None,
             Nodes::Several(nodes) => Some(nodes.as_ref().map_or(&[], |nodes| nodes)),
         }
     }
@@ -166,6 +181,7 @@ impl StageGraph {
         match (&self.nodes, self.nodes()) {
             (Nodes::One(stage), _) if number == 0 => &**stage,
             (Nodes::Step(step), _) if number == 0 => step,
+            (Nodes::Tasks, _) if number == 0 => &TasksStage,
             (_, nodes) => &*nodes.unwrap_or_default()[number].stage,
         }
     }
@@ -206,6 +222,24 @@ impl StageGraph {
             None if number == 0 => None,
             nodes => Some(&nodes.unwrap_or_default()[number]),
         }
+    }
+}
+
+/// What the stage of a job that grows says of itself. Its one slot is claimed as the job is opened, and
+/// accounted for when the last task is over; no worker runs it.
+struct TasksStage;
+
+impl Stage for TasksStage {
+    fn name(&self) -> &str {
+        "tasks"
+    }
+
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        Err("the slot of a job that grows was run".into())
     }
 }
 

@@ -158,11 +158,11 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Slots that have run or were given up, and slots of the stages that have started so far. Both only grow; when the job has
-    /// ended they are equal.
+    /// Slots that have run or were given up, and slots of the stages that have started so far; of a job that grows, tasks that
+    /// are over and tasks that were added. Both only grow; when the job has ended they are equal.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
-        self.state.claims().progress(&*self.hub)
+        self.state.progress(&*self.hub)
     }
 
     /// How far each stage is, in the order in which they were added to the job. Empty when the job has ended: then nothing
@@ -199,6 +199,10 @@ impl JobControl {
         for (stage, slots) in state.claims().started(&**hub) {
             stages[stage].done = slots - state.claims().left(&**hub, stage);
             stages[stage].slots = Some(slots);
+        }
+        if graph.grows() {
+            let (done, slots) = state.progress(&**hub);
+            (stages[0].done, stages[0].slots) = (done, Some(slots));
         }
         // The job may have ended meanwhile, and then this is the last hold on what the user gave.
         policy::close::quietly_drop(body);

@@ -12,10 +12,10 @@ use executor_core::run_state::{Closed, Settled};
 
 use super::board::JobHandle;
 use super::claim::Unclaimed;
-use super::guard;
 use super::ledger::{CloseReason, Failure, Ran};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
+use super::{grow, guard};
 use crate::error::JobErrorKind;
 use crate::mutant;
 
@@ -49,11 +49,12 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     env.observe(PipelineEvent::Stops);
     let mut handed_back = Vec::new();
     for index in 0..env.used(&shared.jobs) {
-        // Where nothing can be claimed, the last slots run and may complete the job; whoever starts another stage closes it.
+        // Where nothing can be claimed, the last slots run and may complete the job; the worker that starts another stage closes it.
+        // A job that grows may wait without a worker, and does not end by itself.
         let Some(body) = env.get(&shared.jobs, index) else {
             continue;
         };
-        if body.state.claims.is_claimable(env)
+        if (body.state.claims.is_claimable(env) || body.state.grows)
             && close(env, body.state(), body.handle(index), body.state().stop_reason()) == Closing::Untouched
         {
             handed_back.push(body);
@@ -150,6 +151,9 @@ fn abandon<E: PipelinePorts>(
     if state.claims.give_up(env, &left.stages) {
         end(env, state, job, closing, env.now_ns());
     }
+    if state.grows {
+        grow::close_tasks(env, state, job);
+    }
     closing
 }
 
@@ -195,7 +199,8 @@ pub(crate) fn end<E: PipelinePorts>(
     let started_or_now = started.unwrap_or(now_ns);
     let wait_ns = started_or_now.saturating_sub(state.submitted_ns);
     let run_ns = started.map(|started| now_ns.saturating_sub(started));
-    if error.is_none() {
+    // What the tasks of one query took says nothing of the next job.
+    if error.is_none() && !state.grows {
         shared
             .experience
             .learn(env, state.cost_kind(), state.claims.worked_ns(env));

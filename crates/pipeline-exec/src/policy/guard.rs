@@ -2,15 +2,19 @@
 //! here, nor does one of what such a panic carries.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Waker;
 
 use super::claim::SLOTS_MAX;
+use super::grow::STAGE;
 use super::ledger::Failure;
 use crate::error::{StepError, panic_message};
 use crate::output::JobOutput;
 use crate::stage::Stage;
 use crate::step_cx::StepCx;
+use crate::task::{Task, Turn};
 
 /// Asks stage number `number` for its slots.
 pub(crate) fn slots(stage: &dyn Stage, number: usize) -> Result<usize, Failure> {
@@ -31,6 +35,18 @@ pub(crate) fn slots(stage: &dyn Stage, number: usize) -> Result<usize, Failure> 
 pub(crate) fn run(stage: &dyn Stage, number: usize, slot: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
     let name = || stage.slot_name(slot).into_owned();
     guarded(number, Some(slot), name, || stage.run(slot, cx))
+}
+
+/// Runs a turn of task number `number`.
+pub(crate) fn turn(
+    task: &mut dyn Task,
+    number: usize,
+    cx: &StepCx<'_>,
+    waker: &Waker,
+) -> Result<Turn, Failure> {
+    let task = RefCell::new(task);
+    let name = || task.borrow().name().to_owned();
+    guarded(STAGE, Some(number), name, || task.borrow_mut().turn(cx, waker))
 }
 
 /// Finishes a stage.

@@ -74,6 +74,8 @@ pub struct JobState<W, P> {
     workers: usize,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
+    /// Whether it is made of tasks, which are added while it runs.
+    pub(crate) grows: bool,
     /// Workers that have been invited to its stages so far, in this run of stages.
     invited: W,
     cost: u64,
@@ -123,6 +125,7 @@ impl<W, P> JobBody<W, P> {
             solo: word(0),
             workers,
             begun,
+            grows: spec.stages.grows(),
             invited: word(0),
             cost: spec.cost,
             cost_is_stated: spec.cost > 0,
@@ -202,7 +205,7 @@ impl<W, P> JobBody<W, P> {
     /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
     /// `word`.
     pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
-        let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun;
+        let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun && !self.state.grows;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
         if !is_solo {
@@ -253,6 +256,19 @@ impl<W, P> JobState<W, P> {
                 })
             }
         })
+    }
+
+    /// Slots that are accounted for and slots of the stages that have started; of a job that grows, tasks
+    /// that are over and tasks that were added.
+    pub fn progress<E>(&self, env: &E) -> (usize, usize)
+    where
+        E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
+    {
+        if self.grows {
+            env.change(&self.ledger, |ledger| ledger.tasks().progress())
+        } else {
+            self.claims.progress(env)
+        }
     }
 
     /// Which slots are claimed and done.

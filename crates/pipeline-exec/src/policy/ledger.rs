@@ -7,6 +7,7 @@ use std::fmt;
 use std::task::Waker;
 
 use super::claim::Piece;
+use super::tasks::Tasks;
 use crate::error::{JobError, JobErrorKind, StepError};
 use crate::mutant;
 
@@ -35,6 +36,8 @@ pub struct Ledger {
     waker: Option<Waker>,
     /// Of those who lend the job a thread, and found nothing to claim.
     sleepers: Vec<Waker>,
+    /// The tasks of a job that grows.
+    tasks: Option<Box<Tasks>>,
 }
 
 /// Why a job is closed before its last slot has run. The first reason counts.
@@ -100,6 +103,20 @@ pub enum JobStatus {
 }
 
 impl Ledger {
+    /// The ledger of a job that grows.
+    pub(crate) fn grow(&mut self) {
+        self.tasks = Some(Box::new(Tasks::new()));
+    }
+
+    /// The tasks of a job that grows.
+    ///
+    /// # Panics
+    ///
+    /// If the job does not grow.
+    pub(crate) fn tasks(&mut self) -> &mut Tasks {
+        self.tasks.as_mut().expect("only a job that grows has tasks")
+    }
+
     /// Where the job stands.
     #[must_use]
     pub fn status(&self) -> JobStatus {

@@ -14,6 +14,7 @@ use super::shared::PipelineShared;
 use crate::error::JobError;
 use crate::spans::JobSpans;
 use crate::step_cx::Role;
+use crate::task::Turn;
 
 /// One party's access to a pipeline executor: the operations, and what they operate on.
 pub trait PipelinePorts:
@@ -125,7 +126,7 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds since its submission.
         wait_ns: u64,
     },
-    /// Slots were claimed.
+    /// Slots were claimed; in a job that grows, a turn of the task of the first slot's number.
     Claimed {
         /// The job.
         job: JobHandle,
@@ -145,7 +146,7 @@ pub enum PipelineEvent<'a> {
         /// The job.
         job: JobHandle,
     },
-    /// A slot has run, well or not.
+    /// A slot has run, well or not; in a job that grows, a turn of the task of that number.
     SlotRan {
         /// The job.
         job: JobHandle,
@@ -208,6 +209,37 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// Number of the stage.
         stage: usize,
+    },
+    /// A task was added to a job that grows, and is ready.
+    TaskSpawned {
+        /// The job.
+        job: JobHandle,
+        /// Number of the task.
+        task: usize,
+    },
+    /// A task is about to be woken; it may be ready already, or over.
+    TaskWoken {
+        /// The job.
+        job: JobHandle,
+        /// Number of the task.
+        task: usize,
+    },
+    /// A turn of a task is over. It follows the [`SlotRan`](Self::SlotRan) of the turn, unless the task was
+    /// not run because it is cancelled.
+    TurnOver {
+        /// The job.
+        job: JobHandle,
+        /// Number of the task.
+        task: usize,
+        /// What it came to; [`Turn::Done`] if the task was not run, or failed.
+        turn: Turn,
+    },
+    /// A task was dropped and has no further turn.
+    TaskOver {
+        /// The job.
+        job: JobHandle,
+        /// Number of the task.
+        task: usize,
     },
     /// A slot of a job is about to hand over a job of its own, and to wait for it.
     Nests {

@@ -8,6 +8,7 @@ use executor_core::ports::{Exclusive, Fetch, Memory};
 use executor_core::run_state::Refused as GateRefused;
 
 use super::board::JobHandle;
+use super::claim::Claim;
 use super::close::{self, Closing};
 use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
@@ -51,11 +52,17 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
     }
     let slots = first_slots(env, &body);
+    if body.state.grows {
+        // The only slot is all tasks' together; and more may come.
+        let whole = body.state.claims.claim(env, |_stage, _left| 1);
+        debug_assert!(matches!(whole, Claim::Slots { .. }), "the first claim of a job");
+        env.change(&body.state.ledger, Ledger::grow);
+    }
     let known = *slots.as_ref().unwrap_or(&0);
     body.enrol(shared.next_seq(env), known, env.now_ns(), |value| env.word(value));
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
-    let is_young =
-        body.state.class() != Class::Batch && !expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+    let is_long = !body.state.grows && expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+    let is_young = body.state.class() != Class::Batch && !is_long;
     if !is_young || shared.young_tag() == 0 {
         let service = (body.state).old_service(shared.young_tag(), shared.service_floor(env));
         // Ordering: Relaxed. Nobody else knows the job yet.
@@ -84,7 +91,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     };
     env.observe(PipelineEvent::Submitted { job });
     match slots {
-        Ok(slots) if has_slots => {
+        Ok(slots) if has_slots || state.grows => {
             state.claims.started(env).for_each(|(stage, slots)| {
                 env.observe(PipelineEvent::StageStarted { job, stage, slots });
             });
@@ -96,7 +103,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 let put_back = append_single(env, job);
                 publish(env, &state, job, 1 + put_back)
             } else {
-                let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
+                let wanted = if state.grows {
+                    0
+                } else {
+                    state.invites_anew(env, need::of_stages(env, &state, slots))
+                };
                 settle(env, &state, job, Some(wanted))
             };
             if closing == Closing::Untouched {

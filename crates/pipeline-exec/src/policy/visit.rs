@@ -15,6 +15,7 @@ use super::allowance::Pays;
 use super::board::JobHandle;
 use super::claim::{Claim, Piece};
 use super::close::{Closing, close, end, fail};
+use super::grow::{self, STAGE};
 use super::job_spec::JobSpec;
 use super::job_state::JobEnd;
 use super::ledger::{CloseReason, Failure};
@@ -23,9 +24,11 @@ use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::role::{stops, young_waits};
 use super::standing::settle;
 use super::submit::publish;
+use super::tasks::{Taken, Tasks};
 use super::{finish, guard, need, nest};
 use crate::mutant;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
+use crate::task::Turn;
 
 /// A claim is as many slots as take about this long, in nanoseconds.
 pub const CLAIM_NS: u64 = 1_000_000;
@@ -91,7 +94,7 @@ pub(crate) fn visit<E: PipelinePorts>(
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
         visit.close_if_orphaned(now_ns);
-        let Some(piece) = visit.claim(now_ns, claims == 0) else {
+        let Some((piece, task)) = visit.claim(now_ns, claims == 0) else {
             break;
         };
         let stages = &body.stages;
@@ -114,13 +117,18 @@ pub(crate) fn visit<E: PipelinePorts>(
             });
         }
         claims += 1;
-        now_ns = visit.run(piece, now_ns);
+        now_ns = match task {
+            Some(task) => visit.run_turn(task),
+            None => visit.run(piece, now_ns),
+        };
     }
     // A thread that is lent to the job takes nothing from others.
     if claims > 0 && role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
-        state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+        if !(state.grows && mutant::m119_turns_are_not_charged()) {
+            state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+        }
     }
     env.observe(PipelineEvent::Left {
         job,
@@ -154,12 +162,19 @@ struct Visit<'a, E: PipelinePorts> {
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
-    /// Claims slots, at `now_ns`, for the first time in this visit or not.
-    fn claim(&self, now_ns: u64, is_first: bool) -> Option<Piece> {
+    /// Claims slots, at `now_ns`, for the first time in this visit or not; in a job that grows, a turn of a task.
+    fn claim(&self, now_ns: u64, is_first: bool) -> Option<(Piece, Option<Taken>)> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
+        let mut task = None;
         let (piece, may_be_last) = match state.claims.claim(env, wanted) {
             Claim::Slots { piece, last } => (piece, last),
+            Claim::Returned if state.grows => {
+                let taken = grow::change(env, state, Tasks::take)?;
+                let slots = taken.number..taken.number + 1;
+                task = Some(taken);
+                (Piece { stage: STAGE, slots }, true)
+            }
             // Somebody else may have claimed the last of the others meanwhile, and neither of the two knows.
             Claim::Returned => (env.change(&state.ledger, |ledger| ledger.take_returned())?, true),
             Claim::Exhausted | Claim::Closed => return None,
@@ -178,7 +193,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             // Before the slots run, so that nobody looks at the job meanwhile.
             settle(env, state, job, None);
         }
-        Some(piece)
+        Some((piece, task))
     }
 
     /// Whether the worker leaves the job at this boundary: its time is over, or a young job waits and this one is old.
@@ -265,6 +280,40 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if self.owes_account() && state.claims.account(env, stage, accounted) {
             now_ns = self.stage_over(stage, now_ns);
         }
+        now_ns
+    }
+
+    /// Runs a turn of a task, or drops the task if it is cancelled. Gives the time.
+    fn run_turn(&self, task: Taken) -> u64 {
+        let Self { env, job, state, .. } = *self;
+        let Visitor { worker, role, .. } = self.visitor;
+        let Taken {
+            number,
+            mut paused,
+            cancelled,
+        } = task;
+        let mut turn = Turn::Done;
+        let mut now_ns = env.now_ns();
+        if !cancelled && !state.claims.is_closed(env) {
+            let ran = guard::turn(&mut *paused.task, number, &self.cx(), &paused.waker);
+            env.observe(PipelineEvent::SlotRan {
+                job,
+                stage: STAGE,
+                slot: number,
+                worker,
+                role,
+            });
+            state.count_slots(env, worker, 1);
+            match ran {
+                Ok(came_to) => turn = came_to,
+                Err(failure) => self.fail(failure),
+            }
+            now_ns = env.now_ns();
+        }
+        if state.is_past_deadline(now_ns) {
+            close(env, state, job, CloseReason::DeadlineExceeded);
+        }
+        grow::turn_over(env, state, job, number, paused, turn, now_ns);
         now_ns
     }
 

@@ -130,7 +130,11 @@ impl JobEntry {
             | PipelineEvent::GivenUp { .. }
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. } => return None,
+            | PipelineEvent::NestOver { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {
                 seq: job.seq,
                 what: format!("{}: {}", failure.name, guard::text(&failure.error)),

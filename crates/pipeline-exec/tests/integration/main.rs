@@ -7,6 +7,7 @@ mod claiming;
 mod ending;
 mod failing;
 mod foreign;
+mod growing;
 mod lending;
 mod looking;
 mod measuring;

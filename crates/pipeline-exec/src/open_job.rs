@@ -1,0 +1,191 @@
+//! A job that grows: opened first, given its tasks while it runs.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+
+use crate::job_id::next_id;
+use crate::native::{Hub, NativeBody, NativeState};
+use crate::output::Place;
+use crate::policy::{self, Admitted, JobHandle, JobSpec, PipelinePorts, Refused, Terms, grow};
+use crate::stage_graph::StageGraph;
+use crate::task::Task;
+use crate::ticket::JobTicket;
+
+/// The handle of a job that grows: [tasks](Task) are added to it while it runs.
+///
+/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. To the executor it is a job like any
+/// other: what its tasks take is charged to it, so a job of many tasks has no more of the workers than a
+/// job of one; class, deadline, limit of workers and cancel are the job's.
+///
+/// Clones are the same handle. The job ends when the last of them is dropped and the last task is over, or
+/// when it is cancelled or fails; its ticket tells.
+///
+/// ```
+/// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Task, Terms, Turn};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use std::task::Waker;
+///
+/// /// Counts down, a step a turn.
+/// struct CountDown(usize, Arc<AtomicUsize>);
+///
+/// impl Task for CountDown {
+///     fn turn(&mut self, _cx: &StepCx<'_>, _waker: &Waker) -> Result<Turn, StepError> {
+///         self.0 -= 1;
+///         self.1.fetch_add(1, Ordering::Relaxed);
+///         Ok(if self.0 == 0 { Turn::Done } else { Turn::Again })
+///     }
+/// }
+///
+/// let executor = PipelineExecutor::new(2)?;
+/// let (job, ticket) = executor.open("count down", Terms::default())?;
+/// let turns = Arc::new(AtomicUsize::new(0));
+/// for _ in 0..3 {
+///     job.spawn(Box::new(CountDown(10, Arc::clone(&turns)))).map_err(|_| "the job takes no task")?;
+/// }
+/// drop(job);
+/// assert_eq!(ticket.wait()?.slots, 30);
+/// assert_eq!(turns.load(Ordering::Relaxed), 30);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct OpenJob {
+    opened: Arc<Opened>,
+}
+
+struct Opened {
+    hub: Arc<Hub>,
+    state: Arc<NativeState>,
+    job: JobHandle,
+}
+
+/// A task of a job that grows, for its spawner: wakes it, and cancels it.
+///
+/// Dropping it changes nothing.
+#[derive(Clone)]
+pub struct OpenTask {
+    hub: Arc<Hub>,
+    state: Arc<NativeState>,
+    job: JobHandle,
+    number: usize,
+}
+
+/// Why a job could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The executor admits no jobs any more.
+    Closed,
+    /// As many jobs wait or run as the executor admits: try again later.
+    Full,
+}
+
+impl OpenJob {
+    pub(crate) fn open(
+        hub: &Arc<Hub>,
+        name: Cow<'static, str>,
+        terms: Terms,
+    ) -> Result<(Self, JobTicket), OpenError> {
+        let spec = JobSpec {
+            terms: terms.boxed(),
+            ..JobSpec::new(name, next_id(), StageGraph::of_tasks())
+        };
+        let body = NativeBody::new(spec, hub.shared().workers(), hub.place(), |value| hub.word(value));
+        match policy::submit(&**hub, body) {
+            Ok(Admitted { state, job }) => {
+                let opened = Opened {
+                    hub: Arc::clone(hub),
+                    state: Arc::clone(&state),
+                    job,
+                };
+                let ticket = JobTicket::new(Arc::clone(hub), state, job, Place::Given(()));
+                Ok((
+                    Self {
+                        opened: Arc::new(opened),
+                    },
+                    ticket,
+                ))
+            }
+            Err(Refused::Full(_)) => Err(OpenError::Full),
+            Err(Refused::Closed(_) | Refused::Stopped(_)) => Err(OpenError::Closed),
+        }
+    }
+
+    /// Adds a task, which gets a turn as soon as the job gets a worker.
+    ///
+    /// # Errors
+    ///
+    /// The task, if the job takes none any more: it was cancelled, has failed, or its executor ends.
+    pub fn spawn(&self, task: Box<dyn Task>) -> Result<OpenTask, Box<dyn Task>> {
+        let Opened { hub, state, job } = &*self.opened;
+        let handle = |number| OpenTask {
+            hub: Arc::clone(hub),
+            state: Arc::clone(state),
+            job: *job,
+            number,
+        };
+        let number = grow::spawn(&**hub, state, *job, task, |number| {
+            Waker::from(Arc::new(handle(number)))
+        })?;
+        Ok(handle(number))
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        grow::leave(&*self.hub, &self.state, self.job);
+    }
+}
+
+impl OpenTask {
+    /// Makes the task ready, as its waker does.
+    pub fn wake(&self) {
+        grow::wake(&*self.hub, &self.state, self.job, self.number);
+    }
+
+    /// The task has no further turn: a worker drops it as soon as the job gets one, after the turn that
+    /// runs now. Nothing happens if it is over.
+    pub fn cancel(&self) {
+        grow::cancel_task(&*self.hub, &self.state, self.job, self.number);
+    }
+}
+
+impl Wake for OpenTask {
+    fn wake(self: Arc<Self>) {
+        OpenTask::wake(&self);
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        OpenTask::wake(self);
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the executor admits no jobs any more",
+            Self::Full => "the executor admits no more jobs at the moment",
+        })
+    }
+}
+
+impl Error for OpenError {}
+
+impl fmt::Debug for OpenJob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenJob")
+            .field("job", &self.opened.job)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for OpenTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenTask")
+            .field("job", &self.job)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
+}

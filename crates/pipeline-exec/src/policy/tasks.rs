@@ -1,0 +1,234 @@
+//! The tasks of a job that grows: which of them wait, which are ready, and when the last one is over.
+//!
+//! The table is a part of the job's ledger, which one party at a time touches. A worker that runs a task
+//! has taken it out of the table, so no two workers can be in one task.
+//!
+//! ```text
+//!                 spawn
+//!                   │
+//!                   ▼           take
+//!     wake ───►  ready  ──────────────────►  running
+//!       ▲          ▲                        │   │   │
+//!       │          └── put back: Again, or ─┘   │   └── finish: Done, cancelled, closed
+//!     parked           woken during the turn    │
+//!       ▲                                       │
+//!       └────────── put back: Parked ───────────┘
+//! ```
+//!
+//! | state | `paused` | `ready` |
+//! |---|---|---|
+//! | parked | the task | no |
+//! | ready, its number is in the queue | the task | yes |
+//! | running | – | no |
+//! | running, and woken meanwhile | – | yes |
+//!
+//! The job is over when it takes no more tasks and has none: [`Tasks::leave`] and [`Tasks::finish`]
+//! answer that to one caller.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::task::Waker;
+
+use crate::mutant;
+use crate::task::{Task, Turn};
+
+/// The tasks of one job.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    entries: BTreeMap<usize, Entry>,
+    /// Numbers of the tasks that are ready, in the order in which they became so.
+    queue: VecDeque<usize>,
+    /// Tasks that were spawned: the number of the next one.
+    spawned: usize,
+    /// The job's handle is there, through which tasks come from outside.
+    open: bool,
+    /// The job was closed: it takes no task, and none has another turn.
+    closed: bool,
+    /// A caller was told that the job is over.
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// `None`: a party has taken it out, a worker to run it or a closer to drop it.
+    paused: Option<Paused>,
+    /// The task wants a turn.
+    ready: bool,
+    /// The task is to be dropped instead of run.
+    cancelled: bool,
+}
+
+/// A task between two turns.
+pub(crate) struct Paused {
+    pub(crate) task: Box<dyn Task>,
+    /// Wakes it.
+    pub(crate) waker: Waker,
+}
+
+/// A task that a worker has taken out of the table.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) number: usize,
+    pub(crate) paused: Paused,
+    /// It is to be dropped.
+    pub(crate) cancelled: bool,
+}
+
+impl Tasks {
+    /// No task, and more may come.
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            queue: VecDeque::new(),
+            spawned: 0,
+            open: true,
+            closed: false,
+            over: false,
+        }
+    }
+
+    /// Adds a task, which is ready. `waker` makes the waker of the task with the number that it is given.
+    ///
+    /// # Errors
+    ///
+    /// The task, if the job takes none: it was closed, or is over.
+    pub(crate) fn spawn(
+        &mut self,
+        task: Box<dyn Task>,
+        waker: impl FnOnce(usize) -> Waker,
+    ) -> Result<usize, Box<dyn Task>> {
+        if self.closed || self.over {
+            return Err(task);
+        }
+        let number = match mutant::m118_waker_outlives_its_task() {
+            // A number of a task that is over, whose waker may still be kept.
+            true => (0..)
+                .find(|number| !self.entries.contains_key(number))
+                .unwrap_or(0),
+            false => self.spawned,
+        };
+        self.spawned += 1;
+        let paused = Paused {
+            task,
+            waker: waker(number),
+        };
+        self.entries.insert(
+            number,
+            Entry {
+                paused: Some(paused),
+                ready: true,
+                cancelled: false,
+            },
+        );
+        self.queue.push_back(number);
+        Ok(number)
+    }
+
+    /// Wakes a task. `true`: it is ready now and was not before, so the caller says so.
+    pub(crate) fn wake(&mut self, number: usize) -> bool {
+        if self.closed {
+            return false;
+        }
+        let Some(entry) = self.entries.get_mut(&number) else {
+            return false;
+        };
+        let runs = entry.paused.is_none();
+        if entry.ready || runs && mutant::m116_wake_in_a_turn_is_lost() {
+            return false;
+        }
+        entry.ready = true;
+        if !runs {
+            self.queue.push_back(number);
+        }
+        !runs
+    }
+
+    /// The task is dropped at its next turn, or after the one that runs. `true`: it is ready for that now
+    /// and was not before, so the caller says so.
+    pub(crate) fn cancel(&mut self, number: usize) -> bool {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.cancelled = true;
+        }
+        self.wake(number)
+    }
+
+    /// Takes out the task that has been ready for longest.
+    pub(crate) fn take(&mut self) -> Option<Taken> {
+        let number = self.queue.pop_front()?;
+        let entry = self.entries.get_mut(&number)?;
+        let paused = entry.paused.take()?;
+        entry.ready = false;
+        Some(Taken {
+            number,
+            paused,
+            cancelled: entry.cancelled,
+        })
+    }
+
+    /// Puts back a task after a turn that came to `turn`. `true`: it is ready, so the caller says so.
+    ///
+    /// # Errors
+    ///
+    /// The task, if it has no further turn. The caller drops it and then says that it is
+    /// [finished](Self::finish).
+    pub(crate) fn put_back(&mut self, number: usize, paused: Paused, turn: Turn) -> Result<bool, Paused> {
+        let Some(entry) = self.entries.get_mut(&number) else {
+            return Err(paused);
+        };
+        if turn == Turn::Done || self.closed || entry.cancelled {
+            return Err(paused);
+        }
+        entry.paused = Some(paused);
+        entry.ready |= turn == Turn::Again;
+        if entry.ready {
+            self.queue.push_back(number);
+        }
+        Ok(entry.ready)
+    }
+
+    /// Tasks that were taken out have been dropped. `true`: the job is over, and the caller ends it.
+    pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
+        for number in numbers {
+            self.entries.remove(&number);
+        }
+        self.is_over()
+    }
+
+    /// The job's handle is gone: tasks come only from tasks now. `true`: the job is over, and the caller
+    /// ends it.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.open = false;
+        self.is_over()
+    }
+
+    /// Takes no more tasks, and takes out those that no worker runs: the caller drops them, and then says
+    /// that they are [finished](Self::finish), also if there are none.
+    pub(crate) fn close(&mut self) -> Vec<(usize, Paused)> {
+        self.closed = true;
+        self.open = false;
+        self.queue.clear();
+        if mutant::m117_tasks_kept_after_a_cancel() {
+            return Vec::new();
+        }
+        let paused = self.entries.iter_mut();
+        paused
+            .filter_map(|(&number, entry)| Some((number, entry.paused.take()?)))
+            .collect()
+    }
+
+    /// Tasks that are over, and tasks that were spawned.
+    pub(crate) fn progress(&self) -> (usize, usize) {
+        (self.spawned - self.entries.len(), self.spawned)
+    }
+
+    /// Whether the job is over; `true` once.
+    fn is_over(&mut self) -> bool {
+        !self.open && self.entries.is_empty() && !std::mem::replace(&mut self.over, true)
+    }
+}
+
+impl fmt::Debug for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paused").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,429 @@
+//! Jobs that grow: tasks that are added, run in turns, wait without a worker, and end.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::time::Duration;
+
+use pipeline_exec::{
+    Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
+    step,
+};
+
+/// A task that is a closure.
+struct Turns<F>(F);
+
+impl<F> Task for Turns<F>
+where
+    F: FnMut(&StepCx<'_>, &Waker) -> Result<Turn, StepError> + Send,
+{
+    fn name(&self) -> &str {
+        "turns"
+    }
+
+    fn turn(&mut self, cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
+        (self.0)(cx, waker)
+    }
+}
+
+fn task(turn: impl FnMut(&StepCx<'_>, &Waker) -> Result<Turn, StepError> + Send + 'static) -> Box<dyn Task> {
+    Box::new(Turns(turn))
+}
+
+/// Says when it is dropped.
+struct Told(Sender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        // The test may have ended.
+        self.0.send(()).ok();
+    }
+}
+
+/// A task that parks at once and for good; what says that it has had its turn, and what says that it was dropped.
+fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
+    let (turned, turn) = channel();
+    let (dropped, drop) = channel();
+    let told = Told(dropped);
+    let task = task(move |_cx, waker| {
+        let _held = &told;
+        turned.send(waker.clone()).map_err(|_| "the test is gone")?;
+        Ok(Turn::Parked)
+    });
+    (task, turn, drop)
+}
+
+fn spawn(job: &pipeline_exec::OpenJob, task: Box<dyn Task>) -> OpenTask {
+    job.spawn(task).map_err(|_| "handed back").unwrap()
+}
+
+#[test]
+fn a_job_ends_when_its_handle_is_gone_and_its_last_task_is_over() {
+    for workers in [1, 2, 5] {
+        let executor = PipelineExecutor::new(workers).unwrap();
+        let (job, ticket) = executor.open("turns", Terms::default()).unwrap();
+        let turns = Arc::new(AtomicUsize::new(0));
+        for number in 0..20 {
+            let (turns, mut left) = (Arc::clone(&turns), number % 5);
+            spawn(
+                &job,
+                task(move |_cx, _waker| {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    left = usize::saturating_sub(left, 1);
+                    Ok(if left == 0 { Turn::Done } else { Turn::Again })
+                }),
+            );
+        }
+        drop(job.clone());
+        let control = ticket.control();
+        drop(job);
+        let report = ticket.wait().unwrap();
+        assert_eq!(turns.load(Ordering::Relaxed), report.slots);
+        assert_eq!(report.slots, 4 * (1 + 1 + 2 + 3 + 4));
+        assert_eq!(control.progress(), (20, 20));
+    }
+}
+
+#[test]
+fn a_job_without_a_task_ends_with_its_handle() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (job, ticket) = executor.open("nothing", Terms::default()).unwrap();
+    drop(job);
+    assert_eq!(ticket.wait().unwrap().slots, 0);
+}
+
+#[test]
+fn a_task_that_parks_leaves_its_worker_to_others_and_goes_on_when_it_is_woken() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (job, ticket) = executor.open("parks", Terms::default()).unwrap();
+    let (parked, turned, dropped) = parked();
+    spawn(&job, parked);
+    let waker = turned.recv().unwrap();
+    for _ in 0..3 {
+        let other = executor.submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]));
+        other.unwrap().wait().unwrap();
+        waker.wake_by_ref();
+        turned.recv().unwrap();
+    }
+    assert!(dropped.try_recv().is_err());
+    ticket.control().cancel();
+    dropped.recv().unwrap();
+    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    // Nothing happens.
+    waker.wake();
+    drop(job);
+}
+
+#[test]
+fn a_wake_during_a_turn_counts_however_often_it_comes() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let (job, ticket) = executor.open("wakes itself", Terms::default()).unwrap();
+    let mut left = 100;
+    spawn(
+        &job,
+        task(move |_cx, waker| {
+            left -= 1;
+            waker.wake_by_ref();
+            waker.wake_by_ref();
+            Ok(if left == 0 { Turn::Done } else { Turn::Parked })
+        }),
+    );
+    drop(job);
+    assert_eq!(ticket.wait().unwrap().slots, 100);
+}
+
+#[test]
+fn a_task_may_add_tasks_after_the_handle_outside_is_gone() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let (job, ticket) = executor.open("tree", Terms::default()).unwrap();
+    fn node(job: pipeline_exec::OpenJob, depth: usize) -> Box<dyn Task> {
+        task(move |_cx, _waker| {
+            for _ in 0..if depth > 0 { 2 } else { 0 } {
+                job.spawn(node(job.clone(), depth - 1))
+                    .map_err(|_| "handed back")?;
+            }
+            Ok(Turn::Done)
+        })
+    }
+    spawn(&job, node(job.clone(), 6));
+    drop(job);
+    assert_eq!(ticket.wait().unwrap().slots, 127);
+}
+
+#[test]
+fn a_closed_job_drops_its_tasks_before_its_ticket_tells_and_hands_new_ones_back() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let (job, ticket) = executor.open("cancelled", Terms::default()).unwrap();
+    let mut drops = Vec::new();
+    for _ in 0..10 {
+        let (parked, turned, dropped) = parked();
+        spawn(&job, parked);
+        turned.recv().unwrap();
+        drops.push(dropped);
+    }
+    ticket.control().cancel();
+    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    for dropped in drops {
+        dropped.try_recv().unwrap();
+    }
+    let (parked, _turned, dropped) = parked();
+    let Err(handed_back) = job.spawn(parked) else {
+        panic!("a closed job has taken a task");
+    };
+    assert!(dropped.try_recv().is_err());
+    drop(handed_back);
+    dropped.try_recv().unwrap();
+}
+
+#[test]
+fn a_turn_that_fails_or_panics_fails_its_job_and_drops_the_other_tasks() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    for panics in [false, true] {
+        let (job, ticket) = executor.open("fails", Terms::default()).unwrap();
+        let (parked, turned, dropped) = parked();
+        spawn(&job, parked);
+        turned.recv().unwrap();
+        let fails = task(move |_cx, _waker| {
+            assert!(!panics, "out of ink");
+            Err("out of ink".into())
+        });
+        spawn(&job, fails);
+        let error = ticket.wait().unwrap_err();
+        let kind = if panics {
+            JobErrorKind::Panicked
+        } else {
+            JobErrorKind::Failed
+        };
+        assert_eq!((error.kind, error.slot), (kind, Some(1)));
+        assert_eq!(error.step.as_deref(), Some("turns"));
+        assert!(error.to_string().contains("out of ink"), "{error}");
+        dropped.try_recv().unwrap();
+    }
+}
+
+#[test]
+fn a_cancelled_task_is_dropped_and_its_job_goes_on() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (job, ticket) = executor.open("one of two", Terms::default()).unwrap();
+    let (one, one_turned, one_dropped) = parked();
+    let (two, two_turned, two_dropped) = parked();
+    let one = spawn(&job, one);
+    let two = spawn(&job, two);
+    one_turned.recv().unwrap();
+    two_turned.recv().unwrap();
+    one.cancel();
+    one_dropped.recv().unwrap();
+    one.cancel();
+    one.wake();
+    two.wake();
+    two_turned.recv().unwrap();
+    assert!(two_dropped.try_recv().is_err());
+    drop(job);
+    two.cancel();
+    assert_eq!(ticket.wait().unwrap().slots, 3);
+    two_dropped.try_recv().unwrap();
+}
+
+#[test]
+fn a_shutdown_drops_parked_tasks_and_nothing_is_taken_after_it() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let handle = executor.handle();
+    let (job, ticket) = executor.open("stopped", Terms::default()).unwrap();
+    let (parked, turned, dropped) = parked();
+    spawn(&job, parked);
+    let waker = turned.recv().unwrap();
+    assert!(executor.shutdown().is_empty());
+    dropped.try_recv().unwrap();
+    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    waker.wake();
+    assert!(job.spawn(task(|_cx, _waker| Ok(Turn::Done))).is_err());
+    assert_eq!(
+        handle.open("late", Terms::default()).unwrap_err(),
+        OpenError::Closed
+    );
+}
+
+#[test]
+fn a_drain_waits_for_tasks_that_are_parked() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (job, ticket) = executor.open("drained", Terms::default()).unwrap();
+    let (turned, turn) = channel();
+    let mut first = true;
+    spawn(
+        &job,
+        task(move |_cx, waker| {
+            turned.send(waker.clone()).ok();
+            Ok(if std::mem::take(&mut first) {
+                Turn::Parked
+            } else {
+                Turn::Done
+            })
+        }),
+    );
+    let waker = turn.recv().unwrap();
+    drop(job);
+    let executor = executor.drain_timeout(Duration::from_millis(1)).unwrap_err();
+    waker.wake();
+    executor.drain();
+    assert_eq!(ticket.wait().unwrap().slots, 2);
+}
+
+#[test]
+fn an_executor_admits_no_more_open_jobs_than_its_capacity() {
+    let executor = PipelineExecutor::builder()
+        .threads(1)
+        .queue_capacity(1)
+        .build()
+        .unwrap();
+    let (job, ticket) = executor.open("one", Terms::default()).unwrap();
+    assert_eq!(
+        executor.open("two", Terms::default()).unwrap_err(),
+        OpenError::Full
+    );
+    drop(job);
+    ticket.wait().unwrap();
+    let (_job, _ticket) = executor.open("two", Terms::default()).unwrap();
+}
+
+#[test]
+fn a_job_past_its_deadline_gets_no_further_turn() {
+    let executor = PipelineExecutor::new(2).unwrap();
+    let terms = Terms {
+        deadline: Some(Duration::from_millis(1)),
+        ..Terms::default()
+    };
+    let (job, ticket) = executor.open("late", terms).unwrap();
+    let turns = task(|_cx, _waker| Ok(Turn::Again));
+    // It may be late already.
+    drop(job.spawn(turns));
+    assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::DeadlineExceeded);
+}
+
+#[test]
+fn no_more_turns_run_at_once_than_the_job_may_have_workers() {
+    let executor = PipelineExecutor::new(4).unwrap();
+    for workers_max in [1, 2] {
+        let terms = Terms {
+            workers_max,
+            class: Class::Batch,
+            ..Terms::default()
+        };
+        let (job, ticket) = executor.open("limited", terms).unwrap();
+        let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        for _ in 0..8 {
+            let (inside, most, mut left) = (Arc::clone(&inside), Arc::clone(&most), 200);
+            spawn(
+                &job,
+                task(move |_cx, _waker| {
+                    most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                    left -= 1;
+                    Ok(if left == 0 { Turn::Done } else { Turn::Again })
+                }),
+            );
+        }
+        drop(job);
+        assert_eq!(ticket.wait().unwrap().slots, 1_600);
+        assert!(most.load(Ordering::SeqCst) <= workers_max);
+    }
+}
+
+#[test]
+fn a_thread_that_is_lent_to_an_open_job_runs_turns_and_is_woken_by_wakes() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (job, ticket) = executor.open("lent", Terms::default()).unwrap();
+    let (parked, turned, _dropped) = parked();
+    let parked = spawn(&job, parked);
+    std::thread::scope(|scope| {
+        scope.spawn(|| executor.run_until(&ticket));
+        for _ in 0..100 {
+            turned.recv().unwrap();
+            parked.wake();
+        }
+        turned.recv().unwrap();
+        drop(job);
+        parked.cancel();
+    });
+    assert_eq!(ticket.wait().unwrap().slots, 101);
+}
+
+/// A bounded queue between tasks, which wakes who waits for it.
+#[derive(Default)]
+struct Channel {
+    values: VecDeque<usize>,
+    closed: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+#[test]
+fn values_that_pass_through_tasks_and_bounded_channels_arrive_whole_and_in_order() {
+    const VALUES: usize = 2_000;
+    for workers in [1, 2, 8] {
+        let executor = PipelineExecutor::new(workers).unwrap();
+        let (job, ticket) = executor.open("chain", Terms::default()).unwrap();
+        let channels: Vec<_> = (0..5).map(|_| Arc::new(Mutex::new(Channel::default()))).collect();
+        let sum = Arc::new(AtomicUsize::new(0));
+        let mut next = 0;
+        let first = Arc::clone(&channels[0]);
+        spawn(
+            &job,
+            task(move |_cx, waker| {
+                let mut channel = first.lock().unwrap();
+                while channel.values.len() < 2 && next < VALUES {
+                    channel.values.push_back(next);
+                    next += 1;
+                }
+                channel.closed = next == VALUES;
+                channel.writer = Some(waker.clone());
+                let (reader, closed) = (channel.reader.take(), channel.closed);
+                drop(channel);
+                reader.into_iter().for_each(Waker::wake);
+                Ok(if closed { Turn::Done } else { Turn::Parked })
+            }),
+        );
+        for link in channels.windows(2) {
+            let (from, to) = (Arc::clone(&link[0]), Arc::clone(&link[1]));
+            spawn(
+                &job,
+                task(move |_cx, waker| {
+                    let (mut from, mut to) = (from.lock().unwrap(), to.lock().unwrap());
+                    while to.values.len() < 2 && !from.values.is_empty() {
+                        to.values.extend(from.values.pop_front());
+                    }
+                    to.closed = from.closed && from.values.is_empty();
+                    from.reader = Some(waker.clone());
+                    to.writer = Some(waker.clone());
+                    let wakers = (from.writer.take(), to.reader.take(), to.closed);
+                    drop((from, to));
+                    wakers.0.into_iter().chain(wakers.1).for_each(Waker::wake);
+                    Ok(if wakers.2 { Turn::Done } else { Turn::Parked })
+                }),
+            );
+        }
+        let (last, total) = (Arc::clone(&channels[4]), Arc::clone(&sum));
+        let mut expected = 0;
+        spawn(
+            &job,
+            task(move |_cx, waker| {
+                let mut channel = last.lock().unwrap();
+                while let Some(value) = channel.values.pop_front() {
+                    assert_eq!(value, expected);
+                    expected += 1;
+                    total.fetch_add(value, Ordering::Relaxed);
+                }
+                let (writer, closed) = (channel.writer.take(), channel.closed);
+                channel.reader = Some(waker.clone());
+                drop(channel);
+                writer.into_iter().for_each(Waker::wake);
+                Ok(if closed { Turn::Done } else { Turn::Parked })
+            }),
+        );
+        drop(job);
+        ticket.wait().unwrap();
+        assert_eq!(sum.load(Ordering::Relaxed), VALUES * (VALUES - 1) / 2);
+    }
+}

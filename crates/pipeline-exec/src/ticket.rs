@@ -9,7 +9,7 @@ use std::thread;
 
 use executor_core::ports::{Exclusive, Table};
 
-use crate::error::JobError;
+use crate::error::{JobError, JobErrorKind};
 use crate::job_id::JobId;
 use crate::native::{Hub, NativeState, unparker};
 use crate::output::Place;
@@ -213,6 +213,20 @@ impl JobControl {
     /// has ended.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
+    }
+
+    /// Stops the job if its deadline has passed, as a worker does that looks at the board. Workers look
+    /// while there is work; a job all of whose tasks wait is stopped in time if its owner calls this.
+    pub fn stop_if_late(&self) {
+        policy::close::stop_if_late(&*self.hub, &self.state, self.job);
+    }
+
+    /// Why nothing of the job is run any more; `None` as long as it may go on, and if it completed.
+    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends. The ticket tells when the job has ended,
+    /// which is later if something of it runs.
+    #[must_use]
+    pub fn stopped(&self) -> Option<JobErrorKind> {
+        self.hub.change(self.state.ledger(), |ledger| ledger.stopped())
     }
 
     /// The job's [`id`](crate::Job::id).

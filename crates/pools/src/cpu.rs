@@ -20,8 +20,12 @@
 //! In the simulator the scenario `jobs` has submitters that await tickets, cancels at any moment, drains and shutdowns, and slots with jobs of their
 //! own, under all oracles; the exhaustive search closes four configurations with such slots.
 
+mod async_job;
+mod async_task;
 mod cx;
+mod job_options;
 mod nice;
+mod polled;
 mod task;
 
 use std::mem;
@@ -34,7 +38,10 @@ use pipeline_exec::{
     Job, JobTicket, PipelineExecutor, PipelineHandle, PipelineSnapshot, StepError, SubmitError,
 };
 
+pub use async_job::{AsyncJob, JobUse, Scoped};
+pub use async_task::{AsyncTask, TaskError, TaskFuture};
 pub use cx::CpuCx;
+pub use job_options::JobOptions;
 pub use task::CpuTask;
 
 use crate::error::CpuError;
@@ -123,6 +130,18 @@ impl CpuPool {
             Ok(executor) => CpuTask::submit(&executor, &self.inner.cpu.stop, compute),
             Err(error) => CpuTask::failed(error),
         }
+    }
+
+    /// Opens a job for async work: futures that compute much and await in between, as one job beside the others.
+    ///
+    /// It never fails. If the pool admits no more jobs, has ended or cannot be started, each future that is
+    /// spawned is handed back: [`TaskError::NotRun`].
+    ///
+    /// The futures are polled inside the tokio runtime in which this is called, so that their timers, sockets and
+    /// `spawn_blocking` are that runtime's; or inside the mixed pool's, if there is none here. [`AsyncJob`]
+    /// has an example.
+    pub fn open(&self, options: JobOptions) -> AsyncJob {
+        AsyncJob::open(self, options)
     }
 
     /// Hands over a job of many slots, and never blocks.

@@ -30,6 +30,8 @@
 //!
 //! A CPU task that waits for parts of its own runs them, and nothing else: [`CpuCx::map`], [`CpuCx::join`], [`CpuCx::run_job`].
 //!
+//! Futures that compute much, such as the streams of a query engine, run as turns of a job: [`CpuPool::open`].
+//!
 //! # What a foreign handle can still do
 //!
 //! The fence is at the paths of this crate. A CPU task that has captured a `tokio::runtime::Handle` of its own making can spawn on
@@ -65,7 +67,9 @@ pub mod stream;
 mod thread;
 
 pub use builder::PoolsBuilder;
-pub use cpu::{CpuCx, CpuPool, CpuTask};
+pub use cpu::{
+    AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, JobOptions, JobUse, Scoped, TaskError, TaskFuture,
+};
 pub use error::{ConfigError, CpuError, MaintenanceError, MixedError, PoolKind, WrongPool};
 pub use maintenance::{MaintenancePool, Repeating};
 pub use mixed::{MixedPool, MixedTask};

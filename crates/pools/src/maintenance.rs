@@ -78,6 +78,15 @@ impl MaintenancePool {
         task: impl FnMut() + Send + 'static,
     ) -> Result<Repeating, MaintenanceError> {
         refuse_cpu(PoolKind::Maintenance)?;
+        self.repeat(period, task)
+    }
+
+    /// The same, wherever this is called from: for what does not hold up a CPU worker.
+    pub(crate) fn repeat(
+        &self,
+        period: Duration,
+        task: impl FnMut() + Send + 'static,
+    ) -> Result<Repeating, MaintenanceError> {
         let state = &self.inner.maintenance;
         let mut number = 0;
         MaintenanceState::add(state, |schedule| {

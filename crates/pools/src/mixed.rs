@@ -206,8 +206,8 @@ impl MixedState {
         }
     }
 
-    /// Starts the runtime if nobody has.
-    fn handle(&self) -> Result<Handle, MixedError> {
+    /// Starts the runtime if it has not been.
+    pub(crate) fn handle(&self) -> Result<Handle, MixedError> {
         let mut running = self.lock();
         if let Running::NotYet = &*running {
             *running = match &self.config.foreign {

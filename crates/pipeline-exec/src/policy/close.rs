@@ -25,6 +25,13 @@ pub fn cancel<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle
     close(env, state, job, CloseReason::Cancelled);
 }
 
+/// Closes a job whose deadline has passed. Nothing happens otherwise, or if it has ended.
+pub(crate) fn stop_if_late<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+    if state.is_past_deadline(env.now_ns()) {
+        close(env, state, job, CloseReason::DeadlineExceeded);
+    }
+}
+
 /// Lets in no more jobs; those that were let in go on. [`PipelinePorts::all_ended`] is called when the last of them has ended, here
 /// if there is none.
 pub fn close_gate<E: PipelinePorts>(env: &E) {

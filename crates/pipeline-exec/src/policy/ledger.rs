@@ -103,6 +103,16 @@ pub enum JobStatus {
 }
 
 impl Ledger {
+    /// Why the job is closed, if it is.
+    pub(crate) fn stopped(&self) -> Option<JobErrorKind> {
+        Some(match self.closed? {
+            CloseReason::Failed => JobErrorKind::Failed,
+            CloseReason::Cancelled => JobErrorKind::Cancelled,
+            CloseReason::DeadlineExceeded => JobErrorKind::DeadlineExceeded,
+            CloseReason::Stopped => JobErrorKind::HandedBack,
+        })
+    }
+
     /// The ledger of a job that grows.
     pub(crate) fn grow(&mut self) {
         self.tasks = Some(Box::new(Tasks::new()));

@@ -1,6 +1,7 @@
 //! How the pools behave, as sentences, from outside.
 #![cfg(not(windlass_loom))]
 
+mod async_jobs;
 mod computing;
 mod ending;
 mod hand_over;

@@ -1,0 +1,157 @@
+//! A future that was spawned into a job: its output, once there is one.
+
+use std::any::Any;
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use pipeline_exec::OpenTask;
+
+/// A future without its type, as it is handed back.
+pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the future.
+///
+/// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future is resumed
+/// in whoever awaits this.
+#[must_use = "dropping it cancels the future"]
+pub struct AsyncTask<T> {
+    output: Arc<Output<T>>,
+    /// `None` if the job did not take it.
+    task: Option<OpenTask>,
+}
+
+/// Why a spawned future has no output.
+#[non_exhaustive]
+pub enum TaskError<T> {
+    /// It never ran and will not: the pool has ended, admits no more jobs, or could not be started. Here it is.
+    NotRun(TaskFuture<T>),
+    /// Its job was cancelled.
+    Cancelled,
+    /// Its job has taken longer than its deadline allows.
+    DeadlineExceeded,
+    /// The pool ended while the future ran.
+    Closed,
+}
+
+/// Where a future leaves what became of it.
+pub(super) struct Output<T>(Mutex<State<T>>);
+
+enum State<T> {
+    /// Not over yet, and this waits for it.
+    Pending(Option<Waker>),
+    Ended(Ended<T>),
+    Taken,
+}
+
+/// What became of a future.
+pub(super) enum Ended<T> {
+    Ready(T),
+    Panicked(Box<dyn Any + Send>),
+    Failed(TaskError<T>),
+}
+
+impl<T> Output<T> {
+    pub(super) fn pending() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State::Pending(None))))
+    }
+
+    /// The future has come to its end.
+    pub(super) fn end(&self, ended: Ended<T>) {
+        let before = std::mem::replace(&mut *self.lock(), State::Ended(ended));
+        // Outside the lock: a waker may do anything.
+        if let State::Pending(Some(waker)) = before {
+            waker.wake();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> AsyncTask<T> {
+    pub(super) fn new(output: Arc<Output<T>>, task: Option<OpenTask>) -> Self {
+        Self { output, task }
+    }
+
+    /// Whether there is an output, or will be none: it can be awaited without waiting.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        !matches!(&*self.output.lock(), State::Pending(_))
+    }
+}
+
+impl<T> Future for AsyncTask<T> {
+    type Output = Result<T, TaskError<T>>;
+
+    /// # Panics
+    ///
+    /// With the future's own panic, if it panicked; and if it is polled after it was ready.
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // Cloned and dropped outside the lock: a waker may do anything.
+        let mut waker = Some(cx.waker().clone());
+        let mut state = self.output.lock();
+        if let State::Pending(before) = &mut *state {
+            std::mem::swap(before, &mut waker);
+            drop(state);
+            return Poll::Pending;
+        }
+        let ended = std::mem::replace(&mut *state, State::Taken);
+        drop(state);
+        match ended {
+            State::Ended(Ended::Ready(output)) => Poll::Ready(Ok(output)),
+            State::Ended(Ended::Panicked(payload)) => resume_unwind(payload),
+            State::Ended(Ended::Failed(error)) => Poll::Ready(Err(error)),
+            State::Taken | State::Pending(_) => {
+                panic!("a task was polled after it had given its output")
+            }
+        }
+    }
+}
+
+impl<T> Drop for AsyncTask<T> {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task
+            && !self.is_finished()
+        {
+            task.cancel();
+        }
+    }
+}
+
+impl<T> fmt::Debug for AsyncTask<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AsyncTask")
+            .field("is_finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Display for TaskError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotRun(_) => "the CPU pool did not run the task",
+            Self::Cancelled => "the task's job was cancelled",
+            Self::DeadlineExceeded => "the task's job took longer than its deadline allows",
+            Self::Closed => "the CPU pool ended while the task ran",
+        })
+    }
+}
+
+impl<T> fmt::Debug for TaskError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotRun(_) => "NotRun",
+            Self::Cancelled => "Cancelled",
+            Self::DeadlineExceeded => "DeadlineExceeded",
+            Self::Closed => "Closed",
+        })
+    }
+}
+
+impl<T> Error for TaskError<T> {}

@@ -1,0 +1,297 @@
+//! A future as a task of a job: a turn polls it once.
+//!
+//! The poll happens inside a tokio runtime, so that timers, sockets and `spawn_blocking` of the future are that
+//! runtime's, and inside tokio's cooperative budget. Each unit of the budget is a step of a stream, such as a
+//! batch of rows; a stream that has used the budget up pauses, and its next poll is another turn. The full
+//! budget of 128 units may last 50 ms where a unit is a batch that is aggregated, so a turn burns a part of
+//! it before it polls: as much as leaves about [`TURN_NS`].
+
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+use pipeline_exec::{JobErrorKind, StepCx, StepError, Task, Turn};
+use tokio::runtime::Handle;
+use tokio::task::coop;
+
+use super::async_job::AsyncJob;
+use super::async_task::{Ended, Output, TaskError, TaskFuture};
+
+/// Nanoseconds that a turn is to last.
+const TURN_NS: u64 = 700_000;
+
+/// Units of tokio's cooperative budget that a poll has.
+const BUDGET: u32 = 128;
+
+/// The fewest units that a turn leaves. A stream inside a stream takes a unit each for one step.
+const UNITS_MIN: u32 = 2;
+
+/// Units that the first turn leaves.
+const UNITS_FIRST: u32 = 8;
+
+/// The most units that are left because a turn got nowhere.
+const UNITS_STUCK_MAX: u32 = 32;
+
+/// A future that takes turns.
+pub(super) struct Polled<T> {
+    /// `None` once it is over.
+    future: Option<TaskFuture<T>>,
+    output: Arc<Output<T>>,
+    /// Keeps the job open as long as the future lasts.
+    job: AsyncJob,
+    runtime: Handle,
+    budget: Budget,
+    /// Made at the first turn.
+    waker: Option<Arc<TurnWaker>>,
+}
+
+/// The waker that a future sees. It tells a future that has paused by itself, for want of budget, from one that
+/// waits for something else: the former wakes itself on the thread that polls it.
+struct TurnWaker {
+    task: Waker,
+    /// Identifies the thread that polls now; 0: none does.
+    polled_by: AtomicUsize,
+    paused: AtomicBool,
+}
+
+/// While a future is polled by this thread.
+struct Polling<'a> {
+    waker: &'a TurnWaker,
+}
+
+/// How a future paused that woke itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Paused {
+    /// It took all the units that it was left.
+    BudgetUsedUp,
+    /// There are units left: it wanted more at once than it was left, or paused on its own account.
+    WithoutProgress,
+}
+
+/// How many units of tokio's budget a turn leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Budget {
+    units: u32,
+}
+
+impl<T> Polled<T> {
+    pub(super) fn new(future: TaskFuture<T>, output: Arc<Output<T>>, job: AsyncJob, runtime: Handle) -> Self {
+        Self {
+            future: Some(future),
+            output,
+            job,
+            runtime,
+            budget: Budget { units: UNITS_FIRST },
+            waker: None,
+        }
+    }
+
+    /// One poll. Gives what it came to, and how the future paused if it did so by itself.
+    fn poll(&mut self, task: &Waker) -> (Poll<T>, Option<Paused>) {
+        let Self {
+            future,
+            job,
+            runtime,
+            budget,
+            waker,
+            ..
+        } = self;
+        let future = future
+            .as_mut()
+            .expect("a future that is ready is not polled again");
+        let turn_waker = waker.get_or_insert_with(|| Arc::new(TurnWaker::new(task.clone())));
+        let waker = Waker::from(Arc::clone(turn_waker));
+        let mut paused = None;
+        let once = poll_fn(|_cx| {
+            budget.burn_the_rest();
+            let polling = turn_waker.polling();
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            paused = polling.end().then(|| match coop::has_budget_remaining() {
+                true => Paused::WithoutProgress,
+                false => Paused::BudgetUsedUp,
+            });
+            Poll::Ready(polled)
+        });
+        // It never parks: the outer future is ready at once.
+        let polled = job.enter(|| runtime.block_on(once));
+        (polled, paused)
+    }
+
+    /// It is over.
+    fn end(&mut self, ended: Ended<T>) {
+        let future = self.future.take();
+        // Before the output is told: what the future held is free then. If that panics, it is the output's panic.
+        let ended = match catch_unwind(AssertUnwindSafe(|| self.job.enter(|| drop(future)))) {
+            Ok(()) => ended,
+            Err(payload) => Ended::Panicked(payload),
+        };
+        self.output.end(ended);
+    }
+}
+
+impl<T: Send> Task for Polled<T> {
+    fn name(&self) -> &str {
+        "future"
+    }
+
+    fn turn(&mut self, _cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
+        let began = Instant::now();
+        let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
+        let took = began.elapsed();
+        self.job.note_turn(took);
+        match polled {
+            Ok((Poll::Ready(output), _)) => self.end(Ended::Ready(output)),
+            Err(payload) => self.end(Ended::Panicked(payload)),
+            Ok((Poll::Pending, paused)) => {
+                self.budget.learn(took, paused);
+                return Ok(Turn::Parked);
+            }
+        }
+        Ok(Turn::Done)
+    }
+}
+
+impl<T> Drop for Polled<T> {
+    /// It has no further turn.
+    fn drop(&mut self) {
+        if self.future.is_none() {
+            return;
+        }
+        let error = match self.job.stopped() {
+            Some(JobErrorKind::HandedBack) if self.waker.is_none() => {
+                if let Some(future) = self.future.take() {
+                    self.output.end(Ended::Failed(TaskError::NotRun(future)));
+                }
+                return;
+            }
+            Some(JobErrorKind::HandedBack) => TaskError::Closed,
+            Some(JobErrorKind::DeadlineExceeded) => TaskError::DeadlineExceeded,
+            // The job was cancelled, or this future alone.
+            _ => TaskError::Cancelled,
+        };
+        self.end(Ended::Failed(error));
+    }
+}
+
+impl Budget {
+    /// Uses up what a turn is not to have.
+    fn burn_the_rest(self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in self.units..BUDGET {
+            match coop::poll_proceed(&mut cx) {
+                Poll::Ready(unit) => unit.made_progress(),
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    /// A turn took `took`; the future paused by itself, or waits.
+    fn learn(&mut self, took: Duration, paused: Option<Paused>) {
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let fits = u64::from(self.units).saturating_mul(TURN_NS) / took_ns;
+        let fits = u32::try_from(fits).unwrap_or(BUDGET);
+        self.units = match paused {
+            Some(Paused::BudgetUsedUp) => fits.min(self.units * 2),
+            // Streams inside streams each take a unit, and give it back when an inner one gets none.
+            Some(Paused::WithoutProgress) => fits.min((self.units * 2).min(UNITS_STUCK_MAX.max(self.units))),
+            None => fits.min(self.units),
+        }
+        .clamp(UNITS_MIN, BUDGET);
+    }
+}
+
+impl TurnWaker {
+    fn new(task: Waker) -> Self {
+        Self {
+            task,
+            polled_by: AtomicUsize::new(0),
+            paused: AtomicBool::new(false),
+        }
+    }
+
+    /// This thread polls from now on.
+    fn polling(&self) -> Polling<'_> {
+        // Ordering: Relaxed, both. Only this thread's own wakes are compared with what it writes here; another thread
+        // finds another thread's number, whichever of its values it reads.
+        self.paused.store(false, Ordering::Relaxed);
+        self.polled_by.store(this_thread(), Ordering::Relaxed);
+        Polling { waker: self }
+    }
+}
+
+impl Polling<'_> {
+    /// Whether the future has woken itself.
+    fn end(self) -> bool {
+        // Ordering: Relaxed. Written by this thread.
+        self.waker.paused.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Polling<'_> {
+    fn drop(&mut self) {
+        // Ordering: Relaxed. As in `polling`.
+        self.waker.polled_by.store(0, Ordering::Relaxed);
+    }
+}
+
+impl Wake for TurnWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // Ordering: Relaxed, both. As in `polling`.
+        if self.polled_by.load(Ordering::Relaxed) == this_thread() {
+            self.paused.store(true, Ordering::Relaxed);
+        }
+        self.task.wake_by_ref();
+    }
+}
+
+/// A number of this thread that no other thread has at the same time. It is not 0.
+fn this_thread() -> usize {
+    thread_local! {
+        static HERE: u8 = const { 0 };
+    }
+    HERE.with(|here| std::ptr::from_ref(here).addr())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learnt(units: u32, took: Duration, paused: Option<Paused>) -> u32 {
+        let mut budget = Budget { units };
+        budget.learn(took, paused);
+        budget.units
+    }
+
+    #[test]
+    fn a_turn_that_used_its_budget_up_is_left_what_fits_into_its_time_and_twice_as_much_at_most() {
+        let used_up = Some(Paused::BudgetUsedUp);
+        assert_eq!(learnt(8, Duration::from_micros(2_800), used_up), 2);
+        assert_eq!(learnt(8, Duration::from_micros(1_400), used_up), 4);
+        assert_eq!(learnt(8, Duration::from_micros(560), used_up), 10);
+        assert_eq!(learnt(8, Duration::from_micros(7), used_up), 16);
+        assert_eq!(learnt(100, Duration::from_micros(7), used_up), BUDGET);
+        assert_eq!(learnt(8, Duration::from_secs(1), used_up), UNITS_MIN);
+    }
+
+    #[test]
+    fn a_turn_that_waits_is_left_less_if_it_was_long_and_never_more() {
+        assert_eq!(learnt(8, Duration::from_micros(1_400), None), 4);
+        assert_eq!(learnt(8, Duration::from_micros(7), None), 8);
+    }
+
+    #[test]
+    fn a_turn_that_got_nowhere_is_left_more_up_to_a_limit() {
+        let stuck = Some(Paused::WithoutProgress);
+        let nothing = Duration::from_micros(1);
+        assert_eq!(learnt(2, nothing, stuck), 4);
+        assert_eq!(learnt(30, nothing, stuck), 32);
+        assert_eq!(learnt(100, nothing, stuck), 100);
+    }
+}

@@ -1,0 +1,282 @@
+//! Jobs for async work: futures that run as turns of one job.
+
+use std::future::{Future, pending, poll_fn};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
+use pools::{AsyncJob, JobOptions, Pools, TaskError};
+use tokio::runtime::{Builder, Handle};
+
+fn pools(threads: usize) -> Pools {
+    Pools::builder().cpu_threads(threads).build().unwrap()
+}
+
+/// Says when it is dropped.
+struct Told(Sender<()>);
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        // The test may have ended.
+        self.0.send(()).ok();
+    }
+}
+
+/// Work that needs what a tokio runtime gives: timers, blocking calls, channels between tasks.
+async fn needs_a_runtime(job: AsyncJob) -> usize {
+    assert!(on_worker_thread());
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let blocking = Handle::current().spawn_blocking(|| 1).await.unwrap();
+    let (send, mut receive) = tokio::sync::mpsc::channel(1);
+    let sender = job.spawn(async move {
+        for value in 0..100 {
+            send.send(value).await.unwrap();
+        }
+    });
+    let mut sum = blocking;
+    while let Some(value) = receive.recv().await {
+        sum += value;
+    }
+    sender.await.unwrap();
+    sum
+}
+
+#[test]
+fn futures_run_on_cpu_workers_from_any_kind_of_runtime_and_from_none() {
+    for workers in [1, 2, 8] {
+        let pools = pools(workers);
+        let run = || {
+            let job = pools.cpu().open(JobOptions::new());
+            job.spawn(needs_a_runtime(job.clone()))
+        };
+        assert_eq!(
+            pools.mixed().block_on(async { run().await }).unwrap().unwrap(),
+            4_951
+        );
+        let multi = Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        assert_eq!(multi.block_on(async { run().await }).unwrap(), 4_951);
+        let current = Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(current.block_on(async { run().await }).unwrap(), 4_951);
+        assert_eq!(pollster::block_on(run()).unwrap(), 4_951);
+    }
+}
+
+#[test]
+fn a_panic_of_a_future_is_resumed_in_the_thread_that_awaits_it_and_its_job_goes_on() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let panics = job.spawn(async { std::panic::panic_any(7_usize) });
+    let awaited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| pollster::block_on(panics)));
+    let payload = awaited.map(drop).unwrap_err();
+    assert_eq!(payload.downcast_ref::<usize>(), Some(&7));
+    assert_eq!(pollster::block_on(job.spawn(async { 1 })).unwrap(), 1);
+}
+
+#[test]
+fn dropping_a_task_drops_its_future_and_leaves_the_job_alone() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let (dropped, drops) = channel();
+    let (started, starts) = channel();
+    let told = Told(dropped);
+    let task = job.spawn(async move {
+        let _told = told;
+        started.send(()).unwrap();
+        pending::<()>().await;
+    });
+    starts.recv().unwrap();
+    assert!(drops.try_recv().is_err() && !task.is_finished());
+    drop(task);
+    drops.recv().unwrap();
+    assert_eq!(pollster::block_on(job.spawn(async { 1 })).unwrap(), 1);
+    assert_eq!(job.stopped(), None);
+}
+
+#[test]
+fn a_future_that_can_no_longer_run_is_handed_back_and_can_run_elsewhere() {
+    let pools = pools(1);
+    let cpu = pools.cpu();
+    let job = cpu.open(JobOptions::new());
+    assert!(job.is_admitted());
+    assert!(!pools.shutdown(Duration::from_millis(1)).unwrap().is_clean());
+    let late = cpu.open(JobOptions::new());
+    assert!(!late.is_admitted());
+    for job in [job, late] {
+        let Err(TaskError::NotRun(future)) = pollster::block_on(job.spawn(async { 6 * 7 })) else {
+            panic!("the pools have ended");
+        };
+        assert_eq!(pollster::block_on(future), 42);
+    }
+}
+
+#[test]
+fn a_full_executor_hands_futures_back() {
+    let executor = PipelineExecutor::builder()
+        .threads(1)
+        .queue_capacity(1)
+        .build()
+        .unwrap();
+    let pools = Pools::from_executor(executor);
+    let first = pools.cpu().open(JobOptions::new());
+    let second = pools.cpu().open(JobOptions::new());
+    assert!(first.is_admitted() && !second.is_admitted());
+    let handed_back = pollster::block_on(second.spawn(async { 1 }));
+    assert!(matches!(handed_back, Err(TaskError::NotRun(_))));
+    assert_eq!(pollster::block_on(first.spawn(async { 1 })).unwrap(), 1);
+}
+
+#[test]
+fn a_cancelled_job_drops_its_futures_and_their_tasks_say_so() {
+    let pools = pools(2);
+    let job = pools.cpu().open(JobOptions::new());
+    let (dropped, drops) = channel();
+    let tasks: Vec<_> = (0..5)
+        .map(|_| {
+            let told = Told(dropped.clone());
+            job.spawn(async move {
+                let _told = told;
+                pending::<()>().await;
+            })
+        })
+        .collect();
+    job.cancel();
+    for task in tasks {
+        assert!(matches!(pollster::block_on(task), Err(TaskError::Cancelled)));
+        drops.recv().unwrap();
+    }
+    assert!(matches!(
+        pollster::block_on(job.spawn(async {})),
+        Err(TaskError::Cancelled)
+    ));
+    assert_eq!(job.stopped(), Some(JobErrorKind::Cancelled));
+    assert_eq!(job.progress(), (5, 5));
+}
+
+#[test]
+fn a_deadline_ends_a_job_all_of_whose_futures_wait() {
+    let pools = pools(1);
+    let job = pools
+        .cpu()
+        .open(JobOptions::new().deadline(Duration::from_millis(5)));
+    let waits = job.spawn(pending::<()>());
+    assert!(matches!(
+        pollster::block_on(waits),
+        Err(TaskError::DeadlineExceeded)
+    ));
+}
+
+#[test]
+fn a_shutdown_tells_futures_that_run() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let (started, starts) = channel();
+    let waits = job.spawn(async move {
+        started.send(()).unwrap();
+        pending::<()>().await;
+    });
+    starts.recv().unwrap();
+    assert!(!pools.shutdown(Duration::from_millis(1)).unwrap().is_clean());
+    assert!(matches!(pollster::block_on(waits), Err(TaskError::Closed)));
+}
+
+#[test]
+fn code_of_a_job_knows_its_job_and_other_code_none() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new().name("known"));
+    let name_here = || AsyncJob::current().map(|job| format!("{:?}", job.options()));
+    let known = Some(format!("{:?}", job.options()));
+    assert_eq!(name_here(), None);
+    assert_eq!(
+        pollster::block_on(job.spawn(async move { name_here() })).unwrap(),
+        known
+    );
+    assert_eq!(pollster::block_on(job.scope(async move { name_here() })), known);
+    let other = pools.cpu().open(JobOptions::new().class(Class::Batch));
+    job.enter(|| {
+        assert_eq!(name_here(), known);
+        assert_ne!(other.enter(name_here), known);
+        assert_eq!(name_here(), known);
+    });
+    assert_eq!(name_here(), None);
+    assert_eq!(
+        pollster::block_on(pools.cpu().run(move |_cx| name_here())).unwrap(),
+        None
+    );
+}
+
+#[test]
+fn a_future_that_never_waits_is_paused_by_its_budget() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let steps = job.spawn(async {
+        for _ in 0..10_000 {
+            tokio::task::coop::consume_budget().await;
+        }
+    });
+    pollster::block_on(steps).unwrap();
+    // At most the whole budget of 128 units a turn.
+    assert!(job.used().turns >= 10_000 / 128, "{:?}", job.used());
+}
+
+#[test]
+fn streams_inside_streams_that_need_more_units_than_they_are_left_get_on() {
+    // Each level takes a unit and gives it back if the level below has to pause.
+    fn level(depth: usize) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            if depth == 0 {
+                return;
+            }
+            let mut below = level(depth - 1);
+            poll_fn(move |cx| {
+                let Poll::Ready(unit) = tokio::task::coop::poll_proceed(cx) else {
+                    return Poll::Pending;
+                };
+                let polled = below.as_mut().poll(cx);
+                if polled.is_ready() {
+                    unit.made_progress();
+                }
+                polled
+            })
+            .await;
+        })
+    }
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    pollster::block_on(job.spawn(level(25))).unwrap();
+}
+
+#[test]
+fn wakes_from_other_threads_are_never_lost() {
+    let pools = pools(2);
+    let job = pools.cpu().open(JobOptions::new().max_workers(1));
+    let seen = Arc::new((AtomicUsize::new(0), Mutex::new(None::<Waker>)));
+    let waits = Arc::clone(&seen);
+    let task = job.spawn(poll_fn(move |cx| {
+        *waits.1.lock().unwrap() = Some(cx.waker().clone());
+        if waits.0.load(Ordering::SeqCst) < 10_000 {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
+        }
+    }));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while seen.0.fetch_add(1, Ordering::SeqCst) < 10_000 {
+                    let waker = seen.1.lock().unwrap().clone();
+                    waker.into_iter().for_each(Waker::wake);
+                }
+                let waker = seen.1.lock().unwrap().clone();
+                waker.into_iter().for_each(Waker::wake);
+            });
+        }
+    });
+    pollster::block_on(task).unwrap();
+}

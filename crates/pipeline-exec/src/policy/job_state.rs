@@ -27,6 +27,7 @@ use super::job_spec::{Class, JobSpec, Terms};
 use super::ledger::{CloseReason, Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
+use super::stand_in::place_of;
 use super::standing::Standing;
 use crate::error::JobError;
 use crate::job_id::JobId;
@@ -202,15 +203,23 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
-    /// `word`.
-    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
+    /// Sets what submission decides; no other party knows the job yet. `slots` are those of the stages that start, `spares` the
+    /// executor's spare threads. Words are made by `word`.
+    pub(crate) fn enrol(
+        &mut self,
+        seq: usize,
+        slots: usize,
+        spares: usize,
+        now_ns: u64,
+        word: impl Fn(usize) -> W,
+    ) {
         let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun && !self.state.grows;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
         if !is_solo {
-            // The last place is a lent thread's.
-            state.slots_per_worker = (0..=lent_number(state.workers)).map(|_| word(0)).collect();
+            // Behind the workers' places is that of lent threads, and behind it those of spare threads.
+            let numbers = lent_number(state.workers) + 1 + spares;
+            state.slots_per_worker = (0..numbers).map(|_| word(0)).collect();
         }
         if state.cost == 0 {
             state.cost = slots as u64;
@@ -449,16 +458,23 @@ impl<W, P> JobState<W, P> {
         // Ordering: Relaxed, both. Acquired with the last slot.
         match &*self.slots_per_worker {
             [] => {
-                let solo = mem.load(&self.solo, Ordering::Relaxed);
-                (1..=lent_number(self.workers) + 1)
-                    .map(|worker| usize::from(worker == solo))
-                    .collect()
+                let solo = mem.load(&self.solo, Ordering::Relaxed).checked_sub(1);
+                self.by_worker(solo.into_iter().map(|worker| (worker, 1)))
             }
-            words => words
-                .iter()
-                .map(|word| mem.load(word, Ordering::Relaxed))
-                .collect(),
+            words => {
+                let words = words.iter().map(|word| mem.load(word, Ordering::Relaxed));
+                self.by_worker(words.enumerate())
+            }
         }
+    }
+
+    /// Slots by worker, with a lent thread's in the last place. A spare thread's are those of the worker for which it stands in.
+    fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+        let mut by_worker = vec![0; lent_number(self.workers) + 1];
+        for (number, slots) in slots {
+            by_worker[place_of(number, self.workers)] += slots;
+        }
+        by_worker
     }
 
     /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes

@@ -191,7 +191,7 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 }
 
 /// A worker's search for a job, from the moment at which it looks at the board.
-struct Search<'a, E> {
+pub(crate) struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
@@ -206,7 +206,7 @@ struct Search<'a, E> {
 }
 
 impl<'a, E: PipelinePorts> Search<'a, E> {
-    fn begin(env: &'a E, worker: usize, role: Role, now_ns: u64, until_ns: u64) -> Self {
+    pub(crate) fn begin(env: &'a E, worker: usize, role: Role, now_ns: u64, until_ns: u64) -> Self {
         let shared = env.shared();
         Self {
             env,
@@ -234,7 +234,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
     }
 
     /// Visits a young job: of the board, or of the singles if `singles` says so, which come in turns.
-    fn take_young(&self, singles: bool) -> Option<u64> {
+    pub(crate) fn take_young(&self, singles: bool) -> Option<u64> {
         let single_first = self
             .env
             .shared()

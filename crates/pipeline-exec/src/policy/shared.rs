@@ -9,8 +9,10 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::allowance::Allowances;
 use super::board::JobBoard;
+use super::lend::lent_number;
 use super::look::Looks;
 use super::need::Experience;
+use super::stand_in::{STAND_IN_QUANTA, StandIns};
 use crate::mutant;
 
 /// A job that is expected to take more quanta than this is old from the beginning.
@@ -50,6 +52,8 @@ pub struct PipelineShared<W, B, Q, T> {
     seqs: CachePadded<W>,
     /// How much of its time each worker may give to young jobs.
     pub(crate) allowances: Allowances<W>,
+    /// Spare threads, and what they go by.
+    pub(crate) stand_ins: StandIns<W>,
     /// Service that the least served old job had when one was last taken: where jobs that grow old go on.
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
@@ -88,6 +92,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             looks: Looks::new(workers, &mut word),
             experience: Experience::new(&mut word),
             allowances: Allowances::new(workers, nanos(config.quantum), &mut word),
+            stand_ins: StandIns::new(workers, 0, &mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
@@ -96,6 +101,44 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             young_arrivals: CachePadded::new(word(0)),
             config,
         }
+    }
+
+    /// The same with `spares` spare threads, at most one for each worker: see [`stand_in`](mod@super::stand_in). Before any job
+    /// is submitted.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than workers.
+    #[must_use]
+    pub fn with_spares(mut self, spares: usize, mut word: impl FnMut(usize) -> W) -> Self {
+        let workers = self.workers();
+        assert!(spares <= workers, "a spare thread stands in for a worker");
+        if spares > 0 {
+            self.stand_ins = StandIns::new(workers, spares, &mut word);
+            let numbers = workers + 1 + spares;
+            self.allowances = Allowances::new(numbers, self.quantum_ns(), word);
+        }
+        self
+    }
+
+    /// Number of the spare threads.
+    pub fn spares(&self) -> usize {
+        self.stand_ins.spares()
+    }
+
+    /// The worker's number that a spare thread has: behind the workers' and that of lent threads.
+    pub(crate) fn spare_number(&self, spare: usize) -> usize {
+        lent_number(self.workers()) + 1 + spare
+    }
+
+    /// Nanoseconds for which all workers must have been in one turn each before a spare thread stands in.
+    pub fn stand_in_ns(&self) -> u64 {
+        self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
+    }
+
+    /// Whether spare thread number `spare` was told to watch, and has not parked since.
+    pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
+        self.stand_ins.is_awake(mem, spare)
     }
 
     /// What was set.

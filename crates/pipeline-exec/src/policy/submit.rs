@@ -15,7 +15,7 @@ use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
-use super::{finish, need};
+use super::{finish, need, stand_in};
 use crate::error::StepError;
 use crate::mutant;
 
@@ -59,7 +59,10 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&body.state.ledger, Ledger::grow);
     }
     let known = *slots.as_ref().unwrap_or(&0);
-    body.enrol(shared.next_seq(env), known, env.now_ns(), |value| env.word(value));
+    let spares = shared.spares();
+    body.enrol(shared.next_seq(env), known, spares, env.now_ns(), |value| {
+        env.word(value)
+    });
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
     let is_long = !body.state.grows && expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
     let is_young = body.state.class() != Class::Batch && !is_long;
@@ -190,7 +193,8 @@ pub(crate) fn publish<E: PipelinePorts>(
     if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
         return close::close(env, state, job, state.stop_reason());
     }
-    if state.service(env) < shared.young_tag() {
+    let is_young = state.service(env) < shared.young_tag();
+    if is_young {
         shared.young_arrived(env);
     }
     let taken = shared.looks.take_up(env, lookers);
@@ -198,6 +202,9 @@ pub(crate) fn publish<E: PipelinePorts>(
         shared.looks.drop_taken(env, taken);
         // Nobody will look any more: the workers are leaving.
         return close::close(env, state, job, state.stop_reason());
+    }
+    if is_young && shared.spares() > 0 && shared.looks.out(env) >= shared.workers() {
+        stand_in::arm(env);
     }
     Closing::Touched
 }

@@ -86,6 +86,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         role,
         at_ns: began_ns,
     });
+    let stand_ins = &env.shared().stand_ins;
+    stand_ins.begins(env, worker, began_ns);
     let mut now_ns = began_ns;
     let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
@@ -122,6 +124,7 @@ pub(crate) fn visit<E: PipelinePorts>(
             None => visit.run(piece, now_ns),
         };
     }
+    stand_ins.rests(env, worker);
     // A thread that is lent to the job takes nothing from others.
     if claims > 0 && role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
@@ -260,6 +263,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             self.run_slot(stage, slot);
             rest.start += 1;
             now_ns = env.now_ns();
+            self.boundary(now_ns);
         }
         if !rest.is_empty() {
             env.observe(PipelineEvent::GivenUp {
@@ -309,12 +313,20 @@ impl<E: PipelinePorts> Visit<'_, E> {
                 Err(failure) => self.fail(failure),
             }
             now_ns = env.now_ns();
+            self.boundary(now_ns);
         }
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
         grow::turn_over(env, state, job, number, paused, turn, now_ns);
         now_ns
+    }
+
+    /// A slot or a turn is over; what comes next begins now.
+    #[inline]
+    fn boundary(&self, now_ns: u64) {
+        let stand_ins = &self.env.shared().stand_ins;
+        stand_ins.begins(self.env, self.visitor.worker, now_ns);
     }
 
     fn run_slot(&self, stage: usize, slot: usize) {

@@ -152,3 +152,29 @@ fn an_executor_ends_whatever_its_spare_threads_do() {
         .unwrap();
     executor.drain();
 }
+
+#[test]
+fn an_executor_that_is_dropped_in_a_slot_of_a_spare_thread_waits_for_no_worker() {
+    let executor = Arc::new(executor(1, 1));
+    let (told, tells) = channel();
+    let tells = Mutex::new(tells);
+    // The worker waits for what the spare thread does.
+    let waits = step(move |_cx| Ok(tells.lock().unwrap().recv()?));
+    let waits = executor.submit(Job::from_steps("waits", vec![waits])).unwrap();
+    while waits.status() == JobStatus::Queued {
+        std::thread::yield_now();
+    }
+    let inside = Mutex::new(Some(Arc::clone(&executor)));
+    let (let_go, is_last) = channel::<()>();
+    let is_last = Mutex::new(is_last);
+    let drops = step(move |cx| {
+        assert_eq!(cx.role(), Role::Spare);
+        is_last.lock().unwrap().recv().ok();
+        drop(inside.lock().unwrap().take());
+        told.send(())?;
+        Ok(())
+    });
+    let drops = executor.submit(Job::from_steps("drops", vec![drops])).unwrap();
+    drop((executor, let_go));
+    assert!(drops.wait().is_ok() && waits.wait().is_ok());
+}

@@ -8,8 +8,9 @@ use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
 use super::lend::lent_number;
+use super::look::call_up;
 use super::ports::PipelinePorts;
-use super::role::{Search, stops, young_waits};
+use super::role::{Search, has_work, stops, young_waits};
 use crate::mutant;
 use crate::step_cx::Role;
 
@@ -104,7 +105,22 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// When all that run began what they run now, at the latest; `None` if a worker is at a boundary.
+    /// Step tell: makes a parked spare thread awake, if there is one. The caller wakes it.
+    fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
+        (0..self.spares()).find(|&spare| {
+            // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
+            mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
+        })
+    }
+
+    /// Whether a spare thread is parked, or about to be.
+    fn is_one_parked<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Ordered by the caller's fence.
+        let is_parked = |awake| mem.load(awake, Ordering::Relaxed) == 0;
+        self.awake.iter().any(|awake| is_parked(awake))
+    }
+
+    /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {
@@ -118,52 +134,86 @@ impl<W> StandIns<W> {
     }
 }
 
-/// Step arm: young work was published, or left waiting, and every look is out. Sees to it that a spare thread watches.
+/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches.
 /// The caller has passed a sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
-    if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() || !stand_ins.watch(env) {
+    if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
         return;
     }
-    let parked = (0..stand_ins.spares()).find(|&spare| {
-        // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
-        env.fetch(&stand_ins.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
-    });
-    match parked {
-        Some(spare) => env.wake_spare(spare),
+    while stand_ins.watch(env) {
+        if let Some(spare) = stand_ins.tell(env) {
+            return env.wake_spare(spare);
+        }
         // All stand in, and each looks again when it leaves its job.
-        None => stand_ins.unwatch(env),
+        stand_ins.unwatch(env);
+        // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in `rest`. Whichever comes
+        // second, its side sees the other's write: that none watches, or that a spare thread is parked.
+        env.fence(Ordering::SeqCst);
+        if !stand_ins.is_one_parked(env) {
+            return;
+        }
+    }
+}
+
+/// Step go-in: a party in `role` has gone into a job. If it leaves young work waiting and every look is out, a spare thread
+/// is to watch.
+pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
+    let shared = env.shared();
+    let may_wait = match role {
+        Role::Main | Role::Reserve => shared.spares() > 0 && shared.looks.out(env) >= shared.workers(),
+        Role::Spare => true,
+        Role::Lent => false,
+    };
+    if !may_wait {
+        return;
+    }
+    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/go-in`: pairs with the fence in `publish`. Whichever comes
+    // second, its side sees the other's write: the young job, or that every look is out. Edge `stand-in/rest`: pairs with the
+    // fence in `rest`.
+    env.fence(Ordering::SeqCst);
+    if young_waits(env) {
+        arm(env);
     }
 }
 
 /// The life of spare thread number `spare`. `sleep` blocks: until the time that it is given, or, given none, until the
 /// thread [is awake](PipelinePorts::wake_spare); it may return early. It gives `false` when the executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
+    while sleep(None) {
+        if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
+            return;
+        }
+    }
+}
+
+/// From step tell to step rest. `false` when the executor ends.
+fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Option<u64>) -> bool) -> bool {
     let shared = env.shared();
     let stand_ins = &shared.stand_ins;
-    while sleep(None) {
-        if !stand_ins.is_awake(env, spare) {
-            continue;
+    let mut at_ns = env.now_ns().saturating_add(shared.stand_in_ns());
+    // Told to watch: `watched` is this thread's.
+    let mut watches = true;
+    loop {
+        if watches && !sleep(Some(at_ns)) {
+            return false;
         }
-        let mut at_ns = env.now_ns().saturating_add(shared.stand_in_ns());
-        // Told to watch: `watched` is this thread's.
-        let mut watches = true;
-        while watches {
-            if !sleep(Some(at_ns)) {
-                return;
-            }
-            match next(env) {
-                Next::Later(ns) => at_ns = ns,
-                Next::Nothing => break,
-                Next::Work => {
+        match next(env) {
+            Next::Work => {
+                if std::mem::take(&mut watches) {
                     stand_ins.unwatch(env);
-                    stand_in(env, spare);
-                    watches = stand_ins.watch(env);
-                    at_ns = env.now_ns();
                 }
+                stand_in(env, spare);
+            }
+            Next::Later(ns) if watches || stand_ins.watch(env) => {
+                watches = true;
+                at_ns = ns;
+            }
+            Next::Later(_) | Next::Nothing => {
+                rest(env, spare, watches);
+                return true;
             }
         }
-        rest(env, spare, watches);
     }
 }
 
@@ -173,14 +223,14 @@ pub(crate) fn place_of(number: usize, workers: usize) -> usize {
     number.checked_sub(lent_number(workers) + 1).unwrap_or(number)
 }
 
-/// What the thread that watches does next.
+/// What a spare thread that is awake does next.
 fn next<E: PipelinePorts>(env: &E) -> Next {
     if stops(env) || !young_waits(env) {
         return Next::Nothing;
     }
     let (now_ns, after_ns) = (env.now_ns(), env.shared().stand_in_ns());
     let ready_ns = match env.shared().stand_ins.latest(env) {
-        // That worker looks at the board itself.
+        // That worker has a look, or there is nothing for it.
         None => now_ns.saturating_add(after_ns),
         Some(since_ns) => since_ns.saturating_add(after_ns),
     };
@@ -198,13 +248,25 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
     Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
+    leave(env);
 }
 
-/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. If it stood in or
-/// watched, does not matter.
+/// Steps leave-fence, hand-on: a spare thread holds no look, so what it leaves open is to be a worker's.
+fn leave<E: PipelinePorts>(env: &E) {
+    // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in `lay_down`. Whichever comes
+    // second, its side sees the other's write: what can be claimed, or one look fewer.
+    env.fence(Ordering::SeqCst);
+    if has_work(env) {
+        call_up(env, 1);
+    }
+}
+
+/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. It did not watch: no
+/// thread does that stands in.
 pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     shared.stand_ins.rests(env, shared.spare_number(spare));
+    leave(env);
     rest(env, spare, false);
 }
 
@@ -216,8 +278,8 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     }
     // Ordering: Relaxed. Step rest; ordered by the fence.
     env.store(&stand_ins.awake[spare], 0, Ordering::Relaxed);
-    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
-    // second, its side sees the other's write: the young job, or that none watches.
+    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
+    // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);
     if !stops(env) && young_waits(env) {
         arm(env);

@@ -13,6 +13,7 @@ use super::close::{self, Closing};
 use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
+use super::look::call_up;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use super::{finish, need, stand_in};
@@ -188,7 +189,8 @@ pub(crate) fn publish<E: PipelinePorts>(
 ) -> Closing {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
-    // and in `stop`. Whichever of two fences comes second, its side sees the other's write.
+    // and in `stop`. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in `rest` and in `goes_in`. Whichever of two fences
+    // comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
     if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
         return close::close(env, state, job, state.stop_reason());
@@ -197,9 +199,7 @@ pub(crate) fn publish<E: PipelinePorts>(
     if is_young {
         shared.young_arrived(env);
     }
-    let taken = shared.looks.take_up(env, lookers);
-    if taken > 0 && !env.hand_over(taken) {
-        shared.looks.drop_taken(env, taken);
+    if !call_up(env, lookers) {
         // Nobody will look any more: the workers are leaving.
         return close::close(env, state, job, state.stop_reason());
     }

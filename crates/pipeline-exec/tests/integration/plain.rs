@@ -49,6 +49,8 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
+    /// How long it takes to wake the workers for looks that are handed over.
+    pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
@@ -125,6 +127,7 @@ impl Plain {
             given_back: Cell::new(0),
             ran: Cell::new(0),
             after_change: RefCell::default(),
+            waking_takes: Cell::default(),
             operations: Cell::new(0),
         }
     }
@@ -408,6 +411,7 @@ impl PipelinePorts for Plain {
 
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
+        self.pass(self.waking_takes.get());
         !self.workers_leave.get()
     }
 

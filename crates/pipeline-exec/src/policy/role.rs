@@ -15,6 +15,7 @@
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::allowance::Pays;
@@ -48,6 +49,7 @@ pub(crate) fn visit_as_main<E: PipelinePorts>(
     until_ns: u64,
 ) -> Option<u64> {
     let shared = env.shared();
+    let clock_ns = Cell::new(now_ns);
     let visitor = |pays| Visitor {
         worker,
         role: Role::Main,
@@ -57,18 +59,18 @@ pub(crate) fn visit_as_main<E: PipelinePorts>(
         single: false,
     };
     let old_first = shared.allowances.is_used_up(env, worker) || mutant::m79_old_before_young();
-    if old_first && let Some(ended_ns) = take(env, select_old, visitor(Pays::Old)) {
+    if old_first && let Some(ended_ns) = take(env, select_old, visitor(Pays::Old), &clock_ns) {
         return Some(ended_ns);
     }
     let old_waits = shared.board.least_served_from(env, shared.young_tag()).is_some();
     let young = visitor(if old_waits { Pays::Young } else { Pays::Nothing });
     let single_first = shared.allowances.single_comes_first(env, worker);
     let last = mutant::m82_singles_last();
-    let single = |is_turn: bool| is_turn.then(|| take_single(env, young)).flatten();
+    let single = |is_turn: bool| is_turn.then(|| take_single(env, young, &clock_ns)).flatten();
     single(single_first && !last)
-        .or_else(|| take(env, select_young, young))
+        .or_else(|| take(env, select_young, young, &clock_ns))
         .or_else(|| single(!single_first && !last))
-        .or_else(|| take(env, select_old, visitor(Pays::Old)))
+        .or_else(|| take(env, select_old, visitor(Pays::Old), &clock_ns))
         .or_else(|| single(last))
 }
 
@@ -87,12 +89,13 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
         pays: Pays::Nothing,
         single: false,
     };
+    let clock_ns = Cell::new(now_ns);
     if mutant::m20_reserve_takes_the_least_served()
-        && let Some(ended_ns) = take(env, select_young, visitor)
+        && let Some(ended_ns) = take(env, select_young, visitor, &clock_ns)
     {
         return Some(ended_ns);
     }
-    take(env, select_heaviest, visitor).or_else(|| take_single(env, visitor))
+    take(env, select_heaviest, visitor, &clock_ns).or_else(|| take_single(env, visitor, &clock_ns))
 }
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
@@ -195,30 +198,39 @@ fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
 
 /// Visits the first job of an order in which there is something to claim. Somebody else may be quicker at one that was found; then there
 /// may be another. Gives when the visit ended.
-fn take<E: PipelinePorts>(env: &E, select: fn(&E) -> Found<E>, mut visitor: Visitor) -> Option<u64> {
+///
+/// `clock_ns` is the worker's last reading of the clock, at which the visit begins. An attempt that
+/// comes to nothing takes time, so the worker reads the clock again, for this order and for the next.
+fn take<E: PipelinePorts>(
+    env: &E,
+    select: fn(&E) -> Found<E>,
+    visitor: Visitor,
+    clock_ns: &Cell<u64>,
+) -> Option<u64> {
     while let Some((job, body)) = select(env) {
         let stops = stops(env);
         let ended_ns = if stops {
             None
         } else {
-            visit(env, job, &body, visitor)
+            let now_ns = clock_ns.get();
+            visit(env, job, &body, Visitor { now_ns, ..visitor })
         };
         quietly_drop(body);
         if stops || ended_ns.is_some() {
             return ended_ns;
         }
-        visitor.now_ns = env.now_ns();
+        clock_ns.set(env.now_ns());
     }
     None
 }
 
 /// Visits the first single that has not ended yet. Gives when the visit ended.
-fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor) -> Option<u64> {
+fn take_single<E: PipelinePorts>(env: &E, visitor: Visitor, clock_ns: &Cell<u64>) -> Option<u64> {
     let visitor = Visitor {
         single: true,
         ..visitor
     };
-    take(env, pop_single, visitor)
+    take(env, pop_single, visitor, clock_ns)
 }
 
 /// The first single that has not ended yet. It is gone from the queue, so there is nobody to be quicker than; but it may be closed.

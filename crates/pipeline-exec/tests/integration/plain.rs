@@ -49,6 +49,8 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
+    /// What others do right after a worker has next gone into a job, before it claims.
+    pub(crate) after_entering: RefCell<Option<Meanwhile>>,
     /// How long it takes to wake the workers for looks that are handed over.
     pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
@@ -127,6 +129,7 @@ impl Plain {
             given_back: Cell::new(0),
             ran: Cell::new(0),
             after_change: RefCell::default(),
+            after_entering: RefCell::default(),
             waking_takes: Cell::default(),
             operations: Cell::new(0),
         }
@@ -424,6 +427,10 @@ impl PipelinePorts for Plain {
             PipelineEvent::Submitted { job } => {
                 self.names.borrow_mut().insert(job.seq, self.name(job));
                 return;
+            }
+            PipelineEvent::Entered { .. } => {
+                let meanwhile = self.after_entering.take();
+                return meanwhile.into_iter().for_each(|meanwhile| meanwhile(self));
             }
             PipelineEvent::Claimed {
                 job,

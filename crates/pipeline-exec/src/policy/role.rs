@@ -25,6 +25,7 @@
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::allowance::Pays;
@@ -195,7 +196,9 @@ struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    now_ns: u64,
+    /// The worker's last reading of the clock, at which its visit begins. An attempt that comes to nothing
+    /// takes time, so the worker reads the clock again, for this order of the board and for the next.
+    clock_ns: Cell<u64>,
     until_ns: u64,
     /// Arrivals of young jobs that this search has seen: read before the board.
     young_arrivals: usize,
@@ -212,7 +215,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             env,
             worker,
             role,
-            now_ns,
+            clock_ns: Cell::new(now_ns),
             until_ns,
             young_arrivals: shared.young_arrivals(env),
             old_first: shared.allowances.is_used_up(env, worker),
@@ -259,25 +262,25 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
 
     fn take_as(&self, select: fn(&E) -> Found<E>, single: bool) -> Option<u64> {
         let env = self.env;
-        let mut now_ns = self.now_ns;
         while let Some((job, body)) = select(env) {
             let stops = stops(env);
             let ended_ns = if stops {
                 None
             } else {
-                visit(env, job, &body, self.visitor(now_ns, self.is_old(&body), single))
+                visit(env, job, &body, self.visitor(self.is_old(&body), single))
             };
             quietly_drop(body);
             if stops || ended_ns.is_some() {
                 return ended_ns;
             }
-            now_ns = env.now_ns();
+            self.clock_ns.set(env.now_ns());
         }
         None
     }
 
     /// The visitor that this worker is to a job.
-    fn visitor(&self, now_ns: u64, is_old: bool, single: bool) -> Visitor {
+    fn visitor(&self, is_old: bool, single: bool) -> Visitor {
+        let now_ns = self.clock_ns.get();
         let (pays, stays) = match (is_old, self.old_first) {
             (true, false) => (Pays::Old, true),
             (true, true) => (Pays::Old, false),

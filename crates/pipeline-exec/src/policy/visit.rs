@@ -4,6 +4,8 @@
 //! slot takes a microsecond; but never more than its share of what is left, so that all workers end at the same time, nor more than fits
 //! into the rest of its quantum. What it knows of a slot's time is an estimate, so it reads the clock after each slot: when the quantum
 //! is over, the rest of the claim goes back. Before each slot it asks whether the job is closed; then the rest is given up.
+//! A visit that closes its job reads the clock once more: the look that goes on decides by the last
+//! reading whether its quantum is over.
 //!
 //! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, starts those that have waited for it, and ends
 //! the job if no stage is open. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
@@ -87,10 +89,15 @@ pub(crate) fn visit<E: PipelinePorts>(
     let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
     while claims == 0 || !visit.is_over(now_ns) && !stops(env) {
-        if state.is_past_deadline(now_ns) {
+        let is_late = state.is_past_deadline(now_ns);
+        if is_late {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        visit.close_if_orphaned(now_ns);
+        if visit.close_if_orphaned(now_ns) || is_late {
+            // Closing takes time, and ending the job takes more: the look goes on from here.
+            now_ns = env.now_ns();
+            break;
+        }
         let Some(piece) = visit.claim(now_ns, claims == 0) else {
             break;
         };
@@ -412,13 +419,15 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
     }
 
-    /// Step orphan of [`nest`](mod@super::nest).
+    /// Step orphan of [`nest`](mod@super::nest). `true` if the job was one, and so is closed now.
     #[inline]
-    fn close_if_orphaned(&self, now_ns: u64) {
+    fn close_if_orphaned(&self, now_ns: u64) -> bool {
         let Self { env, job, state, .. } = *self;
-        if state.is_orphaned(env, || now_ns) {
+        let is_orphaned = state.is_orphaned(env, || now_ns);
+        if is_orphaned {
             close(env, state, job, CloseReason::Cancelled);
         }
+        is_orphaned
     }
 
     fn cx(&self) -> StepCx<'_> {

@@ -6,14 +6,14 @@
 //!
 //! The roles differ in the old job that they take. *Main* takes the one that has received the least
 //! service, so old jobs share the time. *Reserve* takes the heaviest, so that one heavy job gets through.
-//! Reserve also prefers the heaviest where several jobs are young.
+//! Where the heaviest of all jobs is young, reserve takes that before other young ones.
 //!
 //! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits: an old
 //! job that nothing disturbs keeps its caches, and a young one waits for a slot or a turn.
 //!
 //! While old jobs wait, young ones get 17 of 20 parts of a worker's time at most
 //! ([`allowance`](super::allowance)). A worker whose allowance is used up takes an old job first, and
-//! stays a quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
+//! stays in it to the end of its look's quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
 //! of the old the least served goes first, and both kinds have a part of the time.
 //!
 //! Jobs of [`Class::Batch`](super::Class) are old from the beginning, and so are those that experience

@@ -84,6 +84,11 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     {
         return Some(ended_ns);
     }
+    if search.old_first
+        && let Some(ended_ns) = search.take(select_heaviest_old)
+    {
+        return Some(ended_ns);
+    }
     if !search.old_first
         && search.heaviest_is_old()
         && let Some(ended_ns) = search.take_young(true)
@@ -95,19 +100,36 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    heaviest_open(env, |_| true)
+}
+
+/// The same of the old jobs.
+fn select_heaviest_old<E: PipelinePorts>(env: &E) -> Found<E> {
+    heaviest_open(env, |body| is_old(env, body))
+}
+
+/// The heaviest job of a kind that a worker could go into.
+fn heaviest_open<E: PipelinePorts>(env: &E, is_kind: impl Fn(&BodyOf<E>) -> bool) -> Found<E> {
     let shared = env.shared();
     let mut below = None;
     let mut visited = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+            if !is_kind(&body) {
+                quietly_drop(body);
+            } else if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
                 return Some((job, body));
+            } else {
+                visited.get_or_insert((job, body));
             }
-            visited.get_or_insert((job, body));
         }
         below = Some(job);
     }
     visited
+}
+
+fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
+    body.state.service(env) >= env.shared().young_tag()
 }
 
 /// The young job that was submitted first, of those that a worker could go into.
@@ -226,14 +248,10 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
     /// Whether the heaviest job that a worker could go into is old. `true` if there is none.
     fn heaviest_is_old(&self) -> bool {
         select_heaviest(self.env).is_none_or(|(_, body)| {
-            let is_old = self.is_old(&body);
+            let is_old = is_old(self.env, &body);
             quietly_drop(body);
             is_old
         })
-    }
-
-    fn is_old(&self, body: &BodyOf<E>) -> bool {
-        body.state.service(self.env) >= self.env.shared().young_tag()
     }
 
     /// Visits a young job: of the board, or of the singles if `singles` says so, which come in turns.
@@ -267,7 +285,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             let ended_ns = if stops {
                 None
             } else {
-                visit(env, job, &body, self.visitor(self.is_old(&body), single))
+                visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
             if stops || ended_ns.is_some() {

@@ -163,6 +163,19 @@ fn a_reserve_worker_takes_the_heaviest_job_where_that_is_young() {
     assert_eq!(claims(&plain), ["heavy.0"]);
 }
 
+#[test]
+fn a_reserve_worker_whose_allowance_is_used_up_takes_the_heaviest_of_the_old_jobs() {
+    let plain = executor(1, 1);
+    submit(&plain, "lighter", 950, Class::Batch, takes_a_slot);
+    submit(&plain, "old", 1_000, Class::Batch, takes_a_slot);
+    use_up_the_allowance(&plain, |plain| plain.reserve_runs_one(1));
+    submit(&plain, "heavy", 2_000, Class::Normal, takes_a_slot);
+    assert!(plain.reserve_runs_one(1));
+    assert_eq!(claims(&plain), ["old.0"]);
+    assert!(plain.reserve_runs_one(1), "it has paid");
+    assert_eq!(claims(&plain), ["heavy.0"]);
+}
+
 /// A stage of two slots that asks whether it is to yield, twice in each.
 struct Asks;
 

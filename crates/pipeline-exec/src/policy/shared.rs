@@ -31,7 +31,7 @@ pub struct PipelineConfig {
     pub main: usize,
     /// Workers that look for heavy work first.
     pub reserve: usize,
-    /// How long a worker stays with a job before it looks at the board again.
+    /// How long a worker stays with a young job before it looks at the board again.
     pub quantum: Duration,
     /// Jobs that may wait or run at the same time.
     pub capacity: usize,

@@ -184,17 +184,18 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Something can be claimed in a young job that could not be before.
+    /// Something can be claimed in a young job that could not be before. The caller has published it, and
+    /// has passed a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
-        // Ordering: Relaxed. A hint that ends visits early. A worker that misses it looks at the board
-        // at the end of its stay.
+        // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
     /// How often that has happened. It may change at once.
-    pub(crate) fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. As above.
-        mem.load(&self.young_arrivals, Ordering::Relaxed)
+    pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that reads of
+        // an arrival finds the job, unless other workers have claimed what there was.
+        mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
     /// Whether a job that is expected to take `work_ns` is old from the beginning.

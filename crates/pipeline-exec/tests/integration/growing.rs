@@ -245,6 +245,69 @@ fn a_shutdown_drops_parked_tasks_and_nothing_is_taken_after_it() {
     );
 }
 
+/// Calls something when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// A waker may be woken under a lock that the job's tasks want when they are dropped.
+#[test]
+fn a_wake_during_a_shutdown_drops_no_task() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (first, first_ticket) = executor.open("closed first", Terms::default()).unwrap();
+    let (second, second_ticket) = executor.open("woken meanwhile", Terms::default()).unwrap();
+    let lock = Arc::new(Mutex::new(()));
+    let (parked, turned, _) = parked();
+    spawn(&second, parked);
+    let waker = turned.recv().unwrap();
+    let (turned, turn) = channel();
+    let (of_second, free) = (Arc::clone(&lock), Arc::new(AtomicUsize::new(0)));
+    let found = Arc::clone(&free);
+    let locks = OnDrop(move || {
+        found.fetch_add(of_second.try_lock().is_ok().into(), Ordering::Relaxed);
+    });
+    let told = turned.clone();
+    spawn(
+        &second,
+        task(move |_cx, _waker| {
+            let _held = &locks;
+            told.send(()).map_err(|_| "the test is gone")?;
+            Ok(Turn::Parked)
+        }),
+    );
+    turn.recv().unwrap();
+    let wakes = OnDrop(move || {
+        let _held = lock.lock().unwrap();
+        waker.wake_by_ref();
+    });
+    spawn(
+        &first,
+        task(move |_cx, _waker| {
+            let _held = &wakes;
+            turned.send(()).map_err(|_| "the test is gone")?;
+            Ok(Turn::Parked)
+        }),
+    );
+    turn.recv().unwrap();
+    // The only worker has put its task back by then.
+    let other = executor.submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]));
+    other.unwrap().wait().unwrap();
+    // The shutdown has begun when it closes the first job, and has not come to the second.
+    assert!(executor.shutdown().is_empty());
+    for ticket in [first_ticket, second_ticket] {
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    }
+    assert_eq!(
+        free.load(Ordering::Relaxed),
+        1,
+        "it was dropped under the waker's lock"
+    );
+}
+
 #[test]
 fn a_drain_waits_for_tasks_that_are_parked() {
     let executor = PipelineExecutor::new(1).unwrap();

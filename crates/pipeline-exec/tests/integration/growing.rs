@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::plain::Plain;
 use pipeline_exec::{
     Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
     step,
@@ -420,6 +421,28 @@ struct Channel {
     closed: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
+}
+
+#[test]
+fn a_worker_is_wanted_for_each_task_that_becomes_ready_and_none_for_one_whose_worker_goes_on() {
+    let plain = Plain::new(4, 0);
+    let job = plain.open("turns", Class::Normal);
+    let mut left = 3;
+    let again = plain.spawn(
+        &job,
+        task(move |_cx, _waker| {
+            left -= 1;
+            Ok(if left > 0 { Turn::Again } else { Turn::Parked })
+        }),
+    );
+    assert_eq!(plain.handed_over.get(), 1);
+    while plain.main_runs_one(0) {
+        assert_eq!(plain.handed_over.get(), 1, "the worker goes on by itself");
+    }
+    plain.wake(&job, again);
+    assert_eq!(plain.handed_over.get(), 2);
+    plain.spawn(&job, task(|_cx, _waker| Ok(Turn::Parked)));
+    assert_eq!(plain.handed_over.get(), 3);
 }
 
 #[test]

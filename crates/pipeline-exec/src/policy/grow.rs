@@ -102,7 +102,8 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, jo
     }
 }
 
-/// Step say: a task can be claimed that could not be before, and `lookers` more workers are wanted for it.
+/// Step say: a task can be claimed that could not be before, and `lookers` more workers are wanted for
+/// it.
 fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, lookers: usize) {
     state.claims.give_back(env, 1);
     lend::tell(env, state);

@@ -8,6 +8,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::plain::Plain;
+use crate::support::Counting;
 use pipeline_exec::{
     Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
     step,
@@ -443,6 +444,35 @@ fn a_worker_is_wanted_for_each_task_that_becomes_ready_and_none_for_one_whose_wo
     assert_eq!(plain.handed_over.get(), 2);
     plain.spawn(&job, task(|_cx, _waker| Ok(Turn::Parked)));
     assert_eq!(plain.handed_over.get(), 3);
+}
+
+#[test]
+fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile() {
+    let plain = Plain::new(1, 0);
+    let waits = plain.open("waits", Class::Batch);
+    let mut first = true;
+    let task = plain.spawn(
+        &waits,
+        task(move |_cx, _waker| {
+            Ok(match std::mem::take(&mut first) {
+                true => Turn::Parked,
+                false => Turn::Again,
+            })
+        }),
+    );
+    assert!(plain.main_runs_one(0));
+    let stage = Counting::new(1_000);
+    plain.submit("runs", 0, Class::Batch, vec![stage.clone()]);
+    for _ in 0..100 {
+        assert!(plain.main_runs_one(0));
+    }
+    plain.wake(&waits, task);
+    for _ in 0..10 {
+        assert!(plain.main_runs_one(0));
+    }
+    // It is owed nothing for the time in which it had nothing to run, so the two take turns.
+    let since = stage.ran() - 100;
+    assert!((4..=6).contains(&since), "{since} of 10 visits");
 }
 
 #[test]

@@ -506,6 +506,23 @@ impl<W, P> JobState<W, P> {
         }
     }
 
+    /// Of a job that grows, as it comes onto the board. An old one that no worker is in has waited for a
+    /// wake: it goes on at `floor` at least, since a job that had nothing to run is owed nothing.
+    pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
+        // Ordering: Relaxed. As in `tag`.
+        if mem.load(&self.visitors, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let mut before = self.service(mem);
+        while before >= young && before < floor {
+            // Ordering: Relaxed. As in `charge`.
+            match mem.compare_exchange(&self.service, before, floor, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
+    }
+
     /// The service with which it begins if it is old from the beginning: as if it had just grown old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {

@@ -14,9 +14,9 @@ use std::time::Duration;
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
-    PipelinePorts, PipelineShared, Refused, Terms,
+    PipelinePorts, PipelineShared, Refused, Terms, grow,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError, Task};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Queue = RefCell<VecDeque<JobHandle>>;
@@ -149,6 +149,26 @@ impl Plain {
             ..spec(name, stages)
         });
         job.expect("there is room")
+    }
+
+    /// Opens a job that grows.
+    pub(crate) fn open(&self, name: &str, class: Class) -> PlainJob {
+        let job = self.submit_spec(JobSpec {
+            terms: of_class(class),
+            ..JobSpec::of_tasks(name.to_owned(), JobId::new(0))
+        });
+        job.expect("there is room")
+    }
+
+    /// Adds a task to a job that grows. Gives its number.
+    pub(crate) fn spawn(&self, job: &PlainJob, task: Box<dyn Task>) -> usize {
+        let spawned = grow::spawn(self, &job.state, job.job, task, |_number| Waker::noop().clone());
+        spawned.map_err(|_| "handed back").expect("the job takes tasks")
+    }
+
+    /// Wakes a task of a job that grows.
+    pub(crate) fn wake(&self, job: &PlainJob, task: usize) {
+        grow::wake(self, &job.state, job.job, task);
     }
 
     /// Submits a job as it is said.

@@ -24,7 +24,7 @@ pub(crate) struct StandIns<W> {
     since: Box<[CachePadded<W>]>,
     /// By spare thread: 1 from the moment at which it is told to watch until it parks.
     awake: Box<[CachePadded<W>]>,
-    /// 1 while a spare thread watches, or is told to.
+    /// The number, plus one, of the spare thread that watches or is told to; 0: none is.
     watched: CachePadded<W>,
     workers: usize,
 }
@@ -89,13 +89,17 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Relaxed) != 0
     }
 
-    /// Step watch: the caller is the one that watches, or makes a spare thread so. `false` if one does.
-    fn watch<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    /// The spare thread that watches.
+    fn watcher<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         // Ordering: Relaxed. Step read-watched; the caller's fence orders it, edge `stand-in/rest`.
-        mem.load(&self.watched, Ordering::Relaxed) == 0
-            && mem
-                .compare_exchange(&self.watched, 0, 1, Ordering::Relaxed)
-                .is_ok()
+        mem.load(&self.watched, Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Step watch: from now on spare thread number `spare` watches. `false` if another one does.
+    fn watch<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
+        // Ordering: Relaxed. One word decides; what the thread reads afterwards are hints.
+        mem.compare_exchange(&self.watched, 0, spare + 1, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// None watches any more.
@@ -118,53 +122,63 @@ impl<W> StandIns<W> {
     }
 }
 
-/// Step arm: young work was published, or left waiting, and every look is out. Sees to it that a spare thread watches.
-/// The caller has passed a sequentially consistent fence since.
+/// Step arm: young work was published, or left waiting, and every look is out. Sees to it that a spare thread watches, and that it
+/// looks at once if the time to stand in has come. The caller has passed a sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
-    if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() || !stand_ins.watch(env) {
+    if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
+        return;
+    }
+    if let Some(spare) = stand_ins.watcher(env) {
+        if ready_ns(env).is_some_and(|ready_ns| env.now_ns() >= ready_ns) {
+            env.wake_spare(spare);
+        }
         return;
     }
     let parked = (0..stand_ins.spares()).find(|&spare| {
         // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
         env.fetch(&stand_ins.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
     });
-    match parked {
-        Some(spare) => env.wake_spare(spare),
-        // All stand in, and each looks again when it leaves its job.
-        None => stand_ins.unwatch(env),
+    // If all stand in, each looks again when it leaves its job.
+    if let Some(spare) = parked {
+        env.wake_spare(spare);
     }
 }
 
 /// The life of spare thread number `spare`. `sleep` blocks: until the time that it is given, or, given none, until the
-/// thread [is awake](PipelinePorts::wake_spare); it may return early. It gives `false` when the executor ends.
+/// thread [is awake](PipelinePorts::wake_spare); it may return early, and does when the thread is woken. It gives `false` when the
+/// executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
-    let shared = env.shared();
-    let stand_ins = &shared.stand_ins;
+    let stand_ins = &env.shared().stand_ins;
     while sleep(None) {
         if !stand_ins.is_awake(env, spare) {
             continue;
         }
-        let mut at_ns = env.now_ns().saturating_add(shared.stand_in_ns());
-        // Told to watch: `watched` is this thread's.
-        let mut watches = true;
+        let mut watches = stand_ins.watch(env, spare);
         while watches {
-            if !sleep(Some(at_ns)) {
-                return;
-            }
             match next(env) {
-                Next::Later(ns) => at_ns = ns,
+                Next::Later(at_ns) => {
+                    if !sleep(Some(at_ns)) {
+                        return;
+                    }
+                }
                 Next::Nothing => break,
                 Next::Work => {
                     stand_ins.unwatch(env);
                     stand_in(env, spare);
-                    watches = stand_ins.watch(env);
-                    at_ns = env.now_ns();
+                    watches = stand_ins.watch(env, spare);
                 }
             }
         }
         rest(env, spare, watches);
     }
+}
+
+/// When a spare thread is to stand in: all workers are in turns by then that have lasted long enough. `None` if a worker
+/// is at a boundary.
+fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
+    let since_ns = env.shared().stand_ins.latest(env)?;
+    Some(since_ns.saturating_add(env.shared().stand_in_ns()))
 }
 
 /// The place in a table of workers and a lent thread of the party with number `number`: a spare thread counts as the worker
@@ -178,12 +192,9 @@ fn next<E: PipelinePorts>(env: &E) -> Next {
     if stops(env) || !young_waits(env) {
         return Next::Nothing;
     }
-    let (now_ns, after_ns) = (env.now_ns(), env.shared().stand_in_ns());
-    let ready_ns = match env.shared().stand_ins.latest(env) {
-        // That worker looks at the board itself.
-        None => now_ns.saturating_add(after_ns),
-        Some(since_ns) => since_ns.saturating_add(after_ns),
-    };
+    let now_ns = env.now_ns();
+    // A worker at a boundary looks at the board itself.
+    let ready_ns = ready_ns(env).unwrap_or_else(|| now_ns.saturating_add(env.shared().stand_in_ns()));
     if now_ns >= ready_ns {
         Next::Work
     } else {

@@ -125,14 +125,12 @@ impl Hub {
                     thread::park();
                 }
             }
-            Some(until_ns) => loop {
+            Some(until_ns) => {
                 let left_ns = until_ns.saturating_sub(self.now_ns());
-                if left_ns == 0 || self.spares.is_ended() {
-                    break;
+                if left_ns > 0 && !self.spares.is_ended() {
+                    thread::park_timeout(Duration::from_nanos(left_ns));
                 }
-                // It may return at once: the unpark of a wake that was seen before, or of a waker in a slot.
-                thread::park_timeout(Duration::from_nanos(left_ns));
-            },
+            }
         }
         !self.spares.is_ended()
     }

@@ -17,15 +17,18 @@ use crate::step_cx::Role;
 /// Quanta for which every worker must have been in what it runs now before a spare thread stands in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
+/// In `watched`: a party is about to tell a spare thread to watch.
+const TELLS: usize = 1;
+
 /// What spare threads go by.
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
     /// By worker, and behind the workers by spare thread: when it began what it runs now, in nanoseconds plus
-    /// one; 0: it is between two slots or turns, or in no job. Empty if there are no spare threads.
+    /// one; 0: it is in no job. Empty if there are no spare threads.
     since: Box<[CachePadded<W>]>,
     /// By spare thread: 1 from the moment at which it is told to watch until it parks.
     awake: Box<[CachePadded<W>]>,
-    /// 1 while a spare thread watches, or is told to.
+    /// The number, plus two, of the spare thread that watches or is told to; [`TELLS`]; 0: none is.
     watched: CachePadded<W>,
     workers: usize,
 }
@@ -90,12 +93,20 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Relaxed) != 0
     }
 
-    /// Step watch: the caller is the one that watches, or makes a spare thread so. `false` if one does.
-    fn watch<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+    /// The spare thread that watches, if one does.
+    fn watcher<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         // Ordering: Relaxed. Step read-watched; the caller's fence orders it, edge `stand-in/rest`.
+        mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
+    }
+
+    /// Steps watch and arm: from now on spare thread number `spare` watches, or, given none, the caller tells one. `false` if one
+    /// watches or is told already.
+    fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
+        let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
+        // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge `stand-in/rest`.
         mem.load(&self.watched, Ordering::Relaxed) == 0
             && mem
-                .compare_exchange(&self.watched, 0, 1, Ordering::Relaxed)
+                .compare_exchange(&self.watched, 0, value, Ordering::Relaxed)
                 .is_ok()
     }
 
@@ -105,12 +116,15 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: makes a parked spare thread awake, if there is one. The caller wakes it.
+    /// Step tell: makes a parked spare thread watch, if there is one. The caller has taken the watch, and wakes it.
     fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
-        (0..self.spares()).find(|&spare| {
+        let parked = (0..self.spares()).find(|&spare| {
             // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
             mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
-        })
+        })?;
+        // Ordering: Relaxed. As above.
+        mem.store(&self.watched, TELLS + 1 + parked, Ordering::Relaxed);
+        Some(parked)
     }
 
     /// Whether a spare thread is parked, or about to be.
@@ -118,6 +132,18 @@ impl<W> StandIns<W> {
         // Ordering: Relaxed. Ordered by the caller's fence.
         let is_parked = |awake| mem.load(awake, Ordering::Relaxed) == 0;
         self.awake.iter().any(|awake| is_parked(awake))
+    }
+
+    /// Whether every worker, and every spare thread that is in a job, has been in what it runs for `after_ns` by `now_ns`.
+    fn are_all_long<M: Memory<Word = W>>(&self, mem: &M, now_ns: u64, after_ns: u64) -> bool {
+        // Most of the time the first one is not.
+        self.since.iter().enumerate().all(|(party, word)| {
+            // Ordering: Relaxed. As in `note`.
+            match mem.load(word, Ordering::Relaxed) as u64 {
+                0 => party >= self.workers,
+                since => (since - 1).saturating_add(after_ns) <= now_ns,
+            }
+        })
     }
 
     /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
@@ -134,14 +160,14 @@ impl<W> StandIns<W> {
     }
 }
 
-/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches.
-/// The caller has passed a sequentially consistent fence since.
+/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches, and that
+/// it looks at once if the time to stand in has come. The caller has passed a sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
         return;
     }
-    while stand_ins.watch(env) {
+    while stand_ins.take_watch(env, None) {
         if let Some(spare) = stand_ins.tell(env) {
             return env.wake_spare(spare);
         }
@@ -153,6 +179,12 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         if !stand_ins.is_one_parked(env) {
             return;
         }
+    }
+    // It may sleep on account of a turn that is over.
+    if let Some(spare) = stand_ins.watcher(env)
+        && stand_ins.are_all_long(env, env.now_ns(), env.shared().stand_in_ns())
+    {
+        env.wake_spare(spare);
     }
 }
 
@@ -178,7 +210,8 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
 }
 
 /// The life of spare thread number `spare`. `sleep` blocks: until the time that it is given, or, given none, until the
-/// thread [is awake](PipelinePorts::wake_spare); it may return early. It gives `false` when the executor ends.
+/// thread [is awake](PipelinePorts::wake_spare); it may return early, and does when the thread is woken. It gives `false` when the
+/// executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
     while sleep(None) {
         if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
@@ -189,15 +222,10 @@ pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(
 
 /// From step tell to step rest. `false` when the executor ends.
 fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Option<u64>) -> bool) -> bool {
-    let shared = env.shared();
-    let stand_ins = &shared.stand_ins;
-    let mut at_ns = env.now_ns().saturating_add(shared.stand_in_ns());
-    // Told to watch: `watched` is this thread's.
+    let stand_ins = &env.shared().stand_ins;
+    // It was told to.
     let mut watches = true;
     loop {
-        if watches && !sleep(Some(at_ns)) {
-            return false;
-        }
         match next(env) {
             Next::Work => {
                 if std::mem::take(&mut watches) {
@@ -205,9 +233,11 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
                 }
                 stand_in(env, spare);
             }
-            Next::Later(ns) if watches || stand_ins.watch(env) => {
+            Next::Later(at_ns) if watches || stand_ins.take_watch(env, Some(spare)) => {
                 watches = true;
-                at_ns = ns;
+                if !sleep(Some(at_ns)) {
+                    return false;
+                }
             }
             Next::Later(_) | Next::Nothing => {
                 rest(env, spare, watches);
@@ -215,6 +245,13 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
             }
         }
     }
+}
+
+/// When a spare thread is to stand in: all that are in turns now will have been for long enough. `None` if a worker is in no
+/// job.
+fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
+    let since_ns = env.shared().stand_ins.latest(env)?;
+    Some(since_ns.saturating_add(env.shared().stand_in_ns()))
 }
 
 /// The place in a table of workers and a lent thread of the party with number `number`: a spare thread counts as the worker
@@ -228,12 +265,9 @@ fn next<E: PipelinePorts>(env: &E) -> Next {
     if stops(env) || !young_waits(env) {
         return Next::Nothing;
     }
-    let (now_ns, after_ns) = (env.now_ns(), env.shared().stand_in_ns());
-    let ready_ns = match env.shared().stand_ins.latest(env) {
-        // That worker has a look, or there is nothing for it.
-        None => now_ns.saturating_add(after_ns),
-        Some(since_ns) => since_ns.saturating_add(after_ns),
-    };
+    let now_ns = env.now_ns();
+    // A worker that is in no job has a look, or there is nothing for it.
+    let ready_ns = ready_ns(env).unwrap_or_else(|| now_ns.saturating_add(env.shared().stand_in_ns()));
     if now_ns >= ready_ns {
         Next::Work
     } else {
@@ -262,7 +296,7 @@ fn leave<E: PipelinePorts>(env: &E) {
 }
 
 /// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. It did not watch: no
-/// thread does that stands in.
+/// thread does that is in a job.
 pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     shared.stand_ins.rests(env, shared.spare_number(spare));

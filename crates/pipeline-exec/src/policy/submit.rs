@@ -106,12 +106,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             let closing = if is_single {
                 let put_back = append_single(env, job);
                 publish(env, &state, job, 1 + put_back)
+            } else if state.grows {
+                // It has no task yet, so it does not go onto the board.
+                close_if_stopping(env, &state, job).unwrap_or(Closing::Touched)
             } else {
-                let wanted = if state.grows {
-                    0
-                } else {
-                    state.invites_anew(env, need::of_stages(env, &state, slots))
-                };
+                let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
                 settle(env, &state, job, Some(wanted))
             };
             if closing == Closing::Untouched {
@@ -181,6 +180,10 @@ pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::P
 
 /// The job is on the board, or whoever puts it there publishes as well, and slots of it can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
 /// if the executor is being shut down.
+///
+/// It closes no job that grows. A shutdown finds such a job in the table, or the submitter finds the
+/// shutdown. A wake publishes, too, and may come under a lock that other tasks of the job take when
+/// they are dropped.
 pub(crate) fn publish<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -188,12 +191,14 @@ pub(crate) fn publish<E: PipelinePorts>(
     lookers: usize,
 ) -> Closing {
     let shared = env.shared();
-    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
-    // and in `stop`. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in `rest` and in `goes_in`. Whichever of two fences
-    // comes second, its side sees the other's write.
-    env.fence(Ordering::SeqCst);
-    if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
-        return close::close(env, state, job, state.stop_reason());
+    if state.grows {
+        // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
+        // `lay_down`. Whichever comes second, its side sees the other's write. Edge `young/arrival`: pairs with
+        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job. Edges `stand-in/rest` and
+        // `stand-in/go-in`: pairs with those in `rest` and in `goes_in`.
+        env.fence(Ordering::SeqCst);
+    } else if let Some(closing) = close_if_stopping(env, state, job) {
+        return closing;
     }
     let is_young = state.service(env) < shared.young_tag();
     if is_young {
@@ -201,12 +206,25 @@ pub(crate) fn publish<E: PipelinePorts>(
     }
     if !call_up(env, lookers) {
         // Nobody will look any more: the workers are leaving.
-        return close::close(env, state, job, state.stop_reason());
+        if !state.grows {
+            return close::close(env, state, job, state.stop_reason());
+        }
     }
     if is_young && shared.spares() > 0 && shared.looks.out(env) >= shared.workers() {
         stand_in::arm(env);
     }
     Closing::Touched
+}
+
+/// The job is in the table, and its slots can be claimed: closes it if the executor is being shut
+/// down.
+fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Option<Closing> {
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with
+    // the fences in `lay_down` and in `stop`. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in
+    // `rest` and in `goes_in`. Whichever of two fences comes second, its side sees the other's write.
+    env.fence(Ordering::SeqCst);
+    let stops = env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission();
+    stops.then(|| close::close(env, state, job, state.stop_reason()))
 }
 
 impl<W, P> fmt::Debug for Admitted<W, P> {

@@ -19,6 +19,7 @@ mod running;
 mod showing;
 mod splitting;
 mod standing_in;
+mod staying;
 mod submitting;
 mod support;
 mod tickets;

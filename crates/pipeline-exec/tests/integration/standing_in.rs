@@ -253,7 +253,7 @@ fn assert_completed(plain: &Plain, jobs: usize) {
 }
 
 #[test]
-fn a_spare_thread_sleeps_for_two_quanta_and_then_serves_one_young_job_after_another() {
+fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_young_job_after_another() {
     let plain = plain(2);
     submit_does(&plain, "held", |plain, _slot| {
         submit_does(plain, "long", |plain, _slot| {

@@ -139,7 +139,9 @@ pub(crate) fn visit<E: PipelinePorts>(
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
         if !(state.grows && mutant::m119_turns_are_not_charged()) {
-            state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+            // A spare thread shares its core with the turn for which it stands in.
+            let charged_ns = if role == Role::Spare { ns / 2 } else { ns };
+            state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
         }
     }
     env.observe(PipelineEvent::Left {

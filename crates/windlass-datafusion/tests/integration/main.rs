@@ -8,3 +8,4 @@ mod runtimes;
 mod settings;
 mod source;
 mod streams;
+mod tpch;

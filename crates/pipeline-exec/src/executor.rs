@@ -196,6 +196,7 @@ impl PipelineExecutor {
         if let Some(executor) = self.executor.take() {
             executor.join();
         }
+        hub.spares.end(true);
     }
 
     /// As [`drain`](Self::drain), for at most `timeout`.
@@ -259,6 +260,8 @@ impl PipelineExecutor {
         hub.room.tell();
         // Pending looks come back and mean nothing now; running ones find every job closed.
         drop(executor);
+        // On a thread of its own an executor is left behind, not waited for.
+        hub.spares.end(hub.own_worker().is_none());
         handed_back.sort_by_key(|body| body.state().seq());
         handed_back
             .iter()

@@ -68,7 +68,7 @@ pub struct PipelineSnapshot {
     pub jobs: JobCounts,
     /// What each worker did, by its number.
     pub workers: Vec<Activity>,
-    /// What threads did that are no workers: those that are lent, and those that submit or cancel a job that ends thereby.
+    /// What threads did that are no workers: those that are lent, spare threads, and those that submit or cancel a job that ends thereby.
     pub others: Activity,
     /// Workers in the main role; those with higher numbers are in the reserve role. A single one has both.
     pub workers_main: usize,
@@ -108,6 +108,8 @@ pub struct Activity {
     pub slots_reserve: u64,
     /// Slots that threads ran which were lent to a job.
     pub slots_lent: u64,
+    /// Slots that spare threads ran.
+    pub slots_spare: u64,
     /// Times that it claimed slots.
     pub claims: u64,
     /// Times that it came to a job.
@@ -120,6 +122,8 @@ pub struct Activity {
     pub busy_reserve: Duration,
     /// Time in jobs of threads that were lent, from when they leave.
     pub busy_lent: Duration,
+    /// Time in jobs of spare threads, from when they leave.
+    pub busy_spare: Duration,
 }
 
 /// How long jobs took.
@@ -236,13 +240,13 @@ impl Activity {
     /// Slots that it ran, in whatever role.
     #[must_use]
     pub fn slots(&self) -> u64 {
-        self.slots_main + self.slots_reserve + self.slots_lent
+        self.slots_main + self.slots_reserve + self.slots_lent + self.slots_spare
     }
 
     /// Time in jobs, in whatever role.
     #[must_use]
     pub fn busy(&self) -> Duration {
-        self.busy_main + self.busy_reserve + self.busy_lent
+        self.busy_main + self.busy_reserve + self.busy_lent + self.busy_spare
     }
 
     fn since(&self, earlier: &Self) -> Self {
@@ -263,12 +267,14 @@ impl Activity {
             slots_main: with(self.slots_main, other.slots_main),
             slots_reserve: with(self.slots_reserve, other.slots_reserve),
             slots_lent: with(self.slots_lent, other.slots_lent),
+            slots_spare: with(self.slots_spare, other.slots_spare),
             claims: with(self.claims, other.claims),
             visits: with(self.visits, other.visits),
             jobs_ended: with(self.jobs_ended, other.jobs_ended),
             busy_main: time(self.busy_main, other.busy_main),
             busy_reserve: time(self.busy_reserve, other.busy_reserve),
             busy_lent: time(self.busy_lent, other.busy_lent),
+            busy_spare: time(self.busy_spare, other.busy_spare),
         }
     }
 

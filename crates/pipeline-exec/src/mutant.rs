@@ -101,4 +101,6 @@ executor_core::planted_bugs! {
     m118_waker_outlives_its_task,
     /// A job that grows is charged for nothing.
     m119_turns_are_not_charged,
+    /// Whoever publishes young work that finds every worker busy tells no spare thread.
+    m120_no_spare_is_told,
 }

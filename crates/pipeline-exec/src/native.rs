@@ -6,6 +6,7 @@ mod job_table;
 mod key_set;
 mod record;
 mod room;
+mod spares;
 mod tell;
 mod unpark;
 
@@ -30,6 +31,7 @@ use crate::trace::{PipelineTrace, Recorder};
 use job_table::JobTable;
 use key_set::KeySet;
 pub(crate) use room::{Room, Waiter};
+pub(crate) use spares::Spares;
 pub(crate) use unpark::unparker;
 
 /// The executor's task: look at the board.
@@ -51,12 +53,13 @@ pub(crate) struct Hub {
     ended: Mutex<bool>,
     ended_told: Condvar,
     pub(crate) room: Room,
+    pub(crate) spares: Spares,
     meter: Meter,
     recorder: Option<Arc<Recorder>>,
 }
 
 impl Hub {
-    pub(crate) fn new(config: PipelineConfig) -> Self {
+    pub(crate) fn new(config: PipelineConfig, spares: usize) -> Self {
         let board = JobBoard::new(
             KeySet::default(),
             KeySet::default(),
@@ -66,12 +69,14 @@ impl Hub {
         let jobs = JobTable::new(config.capacity);
         let meter = Meter::new(config.main + config.reserve);
         Self {
-            shared: PipelineShared::new(config, board, jobs, NativeWord::new),
+            shared: PipelineShared::new(config, board, jobs, NativeWord::new)
+                .with_spares(spares, NativeWord::new),
             workers: OnceLock::new(),
             epoch: Instant::now(),
             ended: Mutex::new(false),
             ended_told: Condvar::new(),
             room: Room::default(),
+            spares: Spares::default(),
             meter,
             recorder: None,
         }
@@ -293,6 +298,10 @@ impl PipelinePorts for Hub {
             1 => workers.spawn(PipelineTask).is_ok(),
             looks => workers.spawn_batch(vec![PipelineTask; looks]).is_ok(),
         }
+    }
+
+    fn wake_spare(&self, spare: usize) {
+        self.spares.wake(spare);
     }
 
     fn all_ended(&self) {

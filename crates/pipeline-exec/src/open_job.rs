@@ -10,7 +10,6 @@ use crate::job_id::next_id;
 use crate::native::{Hub, NativeBody, NativeState};
 use crate::output::Place;
 use crate::policy::{self, Admitted, JobHandle, JobSpec, PipelinePorts, Refused, Terms, grow};
-use crate::stage_graph::StageGraph;
 use crate::task::Task;
 use crate::ticket::JobTicket;
 
@@ -90,7 +89,7 @@ impl OpenJob {
     ) -> Result<(Self, JobTicket), OpenError> {
         let spec = JobSpec {
             terms: terms.boxed(),
-            ..JobSpec::new(name, next_id(), StageGraph::of_tasks())
+            ..JobSpec::of_tasks(name, next_id())
         };
         let body = NativeBody::new(spec, hub.shared().workers(), hub.place(), |value| hub.word(value));
         match policy::submit(&**hub, body) {

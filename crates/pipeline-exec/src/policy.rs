@@ -8,7 +8,7 @@
 //!   submit ──► board ◄────────────── start of the next stages
 //!     │          ▲ take off            ▲
 //!     ▼          │                     │ last finisher
-//!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► quantum over: look again
+//!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► its time is over: look again
 //!                                            │
 //!                                            └─► last slot of the last stage, or closed: the ticket fires
 //! ```
@@ -25,6 +25,7 @@
 //! | [`need`] | how many workers a job is worth |
 //! | [`mod@lend`] | when a thread that waits for a job runs its slots, and that it sleeps through none |
 //! | [`mod@nest`] | how a slot waits for a job of its own: it runs that job and no other |
+//! | [`mod@stand_in`] | when a spare thread takes young work that every worker leaves waiting |
 //! | [`mod@look`] | how many workers look at the board, and that no job is overlooked |
 //! | [`mod@grow`] | how tasks are added to a job, run in turns, wait and end |
 //! | [`mod@submit`] | who is let in |
@@ -47,6 +48,7 @@ pub mod nest;
 pub mod ports;
 pub mod role;
 pub mod shared;
+pub mod stand_in;
 pub mod standing;
 pub mod submit;
 pub(crate) mod tasks;

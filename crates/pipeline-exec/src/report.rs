@@ -17,7 +17,8 @@ pub struct JobReport<T = ()> {
     pub wait: Duration,
     /// Time from the first claim to the end.
     pub run: Duration,
-    /// Slots that each worker ran, by the worker's number, and in the last place those of a thread that was lent to the job.
+    /// Slots that each worker ran, by the worker's number, and in the last place those of a thread that was lent to the job. A spare
+    /// thread's count as those of the worker for which it stood in.
     pub slots_per_worker: Vec<usize>,
 }
 

@@ -21,6 +21,8 @@ pub enum Role {
     /// It is no worker, but a thread that waits for this job and is lent to it meanwhile:
     /// [`run_until`](crate::PipelineExecutor::run_until).
     Lent,
+    /// It is no worker, but a spare thread: every worker is in a long slot or turn, and this job is young.
+    Spare,
 }
 
 impl Role {
@@ -31,6 +33,7 @@ impl Role {
             Self::Main => "main",
             Self::Reserve => "reserve",
             Self::Lent => "lent",
+            Self::Spare => "spare",
         }
     }
 }
@@ -74,9 +77,9 @@ impl<'a> StepCx<'a> {
         }
     }
 
-    /// Number of the worker that runs the slot, from 0. A thread that is lent to the job has the one behind the last worker's, so
-    /// that a table by number needs one place more than there are workers. No two threads have the same number in a job at
-    /// the same time.
+    /// Number of the worker that runs the slot, from 0. A thread that is lent to the job has the one behind the last worker's, and
+    /// [spare threads](crate::PipelineBuilder::spares) have those behind it: a table by number needs a place more than there are workers
+    /// and spare threads together. No two threads have the same number in a job at the same time.
     #[must_use]
     pub fn worker_id(&self) -> usize {
         self.worker
@@ -101,8 +104,9 @@ impl<'a> StepCx<'a> {
         self.watch.is_cancelled()
     }
 
-    /// Whether the worker's quantum is over, so that others wait for it. A slot that can pause cheaply and has
-    /// submitted the rest of its work elsewhere may return.
+    /// Whether the worker leaves the job at the end of this slot, because its time in the job is over, or
+    /// because the job is old and a young one waits. A slot that can pause cheaply and has submitted the rest
+    /// of its work elsewhere may return.
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()

@@ -42,6 +42,7 @@ const NICE_MAX: u8 = 19;
 pub struct PoolsBuilder {
     name: String,
     cpu_threads: Option<usize>,
+    cpu_spares: Option<usize>,
     cpu_nice: u8,
     cpu_stack_size: Option<usize>,
     cpu_queue_capacity: Option<usize>,
@@ -58,6 +59,7 @@ impl Default for PoolsBuilder {
         Self {
             name: "windlass".to_owned(),
             cpu_threads: None,
+            cpu_spares: None,
             cpu_nice: 0,
             cpu_stack_size: None,
             cpu_queue_capacity: None,
@@ -81,6 +83,14 @@ impl PoolsBuilder {
     /// Number of CPU workers. By default one for each core that this process may use, or as many as `WINDLASS_WORKERS` says.
     pub fn cpu_threads(mut self, threads: usize) -> Self {
         self.cpu_threads = Some(threads);
+        self
+    }
+
+    /// Number of spare threads of the CPU pool, at most and by default one for each worker. While every worker is in a long
+    /// computation or a long poll, a spare thread takes young work, and the operating system shares the cores:
+    /// [`PipelineBuilder::spares`](pipeline_exec::PipelineBuilder::spares). With 0 young work waits for the first of them to end.
+    pub fn cpu_spares(mut self, spares: usize) -> Self {
+        self.cpu_spares = Some(spares);
         self
     }
 
@@ -181,6 +191,7 @@ impl PoolsBuilder {
         let Self {
             name,
             cpu_threads,
+            cpu_spares,
             cpu_nice,
             cpu_stack_size,
             cpu_queue_capacity,
@@ -199,6 +210,7 @@ impl PoolsBuilder {
         };
         let cpu = CpuConfig {
             threads: cpu_threads,
+            spares: cpu_spares,
             nice: cpu_nice,
             stack_size: cpu_stack_size,
             queue_capacity: cpu_queue_capacity,

@@ -61,6 +61,8 @@ pub struct CpuPool {
 pub(crate) struct CpuConfig {
     /// `None`: as many as suit the host.
     pub(crate) threads: Option<usize>,
+    /// `None`: one for each worker.
+    pub(crate) spares: Option<usize>,
     pub(crate) nice: u8,
     pub(crate) stack_size: Option<usize>,
     pub(crate) queue_capacity: Option<usize>,
@@ -241,6 +243,7 @@ impl CpuConfig {
         };
         let mut builder = PipelineExecutor::builder()
             .threads(threads)
+            .spares(self.spares.unwrap_or(threads))
             .thread_name(format!("{}-cpu", self.name));
         if let Some(bytes) = self.stack_size {
             builder = builder.stack_size(bytes);

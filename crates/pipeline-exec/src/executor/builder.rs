@@ -10,8 +10,8 @@ use executor_core::{ExecutorConfig, Pin};
 use executor_threaded::Executor;
 
 use super::PipelineExecutor;
-use crate::error::BuildError;
-use crate::native::Hub;
+use crate::error::{BuildError, ThreadsError};
+use crate::native::{Hub, Spares};
 use crate::policy::PipelineConfig;
 use crate::split::split_threads;
 use crate::trace::PipelineTrace;
@@ -43,6 +43,7 @@ pub struct PipelineBuilder {
     threads: usize,
     /// Main and reserve threads, in place of the split of `threads`.
     roles: Option<(usize, usize)>,
+    spares: usize,
     queue_capacity: usize,
     quantum: Duration,
     pinning: Pin,
@@ -68,6 +69,7 @@ impl Default for PipelineBuilder {
         Self {
             threads: 1,
             roles: None,
+            spares: 0,
             queue_capacity: CAPACITY,
             quantum: Duration::from_millis(2),
             pinning: Pin::Auto,
@@ -99,13 +101,43 @@ impl PipelineBuilder {
         self
     }
 
+    /// Number of spare threads, at most one for each thread; more are cut down to that. Default 0.
+    ///
+    /// A slot or a turn is never interrupted. While every thread has been in one for two quanta and a young job waits, a spare thread
+    /// takes that job, and the operating system shares the cores until a slot or turn ends. Spare threads are parked
+    /// otherwise. Without them a young job waits until the first of the long slots ends.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let executor = PipelineExecutor::builder().threads(1).spares(1).build()?;
+    /// let (open, gate) = channel();
+    /// let gate = std::sync::Mutex::new(gate);
+    /// let long = step(move |_cx| Ok(gate.lock().map_err(|_| "panicked")?.recv()?));
+    /// let long = executor.submit(Job::from_steps("long", vec![long]))?;
+    /// while long.status() == pipeline_exec::JobStatus::Queued { std::thread::yield_now() }
+    ///
+    /// // The only worker is in a slot that does not end, and yet:
+    /// executor.submit(Job::from_steps("young", vec![step(|_cx| Ok(()))]))?.wait()?;
+    /// open.send(())?;
+    /// long.wait()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn spares(mut self, spares: usize) -> Self {
+        self.spares = spares;
+        self
+    }
+
     /// How many jobs may wait and run at the same time, before [`submit`](PipelineExecutor::submit) says `Full`. Default 65,536.
     pub fn queue_capacity(mut self, jobs: usize) -> Self {
         self.queue_capacity = jobs;
         self
     }
 
-    /// How long a worker stays with a job before it looks at the board again. Default 2 ms; zero is one slot at a time.
+    /// How long a worker stays with a young job before it looks at the board again. Default 2 ms; zero is one
+    /// slot at a time. In an old job, one that has received four quanta, it stays for four quanta, and leaves at
+    /// the next end of a slot when a young one comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -151,12 +183,13 @@ impl PipelineBuilder {
         let threads = within("threads", self.threads, WORKERS_MAX)?;
         let capacity = within("queue_capacity", self.queue_capacity, CAPACITY_MAX)?.get();
         let (main, reserve) = self.roles.unwrap_or_else(|| split_threads(threads));
-        let mut hub = Hub::new(PipelineConfig {
+        let config = PipelineConfig {
             main,
             reserve,
             quantum: self.quantum,
             capacity,
-        });
+        };
+        let mut hub = Hub::new(config, self.spares.min(main + reserve));
         if let Some(trace) = &self.trace {
             let name = &self.thread_name;
             hub.record_for(trace, (0..threads.get()).map(|worker| format!("{name}-{worker}")));
@@ -166,14 +199,28 @@ impl PipelineBuilder {
             pin_threads: self.pinning,
             ..ExecutorConfig::default()
         };
-        let mut executor = Executor::builder().config(config).thread_name(self.thread_name);
+        let mut executor = Executor::builder()
+            .config(config)
+            .thread_name(self.thread_name.clone());
         if let Some(bytes) = self.stack_size {
             executor = executor.stack_size(bytes);
         }
-        if let Some(Hook(hook)) = self.on_thread_start {
-            executor = executor.on_start(move |worker| hook(worker));
-        }
-        PipelineExecutor::start(hub, executor)
+        let hook = self.on_thread_start;
+        let on_start = move |worker| {
+            if let Some(Hook(hook)) = &hook {
+                hook(worker);
+            }
+        };
+        let executor = PipelineExecutor::start(hub, executor.on_start(on_start.clone()))?;
+        let worker = threads.get();
+        Spares::start(
+            &executor.handle.hub,
+            &self.thread_name,
+            self.stack_size,
+            &on_start,
+        )
+        .map_err(|source| ThreadsError::Thread { worker, source })?;
+        Ok(executor)
     }
 }
 

@@ -36,6 +36,7 @@ struct Place {
     main: InRole,
     reserve: InRole,
     lent: InRole,
+    spare: InRole,
     visits: AtomicU64,
     claims: AtomicU64,
     ended: Ended,
@@ -180,6 +181,7 @@ impl Place {
             main: InRole::default(),
             reserve: InRole::default(),
             lent: InRole::default(),
+            spare: InRole::default(),
             visits: AtomicU64::new(0),
             claims: AtomicU64::new(0),
             ended: Ended::default(),
@@ -192,6 +194,7 @@ impl Place {
             Role::Main => &self.main,
             Role::Reserve => &self.reserve,
             Role::Lent => &self.lent,
+            Role::Spare => &self.spare,
         }
     }
 
@@ -245,12 +248,14 @@ impl Place {
             slots_main: read(&self.main.slots),
             slots_reserve: read(&self.reserve.slots),
             slots_lent: read(&self.lent.slots),
+            slots_spare: read(&self.spare.slots),
             visits: read(&self.visits),
             claims: read(&self.claims),
             jobs_ended: self.ended.all().into_iter().map(read).sum(),
             busy_main: self.main.busy.at(now_ns),
             busy_reserve: self.reserve.busy.at(now_ns),
             busy_lent: self.lent.busy.at(now_ns),
+            busy_spare: self.spare.busy.at(now_ns),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::job_spec::JobSpec;
 use super::job_state::JobEnd;
 use super::ledger::Failure;
 use super::lend::lent_number;
+use super::stand_in::place_of;
 use super::{finish, guard};
 use crate::error::{JobError, JobErrorKind};
 use crate::output::JobOutput;
@@ -113,7 +114,7 @@ pub(crate) fn run<M: Memory>(
         slots += 1;
     }
     let mut slots_per_worker = vec![0; lent_number(workers) + 1];
-    slots_per_worker[outer.worker_id()] = slots;
+    slots_per_worker[place_of(outer.worker_id(), workers)] = slots;
     Ok(JobReport {
         output: (),
         id: spec.id,

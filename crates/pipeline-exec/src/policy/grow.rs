@@ -33,7 +33,7 @@ pub fn spawn<E: PipelinePorts>(
 ) -> Result<usize, Box<dyn Task>> {
     let task = change(env, state, |tasks| tasks.spawn(task, waker))?;
     env.observe(PipelineEvent::TaskSpawned { job, task });
-    say(env, state, job);
+    say(env, state, job, 1);
     Ok(task)
 }
 
@@ -42,14 +42,14 @@ pub fn spawn<E: PipelinePorts>(
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     env.observe(PipelineEvent::TaskWoken { job, task });
     if change(env, state, |tasks| tasks.wake(task)) && !mutant::m115_wake_makes_nothing_claimable() {
-        say(env, state, job);
+        say(env, state, job, 1);
     }
 }
 
 /// Task number `task` of `job` has no further turn: a worker drops it. Nothing happens if it is over.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     if change(env, state, |tasks| tasks.cancel(task)) {
-        say(env, state, job);
+        say(env, state, job, 1);
     }
 }
 
@@ -73,7 +73,8 @@ pub(crate) fn turn_over<E: PipelinePorts>(
 ) {
     env.observe(PipelineEvent::TurnOver { job, task, turn });
     match change(env, state, |tasks| tasks.put_back(task, paused, turn)) {
-        Ok(true) => say(env, state, job),
+        // This worker stays, or looks at the board again.
+        Ok(true) => say(env, state, job, 0),
         Ok(false) => {}
         Err(paused) => {
             // Before the job can end by it.
@@ -101,11 +102,12 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, jo
     }
 }
 
-/// Step say: a task can be claimed that could not be before.
-fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+/// Step say: a task can be claimed that could not be before, and `lookers` more workers are wanted for
+/// it.
+fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, lookers: usize) {
     state.claims.give_back(env, 1);
     lend::tell(env, state);
-    settle(env, state, job, Some(1));
+    settle(env, state, job, Some(lookers));
 }
 
 /// The job takes no more tasks and has none. Called once.

@@ -70,6 +70,12 @@ impl JobSpec {
         }
     }
 
+    /// A job that grows: it is made of the tasks that are [spawned](super::grow::spawn) while it runs.
+    #[must_use]
+    pub fn of_tasks(table_name: impl Into<Cow<'static, str>>, id: JobId) -> Self {
+        Self::new(table_name, id, StageGraph::of_tasks())
+    }
+
     /// How it is to be run.
     #[must_use]
     pub fn terms(&self) -> Terms {

@@ -27,6 +27,7 @@ use super::job_spec::{Class, JobSpec, Terms};
 use super::ledger::{CloseReason, Ledger, Ran};
 use super::lend::lent_number;
 use super::need::Cost;
+use super::stand_in::place_of;
 use super::standing::Standing;
 use crate::error::JobError;
 use crate::job_id::JobId;
@@ -202,15 +203,23 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides; nobody else knows the job yet. `slots` are those of the stages that start. Words are made by
-    /// `word`.
-    pub(crate) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, word: impl Fn(usize) -> W) {
+    /// Sets what submission decides; no other party knows the job yet. `slots` are those of the stages that start, `spares` the
+    /// executor's spare threads. Words are made by `word`.
+    pub(crate) fn enrol(
+        &mut self,
+        seq: usize,
+        slots: usize,
+        spares: usize,
+        now_ns: u64,
+        word: impl Fn(usize) -> W,
+    ) {
         let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun && !self.state.grows;
         let state = Arc::get_mut(&mut self.state).expect("a job that is not submitted is nobody else's");
         state.seq = seq;
         if !is_solo {
-            // The last place is a lent thread's.
-            state.slots_per_worker = (0..=lent_number(state.workers)).map(|_| word(0)).collect();
+            // Behind the workers' places is that of lent threads, and behind it those of spare threads.
+            let numbers = lent_number(state.workers) + 1 + spares;
+            state.slots_per_worker = (0..numbers).map(|_| word(0)).collect();
         }
         if state.cost == 0 {
             state.cost = slots as u64;
@@ -326,9 +335,9 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Its place in the order of service. Young jobs, with less than `young` of service, a quantum's, come first. Who is in a job already
-    /// counts as well, for one place among the young and for a quantum among the old: so workers that look at the same time go
-    /// to different jobs, and not all to the first.
+    /// Its place in the order of service. Young jobs, with less than `young` of service, come first. A worker
+    /// that is in a job already counts as well, for one place among the young and for `young`, a stay, among
+    /// the old: so workers that look at the same time go to different jobs, and not all to the first.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. Whoever goes in or out settles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -449,21 +458,29 @@ impl<W, P> JobState<W, P> {
         // Ordering: Relaxed, both. Acquired with the last slot.
         match &*self.slots_per_worker {
             [] => {
-                let solo = mem.load(&self.solo, Ordering::Relaxed);
-                (1..=lent_number(self.workers) + 1)
-                    .map(|worker| usize::from(worker == solo))
-                    .collect()
+                let solo = mem.load(&self.solo, Ordering::Relaxed).checked_sub(1);
+                self.by_worker(solo.into_iter().map(|worker| (worker, 1)))
             }
-            words => words
-                .iter()
-                .map(|word| mem.load(word, Ordering::Relaxed))
-                .collect(),
+            words => {
+                let words = words.iter().map(|word| mem.load(word, Ordering::Relaxed));
+                self.by_worker(words.enumerate())
+            }
         }
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of service, a quantum's, goes
-    /// on at `floor` and this visit if that is more: it gets in line behind those that have waited. And no job gets further ahead of the
-    /// floor than by a quantum, or by this one visit: who was alone for a while, or the heaviest, need not wait until all others have had as much.
+    /// Slots by worker, with a lent thread's in the last place. A spare thread's are those of the worker for which it stands in.
+    fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+        let mut by_worker = vec![0; lent_number(self.workers) + 1];
+        for (number, slots) in slots {
+            by_worker[place_of(number, self.workers)] += slots;
+        }
+        by_worker
+    }
+
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of
+    /// service, goes on at `floor` and this visit if that is more: it gets in line behind those that have
+    /// waited. And no job gets further ahead of the floor than by `young`, or by this one visit: a job that was
+    /// alone for a while, or the heaviest, need not wait until all others have had as much.
     ///
     /// So whoever gets a place among the old ones later than a job that waits has no lower tag, and comes after it: nobody starves.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
@@ -489,7 +506,24 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// The service with which it begins if it is old from the beginning: as if it had had its first quantum.
+    /// Of a job that grows, as it comes onto the board. An old one that no worker is in has waited for a
+    /// wake: it goes on at `floor` at least, since a job that had nothing to run is owed nothing.
+    pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
+        // Ordering: Relaxed. As in `tag`.
+        if mem.load(&self.visitors, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let mut before = self.service(mem);
+        while before >= young && before < floor {
+            // Ordering: Relaxed. As in `charge`.
+            match mem.compare_exchange(&self.service, before, floor, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// The service with which it begins if it is old from the beginning: as if it had just grown old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {
             0

@@ -43,6 +43,10 @@ pub trait PipelinePorts:
     /// `false` if none will, because the workers are leaving for good.
     fn hand_over(&self, looks: usize) -> bool;
 
+    /// Wakes spare thread number `spare`, which [is awake](PipelineShared::spare_is_awake) from now on. Never called where there
+    /// are no spare threads.
+    fn wake_spare(&self, _spare: usize) {}
+
     /// No job is in flight any more, and none will be: whoever waits for that is told.
     fn all_ended(&self);
 

@@ -9,8 +9,10 @@ use executor_core::ports::{Fetch, Memory};
 
 use super::allowance::Allowances;
 use super::board::JobBoard;
+use super::lend::lent_number;
 use super::look::Looks;
 use super::need::Experience;
+use super::stand_in::{STAND_IN_QUANTA, StandIns};
 use crate::mutant;
 
 /// A job that is expected to take more quanta than this is old from the beginning.
@@ -29,7 +31,7 @@ pub struct PipelineConfig {
     pub main: usize,
     /// Workers that look for heavy work first.
     pub reserve: usize,
-    /// How long a worker stays with a job before it looks at the board again.
+    /// How long a worker stays with a young job before it looks at the board again.
     pub quantum: Duration,
     /// Jobs that may wait or run at the same time.
     pub capacity: usize,
@@ -50,6 +52,8 @@ pub struct PipelineShared<W, B, Q, T> {
     seqs: CachePadded<W>,
     /// How much of its time each worker may give to young jobs.
     pub(crate) allowances: Allowances<W>,
+    /// Spare threads, and what they go by.
+    pub(crate) stand_ins: StandIns<W>,
     /// Service that the least served old job had when one was last taken: where jobs that grow old go on.
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
@@ -88,6 +92,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             looks: Looks::new(workers, &mut word),
             experience: Experience::new(&mut word),
             allowances: Allowances::new(workers, nanos(config.quantum), &mut word),
+            stand_ins: StandIns::new(workers, 0, &mut word),
             seqs: CachePadded::new(word(0)),
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
@@ -96,6 +101,44 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             young_arrivals: CachePadded::new(word(0)),
             config,
         }
+    }
+
+    /// The same with `spares` spare threads, at most one for each worker: see [`stand_in`](mod@super::stand_in). Before any job
+    /// is submitted.
+    ///
+    /// # Panics
+    ///
+    /// If there are more than workers.
+    #[must_use]
+    pub fn with_spares(mut self, spares: usize, mut word: impl FnMut(usize) -> W) -> Self {
+        let workers = self.workers();
+        assert!(spares <= workers, "a spare thread stands in for a worker");
+        if spares > 0 {
+            self.stand_ins = StandIns::new(workers, spares, &mut word);
+            let numbers = workers + 1 + spares;
+            self.allowances = Allowances::new(numbers, self.quantum_ns(), word);
+        }
+        self
+    }
+
+    /// Number of the spare threads.
+    pub fn spares(&self) -> usize {
+        self.stand_ins.spares()
+    }
+
+    /// The worker's number that a spare thread has: behind the workers' and that of lent threads.
+    pub(crate) fn spare_number(&self, spare: usize) -> usize {
+        lent_number(self.workers()) + 1 + spare
+    }
+
+    /// Nanoseconds for which all workers must have been in one turn each before a spare thread stands in.
+    pub fn stand_in_ns(&self) -> u64 {
+        self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
+    }
+
+    /// Whether spare thread number `spare` was told to watch, and has not parked since.
+    pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
+        self.stand_ins.is_awake(mem, spare)
     }
 
     /// What was set.
@@ -141,17 +184,18 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Something can be claimed in a young job that could not be before.
+    /// Something can be claimed in a young job that could not be before. The caller has published it, and
+    /// has passed a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
-        // Ordering: Relaxed. A hint that ends visits early. A worker that misses it looks at the board
-        // at the end of its stay.
+        // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
     /// How often that has happened. It may change at once.
-    pub(crate) fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. As above.
-        mem.load(&self.young_arrivals, Ordering::Relaxed)
+    pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that reads of
+        // an arrival finds the job, unless other workers have claimed what there was.
+        mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
     /// Whether a job that is expected to take `work_ns` is old from the beginning.
@@ -208,7 +252,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. Ordered by the fence in `publish`, or by the load that found a job closed.
+        // Ordering: Relaxed. Ordered by the fence in `close_if_stopping`, or by the load that found a job
+        // closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
 }

@@ -70,7 +70,11 @@ pub(crate) fn settle<E: PipelinePorts>(
         let on = standing.begin_round(env);
         env.observe(PipelineEvent::Settles { job });
         let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
-        let tag = state.tag(env, env.shared().young_tag());
+        let shared = env.shared();
+        if claimable && !on && state.grows {
+            state.line_up(env, shared.young_tag(), shared.service_floor(env));
+        }
+        let tag = state.tag(env, shared.young_tag());
         if claimable && on {
             standing.retag(env, tag, |from| board.rekey(env, job, from, tag));
         } else if claimable {

@@ -15,7 +15,7 @@ use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
-use super::{finish, need};
+use super::{finish, need, stand_in};
 use crate::error::StepError;
 use crate::mutant;
 
@@ -59,7 +59,10 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
         env.change(&body.state.ledger, Ledger::grow);
     }
     let known = *slots.as_ref().unwrap_or(&0);
-    body.enrol(shared.next_seq(env), known, env.now_ns(), |value| env.word(value));
+    let spares = shared.spares();
+    body.enrol(shared.next_seq(env), known, spares, env.now_ns(), |value| {
+        env.word(value)
+    });
     let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
     let is_long = !body.state.grows && expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
     let is_young = body.state.class() != Class::Batch && !is_long;
@@ -102,12 +105,11 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             let closing = if is_single {
                 let put_back = append_single(env, job);
                 publish(env, &state, job, 1 + put_back)
+            } else if state.grows {
+                // It has no task yet, so it does not go onto the board.
+                close_if_stopping(env, &state, job).unwrap_or(Closing::Touched)
             } else {
-                let wanted = if state.grows {
-                    0
-                } else {
-                    state.invites_anew(env, need::of_stages(env, &state, slots))
-                };
+                let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
                 settle(env, &state, job, Some(wanted))
             };
             if closing == Closing::Untouched {
@@ -177,6 +179,10 @@ pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::P
 
 /// The job is on the board, or whoever puts it there publishes as well, and slots of it can be claimed: sees to it that up to `lookers` more workers look, or that it is closed
 /// if the executor is being shut down.
+///
+/// It closes no job that grows. A shutdown finds such a job in the table, or the submitter finds the
+/// shutdown. A wake publishes, too, and may come under a lock that other tasks of the job take when
+/// they are dropped.
 pub(crate) fn publish<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -184,22 +190,41 @@ pub(crate) fn publish<E: PipelinePorts>(
     lookers: usize,
 ) -> Closing {
     let shared = env.shared();
-    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
-    // and in `stop`. Whichever of two fences comes second, its side sees the other's write.
-    env.fence(Ordering::SeqCst);
-    if shared.is_stopping(env) && !mutant::m56_stop_misses_a_submission() {
-        return close::close(env, state, job, state.stop_reason());
+    if state.grows {
+        // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
+        // `lay_down`. Whichever comes second, its side sees the other's write. Edge `young/arrival`: pairs with
+        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job.
+        env.fence(Ordering::SeqCst);
+    } else if let Some(closing) = close_if_stopping(env, state, job) {
+        return closing;
     }
-    if state.service(env) < shared.young_tag() {
+    let is_young = state.service(env) < shared.young_tag();
+    if is_young {
         shared.young_arrived(env);
     }
     let taken = shared.looks.take_up(env, lookers);
     if taken > 0 && !env.hand_over(taken) {
         shared.looks.drop_taken(env, taken);
         // Nobody will look any more: the workers are leaving.
-        return close::close(env, state, job, state.stop_reason());
+        if !state.grows {
+            return close::close(env, state, job, state.stop_reason());
+        }
+    }
+    if is_young && shared.spares() > 0 && shared.looks.out(env) >= shared.workers() {
+        stand_in::arm(env);
     }
     Closing::Touched
+}
+
+/// The job is in the table, and its slots can be claimed: closes it if the executor is being shut
+/// down.
+fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Option<Closing> {
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with
+    // the fences in `lay_down` and in `stop`. Whichever of two fences comes second, its side sees the
+    // other's write.
+    env.fence(Ordering::SeqCst);
+    let stops = env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission();
+    stops.then(|| close::close(env, state, job, state.stop_reason()))
 }
 
 impl<W, P> fmt::Debug for Admitted<W, P> {

@@ -7,6 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
+use crate::plain::Plain;
+use crate::support::Counting;
 use pipeline_exec::{
     Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
     step,
@@ -245,6 +247,69 @@ fn a_shutdown_drops_parked_tasks_and_nothing_is_taken_after_it() {
     );
 }
 
+/// Calls something when it is dropped.
+struct OnDrop<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// A waker may be woken under a lock that the job's tasks want when they are dropped.
+#[test]
+fn a_wake_during_a_shutdown_drops_no_task() {
+    let executor = PipelineExecutor::new(1).unwrap();
+    let (first, first_ticket) = executor.open("closed first", Terms::default()).unwrap();
+    let (second, second_ticket) = executor.open("woken meanwhile", Terms::default()).unwrap();
+    let lock = Arc::new(Mutex::new(()));
+    let (parked, turned, _) = parked();
+    spawn(&second, parked);
+    let waker = turned.recv().unwrap();
+    let (turned, turn) = channel();
+    let (of_second, free) = (Arc::clone(&lock), Arc::new(AtomicUsize::new(0)));
+    let found = Arc::clone(&free);
+    let locks = OnDrop(move || {
+        found.fetch_add(of_second.try_lock().is_ok().into(), Ordering::Relaxed);
+    });
+    let told = turned.clone();
+    spawn(
+        &second,
+        task(move |_cx, _waker| {
+            let _held = &locks;
+            told.send(()).map_err(|_| "the test is gone")?;
+            Ok(Turn::Parked)
+        }),
+    );
+    turn.recv().unwrap();
+    let wakes = OnDrop(move || {
+        let _held = lock.lock().unwrap();
+        waker.wake_by_ref();
+    });
+    spawn(
+        &first,
+        task(move |_cx, _waker| {
+            let _held = &wakes;
+            turned.send(()).map_err(|_| "the test is gone")?;
+            Ok(Turn::Parked)
+        }),
+    );
+    turn.recv().unwrap();
+    // The only worker has put its task back by then.
+    let other = executor.submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]));
+    other.unwrap().wait().unwrap();
+    // The shutdown has begun when it closes the first job, and has not come to the second.
+    assert!(executor.shutdown().is_empty());
+    for ticket in [first_ticket, second_ticket] {
+        assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
+    }
+    assert_eq!(
+        free.load(Ordering::Relaxed),
+        1,
+        "it was dropped under the waker's lock"
+    );
+}
+
 #[test]
 fn a_drain_waits_for_tasks_that_are_parked() {
     let executor = PipelineExecutor::new(1).unwrap();
@@ -357,6 +422,57 @@ struct Channel {
     closed: bool,
     reader: Option<Waker>,
     writer: Option<Waker>,
+}
+
+#[test]
+fn a_worker_is_wanted_for_each_task_that_becomes_ready_and_none_for_one_whose_worker_goes_on() {
+    let plain = Plain::new(4, 0);
+    let job = plain.open("turns", Class::Normal);
+    let mut left = 3;
+    let again = plain.spawn(
+        &job,
+        task(move |_cx, _waker| {
+            left -= 1;
+            Ok(if left > 0 { Turn::Again } else { Turn::Parked })
+        }),
+    );
+    assert_eq!(plain.handed_over.get(), 1);
+    while plain.main_runs_one(0) {
+        assert_eq!(plain.handed_over.get(), 1, "the worker goes on by itself");
+    }
+    plain.wake(&job, again);
+    assert_eq!(plain.handed_over.get(), 2);
+    plain.spawn(&job, task(|_cx, _waker| Ok(Turn::Parked)));
+    assert_eq!(plain.handed_over.get(), 3);
+}
+
+#[test]
+fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile() {
+    let plain = Plain::new(1, 0);
+    let waits = plain.open("waits", Class::Batch);
+    let mut first = true;
+    let task = plain.spawn(
+        &waits,
+        task(move |_cx, _waker| {
+            Ok(match std::mem::take(&mut first) {
+                true => Turn::Parked,
+                false => Turn::Again,
+            })
+        }),
+    );
+    assert!(plain.main_runs_one(0));
+    let stage = Counting::new(1_000);
+    plain.submit("runs", 0, Class::Batch, vec![stage.clone()]);
+    for _ in 0..100 {
+        assert!(plain.main_runs_one(0));
+    }
+    plain.wake(&waits, task);
+    for _ in 0..10 {
+        assert!(plain.main_runs_one(0));
+    }
+    // It is owed nothing for the time in which it had nothing to run, so the two take turns.
+    let since = stage.ran() - 100;
+    assert!((4..=6).contains(&since), "{since} of 10 visits");
 }
 
 #[test]

@@ -18,6 +18,8 @@ mod roles;
 mod running;
 mod showing;
 mod splitting;
+mod standing_in;
+mod staying;
 mod submitting;
 mod support;
 mod tickets;

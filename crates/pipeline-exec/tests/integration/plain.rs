@@ -14,9 +14,9 @@ use std::time::Duration;
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
     self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
-    PipelinePorts, PipelineShared, Refused, Terms,
+    PipelinePorts, PipelineShared, Refused, Terms, grow,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError, Task};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Queue = RefCell<VecDeque<JobHandle>>;
@@ -49,6 +49,10 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
+    /// What others do right after a worker has next gone into a job, before it claims.
+    pub(crate) after_entering: RefCell<Option<Meanwhile>>,
+    /// How long it takes to wake the workers for looks that are handed over.
+    pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
@@ -125,6 +129,8 @@ impl Plain {
             given_back: Cell::new(0),
             ran: Cell::new(0),
             after_change: RefCell::default(),
+            after_entering: RefCell::default(),
+            waking_takes: Cell::default(),
             operations: Cell::new(0),
         }
     }
@@ -143,6 +149,26 @@ impl Plain {
             ..spec(name, stages)
         });
         job.expect("there is room")
+    }
+
+    /// Opens a job that grows.
+    pub(crate) fn open(&self, name: &str, class: Class) -> PlainJob {
+        let job = self.submit_spec(JobSpec {
+            terms: of_class(class),
+            ..JobSpec::of_tasks(name.to_owned(), JobId::new(0))
+        });
+        job.expect("there is room")
+    }
+
+    /// Adds a task to a job that grows. Gives its number.
+    pub(crate) fn spawn(&self, job: &PlainJob, task: Box<dyn Task>) -> usize {
+        let spawned = grow::spawn(self, &job.state, job.job, task, |_number| Waker::noop().clone());
+        spawned.map_err(|_| "handed back").expect("the job takes tasks")
+    }
+
+    /// Wakes a task of a job that grows.
+    pub(crate) fn wake(&self, job: &PlainJob, task: usize) {
+        grow::wake(self, &job.state, job.job, task);
     }
 
     /// Submits a job as it is said.
@@ -408,6 +434,7 @@ impl PipelinePorts for Plain {
 
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
+        self.pass(self.waking_takes.get());
         !self.workers_leave.get()
     }
 
@@ -420,6 +447,10 @@ impl PipelinePorts for Plain {
             PipelineEvent::Submitted { job } => {
                 self.names.borrow_mut().insert(job.seq, self.name(job));
                 return;
+            }
+            PipelineEvent::Entered { .. } => {
+                let meanwhile = self.after_entering.take();
+                return meanwhile.into_iter().for_each(|meanwhile| meanwhile(self));
             }
             PipelineEvent::Claimed {
                 job,

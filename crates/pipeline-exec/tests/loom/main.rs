@@ -12,3 +12,4 @@ mod harness;
 mod lend;
 mod look;
 mod standing;
+mod stay;

@@ -86,6 +86,7 @@ struct Admitted {
 struct Counters {
     turns: AtomicU64,
     busy_ns: AtomicU64,
+    waited_ns: AtomicU64,
     longest_turn_ns: AtomicU64,
 }
 
@@ -98,6 +99,8 @@ pub struct JobUse {
     pub busy: Duration,
     /// The longest of them.
     pub longest_turn: Duration,
+    /// The time for which its futures waited for a worker, added up over the futures: from a spawn or a wake to the turn.
+    pub waited: Duration,
 }
 
 thread_local! {
@@ -204,6 +207,7 @@ impl AsyncJob {
         let Counters {
             turns,
             busy_ns,
+            waited_ns,
             longest_turn_ns,
         } = &self.inner.used;
         // Ordering: Relaxed, all. Numbers for people.
@@ -211,6 +215,7 @@ impl AsyncJob {
             turns: turns.load(Ordering::Relaxed),
             busy: Duration::from_nanos(busy_ns.load(Ordering::Relaxed)),
             longest_turn: Duration::from_nanos(longest_turn_ns.load(Ordering::Relaxed)),
+            waited: Duration::from_nanos(waited_ns.load(Ordering::Relaxed)),
         }
     }
 
@@ -227,13 +232,15 @@ impl AsyncJob {
         self.inner.admitted.is_some()
     }
 
-    /// A poll of one of its futures took `took`.
-    pub(super) fn note_turn(&self, took: Duration) {
-        let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+    /// A poll of one of its futures took `took`, for which it had waited for `waited`.
+    pub(super) fn note_turn(&self, took: Duration, waited: Duration) {
+        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let ns = nanos(took);
         let used = &self.inner.used;
         // Ordering: Relaxed, all. Numbers for people.
         used.turns.fetch_add(1, Ordering::Relaxed);
         used.busy_ns.fetch_add(ns, Ordering::Relaxed);
+        used.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
         used.longest_turn_ns.fetch_max(ns, Ordering::Relaxed);
     }
 

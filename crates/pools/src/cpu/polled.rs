@@ -9,7 +9,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -46,6 +46,7 @@ pub(super) struct Polled<T> {
     budget: Budget,
     /// Made at the first turn.
     waker: Option<Arc<TurnWaker>>,
+    spawned: Instant,
 }
 
 /// The waker that a future sees. It tells a future that has paused by itself, for want of budget, from one that
@@ -55,6 +56,9 @@ struct TurnWaker {
     /// Identifies the thread that polls now; 0: none does.
     polled_by: AtomicUsize,
     paused: AtomicBool,
+    /// Nanoseconds since `epoch` at which the future was woken first after its last turn began; 0: it was not.
+    woken_ns: AtomicU64,
+    epoch: Instant,
 }
 
 /// While a future is polled by this thread.
@@ -86,6 +90,7 @@ impl<T> Polled<T> {
             runtime,
             budget: Budget { units: UNITS_FIRST },
             waker: None,
+            spawned: Instant::now(),
         }
     }
 
@@ -139,9 +144,13 @@ impl<T: Send> Task for Polled<T> {
 
     fn turn(&mut self, _cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
         let began = Instant::now();
+        let waited = match &self.waker {
+            None => began - self.spawned,
+            Some(waker) => waker.turn_begins(began),
+        };
         let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
         let took = began.elapsed();
-        self.job.note_turn(took);
+        self.job.note_turn(took, waited);
         match polled {
             Ok((Poll::Ready(output), _)) => self.end(Ended::Ready(output)),
             Err(payload) => self.end(Ended::Panicked(payload)),
@@ -209,6 +218,19 @@ impl TurnWaker {
             task,
             polled_by: AtomicUsize::new(0),
             paused: AtomicBool::new(false),
+            woken_ns: AtomicU64::new(0),
+            epoch: Instant::now(),
+        }
+    }
+
+    /// A turn begins at `now`. Gives how long the future has waited for it since it was woken.
+    fn turn_begins(&self, now: Instant) -> Duration {
+        // Ordering: Relaxed. A number for people.
+        match self.woken_ns.swap(0, Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            woken_ns => now
+                .duration_since(self.epoch)
+                .saturating_sub(Duration::from_nanos(woken_ns)),
         }
     }
 
@@ -246,6 +268,11 @@ impl Wake for TurnWaker {
         // Ordering: Relaxed, both. As in `polling`.
         if self.polled_by.load(Ordering::Relaxed) == this_thread() {
             self.paused.store(true, Ordering::Relaxed);
+        }
+        // Ordering: Relaxed, both. A number for people; the first wake after a turn counts.
+        if self.woken_ns.load(Ordering::Relaxed) == 0 {
+            let ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.woken_ns.store(ns.max(1), Ordering::Relaxed);
         }
         self.task.wake_by_ref();
     }

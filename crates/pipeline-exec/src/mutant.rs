@@ -91,4 +91,6 @@ executor_core::planted_bugs! {
     m84_reserve_avoids_company,
     /// A worker in an old job does not look whether a young one has come.
     m114_old_stay_does_not_look,
+    /// The last slot of a claim of several is accounted for and does not run.
+    m125_last_slot_of_a_claim_is_skipped,
 }

@@ -177,7 +177,7 @@ fn a_reserve_worker_whose_allowance_is_used_up_takes_the_heaviest_of_the_old_job
     assert_eq!(claims(&plain), ["heavy.0"]);
 }
 
-/// A stage of two slots that asks whether it is to yield, twice in each.
+/// A stage whose slots ask whether they are to yield, before their work and twice behind it.
 struct Asks;
 
 thread_local! {

@@ -287,7 +287,9 @@ impl JobOracle {
         may_be_gone_into: impl Fn(JobHandle) -> bool,
     ) -> Option<JobHandle> {
         let awaits = |record: &&Record| {
-            let on_board = record.open_since.filter(|_| !record.limited);
+            // A job that gets another key meanwhile may be missed.
+            let stands = !record.limited && record.keyed < boundary.step;
+            let on_board = record.open_since.filter(|_| stands);
             on_board.or(record.single_since).is_some_and(|since| {
                 let came = record.admitted.filter(|&admitted| since.step < admitted);
                 let is_submitted = looked.step < since.step && came.is_some_and(|came| came < boundary.step);

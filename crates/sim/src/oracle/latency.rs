@@ -50,6 +50,8 @@ pub(crate) struct LatencyOracle {
     shorts: usize,
     /// Heavy and middle jobs in flight.
     others: Vec<JobHandle>,
+    /// Since when one of them is old.
+    old_since: Option<u64>,
     /// Heavy and middle jobs that were young when they were submitted.
     others_young: usize,
     /// How often a worker left a job with its allowance used up.
@@ -72,6 +74,8 @@ pub(crate) struct Lines {
     pub(crate) short: Vec<Stood>,
     /// The most short jobs that were in flight at a time.
     pub(crate) most_shorts: usize,
+    /// The part of the window in which a heavy or middle job was in flight and old.
+    pub(crate) old_ns: u64,
 }
 
 /// A job that stood in line.
@@ -134,6 +138,21 @@ impl LatencyOracle {
     /// Shares are counted from `begin_ns` to `end_ns`.
     pub(crate) fn window(&mut self, begin_ns: u64, end_ns: u64) {
         self.window = (begin_ns, end_ns);
+    }
+
+    /// Jobs may have grown old by `now_ns`, or have come or ended.
+    pub(crate) fn aged(&mut self, now_ns: u64, is_young: impl Fn(JobHandle) -> bool) {
+        let is_old = self.others.iter().any(|other| !is_young(*other));
+        match (self.old_since, is_old) {
+            (None, true) => self.old_since = Some(now_ns),
+            (Some(since_ns), false) => {
+                let (begin_ns, end_ns) = self.window;
+                let old_ns = now_ns.min(end_ns).saturating_sub(since_ns.max(begin_ns));
+                self.lines.old_ns += old_ns;
+                self.old_since = None;
+            }
+            _ => {}
+        }
     }
 
     /// `party` is about to submit a job that is due at `due_ns`.
@@ -513,6 +532,19 @@ mod tests {
         oracle.slot_began(JOB, false, 195, 20);
         assert!((oracle.share(Kind::Heavy, 1) - 0.15).abs() < 1e-9);
         assert!((oracle.share(Kind::Heavy, 3) - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_time_in_which_a_heavy_job_is_old_counts_inside_the_window() {
+        let mut oracle = oracle(Kind::Heavy);
+        oracle.aged(95, |_| true);
+        oracle.aged(97, |_| false);
+        oracle.aged(120, |_| false);
+        oracle.aged(130, |_| true);
+        oracle.aged(190, |_| false);
+        oracle.ended(JOB, 210);
+        oracle.aged(210, |_| false);
+        assert_eq!(oracle.take_lines().old_ns, 30 + 10);
     }
 
     #[test]

@@ -239,8 +239,11 @@ impl Hub {
     /// A worker has gone into a job that it looked for.
     fn went_into(&self, world: &mut World, worker: usize, job: JobHandle) {
         let jobs = self.oracle.borrow();
-        let waits =
-            |job: JobHandle, since: u64| jobs.is_open_to_all_since(job, since) && self.is_claimable(job);
+        let waits = |job: JobHandle, since: u64| {
+            // A worker that goes down the order may miss a job that gets another key meanwhile.
+            let stood = jobs.has_stood_since(job, since);
+            stood && jobs.is_open_to_all_since(job, since) && self.is_claimable(job)
+        };
         let came = self
             .share
             .borrow_mut()

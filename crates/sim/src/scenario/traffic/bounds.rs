@@ -17,7 +17,7 @@
 //! | wait of an old job | for each old job by main worker and 1 more: what it has had more than they over 15 %, and a stay with all young jobs that may follow one | others catch up in the part of the time that is theirs, and overshoot by a visit |
 //! | the same where short jobs leave room | for each old job and each main worker what it has had more and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time | the same |
 //! | wait of a young heavy job | the line, and a short job for each visit of those in it if short jobs have one slot | it is young as others are, and singles come in turns with the young jobs of the board |
-//! | share of heavy jobs | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for what is old, short jobs of four quanta and more among it; reserve takes the heaviest |
+//! | share of heavy jobs while one is old | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for what is old, short jobs of four quanta and more among it; reserve takes the heaviest |
 //!
 //! A job that is old from the beginning stands as if it had had a stay more than the others.
 //!
@@ -64,7 +64,7 @@ const PARTS: u64 = 20;
 /// Quanta that young jobs may have in a row while an old one waits.
 const ALLOWANCE_QUANTA: u64 = 10;
 
-/// So many visits long has traffic to be for shares to say something.
+/// For so many visits an old job has to be in flight for shares to say something.
 const VISITS_ENOUGH: u64 = 40;
 
 impl Traffic {
@@ -177,9 +177,13 @@ impl Traffic {
         figures: &Figures,
         lines: &Lines,
     ) -> Result<(), Violation> {
+        let workers = simulation.setup().config.workers;
         let share = figures.heavy_share + figures.middle_share;
-        let least = self.least_share(simulation.setup().config.workers, self.old_jobs(lines));
-        if self.keeps_busy(simulation) && share < least {
+        // A heavy job that is young, since the one before it was cancelled, stands in line with others.
+        let part = lines.old_ns as f64 / self.length_ns.max(1) as f64;
+        let least = self.least_share(workers, self.old_jobs(lines)) * part;
+        let is_long = lines.old_ns >= VISITS_ENOUGH * self.visit_ns();
+        if self.keeps_busy(simulation) && is_long && share < least {
             let message =
                 format!("heavy jobs had {share:.3} of the workers' time, and {least:.3} are the least");
             return Err(Violation::new(Oracle::Starvation, message));
@@ -377,11 +381,11 @@ impl Traffic {
         Ok(figures.short.max_ns)
     }
 
-    /// Whether heavy jobs could use all the time there is, and traffic is long enough for their share of it to be seen.
+    /// Whether heavy jobs could use all the time there is.
     fn keeps_busy(&self, simulation: &Simulation) -> bool {
         let workers = simulation.setup().config.workers as u64;
         let lasts = u64::from(self.heavy_slots) * self.heavy_slot_ns >= 8 * workers * self.visit_ns();
-        self.heavies > 0 && self.heavy_jobs == 0 && lasts && self.length_ns >= VISITS_ENOUGH * self.visit_ns()
+        self.heavies > 0 && self.heavy_jobs == 0 && lasts
     }
 
     /// Whether short jobs leave time for others: half of it.
@@ -550,6 +554,7 @@ mod tests {
         };
         let old = Lines {
             most_shorts: 6,
+            old_ns: 200 * MS,
             ..Lines::default()
         };
         let share = |traffic: &Traffic, heavy_share| {
@@ -568,5 +573,14 @@ mod tests {
         assert_eq!(share(&with_reserve, 0.09), Ok(()));
         assert_eq!(share(&flood(1_000), 0.1), Err(Oracle::Starvation));
         assert_eq!(share(&flood(1_000), 0.15), Ok(()));
+        let half = Lines {
+            old_ns: old.old_ns * 7 / 10,
+            ..Lines::default()
+        };
+        let figures = Figures {
+            heavy_share: 0.1,
+            ..Figures::default()
+        };
+        assert_eq!(judged(&flood(1_000), &figures, &half), Ok(()), "no longer old");
     }
 }

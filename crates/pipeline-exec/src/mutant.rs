@@ -103,4 +103,6 @@ executor_core::planted_bugs! {
     m119_turns_are_not_charged,
     /// Whoever publishes young work that finds every worker busy tells no spare thread.
     m120_no_spare_is_told,
+    /// The last slot of a claim of several is accounted for and does not run.
+    m127_last_slot_of_a_claim_is_skipped,
 }

@@ -335,9 +335,10 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Its place in the order of service. Young jobs, with less than `young` of service, come first. A worker
-    /// that is in a job already counts as well, for one place among the young and for `young`, a stay, among
-    /// the old: so workers that look at the same time go to different jobs, and not all to the first.
+    /// Its place in the order of service. Young jobs, with less than `young` of service, come
+    /// first. A worker that is in a job already counts as well, for one place among the young and
+    /// for `young`, a stay, among the old: so workers that look at the same time go to different
+    /// jobs, and not all to the first.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. Whoever goes in or out settles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -468,7 +469,8 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Slots by worker, with a lent thread's in the last place. A spare thread's are those of the worker for which it stands in.
+    /// Slots by worker, with a lent thread's in the last place. A spare thread's are those of the
+    /// worker for which it stands in.
     fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
         let mut by_worker = vec![0; lent_number(self.workers) + 1];
         for (number, slots) in slots {
@@ -477,10 +479,11 @@ impl<W, P> JobState<W, P> {
         by_worker
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of
-    /// service, goes on at `floor` and this visit if that is more: it gets in line behind those that have
-    /// waited. And no job gets further ahead of the floor than by `young`, or by this one visit: a job that was
-    /// alone for a while, or the heaviest, need not wait until all others have had as much.
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does
+    /// at `young` of service, goes on at `floor` and this visit if that is more: it gets in line
+    /// behind those that have waited. And no job gets further ahead of the floor than by `young`,
+    /// or by this one visit: a job that was alone for a while, or the heaviest, need not wait until
+    /// all others have had as much.
     ///
     /// So whoever gets a place among the old ones later than a job that waits has no lower tag, and comes after it: nobody starves.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
@@ -506,8 +509,9 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Of a job that grows, as it comes onto the board. An old one that no worker is in has waited for a
-    /// wake: it goes on at `floor` at least, since a job that had nothing to run is owed nothing.
+    /// Of a job that grows, as it comes onto the board. An old one that no worker is in has waited
+    /// for a wake: it goes on at `floor` at least, since a job that had nothing to run is owed
+    /// nothing.
     pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
         // Ordering: Relaxed. As in `tag`.
         if mem.load(&self.visitors, Ordering::Relaxed) > 0 {
@@ -523,7 +527,8 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// The service with which it begins if it is old from the beginning: as if it had just grown old.
+    /// The service with which it begins if it is old from the beginning: as if it had just grown
+    /// old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {
             0

@@ -193,9 +193,10 @@ pub(crate) fn publish<E: PipelinePorts>(
     let shared = env.shared();
     if state.grows {
         // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
-        // `lay_down`. Whichever comes second, its side sees the other's write. Edge `young/arrival`: pairs with
-        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job. Edges `stand-in/rest` and
-        // `stand-in/go-in`: pairs with those in `rest` and in `goes_in`.
+        // `lay_down`. Whichever comes second, its side sees the other's write. Edge
+        // `young/arrival`: pairs with the Acquire in `young_arrivals`. A worker that reads of the
+        // arrival finds the job. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in
+        // `rest` and in `goes_in`.
         env.fence(Ordering::SeqCst);
     } else if let Some(closing) = close_if_stopping(env, state, job) {
         return closing;

@@ -38,7 +38,8 @@ fn submit_young(plain: &Plain) {
     submit(plain, "young", 2, Class::Normal, takes_a_slot);
 }
 
-/// A worker runs slots of a young job for ten quanta, while an old one waits. The job stays young, and has more.
+/// A worker runs slots of a young job for ten quanta, while an old one waits. The job stays young,
+/// and has more.
 fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     submit(plain, "young", 900, Class::Interactive, takes_a_slot);
     let began = plain.now();
@@ -176,7 +177,7 @@ fn a_reserve_worker_whose_allowance_is_used_up_takes_the_heaviest_of_the_old_job
     assert_eq!(claims(&plain), ["heavy.0"]);
 }
 
-/// A stage of two slots that asks whether it is to yield, twice in each.
+/// A stage whose slots ask whether they are to yield, before their work and twice behind it.
 struct Asks;
 
 thread_local! {

@@ -8,9 +8,9 @@
 //! - a stage that starts twice, or before those before it are over, or is over before its slots have run;
 //! - a job that is taken off the board although a slot could be claimed all the while, or by somebody who does not settle it;
 //! - a job of which nothing was claimed and that is not on the board when its submitter returns;
-//! - a worker that looked for the heaviest job and went into one although a heavier one, or an equally heavy and older
-//!   one, could be gone into during all of its look; if its allowance for young jobs is used up, and it went into an old one,
-//!   the heavier one was old as well;
+//! - a worker that looked for the heaviest job and went into one although a heavier one, or an
+//!   equally heavy and older one, could be gone into during all of its look; if its allowance for
+//!   young jobs is used up, and it went into an old one, the heavier one was old as well;
 //! - a job that ends twice, or never.
 
 use std::ops::Range;
@@ -220,8 +220,8 @@ impl JobOracle {
         self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
-    /// `party` has taken the job of `key` out of one of the board's orders. There may be something to claim again, since it has read that there
-    /// is not; but not all the while.
+    /// `party` has taken the job of `key` out of one of the board's orders. There may be something
+    /// to claim again, since it has read that there is not; but not all the while.
     pub(crate) fn taken_off(
         &mut self,
         hub: &Hub,
@@ -277,8 +277,9 @@ impl JobOracle {
             .is_ok_and(|record| record.is_open_since(since) && !record.limited)
     }
 
-    /// A job that stands where workers look since before `boundary`, and that has arrived since a worker `looked` there: its submission
-    /// was over by `boundary`, or another arrival was counted since it stands there. `may_be_gone_into` is asked about each.
+    /// A job that stands where workers look since before `boundary`, and that has arrived since a
+    /// worker `looked` there: its submission was over by `boundary`, or another arrival was counted
+    /// since it stands there. `may_be_gone_into` is asked about each.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,
@@ -286,7 +287,9 @@ impl JobOracle {
         may_be_gone_into: impl Fn(JobHandle) -> bool,
     ) -> Option<JobHandle> {
         let awaits = |record: &&Record| {
-            let on_board = record.open_since.filter(|_| !record.limited);
+            // A job that gets another key meanwhile may be missed.
+            let stands = !record.limited && record.keyed < boundary.step;
+            let on_board = record.open_since.filter(|_| stands);
             on_board.or(record.single_since).is_some_and(|since| {
                 let came = record.admitted.filter(|&admitted| since.step < admitted);
                 let is_submitted = looked.step < since.step && came.is_some_and(|came| came < boundary.step);
@@ -297,8 +300,9 @@ impl JobOracle {
         self.jobs.iter().find(awaits).map(|record| record.job)
     }
 
-    /// Whether slots of `job` could have been claimed at every moment since before micro-step `since`: none of its stages has started
-    /// afterwards, and not all of their slots have been claimed.
+    /// Whether slots of `job` could have been claimed at every moment since before micro-step
+    /// `since`: none of its stages has started afterwards, and not all of their slots have been
+    /// claimed.
     pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
         let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
         !hub.is_closed(job)
@@ -630,7 +634,8 @@ impl JobOracle {
 }
 
 impl Record {
-    /// Whether any worker could find it and claim something at every moment since before micro-step `since`.
+    /// Whether any worker could find it and claim something at every moment since before micro-step
+    /// `since`.
     fn is_open_since(&self, since: u64) -> bool {
         self.open_since.is_some_and(|open| open.step < since)
     }

@@ -9,8 +9,8 @@
 //! - the time from a *cancel* until the job had ended, its last slot included;
 //! - how many short jobs were *ahead* of a job, in flight when it was submitted.
 //!
-//! Two more things it is told, for they decide what a job may wait: whether a job is young, and that a worker's allowance for young
-//! jobs is used up.
+//! Two more things it is told, for they decide what a job may wait: whether a job is young, and
+//! that a worker's allowance for young jobs is used up.
 //!
 //! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the load.
 
@@ -50,11 +50,14 @@ pub(crate) struct LatencyOracle {
     shorts: usize,
     /// Heavy and middle jobs in flight.
     others: Vec<JobHandle>,
+    /// Since when one of them is old.
+    old_since: Option<u64>,
     /// Heavy and middle jobs that were young when they were submitted.
     others_young: usize,
     /// How often a worker left a job with its allowance used up.
     used_up: usize,
-    /// How it was when the first of the short jobs came that are in flight, or were while others came.
+    /// How it was when the first of the short jobs came that are in flight, or were while others
+    /// came.
     began: Unsettled,
     stopped: Vec<u64>,
     last_end_ns: u64,
@@ -71,6 +74,8 @@ pub(crate) struct Lines {
     pub(crate) short: Vec<Stood>,
     /// The most short jobs that were in flight at a time.
     pub(crate) most_shorts: usize,
+    /// The part of the window in which a heavy or middle job was in flight and old.
+    pub(crate) old_ns: u64,
 }
 
 /// A job that stood in line.
@@ -85,7 +90,8 @@ pub(crate) struct Stood {
     pub(crate) lead_ns: u64,
     /// Heavy and middle jobs that were young meanwhile.
     pub(crate) young: usize,
-    /// None was, and no worker's allowance for young jobs was used up, since there was no short job in flight.
+    /// None was, and no worker's allowance for young jobs was used up, since there was no short job
+    /// in flight.
     pub(crate) settled: bool,
 }
 
@@ -108,10 +114,12 @@ struct Record {
     due_ns: u64,
     /// Short jobs in flight when it was submitted.
     ahead: usize,
-    /// How it was when it was submitted, and when the first of the short jobs came that were in flight then, or while others came.
+    /// How it was when it was submitted, and when the first of the short jobs came that were in
+    /// flight then, or while others came.
     submitted: Unsettled,
     began: Unsettled,
-    /// Workers that are in it, and the time of workers that it has had since there was none, but for theirs.
+    /// Workers that are in it, and the time of workers that it has had since there was none, but
+    /// for theirs.
     inside: usize,
     had_ns: u64,
     /// That time, when the last worker left.
@@ -132,12 +140,28 @@ impl LatencyOracle {
         self.window = (begin_ns, end_ns);
     }
 
+    /// Jobs may have grown old by `now_ns`, or have come or ended.
+    pub(crate) fn aged(&mut self, now_ns: u64, is_young: impl Fn(JobHandle) -> bool) {
+        let is_old = self.others.iter().any(|other| !is_young(*other));
+        match (self.old_since, is_old) {
+            (None, true) => self.old_since = Some(now_ns),
+            (Some(since_ns), false) => {
+                let (begin_ns, end_ns) = self.window;
+                let old_ns = now_ns.min(end_ns).saturating_sub(since_ns.max(begin_ns));
+                self.lines.old_ns += old_ns;
+                self.old_since = None;
+            }
+            _ => {}
+        }
+    }
+
     /// `party` is about to submit a job that is due at `due_ns`.
     pub(crate) fn is_about_to_submit(&mut self, party: usize, kind: Kind, due_ns: u64) {
         self.calls.insert(party, (kind, due_ns));
     }
 
-    /// `party` has submitted `job`. `is_young` says whether a job is young, and `used_up`, whether a worker's allowance is used up.
+    /// `party` has submitted `job`. `is_young` says whether a job is young, and `used_up`, whether
+    /// a worker's allowance is used up.
     pub(crate) fn submitted(
         &mut self,
         job: JobHandle,
@@ -508,6 +532,19 @@ mod tests {
         oracle.slot_began(JOB, false, 195, 20);
         assert!((oracle.share(Kind::Heavy, 1) - 0.15).abs() < 1e-9);
         assert!((oracle.share(Kind::Heavy, 3) - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_time_in_which_a_heavy_job_is_old_counts_inside_the_window() {
+        let mut oracle = oracle(Kind::Heavy);
+        oracle.aged(95, |_| true);
+        oracle.aged(97, |_| false);
+        oracle.aged(120, |_| false);
+        oracle.aged(130, |_| true);
+        oracle.aged(190, |_| false);
+        oracle.ended(JOB, 210);
+        oracle.aged(210, |_| false);
+        assert_eq!(oracle.take_lines().old_ns, 30 + 10);
     }
 
     #[test]

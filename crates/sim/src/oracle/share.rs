@@ -1,9 +1,11 @@
-//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a worker's time at most, in either role.
+//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a worker's time at
+//! most, in either role.
 //!
-//! The oracle keeps each worker's account by itself: from the clock as the worker reads it and from what it goes into. A visit
-//! of a young job, while an old one could have been gone into, makes a debt of three times its length; a visit of an old job pays
-//! seventeen times its length. Ten quanta of young visits may be owed. A worker that owes them and goes into another young job, although
-//! an old one could be gone into all the while, does not keep to it.
+//! The oracle keeps each worker's account by itself: from the clock as the worker reads it and from
+//! what it goes into. A visit of a young job, while an old one could have been gone into, makes a
+//! debt of three times its length; a visit of an old job pays seventeen times its length. Ten
+//! quanta of young visits may be owed. A worker that owes them and goes into another young job,
+//! although an old one could be gone into all the while, does not keep to it.
 //!
 //! The policy counts an old job as waiting when its key is on the board, so it charges in all cases in which the oracle does.
 
@@ -94,8 +96,8 @@ impl ShareOracle {
         }
     }
 
-    /// `party` begins to look for a job at micro-step `step`, or goes on to another order. `old` are the old jobs that could be gone into
-    /// now.
+    /// `party` begins to look for a job at micro-step `step`, or goes on to another order. `old`
+    /// are the old jobs that could be gone into now.
     pub(crate) fn scan_began(&mut self, party: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
         if let Some(account) = self.workers.get_mut(party) {
             account.search.get_or_insert_with(|| Search {
@@ -131,8 +133,8 @@ impl ShareOracle {
         };
     }
 
-    /// `worker` has gone into a job that it looked for, which is old or not. `waits` says whether a job could be gone into since a
-    /// micro-step.
+    /// `worker` has gone into a job that it looked for, which is old or not. `waits` says whether a
+    /// job could be gone into since a micro-step.
     pub(crate) fn went_into(
         &mut self,
         worker: usize,

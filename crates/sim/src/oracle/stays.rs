@@ -1,19 +1,19 @@
-//! How long a worker stays in a job: for the rest of its look's quantum, or four quanta in an old job as long
-//! as no young one waits.
+//! How long a worker stays in a job: for the rest of its look's quantum, or four quanta in an old
+//! job as long as no young one waits.
 //!
-//! A *look* has a quantum from its first reading of the clock. A visit of a young job lasts until that is
-//! over, and so does a visit of an old one by a worker whose allowance for young jobs is used up. Any other
-//! visit of an old job is a *stay*: four quanta from the worker's last reading before it, but for young jobs
-//! that come. At each boundary, before a further claim or a further slot of a claim, the oracle holds
-//! against the worker:
+//! A *look* has a quantum from its first reading of the clock. A visit of a young job lasts until
+//! that is over, and so does a visit of an old one by a worker whose allowance for young jobs is
+//! used up. Any other visit of an old job is a *stay*: four quanta from the worker's last reading
+//! before it, but for young jobs that come. At each boundary, before a further claim or a further
+//! slot of a claim, the oracle holds against the worker:
 //!
 //! - it has read its clock behind the end of the visit, and goes on;
-//! - it is in a stay, a young job could have been gone into since before that reading, and has arrived since
-//!   the worker looked at the board last, and it goes on;
+//! - it is in a stay, a young job could have been gone into since before that reading, and has
+//!   arrived since the worker looked at the board last, and it goes on;
 //! - it leaves a stay early though it could have claimed more, and no young job has arrived.
 //!
-//! The clock is the worker's, so that this is virtual time. A job that grows old while a worker goes into
-//! it may be taken for either.
+//! The clock is the worker's, so that this is virtual time. A job that grows old while a worker
+//! goes into it may be taken for either.
 
 use pipeline_exec::JobHandle;
 
@@ -114,7 +114,8 @@ impl StayOracle {
             .is_some_and(|worker| worker.visit.is_some())
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots as a lent thread.
+    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots as a
+    /// lent thread.
     pub(crate) fn nest_began(&mut self, party: usize) {
         if let Some(worker) = self.workers.get_mut(party) {
             self.nested.push((party, std::mem::take(worker)));
@@ -190,8 +191,8 @@ impl StayOracle {
         });
     }
 
-    /// `worker` has claimed. `waits` gives a young job that it could have gone into at a boundary, at which it read its clock,
-    /// and that has arrived since it looked at the board.
+    /// `worker` has claimed. `waits` gives a young job that it could have gone into at a boundary,
+    /// at which it read its clock, and that has arrived since it looked at the board.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,
@@ -238,8 +239,8 @@ impl StayOracle {
         }
     }
 
-    /// `worker` leaves the job in which it was, when `arrivals` young jobs had arrived. `could_claim` says whether it could have claimed
-    /// more there since a moment.
+    /// `worker` leaves the job in which it was, when `arrivals` young jobs had arrived.
+    /// `could_claim` says whether it could have claimed more there since a moment.
     pub(crate) fn left(
         &mut self,
         worker: usize,
@@ -277,7 +278,8 @@ impl StayOracle {
 }
 
 impl Visit {
-    /// Goes on behind `boundary`, where the worker read its clock, having looked at the board last at `looked`.
+    /// Goes on behind `boundary`, where the worker read its clock, having looked at the board last
+    /// at `looked`.
     fn judge(
         self,
         worker: usize,
@@ -324,7 +326,8 @@ mod tests {
         Moment { step, arrivals }
     }
 
-    /// Worker 0 has begun a look at 1,000 ns, of a quantum of 100 ns, and claimed slots of a job at once.
+    /// Worker 0 has begun a look at 1,000 ns, of a quantum of 100 ns, and claimed slots of a job at
+    /// once.
     fn in_a_job(is_old: bool, old_first: bool) -> StayOracle {
         let mut oracle = StayOracle::new(1, 100, 400);
         oracle.look_began(0);

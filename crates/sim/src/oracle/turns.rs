@@ -1,15 +1,18 @@
-//! A worker's turns at the board: in the role that is its own, in that role's order, and no further one when its look's quantum is over.
+//! A worker's turns at the board: in the role that is its own, in that role's order, and no further
+//! one when its look's quantum is over.
 //!
 //! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots of a job. Of what a worker reads
 //! (the orders and the clock) and claims, the oracle holds against it:
 //!
 //! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
 //!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
-//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles. A reserve worker's comes after a scan of
-//!   the heaviest jobs. If that went before, it may also come after a scan of the young jobs, to a young job, or after a look at the
-//!   singles: where nothing is heavy, or the allowance for young jobs is not used up;
-//! - quantum: no further visit in a look once the clock was read behind the quantum's end, unless the board had nothing open. The clock
-//!   is the worker's, so that this is virtual time. How long a visit lasts is for the [stay oracle](super::StayOracle).
+//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles. A
+//!   reserve worker's comes after a scan of the heaviest jobs. If that went before, it may also
+//!   come after a scan of the young jobs, to a young job, or after a look at the singles: where
+//!   nothing is heavy, or the allowance for young jobs is not used up;
+//! - quantum: no further visit in a look once the clock was read behind the quantum's end, unless
+//!   the board had nothing open. The clock is the worker's, so that this is virtual time. How long
+//!   a visit lasts is for the [stay oracle](super::StayOracle).
 
 use pipeline_exec::Role;
 use pipeline_exec::policy::PipelineConfig;

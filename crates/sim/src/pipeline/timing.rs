@@ -66,10 +66,13 @@ impl PipeEnv<'_, '_> {
                 let is_young = |job| self.hub.is_young(job);
                 let mut latency = self.hub.latency.borrow_mut();
                 latency.submitted(job, handle.party(), self.clock_ns(), is_young, used_up);
+                latency.aged(self.clock_ns(), is_young);
             }
             PipelineEvent::Ended { job, .. } => {
                 self.hub.stages.borrow_mut().remove(&job.seq);
-                self.hub.latency.borrow_mut().ended(job, self.clock_ns());
+                let mut latency = self.hub.latency.borrow_mut();
+                latency.ended(job, self.clock_ns());
+                latency.aged(self.clock_ns(), |job| self.hub.is_young(job));
             }
             PipelineEvent::Claimed {
                 job,
@@ -105,7 +108,9 @@ impl PipeEnv<'_, '_> {
             } => {
                 if role != Role::Lent {
                     let ns = if claims > 0 { at_ns - since_ns } else { 0 };
-                    self.hub.latency.borrow_mut().left(job, ns);
+                    let mut latency = self.hub.latency.borrow_mut();
+                    latency.left(job, ns);
+                    latency.aged(self.clock_ns(), |job| self.hub.is_young(job));
                 }
             }
             PipelineEvent::StageStarted { .. }

@@ -153,7 +153,8 @@ impl Hub {
         }
     }
 
-    /// `party` looks at the board: `true` if it is in a job and stays there unless it finds something, which is a glance and no search.
+    /// `party` looks at the board: `true` if it is in a job and stays there unless it finds
+    /// something, which is a glance and no search.
     fn looked(&self, world: &World, party: usize) -> bool {
         let mut stays = self.stays.borrow_mut();
         let config = self.shared.config();
@@ -238,8 +239,11 @@ impl Hub {
     /// A worker has gone into a job that it looked for.
     fn went_into(&self, world: &mut World, worker: usize, job: JobHandle) {
         let jobs = self.oracle.borrow();
-        let waits =
-            |job: JobHandle, since: u64| jobs.is_open_to_all_since(job, since) && self.is_claimable(job);
+        let waits = |job: JobHandle, since: u64| {
+            // A worker that goes down the order may miss a job that gets another key meanwhile.
+            let stood = jobs.has_stood_since(job, since);
+            stood && jobs.is_open_to_all_since(job, since) && self.is_claimable(job)
+        };
         let came = self
             .share
             .borrow_mut()

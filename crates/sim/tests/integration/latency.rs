@@ -63,8 +63,9 @@ fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figur
     (alone_figures, figures)
 }
 
-/// Beside eight clients whose heavy jobs have slots of `slot_ns`, the 99th percentile of short jobs of `slots` slots may be one of those
-/// slots above that alone, and none may take longer than a settled job.
+/// Beside eight clients whose heavy jobs have slots of `slot_ns`, the 99th percentile of short jobs
+/// of `slots` slots may be one of those slots above that alone, and none may take longer than a
+/// settled job.
 fn takes_a_slot_more(slots: u32, slot_ns: u64) {
     for workers in WORKERS {
         let alone = short_jobs(workers, slots);
@@ -104,7 +105,8 @@ fn a_short_job_takes_a_short_slot_more_where_heavy_ones_claim_many_at_a_time() {
 fn a_storm_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_share() {
     for workers in WORKERS {
         let alone = short_jobs(workers, 4);
-        // In the place of a heavy job that has ended early comes one of which nobody knows that it is heavy.
+        // In the place of a heavy job that has ended early comes one of which nobody knows that it
+        // is heavy.
         let beside = Traffic {
             heavies: 8,
             panics: 10,

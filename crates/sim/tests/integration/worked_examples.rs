@@ -1,8 +1,10 @@
 //! Examples that can be followed by hand: who takes which step of which job, round by round.
 //!
-//! Operations take no time here and every step takes one round, a millisecond, which is four quanta. So a job is young until it has
-//! had a step, and after each step a worker looks at the board again. Where nothing else is said, jobs are old from the beginning. All jobs are on the board before the first worker has woken. Jobs are called A to D by their
-//! weight, A is the heaviest, and submitted lightest first.
+//! Operations take no time here and every step takes one round, a millisecond, which is four
+//! quanta. So a job is young until it has had a step, and after each step a worker looks at the
+//! board again. Where nothing else is said, jobs are old from the beginning. All jobs are on the
+//! board before the first worker has woken. Jobs are called A to D by their weight, A is the
+//! heaviest, and submitted lightest first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

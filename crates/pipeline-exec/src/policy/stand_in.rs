@@ -200,9 +200,8 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     if !may_wait {
         return;
     }
-    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/go-in`: pairs with the fence in `publish`. Whichever comes
-    // second, its side sees the other's write: the young job, or that every look is out. Edge `stand-in/rest`: pairs with the
-    // fence in `rest`.
+    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
+    // second, its side sees the other's write: the young job, or that no thread watches, or, of a worker, that its look is out.
     env.fence(Ordering::SeqCst);
     if young_waits(env) {
         arm(env);
@@ -310,8 +309,9 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     if watches {
         stand_ins.unwatch(env);
     }
-    // Ordering: Relaxed. Step rest; ordered by the fence.
-    env.store(&stand_ins.awake[spare], 0, Ordering::Relaxed);
+    // Ordering: Relaxed. Step rest; ordered by the fence. A store would do; but loom takes one, and a read-modify-write of another
+    // party beside it, in either order, also where the latter did not read it.
+    env.fetch(&stand_ins.awake[spare], Fetch::And(0), Ordering::Relaxed);
     // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
     // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);

@@ -11,5 +11,6 @@ mod hand_over;
 mod harness;
 mod lend;
 mod look;
+mod stand_in;
 mod standing;
 mod stay;

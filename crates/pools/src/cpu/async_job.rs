@@ -196,7 +196,6 @@ impl AsyncJob {
     }
 
     /// What it was opened with.
-    #[must_use]
     pub fn options(&self) -> &JobOptions {
         &self.inner.options
     }

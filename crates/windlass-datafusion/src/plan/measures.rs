@@ -18,6 +18,7 @@ struct Used {
     tasks: usize,
     turns: u64,
     busy: Duration,
+    waited: Duration,
     longest_turn: Duration,
 }
 
@@ -29,6 +30,7 @@ impl Used {
             tasks,
             turns: used.turns,
             busy: used.busy,
+            waited: used.waited,
             longest_turn: used.longest_turn,
         }
     }
@@ -38,6 +40,7 @@ impl Used {
             tasks: self.tasks + other.tasks,
             turns: self.turns + other.turns,
             busy: self.busy + other.busy,
+            waited: self.waited + other.waited,
             longest_turn: self.longest_turn.max(other.longest_turn),
         }
     }
@@ -57,6 +60,7 @@ impl Measures {
     /// | `tasks` | futures that the job ran: partitions, and what they spawned |
     /// | `turns` | polls of them |
     /// | `busy` | the time that the polls took, on all workers together |
+    /// | `waited` | the time that futures waited for a worker, added up over the futures |
     /// | `longest_turn` | the longest of them: what a young job may have to wait for |
     pub(super) fn metrics(&self, running: Option<&AsyncJob>) -> MetricsSet {
         let ended = *self.lock();
@@ -74,7 +78,11 @@ impl Measures {
                 count,
             });
         }
-        for (name, duration) in [("busy", used.busy), ("longest_turn", used.longest_turn)] {
+        for (name, duration) in [
+            ("busy", used.busy),
+            ("waited", used.waited),
+            ("longest_turn", used.longest_turn),
+        ] {
             let time = Time::new();
             time.add_duration(duration);
             push(MetricValue::Time {

@@ -258,9 +258,16 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // Pending looks come back and mean nothing now; running ones find every job closed.
-        drop(executor);
-        // On a thread of its own an executor is left behind, not waited for.
+        // Pending looks come back and mean nothing now; running ones find every job closed. On a thread of its own an executor
+        // is left behind, not waited for: it does that by itself on its workers.
+        if hub
+            .own_worker()
+            .is_some_and(|worker| worker >= hub.shared().workers())
+        {
+            leave_behind(executor);
+        } else {
+            drop(executor);
+        }
         hub.spares.end(hub.own_worker().is_none());
         handed_back.sort_by_key(|body| body.state().seq());
         handed_back
@@ -407,6 +414,14 @@ impl fmt::Debug for PipelineHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PipelineHandle").finish_non_exhaustive()
     }
+}
+
+/// Ends an executor, and waits for its threads on another one.
+fn leave_behind(executor: Executor<PipelineTask>) {
+    executor.handle().shutdown();
+    let joins = std::thread::Builder::new().name("pipeline-exec-end".to_owned());
+    // If there is no thread to be had, the executor is dropped here.
+    drop(joins.spawn(move || drop(executor)));
 }
 
 /// One look. What a user's steps throw is caught inside; what comes out here is foreign code that nobody expects to panic, such as a

@@ -105,7 +105,8 @@ impl PipelineBuilder {
     ///
     /// A slot or a turn is never interrupted. While every thread has been in one for two quanta and a young job waits, a spare thread
     /// takes that job, and the operating system shares the cores until a slot or turn ends. Spare threads are parked
-    /// otherwise. Without them a young job waits until the first of the long slots ends.
+    /// otherwise. Without them a young job waits until the first of the long slots ends. With a quantum of zero no job is
+    /// young, and there are none.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};

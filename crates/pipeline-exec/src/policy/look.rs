@@ -59,6 +59,18 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     }
 }
 
+/// Lets up to `wanted` workers more look, as far as there are any. The caller has published, and has passed a sequentially
+/// consistent fence. `false` if none of them will, because the workers are leaving.
+pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
+    let looks = &env.shared().looks;
+    let taken = looks.take_up(env, wanted);
+    if taken > 0 && !env.hand_over(taken) {
+        looks.drop_taken(env, taken);
+        return false;
+    }
+    true
+}
+
 impl<W> Looks<W> {
     /// None is out; at most `max` may be.
     pub(crate) fn new(max: usize, mut word: impl FnMut(usize) -> W) -> Self {

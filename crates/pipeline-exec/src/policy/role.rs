@@ -139,6 +139,22 @@ pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<
     first_open(env, first, |tag| tag < shared.young_tag())
 }
 
+/// The same of those that have not grown old since they got their places.
+fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
+    let (board, young_tag) = (&env.shared().board, env.shared().young_tag());
+    let mut next = board.least_served(env, None);
+    while let Some(key) = next.filter(|key| key.tag() < young_tag) {
+        if let Some(body) = open(env, key) {
+            if body.state.service(env) < young_tag {
+                return Some((body.handle(key.index), body));
+            }
+            quietly_drop(body);
+        }
+        next = board.least_served(env, Some(key));
+    }
+    None
+}
+
 /// The old job with the least service that a worker could go into; of several, the first submitted.
 pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
@@ -261,9 +277,13 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             .shared()
             .allowances
             .single_comes_first(self.env, self.worker);
+        let of_board = match self.role {
+            Role::Spare => select_still_young,
+            Role::Main | Role::Reserve | Role::Lent => select_young,
+        };
         let single = |is_turn: bool| (is_turn && singles).then(|| self.take_single()).flatten();
         single(single_first)
-            .or_else(|| self.take(select_young))
+            .or_else(|| self.take(of_board))
             .or_else(|| single(!single_first))
     }
 
@@ -288,6 +308,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
                 visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
+            // Not before: what a user gave may take long to drop.
+            env.shared().stand_ins.rests(env, self.worker);
             if stops || ended_ns.is_some() {
                 return ended_ns;
             }
@@ -299,6 +321,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
     /// The visitor that this worker is to a job.
     fn visitor(&self, is_old: bool, single: bool) -> Visitor {
         let now_ns = self.clock_ns.get();
+        // A spare thread goes into no old job; one that has grown old since is left as a young one would be.
+        let is_old = is_old && self.role != Role::Spare;
         let (pays, stays) = match (is_old, self.old_first) {
             (true, false) => (Pays::Old, true),
             (true, true) => (Pays::Old, false),
@@ -321,7 +345,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
 /// Whether a young job waits that a worker could go into.
 pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
     env.shared().board.singles(env) > 0
-        || select_young(env).is_some_and(|(_, body)| {
+        || select_still_young(env).is_some_and(|(_, body)| {
             quietly_drop(body);
             true
         })

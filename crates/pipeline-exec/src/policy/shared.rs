@@ -104,7 +104,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     /// The same with `spares` spare threads, at most one for each worker: see [`stand_in`](mod@super::stand_in). Before any job
-    /// is submitted.
+    /// is submitted. None if the quantum is so short that no job is young: there is nothing for them.
     ///
     /// # Panics
     ///
@@ -113,7 +113,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     pub fn with_spares(mut self, spares: usize, mut word: impl FnMut(usize) -> W) -> Self {
         let workers = self.workers();
         assert!(spares <= workers, "a spare thread stands in for a worker");
-        if spares > 0 {
+        if spares > 0 && self.young_tag() > 0 {
             self.stand_ins = StandIns::new(workers, spares, &mut word);
             let numbers = workers + 1 + spares;
             self.allowances = Allowances::new(numbers, self.quantum_ns(), word);

@@ -8,23 +8,27 @@ use crossbeam::utils::CachePadded;
 use executor_core::ports::{Fetch, Memory};
 
 use super::lend::lent_number;
+use super::look::call_up;
 use super::ports::PipelinePorts;
-use super::role::{Search, stops, young_waits};
+use super::role::{Search, has_work, stops, young_waits};
 use crate::mutant;
 use crate::step_cx::Role;
 
 /// Quanta for which every worker must have been in what it runs now before a spare thread stands in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
+/// In `watched`: a party is about to tell a spare thread to watch.
+const TELLS: usize = 1;
+
 /// What spare threads go by.
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
     /// By worker, and behind the workers by spare thread: when it began what it runs now, in nanoseconds plus
-    /// one; 0: it is between two slots or turns, or in no job. Empty if there are no spare threads.
+    /// one; 0: it is in no job. Empty if there are no spare threads.
     since: Box<[CachePadded<W>]>,
     /// By spare thread: 1 from the moment at which it is told to watch until it parks.
     awake: Box<[CachePadded<W>]>,
-    /// The number, plus one, of the spare thread that watches or is told to; 0: none is.
+    /// The number, plus two, of the spare thread that watches or is told to; [`TELLS`]; 0: none is.
     watched: CachePadded<W>,
     workers: usize,
 }
@@ -89,17 +93,21 @@ impl<W> StandIns<W> {
         mem.load(&self.awake[spare], Ordering::Relaxed) != 0
     }
 
-    /// The spare thread that watches.
+    /// The spare thread that watches, if one does.
     fn watcher<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         // Ordering: Relaxed. Step read-watched; the caller's fence orders it, edge `stand-in/rest`.
-        mem.load(&self.watched, Ordering::Relaxed).checked_sub(1)
+        mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Step watch: from now on spare thread number `spare` watches. `false` if another one does.
-    fn watch<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
-        // Ordering: Relaxed. One word decides; what the thread reads afterwards are hints.
-        mem.compare_exchange(&self.watched, 0, spare + 1, Ordering::Relaxed)
-            .is_ok()
+    /// Steps watch and arm: from now on spare thread number `spare` watches, or, given none, the caller tells one. `false` if one
+    /// watches or is told already.
+    fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
+        let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
+        // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge `stand-in/rest`.
+        mem.load(&self.watched, Ordering::Relaxed) == 0
+            && mem
+                .compare_exchange(&self.watched, 0, value, Ordering::Relaxed)
+                .is_ok()
     }
 
     /// None watches any more.
@@ -108,7 +116,37 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// When all that run began what they run now, at the latest; `None` if a worker is at a boundary.
+    /// Step tell: makes a parked spare thread watch, if there is one. The caller has taken the watch, and wakes it.
+    fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
+        let parked = (0..self.spares()).find(|&spare| {
+            // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
+            mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
+        })?;
+        // Ordering: Relaxed. As above.
+        mem.store(&self.watched, TELLS + 1 + parked, Ordering::Relaxed);
+        Some(parked)
+    }
+
+    /// Whether a spare thread is parked, or about to be.
+    fn is_one_parked<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Ordered by the caller's fence.
+        let is_parked = |awake| mem.load(awake, Ordering::Relaxed) == 0;
+        self.awake.iter().any(|awake| is_parked(awake))
+    }
+
+    /// Whether every worker, and every spare thread that is in a job, has been in what it runs for `after_ns` by `now_ns`.
+    fn are_all_long<M: Memory<Word = W>>(&self, mem: &M, now_ns: u64, after_ns: u64) -> bool {
+        // Most of the time the first one is not.
+        self.since.iter().enumerate().all(|(party, word)| {
+            // Ordering: Relaxed. As in `note`.
+            match mem.load(word, Ordering::Relaxed) as u64 {
+                0 => party >= self.workers,
+                since => (since - 1).saturating_add(after_ns) <= now_ns,
+            }
+        })
+    }
+
+    /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {
@@ -122,26 +160,52 @@ impl<W> StandIns<W> {
     }
 }
 
-/// Step arm: young work was published, or left waiting, and every look is out. Sees to it that a spare thread watches, and that it
-/// looks at once if the time to stand in has come. The caller has passed a sequentially consistent fence since.
+/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches, and that
+/// it looks at once if the time to stand in has come. The caller has passed a sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
         return;
     }
-    if let Some(spare) = stand_ins.watcher(env) {
-        if ready_ns(env).is_some_and(|ready_ns| env.now_ns() >= ready_ns) {
-            env.wake_spare(spare);
+    while stand_ins.take_watch(env, None) {
+        if let Some(spare) = stand_ins.tell(env) {
+            return env.wake_spare(spare);
         }
+        // All stand in, and each looks again when it leaves its job.
+        stand_ins.unwatch(env);
+        // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in `rest`. Whichever comes
+        // second, its side sees the other's write: that none watches, or that a spare thread is parked.
+        env.fence(Ordering::SeqCst);
+        if !stand_ins.is_one_parked(env) {
+            return;
+        }
+    }
+    // It may sleep on account of a turn that is over.
+    if let Some(spare) = stand_ins.watcher(env)
+        && stand_ins.are_all_long(env, env.now_ns(), env.shared().stand_in_ns())
+    {
+        env.wake_spare(spare);
+    }
+}
+
+/// Step go-in: a party in `role` has gone into a job. If it leaves young work waiting and every look is out, a spare thread
+/// is to watch.
+pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
+    let shared = env.shared();
+    let may_wait = match role {
+        Role::Main | Role::Reserve => shared.spares() > 0 && shared.looks.out(env) >= shared.workers(),
+        Role::Spare => true,
+        Role::Lent => false,
+    };
+    if !may_wait {
         return;
     }
-    let parked = (0..stand_ins.spares()).find(|&spare| {
-        // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
-        env.fetch(&stand_ins.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
-    });
-    // If all stand in, each looks again when it leaves its job.
-    if let Some(spare) = parked {
-        env.wake_spare(spare);
+    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/go-in`: pairs with the fence in `publish`. Whichever comes
+    // second, its side sees the other's write: the young job, or that every look is out. Edge `stand-in/rest`: pairs with the
+    // fence in `rest`.
+    env.fence(Ordering::SeqCst);
+    if young_waits(env) {
+        arm(env);
     }
 }
 
@@ -149,33 +213,42 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
 /// thread [is awake](PipelinePorts::wake_spare); it may return early, and does when the thread is woken. It gives `false` when the
 /// executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
-    let stand_ins = &env.shared().stand_ins;
     while sleep(None) {
-        if !stand_ins.is_awake(env, spare) {
-            continue;
+        if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
+            return;
         }
-        let mut watches = stand_ins.watch(env, spare);
-        while watches {
-            match next(env) {
-                Next::Later(at_ns) => {
-                    if !sleep(Some(at_ns)) {
-                        return;
-                    }
-                }
-                Next::Nothing => break,
-                Next::Work => {
-                    stand_ins.unwatch(env);
-                    stand_in(env, spare);
-                    watches = stand_ins.watch(env, spare);
-                }
-            }
-        }
-        rest(env, spare, watches);
     }
 }
 
-/// When a spare thread is to stand in: all workers are in turns by then that have lasted long enough. `None` if a worker
-/// is at a boundary.
+/// From step tell to step rest. `false` when the executor ends.
+fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Option<u64>) -> bool) -> bool {
+    let stand_ins = &env.shared().stand_ins;
+    // It was told to.
+    let mut watches = true;
+    loop {
+        match next(env) {
+            Next::Work => {
+                if std::mem::take(&mut watches) {
+                    stand_ins.unwatch(env);
+                }
+                stand_in(env, spare);
+            }
+            Next::Later(at_ns) if watches || stand_ins.take_watch(env, Some(spare)) => {
+                watches = true;
+                if !sleep(Some(at_ns)) {
+                    return false;
+                }
+            }
+            Next::Later(_) | Next::Nothing => {
+                rest(env, spare, watches);
+                return true;
+            }
+        }
+    }
+}
+
+/// When a spare thread is to stand in: all that are in turns now will have been for long enough. `None` if a worker is in no
+/// job.
 fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
     let since_ns = env.shared().stand_ins.latest(env)?;
     Some(since_ns.saturating_add(env.shared().stand_in_ns()))
@@ -187,13 +260,13 @@ pub(crate) fn place_of(number: usize, workers: usize) -> usize {
     number.checked_sub(lent_number(workers) + 1).unwrap_or(number)
 }
 
-/// What the thread that watches does next.
+/// What a spare thread that is awake does next.
 fn next<E: PipelinePorts>(env: &E) -> Next {
     if stops(env) || !young_waits(env) {
         return Next::Nothing;
     }
     let now_ns = env.now_ns();
-    // A worker at a boundary looks at the board itself.
+    // A worker that is in no job has a look, or there is nothing for it.
     let ready_ns = ready_ns(env).unwrap_or_else(|| now_ns.saturating_add(env.shared().stand_in_ns()));
     if now_ns >= ready_ns {
         Next::Work
@@ -209,13 +282,25 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
     Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
+    leave(env);
 }
 
-/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. If it stood in or
-/// watched, does not matter.
+/// Steps leave-fence, hand-on: a spare thread holds no look, so what it leaves open is to be a worker's.
+fn leave<E: PipelinePorts>(env: &E) {
+    // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in `lay_down`. Whichever comes
+    // second, its side sees the other's write: what can be claimed, or one look fewer.
+    env.fence(Ordering::SeqCst);
+    if has_work(env) {
+        call_up(env, 1);
+    }
+}
+
+/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. It did not watch: no
+/// thread does that is in a job.
 pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     shared.stand_ins.rests(env, shared.spare_number(spare));
+    leave(env);
     rest(env, spare, false);
 }
 
@@ -227,8 +312,8 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     }
     // Ordering: Relaxed. Step rest; ordered by the fence.
     env.store(&stand_ins.awake[spare], 0, Ordering::Relaxed);
-    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
-    // second, its side sees the other's write: the young job, or that none watches.
+    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
+    // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);
     if !stops(env) && young_waits(env) {
         arm(env);

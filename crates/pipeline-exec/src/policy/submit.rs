@@ -13,6 +13,7 @@ use super::close::{self, Closing};
 use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
+use super::look::call_up;
 use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::standing::settle;
 use super::{finish, need, stand_in};
@@ -193,7 +194,8 @@ pub(crate) fn publish<E: PipelinePorts>(
     if state.grows {
         // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
         // `lay_down`. Whichever comes second, its side sees the other's write. Edge `young/arrival`: pairs with
-        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job.
+        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job. Edges `stand-in/rest` and
+        // `stand-in/go-in`: pairs with those in `rest` and in `goes_in`.
         env.fence(Ordering::SeqCst);
     } else if let Some(closing) = close_if_stopping(env, state, job) {
         return closing;
@@ -202,9 +204,7 @@ pub(crate) fn publish<E: PipelinePorts>(
     if is_young {
         shared.young_arrived(env);
     }
-    let taken = shared.looks.take_up(env, lookers);
-    if taken > 0 && !env.hand_over(taken) {
-        shared.looks.drop_taken(env, taken);
+    if !call_up(env, lookers) {
         // Nobody will look any more: the workers are leaving.
         if !state.grows {
             return close::close(env, state, job, state.stop_reason());
@@ -220,8 +220,8 @@ pub(crate) fn publish<E: PipelinePorts>(
 /// down.
 fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Option<Closing> {
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with
-    // the fences in `lay_down` and in `stop`. Whichever of two fences comes second, its side sees the
-    // other's write.
+    // the fences in `lay_down` and in `stop`. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in
+    // `rest` and in `goes_in`. Whichever of two fences comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
     let stops = env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission();
     stops.then(|| close::close(env, state, job, state.stop_reason()))

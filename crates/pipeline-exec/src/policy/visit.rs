@@ -29,7 +29,7 @@ use super::role::{stops, young_waits};
 use super::standing::settle;
 use super::submit::publish;
 use super::tasks::{Taken, Tasks};
-use super::{finish, guard, need, nest};
+use super::{finish, guard, need, nest, stand_in};
 use crate::mutant;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 use crate::task::Turn;
@@ -134,13 +134,14 @@ pub(crate) fn visit<E: PipelinePorts>(
             None => visit.run(piece, now_ns),
         };
     }
-    stand_ins.rests(env, worker);
     // A thread that is lent to the job takes nothing from others.
     if claims > 0 && role != Role::Lent {
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
         if !(state.grows && mutant::m119_turns_are_not_charged()) {
-            state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+            // A spare thread shares its core with the turn for which it stands in.
+            let charged_ns = if role == Role::Spare { ns / 2 } else { ns };
+            state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
         }
     }
     env.observe(PipelineEvent::Left {
@@ -207,6 +208,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if (may_be_last || moves) && !self.visitor.single || mutant::m15_off_the_board_too_early() {
             // Before the slots run, so that nobody looks at the job meanwhile.
             settle(env, state, job, None);
+        }
+        if is_first {
+            stand_in::goes_in(env, self.visitor.role);
         }
         Some((piece, task))
     }

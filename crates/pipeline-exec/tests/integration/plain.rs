@@ -49,6 +49,8 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
+    /// Spare threads that were woken, in this order.
+    pub(crate) spares_woken: RefCell<Vec<usize>>,
     /// What others do right after a worker has next gone into a job, before it claims.
     pub(crate) after_entering: RefCell<Option<Meanwhile>>,
     /// How long it takes to wake the workers for looks that are handed over.
@@ -65,14 +67,21 @@ thread_local! {
 /// A stage whose slots do something to the executor that is [under test](Plain::under_test).
 pub(crate) struct Does(pub(crate) usize, pub(crate) fn(&Plain, usize));
 
+impl Does {
+    /// Does it as slot number `slot`, in no job.
+    pub(crate) fn run_by_hand(&self, slot: usize) {
+        let plain = UNDER_TEST.with_borrow(Weak::upgrade);
+        self.1(&plain.expect("an executor is under test"), slot);
+    }
+}
+
 impl Stage for Does {
     fn slots(&self) -> usize {
         self.0
     }
 
     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        let plain = UNDER_TEST.with_borrow(Weak::upgrade);
-        self.1(&plain.expect("an executor is under test"), slot);
+        self.run_by_hand(slot);
         Ok(())
     }
 }
@@ -129,10 +138,28 @@ impl Plain {
             given_back: Cell::new(0),
             ran: Cell::new(0),
             after_change: RefCell::default(),
+            spares_woken: RefCell::default(),
             after_entering: RefCell::default(),
             waking_takes: Cell::default(),
             operations: Cell::new(0),
         }
+    }
+
+    /// The same with spare threads, which run in [`run_spare`](Self::run_spare).
+    pub(crate) fn with_spares(mut self, spares: usize) -> Self {
+        self.shared = self.shared.with_spares(spares, Cell::new);
+        self
+    }
+
+    /// Spare thread `spare` does what it was told to, until it parks. When it sleeps, time passes.
+    pub(crate) fn run_spare(&self, spare: usize) {
+        policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
+            None => self.shared.spare_is_awake(self, spare),
+            Some(until_ns) => {
+                self.clock.borrow().fetch_max(until_ns, Ordering::Relaxed);
+                true
+            }
+        });
     }
 
     /// Submits a job called `name`.
@@ -436,6 +463,10 @@ impl PipelinePorts for Plain {
         self.handed_over.set(self.handed_over.get() + looks);
         self.pass(self.waking_takes.get());
         !self.workers_leave.get()
+    }
+
+    fn wake_spare(&self, spare: usize) {
+        self.spares_woken.borrow_mut().push(spare);
     }
 
     fn all_ended(&self) {

@@ -1,13 +1,20 @@
 //! Spare threads: they take young work while every worker is in a long slot or turn.
 
 use std::collections::HashSet;
+use std::rc::Rc;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::time::Duration;
 
+use pipeline_exec::policy::LookEnd;
 use pipeline_exec::{
-    Job, JobStatus, JobTicket, PipelineExecutor, Role, StepCx, StepError, Task, Terms, Turn, step,
+    Class, Job, JobStatus, JobTicket, PipelineExecutor, Role, Stage, StepCx, StepError, Task, Terms, Turn,
+    step, steps,
 };
+
+use crate::plain::{Does, Plain};
+use crate::support::Counting;
 
 fn executor(threads: usize, spares: usize) -> PipelineExecutor {
     PipelineExecutor::builder()
@@ -151,4 +158,197 @@ fn an_executor_ends_whatever_its_spare_threads_do() {
         .wait()
         .unwrap();
     executor.drain();
+}
+
+#[test]
+fn what_a_spare_thread_leaves_open_is_a_workers_again() {
+    for two_stages in [true, false] {
+        let executor = executor(1, 1);
+        let (held, gates) = hold(&executor);
+        let (open, gate) = channel::<()>();
+        let gate = Mutex::new(gate);
+        let first = step(move |cx| {
+            assert_eq!(cx.role(), Role::Spare);
+            gate.lock().unwrap().recv().ok();
+            // Its visit is over with this slot, and it leaves what comes behind.
+            while !cx.should_yield() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        });
+        let second = step(|_cx| Ok(()));
+        let job = Job::builder("young");
+        let job = match two_stages {
+            true => job.stage(steps(vec![first])).stage(steps(vec![second])),
+            // Full, as long as the spare thread is in it.
+            false => job.stage(steps(vec![first, second])).max_workers(1),
+        };
+        let young = executor.submit(job.build()).unwrap();
+        while young.status() == JobStatus::Queued {
+            std::thread::yield_now();
+        }
+        drop(gates);
+        held.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
+        // The worker finds nothing that it could go into, and sleeps.
+        executor
+            .submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]))
+            .unwrap()
+            .wait()
+            .unwrap();
+        drop(open);
+        assert_eq!(young.wait().unwrap().slots, 2);
+    }
+}
+
+#[test]
+fn an_executor_that_is_dropped_in_a_slot_of_a_spare_thread_waits_for_no_worker() {
+    let executor = Arc::new(executor(1, 1));
+    let (told, tells) = channel();
+    let tells = Mutex::new(tells);
+    // The worker waits for what the spare thread does.
+    let waits = step(move |_cx| Ok(tells.lock().unwrap().recv()?));
+    let waits = executor.submit(Job::from_steps("waits", vec![waits])).unwrap();
+    while waits.status() == JobStatus::Queued {
+        std::thread::yield_now();
+    }
+    let inside = Mutex::new(Some(Arc::clone(&executor)));
+    let (let_go, is_last) = channel::<()>();
+    let is_last = Mutex::new(is_last);
+    let drops = step(move |cx| {
+        assert_eq!(cx.role(), Role::Spare);
+        is_last.lock().unwrap().recv().ok();
+        drop(inside.lock().unwrap().take());
+        told.send(())?;
+        Ok(())
+    });
+    let drops = executor.submit(Job::from_steps("drops", vec![drops])).unwrap();
+    drop((executor, let_go));
+    assert!(drops.wait().is_ok() && waits.wait().is_ok());
+}
+
+const QUANTUM: Duration = Duration::from_micros(100);
+
+/// An executor by hand, with a spare thread for each worker.
+fn plain(workers: usize) -> Rc<Plain> {
+    Plain::with_quantum(workers, 0, QUANTUM)
+        .with_spares(workers)
+        .under_test()
+}
+
+/// A job of which one slot does this.
+fn submit_does(plain: &Plain, name: &str, does: fn(&Plain, usize)) {
+    plain.submit(name, 0, Class::Normal, vec![Arc::new(Does(1, does))]);
+}
+
+/// Lets every look that is handed over come to its end.
+fn look_until_over(plain: &Plain, worker: usize) {
+    while plain.look(worker) == LookEnd::Again {}
+}
+
+/// Every job has completed: what a slot asserts holds.
+fn assert_completed(plain: &Plain, jobs: usize) {
+    let events = plain.take_events();
+    let completed = events.iter().filter(|event| event.ends_with(" completed"));
+    assert_eq!(completed.count(), jobs, "{events:#?}");
+}
+
+#[test]
+fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_young_job_after_another() {
+    let plain = plain(2);
+    submit_does(&plain, "held", |plain, _slot| {
+        submit_does(plain, "long", |plain, _slot| {
+            // The other spare thread is to watch from here on.
+            submit_does(plain, "a", |plain, _slot| submit_does(plain, "d", |_, _| {}));
+            let young = || -> Vec<Arc<dyn Stage>> { vec![Counting::new(3)] };
+            ["b", "c"].map(|name| plain.submit(name, 0, Class::Normal, young()));
+            assert_eq!(*plain.spares_woken.borrow(), [0], "it is told once");
+            plain.run_spare(0);
+            assert_eq!(plain.ran.get(), 8);
+            assert_eq!(plain.now(), 2 * QUANTUM);
+            assert_eq!(*plain.spares_woken.borrow(), [0, 1]);
+        });
+        look_until_over(plain, 1);
+    });
+    look_until_over(&plain, 0);
+    let roles = [[Role::Main; 2].as_slice(), &[Role::Spare; 8]].concat();
+    assert_eq!(plain.roles.take(), roles);
+    assert_completed(&plain, 6);
+}
+
+#[test]
+fn a_spare_thread_that_leaves_young_work_waiting_has_another_told_which_stands_in_two_quanta_later() {
+    let plain = plain(2);
+    submit_does(&plain, "held", |plain, _slot| {
+        submit_does(plain, "long", |plain, _slot| {
+            submit_does(plain, "young and long", |plain, _slot| {
+                assert_eq!(*plain.spares_woken.borrow(), [0, 1]);
+                plain.run_spare(1);
+                assert_eq!(plain.ran.get(), 5);
+                assert_eq!(plain.now(), 4 * QUANTUM);
+            });
+            plain.submit("young", 0, Class::Normal, vec![Counting::new(5)]);
+            plain.run_spare(0);
+        });
+        look_until_over(plain, 1);
+    });
+    look_until_over(&plain, 0);
+    assert_completed(&plain, 4);
+}
+
+#[test]
+fn a_worker_that_goes_into_a_job_and_leaves_young_work_waiting_has_a_spare_thread_told() {
+    let plain = plain(2);
+    // What costs as much as this is worth one worker, so the other is not called up.
+    let short = Does(1, |plain, _slot| plain.pass(Duration::from_micros(1)));
+    plain.submit("short", 1, Class::Normal, vec![Arc::new(short)]);
+    look_until_over(&plain, 0);
+    let first = Does(3, |plain, slot| match slot {
+        0 => {
+            plain.submit("old", 0, Class::Batch, vec![Counting::new(1)]);
+            assert!(plain.spares_woken.borrow().is_empty(), "a worker is idle");
+            look_until_over(plain, 1);
+        }
+        1 => assert_eq!(*plain.spares_woken.borrow(), [0], "a slot is left"),
+        _ => {}
+    });
+    plain.submit("young", 1, Class::Normal, vec![Arc::new(first)]);
+    look_until_over(&plain, 0);
+    assert_completed(&plain, 3);
+}
+
+#[test]
+fn a_worker_that_drops_what_a_user_gave_for_long_is_stood_in_for() {
+    /// Takes its time when it is dropped.
+    struct Gives(Does);
+
+    impl Stage for Gives {
+        fn slots(&self) -> usize {
+            self.0.slots()
+        }
+
+        fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+            self.0.run(slot, cx)
+        }
+    }
+
+    impl Drop for Gives {
+        fn drop(&mut self) {
+            Does(1, |plain, _slot| {
+                plain.submit("young", 0, Class::Normal, vec![Counting::new(3)]);
+                plain.run_spare(0);
+                assert_eq!(plain.ran.get(), 4);
+            })
+            .run_by_hand(0);
+        }
+    }
+
+    let plain = plain(1);
+    plain.submit(
+        "gives",
+        0,
+        Class::Normal,
+        vec![Arc::new(Gives(Does(1, |_, _| {})))],
+    );
+    look_until_over(&plain, 0);
+    assert_completed(&plain, 2);
 }

@@ -94,7 +94,7 @@ impl Making {
             Self::Task(task) => match Pin::new(task).poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Ok(())) => *self = Self::Done(None),
-                Poll::Ready(Err(TaskError::NotRun(future))) => *self = Self::Here(future),
+                Poll::Ready(Err(TaskError::NotRun(future))) => *self = Self::Here(future.into_future()),
                 Poll::Ready(Err(TaskError::DeadlineExceeded)) => {
                     *self = Self::Done(Some(QueryEnded::DeadlineExceeded));
                 }

@@ -60,7 +60,7 @@ impl Measures {
     /// | `tasks` | futures that the job ran: partitions, and what they spawned |
     /// | `turns` | polls of them |
     /// | `busy` | the time that the polls took, on all workers together |
-    /// | `waited` | the time that futures waited for a worker, added up over the futures |
+    /// | `waited` | the time for which the futures waited for a worker, from a spawn or a wake, all of them together |
     /// | `longest_turn` | the longest of them: what a young job may have to wait for |
     pub(super) fn metrics(&self, running: Option<&AsyncJob>) -> MetricsSet {
         let ended = *self.lock();

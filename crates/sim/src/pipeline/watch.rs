@@ -15,6 +15,7 @@ impl Hub {
     pub(super) fn heard(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let verdict = self.oracle.borrow_mut().observe(self, event, world.steps(), me);
         world.judge(verdict);
+        self.heard_of_task(world, me, event);
         let clock_ns = world.clock_ns(me);
         world.trace.job(me, clock_ns, || {
             let body = match event {
@@ -72,14 +73,40 @@ impl Hub {
             PipelineEvent::NestOver { end, .. } => {
                 self.nest_over(world, me, end.as_ref().err().map(|error| error.kind));
             }
-            PipelineEvent::Entered { .. }
-            | PipelineEvent::Started { .. }
+            PipelineEvent::Entered { job, .. } => {
+                let service = self.service_of(job).unwrap_or(usize::MAX);
+                self.service.borrow_mut().entered(me, job, service);
+            }
+            PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Failed { .. } => {}
-            PipelineEvent::Left { worker, .. } => self.share.borrow_mut().left(worker),
+            PipelineEvent::Left {
+                job,
+                worker,
+                role,
+                claims,
+                ..
+            } => {
+                let (after, young) = (self.service_of(job), self.shared.young_tag());
+                let adds = claims > 0 && role != Role::Lent;
+                let verdict = (self.service.borrow_mut()).left(me, job, after, young, adds);
+                world.judge(verdict);
+                self.share.borrow_mut().left(worker);
+            }
         }
+    }
+
+    /// What `job` has received, if it has not ended.
+    fn service_of(&self, job: JobHandle) -> Option<usize> {
+        Some(self.peek(job)?.state().service(&Glass))
     }
 
     /// `worker` begins a look.
@@ -264,7 +291,7 @@ impl Hub {
     }
 
     /// `party` has gone on to something else than the job in which it was.
-    fn left_job(&self, world: &mut World, party: usize) {
+    pub(super) fn left_job(&self, world: &mut World, party: usize) {
         let verdict = self.lending.borrow_mut().left(party, |job| self.awaits_lent(job));
         world.judge(verdict);
     }

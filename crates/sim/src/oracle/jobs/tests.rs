@@ -14,6 +14,7 @@ fn oracle() -> JobOracle {
         jobs: vec![Record {
             job: JOB,
             appended: false,
+            grows: false,
             limited: false,
             stages: vec![StageRecord {
                 slots: Some(vec![Slot::Free; 2]),

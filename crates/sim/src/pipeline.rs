@@ -5,6 +5,7 @@
 //! executor, as they are tasks of a threaded one elsewhere.
 
 mod claimed;
+mod grow;
 mod standing;
 mod timing;
 mod watch;
@@ -31,16 +32,18 @@ use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{
     AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Moment, Order, Origin, ServiceOracle, ShareOracle,
-    StayOracle, TurnOracle,
+    StayOracle, TaskTurnOracle, TurnOracle,
 };
 use crate::ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 use crate::world::World;
+use grow::Growing;
 use standing::Standing;
 
 pub use claimed::Claimed;
+pub(crate) use grow::{Ask, Asks};
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +90,8 @@ pub(crate) struct Hub {
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
+    tasks: RefCell<TaskTurnOracle>,
+    growing: Growing,
     /// Slots that wait for jobs of their own: the party, and the job that was let in.
     nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
     /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
@@ -144,6 +149,8 @@ impl Hub {
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
+            tasks: RefCell::default(),
+            growing: Growing::default(),
             nests: RefCell::default(),
             awaiting: RefCell::default(),
         }
@@ -413,9 +420,11 @@ impl PipelinePorts for PipeEnv<'_, '_> {
     }
 
     fn observe(&self, event: PipelineEvent<'_>) {
-        self.time(event);
+        let (takes_ns, asked) = self.asked(event);
+        self.time(event, takes_ns);
         let me = self.ports.handle.party();
         self.ports.handle.with(|world| self.hub.heard(world, me, event));
+        self.do_all(asked);
     }
 }
 

@@ -183,7 +183,11 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
         let mut task = None;
-        let (piece, may_be_last) = match state.claims.claim(env, wanted) {
+        let claimed = state.claims.claim(env, wanted);
+        if claimed == Claim::Returned {
+            env.observe(PipelineEvent::Takes { job });
+        }
+        let (piece, may_be_last) = match claimed {
             Claim::Slots { piece, last } => (piece, last),
             Claim::Returned if state.grows => {
                 let taken = grow::change(env, state, Tasks::take)?;

@@ -39,16 +39,17 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, and follows how far jobs have come.
-    pub(super) fn time(&self, event: PipelineEvent<'_>) {
+    /// Lets a slot take its time, which a turn of a task has `asked` for, and follows how far jobs have come.
+    pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {
             PipelineEvent::SlotRan { job, stage, slot, .. } => {
                 handle.with(|world| self.hub.slot_began(world, handle.party()));
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns =
-                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                let of_slot =
+                    || (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                let slot_ns = asked.unwrap_or_else(of_slot);
                 let is_young = self.hub.is_young(job);
                 self.hub
                     .latency
@@ -118,6 +119,12 @@ impl PipeEnv<'_, '_> {
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

@@ -17,6 +17,7 @@ impl Hub {
     pub(super) fn heard(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let verdict = self.oracle.borrow_mut().observe(self, event, world.steps(), me);
         world.judge(verdict);
+        self.heard_of_task(world, me, event);
         let clock_ns = world.clock_ns(me);
         world.trace.job(me, clock_ns, || {
             let body = match event {
@@ -80,13 +81,31 @@ impl Hub {
                     let is_old = !self.is_young(job);
                     self.stays.borrow_mut().entered(worker, job, is_old);
                 }
+                let service = self.service_of(job).unwrap_or(usize::MAX);
+                self.service.borrow_mut().entered(me, job, service);
             }
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Failed { .. } => {}
-            PipelineEvent::Left { worker, role, .. } => {
+            PipelineEvent::Left {
+                job,
+                worker,
+                role,
+                claims,
+                ..
+            } => {
+                let (after, young) = (self.service_of(job), self.shared.young_tag());
+                let adds = claims > 0 && role != Role::Lent;
+                let verdict = (self.service.borrow_mut()).left(me, job, after, young, adds);
+                world.judge(verdict);
                 self.share.borrow_mut().left(worker);
                 if role != Role::Lent {
                     self.stayed(world, worker);
@@ -96,6 +115,11 @@ impl Hub {
                 }
             }
         }
+    }
+
+    /// What `job` has received, if it has not ended.
+    fn service_of(&self, job: JobHandle) -> Option<usize> {
+        Some(self.peek(job)?.state().service(&Glass))
     }
 
     /// `worker` begins a look.
@@ -352,7 +376,7 @@ impl Hub {
     }
 
     /// `party` has gone on to something else than the job in which it was.
-    fn left_job(&self, world: &mut World, party: usize) {
+    pub(super) fn left_job(&self, world: &mut World, party: usize) {
         let verdict = self.lending.borrow_mut().left(party, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
@@ -406,7 +430,7 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays | Came::YoungFirst, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent | Role::Spare) | (Came::Stays | Came::YoungFirst, _) => {}
         }
     }
 

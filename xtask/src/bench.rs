@@ -8,6 +8,8 @@
 //! `cargo xtask bench --groups [ARGS...]` groups rows by keys of many kinds, here and in other engines. `cargo xtask bench --overlap [ARGS...]`
 //! reads a table from a file and from a server that is slow, beside computing over it. `cargo xtask bench --lists [ARGS...]`
 //! is about the lists that grow in chunks, and how a partition is found; with `--write` it writes `benches/lists.md`.
+//!
+//! `cargo xtask bench --datafusion [ARGS...]` runs a short query beside heavy ones in DataFusion, as it is or on windlass.
 
 use std::ffi::{OsStr, OsString};
 
@@ -25,6 +27,8 @@ const GROUPS: &str = "--groups";
 const OVERLAP: &str = "--overlap";
 /// The option that asks for lists.
 const LISTS: &str = "--lists";
+/// The option that asks for DataFusion, whose bench is with the crate that runs it.
+const DATAFUSION: &str = "--datafusion";
 const WRITE: &str = "--write";
 
 /// What the command line asks for.
@@ -54,6 +58,19 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             ));
             return process::pass_through(&mut program, Limit::NONE);
         }
+    }
+    if arguments.iter().any(|argument| argument == DATAFUSION) {
+        let mut bench = cargo();
+        bench.args([
+            "bench",
+            "--package",
+            "windlass-datafusion",
+            "--bench",
+            "beside",
+            "--",
+        ]);
+        bench.args(arguments.iter().filter(|argument| *argument != DATAFUSION));
+        return process::pass_through(&mut bench, Limit::NONE);
     }
     let options = Options::read(arguments).map_err(|error| Misuse::new(error.to_string()))?;
     let workspace = Workspace::load()?;

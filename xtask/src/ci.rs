@@ -1,8 +1,9 @@
 //! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ââº clippy ââº tidy ââº docs ââº tests ââº loom ââº sim ââº exhaustive ââº recorded ââº planted bugs ââº outside        all
-//! fmt ââº clippy ââº tidy ââº tests of the small crates                                                                 --quick
+//! fmt ──► clippy ──► tidy ──► docs ──► tests ──► loom ──► sim ──► exhaustive ──► recorded ──► planted bugs ──► outside
+//!                                  ──► a step for each member that is built apart                                      all
+//! fmt ──► clippy ──► tidy ──► tests of the small crates                                                          --quick
 //! ```
 //!
 //! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
@@ -25,7 +26,7 @@ use crate::process::{self, Limit, OverLimit, cargo};
 use crate::sim::SwarmReport;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
-use crate::{docs, loom, outside, record, sim, table, tidy};
+use crate::{apart, docs, loom, outside, record, sim, table, tidy};
 
 /// The crates whose tests a quick run includes: those that build without the columns.
 const SMALL: &[&str] = &[
@@ -38,11 +39,15 @@ const SMALL: &[&str] = &[
 ];
 
 /// The limit of a whole run. A step has no longer than what is left of it.
-const RUN: Duration = minutes(75);
+const RUN: Duration = minutes(85);
 
 /// The limit of the tests, which are built first; and of those of the small crates.
 const TESTS: Duration = minutes(30);
 const SMALL_TESTS: Duration = minutes(10);
+
+/// The limit of a member that is built apart, with all that its tree takes to compile, three times over: for its lints,
+/// for its documentation, which shares what was checked, and for its tests.
+const APART: Duration = minutes(50);
 
 /// Runs all steps, or the quick ones.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
@@ -74,6 +79,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
             .flat_map(|name| ["--package", name])
             .collect::<Vec<_>>();
         ci.tests(
+            "tests",
             SMALL_TESTS,
             cargo()
                 .args(["test", "--no-fail-fast", "--lib", "--bins", "--tests"])
@@ -87,7 +93,11 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 ran: "rustdoc of all members and features, warnings denied".to_owned(),
             })
         });
-        ci.tests(TESTS, cargo().args(["test", "--workspace", "--no-fail-fast"]));
+        ci.tests(
+            "tests",
+            TESTS,
+            cargo().args(["test", "--no-fail-fast"]).args(apart::all_others()),
+        );
         ci.step("loom", minutes(20), |limit| {
             let report = loom::check(&workspace, None, limit)?;
             report.print();
@@ -114,6 +124,9 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 ran: report.summary(),
             })
         });
+        for member in apart::APART {
+            ci.apart(&workspace, member);
+        }
     }
     Ok(ci.finish())
 }
@@ -144,7 +157,7 @@ impl Ci {
             until: Instant::now() + RUN,
             rows: Vec::new(),
             failed: Vec::new(),
-            tests: TestCount::default(),
+            tests: TestCount::none(),
         }
     }
 
@@ -175,9 +188,29 @@ impl Ci {
         self.rows.push([name.to_owned(), result.to_owned(), seconds, ran]);
     }
 
-    fn tests(&mut self, limit: Duration, command: &mut Command) {
+    /// Runs the steps of a member that is built apart.
+    fn apart(&mut self, workspace: &Workspace, member: &'static str) {
+        self.step(member, APART, |limit| {
+            let linted = apart::lint(member, limit)?;
+            let documented = docs::build_member(member, limit)? == Outcome::Passed;
+            Ok(Step {
+                passed: linted && documented,
+                ran: "clippy with each set of features, rustdoc, warnings denied".to_owned(),
+            })
+        });
+        self.tests(member, APART, cargo().args(apart::tests(member)));
+        self.step(member, APART, |limit| {
+            apart::example(workspace, member, limit)?;
+            Ok(Step {
+                passed: true,
+                ran: "the example of its README, outside the workspace".to_owned(),
+            })
+        });
+    }
+
+    fn tests(&mut self, name: &'static str, limit: Duration, command: &mut Command) {
         let mut count = TestCount::default();
-        self.step("tests", limit, |limit| {
+        self.step(name, limit, |limit| {
             let status = match process::run_reading(command, limit, |line| count.read(line)) {
                 Err(error) if error.is::<OverLimit>() => {
                     return Ok(Step {
@@ -193,7 +226,7 @@ impl Ci {
                 ran: count.summary(),
             })
         });
-        self.tests = count;
+        self.tests.add(count);
     }
 
     /// Prints the table and, last, what the test runner counted.
@@ -236,15 +269,8 @@ fn plain(command: &mut Command, limit: Limit, ran: &str) -> anyhow::Result<Step>
 
 fn clippy(limit: Limit) -> anyhow::Result<Step> {
     let mut command = cargo();
-    command.args([
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--all-features",
-        "--",
-        "-D",
-        "warnings",
-    ]);
+    command.arg("clippy").args(apart::all_others());
+    command.args(["--all-targets", "--all-features", "--", "-D", "warnings"]);
     plain(
         &mut command,
         limit,

@@ -4,6 +4,7 @@
 //! This file maps a name to its module and an error to an exit code; it decides nothing else.
 //! Exit codes: 0 for success, 1 for a check that failed, 2 for a command line that makes no sense.
 
+mod apart;
 mod bench;
 mod ci;
 mod docs;

@@ -161,6 +161,96 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
     Ok(report)
 }
 
+/// Builds and runs the example in the README of a member that is built apart, on that member and `engine` alone. The
+/// engine has the features with which the member's own tests use it.
+///
+/// # Errors
+///
+/// When the example does not build or run, or when the limit was over.
+pub(crate) fn check_apart(
+    workspace: &Workspace,
+    member: &'static str,
+    engine: &str,
+    limit: Limit,
+) -> anyhow::Result<()> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
+    let read = |path: &str| {
+        let text = fs::read_to_string(workspace.root.join(path));
+        text.with_context(|| format!("cannot read {path}"))
+    };
+    let workspace_manifest = read("Cargo.toml")?;
+    let package = workspace.packages.iter().find(|package| package.name == member);
+    let package = package.with_context(|| format!("there is no member `{member}`"))?;
+    let home = &package.folder;
+    let source = example(&read(&format!("{home}/README.md"))?)?;
+    let engine = with_features(
+        &dependency(workspace, &workspace_manifest, engine)?,
+        &read(&format!("{home}/Cargo.toml"))?,
+        engine,
+    )?;
+    let member = dependency(workspace, "", member)?;
+    // The workspace's own profile, so that what the member's tests have built is not built once more.
+    let manifest = head(&package.name) + &member + &engine + &profile(&workspace_manifest);
+    let lock = read("Cargo.lock")?;
+    build_and_run(workspace, folder.path(), &lock, &manifest, &source, limit)?;
+    Ok(())
+}
+
+/// The line of a dependency with the features that a member's tests ask for.
+fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<String> {
+    let manifest: toml::Table = manifest.parse()?;
+    let asked = manifest.get("dev-dependencies").and_then(|all| all.get(name));
+    let features = asked.and_then(|dependency| dependency.get("features")?.as_array());
+    let features = features.with_context(|| format!("no test asks for features of `{name}`"))?;
+    let features: Vec<&str> = features.iter().filter_map(toml::Value::as_str).collect();
+    let table = line.trim_end().strip_suffix('}');
+    let table = table.with_context(|| format!("`{name}` is not written as a table"))?;
+    Ok(format!("{}, features = {features:?} }}\n", table.trim_end()))
+}
+
+/// The tables of a manifest that make the profile of tests, with an empty line before each.
+fn profile(manifest: &str) -> String {
+    let mut tables = String::new();
+    let mut inside = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.starts_with("[profile.dev");
+            tables += if inside { "\n" } else { "" };
+        }
+        if inside && !line.is_empty() && !line.starts_with('#') {
+            tables += line;
+            tables += "\n";
+        }
+    }
+    tables
+}
+
+/// Writes a package and runs it. Returns the lock file that cargo leaves.
+fn build_and_run(
+    workspace: &Workspace,
+    folder: &Path,
+    lock: &str,
+    manifest: &str,
+    source: &str,
+    limit: Limit,
+) -> anyhow::Result<Lock> {
+    fs::create_dir_all(folder.join("src"))?;
+    fs::write(folder.join("Cargo.toml"), manifest)?;
+    fs::write(folder.join("src/main.rs"), source)?;
+    fs::write(folder.join("Cargo.lock"), lock)?;
+    let mut command = cargo();
+    command
+        .args(["run", "--offline", "--quiet", "--manifest-path"])
+        .arg(folder.join("Cargo.toml"));
+    command.arg("--target-dir").arg(&workspace.target);
+    let status = process::run(&mut command, limit)?;
+    ensure!(status.success(), "cargo run: {status}");
+    let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
+    let tree = Lock::parse(&left);
+    tree.check_resolved_by(&Lock::parse(lock))?;
+    Ok(tree)
+}
+
 impl Report {
     /// Whether every program did what it should.
     pub(crate) fn passed(&self) -> bool {
@@ -190,26 +280,13 @@ impl Program {
         source: &str,
         limit: Limit,
     ) -> anyhow::Result<usize> {
-        fs::create_dir_all(folder.join("src"))?;
         let workspace_manifest = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
         let mut manifest = head(self.library);
         for name in std::iter::once(&self.library).chain(self.beside) {
             manifest += &dependency(workspace, &workspace_manifest, name)?;
         }
         manifest += PROFILE;
-        fs::write(folder.join("Cargo.toml"), manifest)?;
-        fs::write(folder.join("src/main.rs"), source)?;
-        fs::write(folder.join("Cargo.lock"), lock)?;
-        let mut command = cargo();
-        command
-            .args(["run", "--offline", "--quiet", "--manifest-path"])
-            .arg(folder.join("Cargo.toml"));
-        command.arg("--target-dir").arg(&workspace.target);
-        let status = process::run(&mut command, limit)?;
-        ensure!(status.success(), "cargo run: {status}");
-        let left = fs::read_to_string(folder.join("Cargo.lock")).context("cargo left no lock file")?;
-        let (allowed, tree) = (Lock::parse(lock), Lock::parse(&left));
-        tree.check_resolved_by(&allowed)?;
+        let tree = build_and_run(workspace, folder, lock, &manifest, source, limit)?;
         let heavy = [
             (self.columns, &["arrow", "parquet"][..]),
             (self.runtime, &["tokio"]),
@@ -276,6 +353,24 @@ mod tests {
         assert_eq!(table["dependencies"]["arrow"]["version"].as_str(), Some("59"));
         assert!(table.contains_key("workspace"));
         assert!(dependency(&workspace, from, "tokio").is_err());
+    }
+
+    #[test]
+    fn an_engine_has_the_features_that_tests_ask_for() {
+        let line = "engine = { version = \"1\", default-features = false }";
+        let manifest = "[dev-dependencies]\nengine = { workspace = true, features = [\"sql\"] }";
+        let line = with_features(line, manifest, "engine").unwrap();
+        let table: toml::Table = line.parse().unwrap();
+        assert_eq!(table["engine"]["features"][0].as_str(), Some("sql"));
+        assert_eq!(table["engine"]["default-features"].as_bool(), Some(false));
+        assert!(with_features("engine = \"1\"", manifest, "engine").is_err());
+    }
+
+    #[test]
+    fn the_profile_of_tests_is_all_its_tables() {
+        let manifest = "[profile.release]\ndebug = 1\n\n# Why.\n[profile.dev]\ndebug = 2\n\n[profile.dev.package.a]\nopt-level = 0\n[lints]\nb = 1\n";
+        let expected = "\n[profile.dev]\ndebug = 2\n\n[profile.dev.package.a]\nopt-level = 0\n";
+        assert_eq!(profile(manifest), expected);
     }
 
     #[test]

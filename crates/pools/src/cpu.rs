@@ -39,7 +39,7 @@ use pipeline_exec::{
 };
 
 pub use async_job::{AsyncJob, JobUse, Scoped};
-pub use async_task::{AsyncTask, TaskError, TaskFuture};
+pub use async_task::{AsyncTask, HandedBack, TaskError, TaskFuture};
 pub use cx::CpuCx;
 pub use job_options::JobOptions;
 pub use task::CpuTask;

@@ -68,7 +68,8 @@ mod thread;
 
 pub use builder::PoolsBuilder;
 pub use cpu::{
-    AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, JobOptions, JobUse, Scoped, TaskError, TaskFuture,
+    AsyncJob, AsyncTask, CpuCx, CpuPool, CpuTask, HandedBack, JobOptions, JobUse, Scoped, TaskError,
+    TaskFuture,
 };
 pub use error::{ConfigError, CpuError, MaintenanceError, MixedError, PoolKind, WrongPool};
 pub use maintenance::{MaintenancePool, Repeating};

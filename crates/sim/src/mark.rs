@@ -135,10 +135,16 @@ marks! {
     ReserveFellThrough = "reserve role fell through",
     /// A main worker took a single.
     SingleTaken = "single taken",
-    /// A main worker went into a young job while an old one waited.
+    /// A worker went into a young job while an old one waited.
     YoungBeforeOld = "young job before an old one",
-    /// A main worker went into an old job, to which it owed time.
+    /// A worker went into an old job, to which it owed time.
     OldInTurn = "old job in its turn",
+    /// A reserve worker took a young job, since the heaviest was old.
+    ReserveTookYoung = "reserve role, young job",
+    /// A worker stayed in an old job for four quanta.
+    OldStay = "stay in an old job",
+    /// A worker left an old job before that, when a young one had arrived.
+    GaveWay = "old job left for a young one",
     /// A worker's quantum was over, and there was more to do.
     QuantumOver = "quantum over",
     /// Of two jobs equally heavy one was picked.
@@ -177,6 +183,30 @@ marks! {
     NestByHand = "slot ran a job by hand, full",
     /// A slot ran a job of its own by hand, since the gate was closed.
     NestByHandInDrain = "slot ran a job by hand, closed",
+    /// A parked task was woken.
+    TaskWokenParked = "parked task woken",
+    /// A task was woken during its turn.
+    TaskWokenInTurn = "task woken in its turn",
+    /// A task was woken that was ready already.
+    TaskWokenReady = "ready task woken",
+    /// A task was woken that was over.
+    TaskWokenOver = "task woken that was over",
+    /// A task was added in a turn of another.
+    TaskAddedInTurn = "task added by a task",
+    /// A task was added that its job took no more.
+    TaskGivenBack = "task not taken",
+    /// A task was cancelled while it was parked.
+    TaskCancelledParked = "parked task cancelled",
+    /// A task was cancelled during its turn.
+    TaskCancelledInTurn = "task cancelled in its turn",
+    /// A job ended over tasks that were parked.
+    ClosedOverParked = "closed over parked tasks",
+    /// A job was closed while a task of it was in a turn.
+    ClosedOverTurn = "closed over a turn",
+    /// The drop of a job's handle ended the job.
+    EndedByHandle = "ended by the drop of its handle",
+    /// A lent thread ran a turn.
+    LentThreadRanTurn = "lent thread ran a turn",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

@@ -31,6 +31,8 @@ pub(crate) enum Side {
     Closer,
     Waiter(usize),
     Canceller(usize),
+    /// Wakes tasks that wait for something that is no task.
+    Outside,
     /// Brings the count near its maximum.
     Ballast,
 }
@@ -56,6 +58,7 @@ impl fmt::Display for Side {
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
             Self::Canceller(n) => write!(f, "canceller {n}"),
+            Self::Outside => f.write_str("outside"),
             Self::Ballast => f.write_str("ballast"),
         }
     }

@@ -424,11 +424,13 @@ impl Simulation {
         self.setup.config.workers = config.main + config.reserve;
         let claims: Rc<RefCell<Vec<Claimed>>> = Rc::default();
         let submitted = Submitted {
-            hands: vec![jobs],
+            hands: vec![jobs.into_iter().map(Into::into).collect()],
             cancels: 0,
             lends: false,
             slot_ns: Box::new(slot_ns),
             claims: Some(Rc::clone(&claims)),
+            grows: false,
+            complaints: Arc::default(),
         };
         let summary = submitted.run(&self, config, || None)?;
         Ok((summary, claims.take()))

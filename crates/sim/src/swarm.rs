@@ -82,7 +82,7 @@ impl Swarm {
             let mut dice = Dice::new(seed ^ DRAW);
             (draw_scenario(&mut dice), draw_strategy(&mut dice))
         });
-        let mut scenario = self.scenario.clone().unwrap_or(scenario);
+        let mut scenario = self.scenario.clone().unwrap_or_else(|| grow_some(seed, scenario));
         if let Some(limit) = self.step_limit {
             scenario.setup.step_limit = scenario.setup.step_limit.min(limit);
         }
@@ -127,6 +127,20 @@ impl Swarm {
         report
     }
 }
+
+/// In half of the loads of jobs, some grow. That is drawn by itself, so that the other half is what it was.
+fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
+    let mut dice = Dice::new(seed ^ GROW);
+    if let Load::Jobs(jobs) = &mut scenario.load
+        && dice.below(2) == 0
+    {
+        jobs.tasks = 1 + dice.below(6) as u32;
+    }
+    scenario
+}
+
+/// So that which jobs grow has nothing to do with what the others are.
+const GROW: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// So that the draw of a scenario and the walk through it do not come from one sequence of numbers.
 const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -282,6 +296,7 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         troubles: dice.below(2) == 0,
         lends: dice.below(4) > 0,
         nests: dice.below(2) == 0,
+        tasks: 0,
     };
     Scenario {
         load: Load::Jobs(jobs),

@@ -14,6 +14,24 @@ pub(crate) struct TestCount {
 }
 
 impl TestCount {
+    /// Of no runner at all, where nothing has failed.
+    pub(crate) fn none() -> TestCount {
+        TestCount {
+            succeeded: true,
+            ..TestCount::default()
+        }
+    }
+
+    /// Adds what another runner counted.
+    pub(crate) fn add(&mut self, other: TestCount) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.ignored += other.ignored;
+        self.binaries += other.binaries;
+        self.slow.extend(other.slow);
+        self.succeeded &= other.succeeded;
+    }
+
     /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and notes which tests take long;
     /// ignores any other.
     pub(crate) fn read(&mut self, line: &str) {
@@ -115,6 +133,23 @@ mod tests {
         assert_eq!(
             TestCount::default().closing_line(),
             "test result: FAILED. 0 passed; 0 failed; 0 ignored"
+        );
+    }
+
+    #[test]
+    fn runners_add_up_and_one_that_failed_is_enough() {
+        let mut all = TestCount::none();
+        for succeeded in [true, false, true] {
+            let mut one = TestCount {
+                succeeded,
+                ..TestCount::default()
+            };
+            one.read("test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured");
+            all.add(one);
+        }
+        assert_eq!(
+            all.closing_line(),
+            "test result: FAILED. 9 passed; 0 failed; 3 ignored"
         );
     }
 

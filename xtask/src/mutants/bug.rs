@@ -213,6 +213,7 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m83_three_to_twenty"),
     sim(PIPELINE, "m84_reserve_avoids_company"),
     sim(PIPELINE, "m58_allowance_ignored"),
+    sim(PIPELINE, "m114_old_stay_does_not_look"),
     bug(
         PIPELINE,
         "m73_sleeps_without_a_last_look",

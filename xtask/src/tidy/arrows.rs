@@ -19,6 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("sim", &["pipeline-exec", "executor-core"]),
     ("columnar", &["pipeline-exec"]),
     ("pools", &["pipeline-exec"]),
+    ("windlass-datafusion", &["pools"]),
     ("query", &["columnar", "pools"]),
     ("scan", &["executor-threaded"]),
     ("windlass", &["query", "scan"]),
@@ -153,6 +154,27 @@ mod tests {
             package("sim", &[("executor-core", false), ("executor-threaded", true)]),
         ];
         assert_found(&check(&packages), &[]);
+    }
+
+    #[test]
+    fn the_guest_engine_is_on_the_pools_and_below_nothing() {
+        let engine = package(
+            "windlass-datafusion",
+            &[("pools", false), ("datafusion", false), ("pipeline-exec", false)],
+        );
+        assert_found(&check(&[engine]), &[]);
+        let found = check(&[
+            package("windlass-datafusion", &[("query", false), ("tokio", false)]),
+            package("query", &[("windlass-datafusion", false)]),
+        ]);
+        assert_found(
+            &found,
+            &[
+                "`windlass-datafusion` must not depend on `query`",
+                "`windlass-datafusion` must not depend on `tokio`",
+                "`query` must not depend on `windlass-datafusion`",
+            ],
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! The nine packages that were given to this project each earn their place, and there is one arrow.
+//! The nine packages that were given to this project each earn their place, and there is one arrow and one
+//! object_store.
 //!
 //! A package counts as used where code names it, not where a manifest lists it.
 
@@ -63,7 +64,7 @@ pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
     uses.collect()
 }
 
-/// Checks that each given package is used, and that the lock file has one arrow.
+/// Checks that each given package is used, and that the lock file has one arrow and one object_store.
 pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
     let idle = uses.iter().filter(|given| given.files.is_empty()).map(|given| {
         Violation::new(
@@ -72,27 +73,38 @@ pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
             format!("no source file uses `{}`, use it or drop it", given.package),
         )
     });
-    idle.chain(arrows(tree)).collect()
+    let is_arrow = |name: &str| name == "arrow" || name == "parquet" || name.starts_with("arrow-");
+    idle.chain(second(tree, "arrow", is_arrow))
+        .chain(second(tree, "object_store", |name| name == "object_store"))
+        .collect()
 }
 
-/// A second arrow would mean two incompatible kinds of column in one program.
-fn arrows(tree: &Tree) -> Option<Violation> {
+/// A second arrow would mean two incompatible kinds of column in one program, a second object_store two kinds of
+/// store, of which one engine could not read the other's.
+fn second(tree: &Tree, family: &str, is_member: impl Fn(&str) -> bool) -> Option<Violation> {
     let lock = tree.file("Cargo.lock")?;
     let lines: Vec<&str> = lock.text.lines().collect();
-    let mut majors: Vec<(&str, usize)> = Vec::new();
+    let mut versions: Vec<(&str, usize)> = Vec::new();
     for (index, pair) in lines.windows(2).enumerate() {
         let name = quoted(pair[0], "name = ");
         let version = quoted(pair[1], "version = ");
         if let (Some(name), Some(version)) = (name, version)
-            && (name == "arrow" || name == "parquet" || name.starts_with("arrow-"))
+            && is_member(name)
         {
-            majors.push((version.split('.').next().unwrap_or(version), index + 1));
+            versions.push((compatible(version), index + 1));
         }
     }
-    let (first, _) = *majors.first()?;
-    let (other, line) = *majors.iter().find(|(major, _)| *major != first)?;
-    let what = format!("arrow {first} and arrow {other} are both in the tree, align the versions");
+    let (first, _) = *versions.first()?;
+    let (other, line) = *versions.iter().find(|(version, _)| *version != first)?;
+    let what = format!("{family} {first} and {family} {other} are both in the tree, align the versions");
     Some(Violation::new("Cargo.lock", line, what))
+}
+
+/// The part of a version that all compatible ones share: `59` of `59.3.2`, `0.13` of `0.13.2`.
+fn compatible(version: &str) -> &str {
+    let mut parts = version.match_indices('.').map(|(at, _)| at);
+    let end = parts.next().filter(|_| !version.starts_with("0."));
+    &version[..end.or_else(|| parts.next()).unwrap_or(version.len())]
 }
 
 fn quoted<'a>(line: &'a str, key: &str) -> Option<&'a str> {
@@ -133,6 +145,22 @@ mod tests {
         let found = check(&tree, &uses);
         assert_eq!(found.len(), GIVEN.len() - 1);
         assert!(found[0].to_string().contains("`crossbeam`"), "{}", found[0]);
+    }
+
+    #[test]
+    fn a_second_object_store_is_found() {
+        let lock = "[[package]]\nname = \"object_store\"\nversion = \"0.13.2\"\n\n[[package]]\nname = \"object_store\"\nversion = \"0.14.2\"\n";
+        assert_found(
+            &check(&Tree::planted(&[("Cargo.lock", lock)]), &[]),
+            &["Cargo.lock:6: object_store 0.13 and object_store 0.14"],
+        );
+        assert_found(
+            &check(
+                &Tree::planted(&[("Cargo.lock", &lock.replace("0.14", "0.13"))]),
+                &[],
+            ),
+            &[],
+        );
     }
 
     #[test]

@@ -198,6 +198,12 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
+    /// Whether the allowance of `worker` for young jobs is used up: it takes an old job first, and does not
+    /// leave that for a young one.
+    pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
+        self.allowances.is_used_up(mem, worker)
+    }
+
     /// Whether a job that is expected to take `work_ns` is old from the beginning.
     pub(crate) fn is_long(&self, work_ns: u64) -> bool {
         work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)

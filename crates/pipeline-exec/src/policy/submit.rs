@@ -10,6 +10,7 @@ use executor_core::run_state::Refused as GateRefused;
 use super::board::JobHandle;
 use super::claim::Claim;
 use super::close::{self, Closing};
+use super::grow::STAGE;
 use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
@@ -96,9 +97,18 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     env.observe(PipelineEvent::Submitted { job });
     match slots {
         Ok(slots) if has_slots || state.grows => {
-            state.claims.started(env).for_each(|(stage, slots)| {
-                env.observe(PipelineEvent::StageStarted { job, stage, slots });
-            });
+            if state.grows {
+                // Its only stage, of which a shutdown may say next that it is over.
+                env.observe(PipelineEvent::StageStarted {
+                    job,
+                    stage: STAGE,
+                    slots: 1,
+                });
+            } else {
+                state.claims.started(env).for_each(|(stage, slots)| {
+                    env.observe(PipelineEvent::StageStarted { job, stage, slots });
+                });
+            }
             if let Some(deadline_ns) = state.deadline_ns {
                 shared.count_deadlines(env, Fetch::Add(1));
                 shared.board.insert_deadline(env, job, deadline_ns);

@@ -139,7 +139,9 @@ pub(crate) fn visit<E: PipelinePorts>(
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
         if !(state.grows && mutant::m119_turns_are_not_charged()) {
-            state.charge(env, ns, shared.young_tag(), shared.service_floor(env));
+            // A spare thread shares its core with the turn for which it stands in.
+            let charged_ns = if role == Role::Spare { ns / 2 } else { ns };
+            state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
         }
     }
     env.observe(PipelineEvent::Left {
@@ -181,7 +183,11 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
         let mut task = None;
-        let (piece, may_be_last) = match state.claims.claim(env, wanted) {
+        let claimed = state.claims.claim(env, wanted);
+        if claimed == Claim::Returned {
+            env.observe(PipelineEvent::Takes { job });
+        }
+        let (piece, may_be_last) = match claimed {
             Claim::Slots { piece, last } => (piece, last),
             Claim::Returned if state.grows => {
                 let taken = grow::change(env, state, Tasks::take)?;

@@ -7,6 +7,7 @@
 
 mod board;
 mod claim;
+mod grow;
 mod hand_over;
 mod harness;
 mod lend;

@@ -20,7 +20,7 @@ use pipeline_exec::{JobControl, JobErrorKind, OpenJob};
 use tokio::runtime::Handle;
 
 use super::CpuPool;
-use super::async_task::{AsyncTask, Ended, Output, TaskError, TaskFuture};
+use super::async_task::{AsyncTask, Ended, HandedBack, Output, TaskError, TaskFuture};
 use super::job_options::JobOptions;
 use super::polled::Polled;
 use crate::maintenance::Repeating;
@@ -135,7 +135,7 @@ impl AsyncJob {
     pub fn spawn_boxed<T: Send + 'static>(&self, future: TaskFuture<T>) -> AsyncTask<T> {
         let output = Output::pending();
         let Some(Admitted { open, runtime, .. }) = &self.inner.admitted else {
-            output.end(Ended::Failed(TaskError::NotRun(future)));
+            output.end(Ended::Failed(TaskError::NotRun(HandedBack::new(future))));
             return AsyncTask::new(output, None);
         };
         let polled = Polled::new(future, Arc::clone(&output), self.clone(), runtime.clone());
@@ -196,7 +196,6 @@ impl AsyncJob {
     }
 
     /// What it was opened with.
-    #[must_use]
     pub fn options(&self) -> &JobOptions {
         &self.inner.options
     }

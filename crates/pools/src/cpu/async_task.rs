@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, IntoFuture};
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,8 +11,11 @@ use std::task::{Context, Poll, Waker};
 
 use pipeline_exec::OpenTask;
 
-/// A future without its type, as it is handed back.
+/// A future without its type.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// A future that is handed back since it can no longer run where it was spawned. Await it to run it here.
+pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
 /// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the future.
 ///
@@ -29,7 +32,7 @@ pub struct AsyncTask<T> {
 #[non_exhaustive]
 pub enum TaskError<T> {
     /// It never ran and will not: the pool has ended, admits no more jobs, or could not be started. Here it is.
-    NotRun(TaskFuture<T>),
+    NotRun(HandedBack<T>),
     /// Its job was cancelled.
     Cancelled,
     /// Its job has taken longer than its deadline allows.
@@ -129,6 +132,27 @@ impl<T> fmt::Debug for AsyncTask<T> {
         f.debug_struct("AsyncTask")
             .field("is_finished", &self.is_finished())
             .finish_non_exhaustive()
+    }
+}
+
+impl<T> HandedBack<T> {
+    pub(super) fn new(future: TaskFuture<T>) -> Self {
+        Self(Mutex::new(future))
+    }
+}
+
+impl<T> IntoFuture for HandedBack<T> {
+    type Output = T;
+    type IntoFuture = TaskFuture<T>;
+
+    fn into_future(self) -> TaskFuture<T> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> fmt::Debug for HandedBack<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandedBack").finish_non_exhaustive()
     }
 }
 

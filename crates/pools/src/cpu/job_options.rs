@@ -81,6 +81,12 @@ impl JobOptions {
         self
     }
 
+    /// What it is called.
+    #[must_use]
+    pub fn job_name(&self) -> &str {
+        &self.name
+    }
+
     /// The bytes that it may hold, if that is limited.
     #[must_use]
     pub fn memory_limit(&self) -> Option<usize> {

@@ -18,7 +18,7 @@ use tokio::runtime::Handle;
 use tokio::task::coop;
 
 use super::async_job::AsyncJob;
-use super::async_task::{Ended, Output, TaskError, TaskFuture};
+use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 
 /// Nanoseconds that a turn is to last.
 const TURN_NS: u64 = 700_000;
@@ -172,7 +172,8 @@ impl<T> Drop for Polled<T> {
         let error = match self.job.stopped() {
             Some(JobErrorKind::HandedBack) if self.waker.is_none() => {
                 if let Some(future) = self.future.take() {
-                    self.output.end(Ended::Failed(TaskError::NotRun(future)));
+                    self.output
+                        .end(Ended::Failed(TaskError::NotRun(HandedBack::new(future))));
                 }
                 return;
             }

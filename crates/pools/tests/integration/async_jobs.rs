@@ -116,7 +116,7 @@ fn a_future_that_can_no_longer_run_is_handed_back_and_can_run_elsewhere() {
         let Err(TaskError::NotRun(future)) = pollster::block_on(job.spawn(async { 6 * 7 })) else {
             panic!("the pools have ended");
         };
-        assert_eq!(pollster::block_on(future), 42);
+        assert_eq!(pollster::block_on(future.into_future()), 42);
     }
 }
 

@@ -12,6 +12,7 @@
 //! An object that changes while it is open is an error where the store has a tag for each version of it.
 
 mod http_client;
+mod http_store;
 
 use std::fmt;
 use std::ops::Range;
@@ -21,16 +22,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use columnar::{ReadError, TableSource};
-use object_store::http::HttpBuilder;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as Location;
-use object_store::{
-    BackoffConfig, Error as StoreError, GetOptions, ObjectStore, ObjectStoreExt, RetryConfig, coalesce_ranges,
-};
+use object_store::{Error as StoreError, GetOptions, ObjectStore, ObjectStoreExt, coalesce_ranges};
 use pools::MixedPool;
 use url::Url;
 
-use self::http_client::PatientConnector;
+use self::http_store::HttpStore;
 use super::byte_source::{AwaitedSource, ByteSource, Reading, SharedSource};
 use super::{JobRunner, ParquetTable, extension, is_parquet_name, open_source};
 use crate::QueryError;
@@ -106,19 +104,9 @@ pub fn open_url(
             Arc::new(LocalFileSystem::new())
         }
         "http" => {
-            let retry = RetryConfig {
-                backoff: BackoffConfig::default(),
-                max_retries: patience.retries,
-                retry_timeout: patience.retry_for,
-            };
-            let store = HttpBuilder::new()
-                .with_url(&parsed[..url::Position::BeforePath])
-                .with_retry(retry)
-                .with_http_connector(PatientConnector {
-                    patience: patience.silence,
-                })
-                .build();
-            Arc::new(store.map_err(|error| fail(error.to_string()))?)
+            let server = Url::parse(&parsed[..url::Position::BeforePath]);
+            let server = server.map_err(|error| fail(format!("this is no server: {error}")))?;
+            Arc::new(HttpStore::new(server, patience))
         }
         "https" => {
             return Err(fail(

@@ -206,11 +206,22 @@ fn a_failure_that_passes_is_asked_for_once_more() {
     let bytes = parquet();
     let expected = local("t.parquet", &bytes, SQL[0], &executor);
     let server = ObjectServer::start("t.parquet", bytes);
-    for at in [0, 2] {
-        server.plan(at, Fault::Status(503));
-        let found = by_url(&server.url(), patient(2), SQL[0], &executor).expect("the second answer");
-        assert_same_bits(&expected, &found, "after a retry");
-        server.take_requests();
+    for fault in [
+        Fault::Status(503),
+        Fault::Status(429),
+        Fault::Close,
+        Fault::Reset,
+        // The rest of the body is asked for by a range.
+        Fault::Cut,
+    ] {
+        for at in [0, 2] {
+            server.plan(at, fault);
+            let what = format!("after {fault:?} at request {at}");
+            let found = by_url(&server.url(), patient(2), SQL[0], &executor);
+            let found = found.unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert_same_bits(&expected, &found, &what);
+            server.take_requests();
+        }
     }
 }
 

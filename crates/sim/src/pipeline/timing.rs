@@ -1,7 +1,7 @@
 //! The time that slots take, and how far along their paths jobs have come.
 
-use pipeline_exec::JobHandle;
 use pipeline_exec::policy::PipelineEvent;
+use pipeline_exec::{JobHandle, Role};
 
 use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
@@ -39,19 +39,22 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, and follows how far jobs have come.
-    pub(super) fn time(&self, event: PipelineEvent<'_>) {
+    /// Lets a slot take its time, which a turn of a task has `asked` for, and follows how far jobs have come.
+    pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {
             PipelineEvent::SlotRan { job, stage, slot, .. } => {
+                handle.with(|world| self.hub.slot_began(world, handle.party()));
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns =
-                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                let of_slot =
+                    || (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                let slot_ns = asked.unwrap_or_else(of_slot);
+                let is_young = self.hub.is_young(job);
                 self.hub
                     .latency
                     .borrow_mut()
-                    .slot_began(job, self.clock_ns(), slot_ns);
+                    .slot_began(job, is_young, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
                     handle.work(slot_ns);
                 }
@@ -60,8 +63,10 @@ impl PipeEnv<'_, '_> {
                 self.hub.slot_ended(job, stage, reached);
             }
             PipelineEvent::Submitted { job } => {
+                let used_up = self.hub.is_any_allowance_used_up();
+                let is_young = |job| self.hub.is_young(job);
                 let mut latency = self.hub.latency.borrow_mut();
-                latency.submitted(job, handle.party(), self.clock_ns());
+                latency.submitted(job, handle.party(), self.clock_ns(), is_young, used_up);
             }
             PipelineEvent::Ended { job, .. } => {
                 self.hub.stages.borrow_mut().remove(&job.seq);
@@ -86,18 +91,40 @@ impl PipeEnv<'_, '_> {
                     });
                 }
             }
+            PipelineEvent::Entered { job, role, .. } => {
+                if role != Role::Lent {
+                    self.hub.latency.borrow_mut().entered(job);
+                }
+            }
+            PipelineEvent::Left {
+                job,
+                role,
+                since_ns,
+                at_ns,
+                claims,
+                ..
+            } => {
+                if role != Role::Lent {
+                    let ns = if claims > 0 { at_ns - since_ns } else { 0 };
+                    self.hub.latency.borrow_mut().left(job, ns);
+                }
+            }
             PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
             | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
             | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. }
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

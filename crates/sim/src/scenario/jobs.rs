@@ -4,11 +4,13 @@
 //! What each job is made of is drawn from the seed. The submitters submit their jobs, wait for the tickets, and compare what
 //! these say with what the oracle has seen.
 
+mod grown;
+mod open;
 mod plan;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use executor_core::TaskCtx;
@@ -32,6 +34,7 @@ use crate::setup::{Ending, Setup};
 use crate::simulation::Simulation;
 use crate::task::SimCtx;
 
+use grown::{GrownPlan, Outside};
 use plan::Plan;
 
 /// A load of jobs.
@@ -59,6 +62,8 @@ pub struct Jobs {
     pub lends: bool,
     /// Whether slots may run jobs of their own, and wait for them.
     pub nests: bool,
+    /// The most tasks with which a job that grows begins. 0: no job grows.
+    pub tasks: u32,
 }
 
 impl Default for Jobs {
@@ -75,6 +80,7 @@ impl Default for Jobs {
             troubles: false,
             lends: false,
             nests: false,
+            tasks: 0,
         }
     }
 }
@@ -99,6 +105,7 @@ impl Jobs {
             troubles,
             lends,
             nests,
+            tasks,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -116,6 +123,9 @@ impl Jobs {
         if *nests {
             fields.push("nests", nests);
         }
+        if *tasks > 0 {
+            fields.push("tasks", tasks);
+        }
     }
 
     pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
@@ -132,6 +142,7 @@ impl Jobs {
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
             lends: fields.take("lends")?.unwrap_or(default.lends),
             nests: fields.take("nests")?.unwrap_or(default.nests),
+            tasks: fields.take("tasks")?.unwrap_or(default.tasks),
         })
     }
 
@@ -168,10 +179,10 @@ impl Jobs {
         };
         let mut dice = Dice::new(seed ^ PLAN);
         let plan = Rc::new(Plan::default());
-        let mut hands: Vec<Vec<JobSpec>> = (0..*producers).map(|_| Vec::new()).collect();
+        let mut hands: Vec<Vec<Handed>> = (0..*producers).map(|_| Vec::new()).collect();
         for n in 0..self.jobs as usize {
-            let spec = plan.job(&mut dice, n, self);
-            hands[n % producers].push(spec);
+            let job = plan.any(&mut dice, n, self);
+            hands[n % producers].push(job);
         }
         let slot_ns = self.slot_ns;
         let submitted = Submitted {
@@ -180,6 +191,8 @@ impl Jobs {
             lends: self.lends,
             slot_ns: Box::new(move |_spec, _stage, slot| if slot < 2 { 0 } else { slot_ns }),
             claims: None,
+            grows: self.tasks > 0,
+            complaints: Arc::clone(&plan.complaints),
         };
         submitted.run(&simulation, config, || plan.complaint())
     }
@@ -188,7 +201,7 @@ impl Jobs {
 /// Jobs, and who hands them over.
 pub(crate) struct Submitted {
     /// What each submitter submits.
-    pub(crate) hands: Vec<Vec<JobSpec>>,
+    pub(crate) hands: Vec<Vec<Handed>>,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub(crate) cancels: usize,
     /// Whether those who wait for a job may lend it their thread.
@@ -197,6 +210,23 @@ pub(crate) struct Submitted {
     pub(crate) slot_ns: SlotNs,
     /// Where each claim is noted, if anybody wants to know.
     pub(crate) claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+    /// Whether there may be jobs that grow, and a party outside that wakes their tasks.
+    pub(crate) grows: bool,
+    /// What tasks complain about.
+    pub(crate) complaints: Arc<Mutex<Vec<String>>>,
+}
+
+/// A job that is handed over.
+pub(crate) struct Handed {
+    spec: JobSpec,
+    /// Its tasks, if it grows.
+    grows: Option<GrownPlan>,
+}
+
+impl From<JobSpec> for Handed {
+    fn from(spec: JobSpec) -> Self {
+        Self { spec, grows: None }
+    }
 }
 
 impl Submitted {
@@ -213,7 +243,10 @@ impl Submitted {
             lends,
             slot_ns,
             claims,
+            grows,
+            complaints,
         } = self;
+        let outside = grows.then(|| Outside::new(hands.len()));
         let hub = Rc::new(Hub::new(config, slot_ns, claims));
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
@@ -221,9 +254,10 @@ impl Submitted {
         let start_failed = run.start_failed;
         let admitted = Rc::new(RefCell::new(Vec::new()));
         let came_back = Rc::new(RefCell::new(Vec::new()));
-        for (producer, specs) in hands.into_iter().enumerate() {
+        for (producer, jobs) in hands.into_iter().enumerate() {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
-            let came_back = Rc::clone(&came_back);
+            let (came_back, complaints) = (Rc::clone(&came_back), Arc::clone(&complaints));
+            let outside = outside.clone();
             run.outside(Side::Producer(producer), move |ports| {
                 if start_failed {
                     return;
@@ -234,13 +268,21 @@ impl Submitted {
                     came_back: &came_back,
                     lends,
                 }
-                .submit_all(specs, &admitted);
+                .submit_all(jobs, &admitted, outside.as_ref(), &complaints);
             });
         }
         for canceller in 0..cancels {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
             run.outside(Side::Canceller(canceller), move |ports| {
                 cancel_one(&ports, &hub, &admitted);
+            });
+        }
+        if let Some(outside) = outside {
+            let hub = Rc::clone(&hub);
+            run.outside(Side::Outside, move |ports| {
+                if !start_failed {
+                    open::wake_late(&ports, &hub, &outside);
+                }
             });
         }
         let closing = Rc::clone(&hub);
@@ -343,23 +385,43 @@ pub(super) struct Submitter<'a, 'y> {
 }
 
 impl Submitter<'_, '_> {
-    fn submit_all(&self, specs: Vec<JobSpec>, admitted: &AdmittedJobs) {
+    fn submit_all(
+        &self,
+        jobs: Vec<Handed>,
+        admitted: &AdmittedJobs,
+        outside: Option<&Outside>,
+        complaints: &Arc<Mutex<Vec<String>>>,
+    ) {
         let mut mine = Vec::new();
-        for spec in specs {
+        for Handed { spec, grows } in jobs {
             if let Some((state, job)) = self.submit(&spec) {
                 self.ports.handle.with(|world| world.meets(true));
                 admitted.borrow_mut().push((Arc::clone(&state), job));
-                mine.push((state, job));
+                let grown = grows
+                    .zip(outside)
+                    .map(|(plan, outside)| self.open(&plan, (Arc::clone(&state), job), outside, complaints));
+                mine.push((state, job, grown));
             }
         }
-        for (state, job) in mine {
+        let mine: Vec<_> = (mine.into_iter())
+            .map(|(state, job, opened)| (state, job, opened.map(|opened| self.let_go(opened))))
+            .collect();
+        for (state, job, grown) in mine {
             if self.lends {
                 self.lend((Arc::clone(&state), job), admitted);
             }
-            self.wait(&state, job);
+            let completed = self.wait(&state, job);
+            if let Some(grown) = grown {
+                grown.judge(completed, self.hub.has_cancelled_task(job));
+            }
             self.ports
                 .handle
                 .with(|world| world.answered(self.ports.handle.party()));
+        }
+        if let Some(outside) = outside {
+            self.ports.handle.with(|world| world.meets(true));
+            outside.submitter_ends(&self.hub.asks());
+            self.env().do_asked();
         }
     }
 
@@ -380,7 +442,9 @@ impl Submitter<'_, '_> {
             self.ports.handle.with(|world| {
                 self.hub.call_ended(world, me, answer);
                 if let Ok(Admitted { job, .. }) = &submitted {
-                    let verdict = self.hub.oracle.borrow().admitted(self.hub, *job);
+                    let mut oracle = self.hub.oracle.borrow_mut();
+                    let verdict = oracle.admitted(self.hub, *job, world.steps());
+                    drop(oracle);
                     world.judge(verdict);
                 }
                 mark.into_iter().for_each(|mark| world.marks.hit(mark));
@@ -415,8 +479,8 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Waits for the ticket; it must say what the oracle has seen.
-    fn wait(&self, state: &SimState, job: JobHandle) {
+    /// Waits for the ticket; it must say what the oracle has seen. Gives whether the job completed.
+    fn wait(&self, state: &SimState, job: JobHandle) -> bool {
         let end = self.env().wait_ticket(state);
         let told = end.as_ref().err().map(|error| error.kind);
         let seen = self.hub.oracle.borrow().end_of(job);
@@ -433,6 +497,7 @@ impl Submitter<'_, '_> {
                 world.fail(Oracle::Ticket, message);
             }
         });
+        told.is_none()
     }
 
     pub(super) fn env(&self) -> PipeEnv<'_, '_> {
@@ -455,6 +520,9 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
         place.map(|place| admitted[place].clone())
     };
     if let Some((state, job)) = chosen {
+        if state.grows() && ports.handle.with(|world| world.below(2)) == 0 {
+            return open::cancel_a_task(ports, hub, job);
+        }
         policy::cancel(&PipeEnv { ports, hub }, &state, job);
         if hub.oracle.borrow().end_of(job).is_none() {
             ports

@@ -235,11 +235,19 @@ impl Scene {
         cost: u64,
         terms: Terms,
     ) -> Option<(Arc<State>, JobHandle)> {
-        let spec = JobSpec {
+        self.submit_as(JobSpec {
             cost,
             terms: terms.boxed(),
             ..JobSpec::new("", JobId::new(0), stages.into())
-        };
+        })
+    }
+
+    /// Opens a job that grows; `None` if the executor refused it.
+    pub(crate) fn open(&self) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_as(JobSpec::of_tasks("", JobId::new(0)))
+    }
+
+    fn submit_as(&self, spec: JobSpec) -> Option<(Arc<State>, JobHandle)> {
         let body = JobBody::new(spec, self.shared.config().main, self.place(), AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),

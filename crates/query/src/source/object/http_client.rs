@@ -1,8 +1,8 @@
-//! The HTTP client below an object store: plain HTTP, one wait that never lasts longer than it was told.
+//! The HTTP client below [`HttpStore`](super::http_store::HttpStore): plain HTTP, where each wait has a limit.
 //!
-//! `object_store` brings a client of its own, with TLS and its cryptography in C. This one is hyper's, for servers that are near: no TLS, no redirects,
-//! no proxies. What it adds is the patience: a server that accepts and then says nothing is an error after a while, not a hang, at each step of
-//! a request: connecting, the answer's head, each further part of its body.
+//! A client of hyper's, for servers that are near: no TLS, no redirects, no proxies. What it adds is the limit: a
+//! server that accepts and then says nothing is an error after a while, not a hang, at each step of a request:
+//! connecting, the answer's head, each further part of its body.
 //!
 //! Its sockets and timers are those of the runtime that polls it, which is the mixed pool's.
 
@@ -14,95 +14,92 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http_body_util::Empty;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::rt::{Sleep, Timer};
+use hyper::{Request, Response};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as Sockets;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use object_store::ClientOptions;
-use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpRequestBody, HttpResponse,
-    HttpResponseBody, HttpService,
-};
 
-/// Makes clients that wait so long for a sign of the server.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PatientConnector {
-    pub(super) patience: Duration,
+/// A client that waits `silence` for each sign of the server, and no longer.
+#[derive(Clone, Debug)]
+pub(super) struct PatientClient {
+    client: Client<Sockets, Empty<Bytes>>,
+    silence: Duration,
 }
 
-impl HttpConnector for PatientConnector {
-    fn connect(&self, _options: &ClientOptions) -> object_store::Result<HttpClient> {
+impl PatientClient {
+    /// A client without a connection; the first request makes one.
+    pub(super) fn new(silence: Duration) -> Self {
         let mut sockets = Sockets::new();
-        sockets.set_connect_timeout(Some(self.patience));
+        sockets.set_connect_timeout(Some(silence));
         sockets.set_nodelay(true);
-        Ok(HttpClient::new(PatientClient {
+        Self {
             client: Client::builder(TokioExecutor::new()).build(sockets),
-            patience: self.patience,
-        }))
+            silence,
+        }
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    ///
+    /// # Errors
+    ///
+    /// A [`Failure`] when there is no connection, the connection breaks, or the server is silent for too long.
+    pub(super) async fn send(
+        &self,
+        request: Request<Empty<Bytes>>,
+    ) -> Result<Response<PatientBody>, Failure> {
+        let mut answer = pin!(self.client.request(request));
+        let mut sleep = sleep(self.silence);
+        let answered = poll_fn(|cx| match answer.as_mut().poll(cx) {
+            Poll::Ready(answered) => Poll::Ready(answered.map_err(Failure::of_client)),
+            Poll::Pending => sleep
+                .as_mut()
+                .poll(cx)
+                .map(|()| Err(Failure::silent(self.silence))),
+        });
+        let silence = self.silence;
+        let body = |body| PatientBody {
+            body,
+            sleep: None,
+            silence,
+        };
+        Ok(answered.await?.map(body))
     }
 }
 
-#[derive(Debug)]
-struct PatientClient {
-    client: Client<Sockets, HttpRequestBody>,
-    patience: Duration,
+/// A timer of the runtime that polls it.
+pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
+    TokioTimer::new().sleep(duration)
 }
 
-impl HttpService for PatientClient {
-    fn call<'client, 'call>(
-        &'client self,
-        request: HttpRequest,
-    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpError>> + Send + 'call>>
-    where
-        'client: 'call,
-        Self: 'call,
-    {
-        Box::pin(async {
-            let mut answer = pin!(self.client.request(request));
-            let mut sleep = TokioTimer::new().sleep(self.patience);
-            let answered = poll_fn(|cx| match answer.as_mut().poll(cx) {
-                Poll::Ready(answered) => Poll::Ready(answered.map_err(of_client)),
-                Poll::Pending => sleep.as_mut().poll(cx).map(|()| Err(silent(self.patience))),
-            });
-            let (head, body) = answered.await?.into_parts();
-            let body = PatientBody {
-                body,
-                sleep: None,
-                patience: self.patience,
-            };
-            Ok(HttpResponse::from_parts(head, HttpResponseBody::new(body)))
-        })
-    }
-}
-
-/// A body whose next part does not take longer than the patience.
-struct PatientBody {
+/// A body whose next part is waited for no longer than `silence`.
+pub(super) struct PatientBody {
     body: Incoming,
     /// While a part is waited for.
     sleep: Option<Pin<Box<dyn Sleep>>>,
-    patience: Duration,
+    silence: Duration,
 }
 
 impl Body for PatientBody {
     type Data = Bytes;
-    type Error = HttpError;
+    type Error = Failure;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Failure>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(cx) {
             self.sleep = None;
-            return Poll::Ready(
-                frame.map(|frame| frame.map_err(|error| HttpError::new(kind_of(&error), error))),
-            );
+            return Poll::Ready(frame.map(|frame| frame.map_err(Failure::of_body)));
         }
-        let patience = self.patience;
-        let sleep = self
-            .sleep
-            .get_or_insert_with(|| TokioTimer::new().sleep(patience));
-        sleep.as_mut().poll(cx).map(|()| Some(Err(silent(patience))))
+        let silence = self.silence;
+        let sleep = self.sleep.get_or_insert_with(|| sleep(silence));
+        sleep
+            .as_mut()
+            .poll(cx)
+            .map(|()| Some(Err(Failure::silent(silence))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -114,7 +111,58 @@ impl Body for PatientBody {
     }
 }
 
-/// The server said nothing for too long.
+/// Why there is no answer, or no more of one.
+#[derive(Debug)]
+pub(super) struct Failure {
+    may_pass: bool,
+    source: Box<dyn Error + Send + Sync>,
+}
+
+impl Failure {
+    /// Whether the same request may succeed when it is sent once more: not when the server speaks something else than
+    /// HTTP.
+    pub(super) fn may_pass(&self) -> bool {
+        self.may_pass
+    }
+
+    fn silent(silence: Duration) -> Self {
+        Self {
+            may_pass: true,
+            source: Box::new(Silence(silence)),
+        }
+    }
+
+    fn of_client(error: hyper_util::client::legacy::Error) -> Self {
+        let source = error
+            .source()
+            .and_then(|source| source.downcast_ref::<hyper::Error>());
+        Self {
+            may_pass: error.is_connect() || source.is_none_or(|source| !source.is_parse()),
+            source: Box::new(error),
+        }
+    }
+
+    fn of_body(error: hyper::Error) -> Self {
+        Self {
+            may_pass: !error.is_parse(),
+            source: Box::new(error),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+impl Error for Failure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.source()
+    }
+}
+
+/// The server sent nothing for the whole of this time.
 #[derive(Debug)]
 struct Silence(Duration);
 
@@ -125,29 +173,3 @@ impl fmt::Display for Silence {
 }
 
 impl Error for Silence {}
-
-fn silent(patience: Duration) -> HttpError {
-    HttpError::new(HttpErrorKind::Timeout, Silence(patience))
-}
-
-fn of_client(error: hyper_util::client::legacy::Error) -> HttpError {
-    let kind = match error
-        .source()
-        .and_then(|source| source.downcast_ref::<hyper::Error>())
-    {
-        _ if error.is_connect() => HttpErrorKind::Connect,
-        Some(source) => kind_of(source),
-        None => HttpErrorKind::Interrupted,
-    };
-    HttpError::new(kind, error)
-}
-
-/// What the store makes its mind up by, whether to ask once more.
-fn kind_of(error: &hyper::Error) -> HttpErrorKind {
-    match error {
-        error if error.is_timeout() => HttpErrorKind::Timeout,
-        error if error.is_parse() => HttpErrorKind::Decode,
-        // Cut, closed, reset.
-        _ => HttpErrorKind::Interrupted,
-    }
-}

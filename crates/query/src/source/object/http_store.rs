@@ -1,0 +1,327 @@
+//! Objects of a plain HTTP server, as a store that can be read.
+//!
+//! ```text
+//!   head, get ──► request ──► PatientClient        a server's failure that may pass: the request once more,
+//!                    ▲  ▲                          after a pause that grows
+//!                    │  └── Retries
+//!   body ────────────┘                             a body that breaks off: the rest of it by a range, if the
+//!                                                  server's tag says that it is still the same object
+//! ```
+//!
+//! `object_store` has such a store, whose feature brings a client with TLS and a library in C. This one has what
+//! tables need: GET and HEAD, ranges, conditions. Whatever writes or lists is
+//! [`NotImplemented`](object_store::Error::NotImplemented): plain HTTP has no words for it.
+
+mod answer;
+mod retries;
+
+use std::fmt;
+use std::ops::Range;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use chrono::{DateTime, Utc};
+use futures_util::StreamExt as _;
+use futures_util::stream::{self, BoxStream};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::header::{HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_UNMODIFIED_SINCE, RANGE};
+use hyper::{Method, Request, Response, StatusCode, Uri};
+use object_store::path::Path as Location;
+use object_store::{
+    Attributes, CopyOptions, Error as StoreError, GetOptions, GetRange, GetResult, GetResultPayload,
+    ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload,
+    PutResult,
+};
+use url::Url;
+
+use self::answer::Answer;
+use self::retries::Retries;
+use super::Patience;
+use super::http_client::{Failure, PatientBody, PatientClient, sleep};
+
+/// What errors call the store.
+const STORE: &str = "HTTP";
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+/// The objects of one server.
+#[derive(Clone, Debug)]
+pub(super) struct HttpStore {
+    /// The server: a location is a path below it.
+    base: Url,
+    client: PatientClient,
+    patience: Patience,
+}
+
+impl HttpStore {
+    /// The server at `base`, a URL that can have a path.
+    pub(super) fn new(base: Url, patience: Patience) -> Self {
+        Self {
+            base,
+            client: PatientClient::new(patience.silence),
+            patience,
+        }
+    }
+
+    fn uri(&self, location: &Location) -> Result<Uri> {
+        let mut url = self.base.clone();
+        match url.path_segments_mut() {
+            Ok(mut segments) => segments.extend(location.parts()),
+            Err(()) => return Err(generic(format!("{} is no server", self.base))),
+        };
+        url.as_str().parse().map_err(generic)
+    }
+
+    /// Sends the request that `options` ask for until there is an answer, or the retries are used up.
+    async fn request(
+        &self,
+        location: &Location,
+        options: &GetOptions,
+        retries: &mut Retries,
+    ) -> Result<Response<PatientBody>> {
+        let uri = self.uri(location)?;
+        loop {
+            let request = request(&uri, options)?;
+            let method = request.method().clone();
+            let reason = match self.client.send(request).await {
+                Ok(answer) if answer.status().is_success() => return Ok(answer),
+                Ok(answer) => Reason::Status(answer.status()),
+                Err(failure) => Reason::Failure(failure),
+            };
+            let pause = if reason.may_pass() { retries.pause() } else { None };
+            match pause {
+                Some(pause) => sleep(pause).await,
+                None => return Err(refused(location, format!("{method} {uri}{retries}"), reason)),
+            }
+        }
+    }
+}
+
+impl fmt::Display for HttpStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "HttpStore({})", self.base)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for HttpStore {
+    async fn get_opts(&self, location: &Location, options: GetOptions) -> Result<GetResult> {
+        if let Some(range) = &options.range {
+            range.is_valid().map_err(generic)?;
+        }
+        let mut retries = Retries::new(self.patience);
+        let (head, body) = self.request(location, &options, &mut retries).await?.into_parts();
+        let answer = Answer::read(location, options.range.as_ref(), &head)?;
+        let payload = Payload {
+            store: self.clone(),
+            location: location.clone(),
+            options,
+            retries,
+            body,
+            tag: answer.meta.e_tag.clone(),
+            rest: answer.range.clone(),
+        };
+        Ok(GetResult {
+            payload: GetResultPayload::Stream(payload.stream()),
+            meta: answer.meta,
+            range: answer.range,
+            attributes: Attributes::new(),
+        })
+    }
+
+    async fn put_opts(&self, _: &Location, _: PutPayload, _: PutOptions) -> Result<PutResult> {
+        Err(self.cannot("put"))
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        _: &Location,
+        _: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        Err(self.cannot("put_multipart"))
+    }
+
+    fn delete_stream(
+        &self,
+        locations: BoxStream<'static, Result<Location>>,
+    ) -> BoxStream<'static, Result<Location>> {
+        let store = self.clone();
+        locations
+            .map(move |location| location.and_then(|_| Err(store.cannot("delete"))))
+            .boxed()
+    }
+
+    fn list(&self, _: Option<&Location>) -> BoxStream<'static, Result<ObjectMeta>> {
+        stream::iter([Err(self.cannot("list"))]).boxed()
+    }
+
+    async fn list_with_delimiter(&self, _: Option<&Location>) -> Result<ListResult> {
+        Err(self.cannot("list_with_delimiter"))
+    }
+
+    async fn copy_opts(&self, _: &Location, _: &Location, _: CopyOptions) -> Result<()> {
+        Err(self.cannot("copy"))
+    }
+}
+
+impl HttpStore {
+    fn cannot(&self, operation: &str) -> StoreError {
+        StoreError::NotImplemented {
+            operation: operation.to_owned(),
+            implementer: self.to_string(),
+        }
+    }
+}
+
+/// What is left of an answer's body, and how to get it when the connection breaks.
+struct Payload {
+    store: HttpStore,
+    location: Location,
+    options: GetOptions,
+    /// Those of the whole `get`: each piece that is asked for once more counts.
+    retries: Retries,
+    body: PatientBody,
+    tag: Option<String>,
+    /// The bytes of the object that have not come yet.
+    rest: Range<u64>,
+}
+
+impl Payload {
+    fn stream(self) -> BoxStream<'static, Result<Bytes>> {
+        stream::try_unfold(self, |mut payload| async move {
+            Ok(payload.next().await?.map(|bytes| (bytes, payload)))
+        })
+        .boxed()
+    }
+
+    /// The next bytes, or `None` behind the last.
+    async fn next(&mut self) -> Result<Option<Bytes>> {
+        loop {
+            match self.body.frame().await {
+                None => return Ok(None),
+                Some(Ok(frame)) => {
+                    // Trailers are no bytes of the object.
+                    if let Ok(bytes) = frame.into_data() {
+                        self.rest.start += bytes.len() as u64;
+                        return Ok(Some(bytes));
+                    }
+                }
+                Some(Err(failure)) => self.resume(failure).await?,
+            }
+        }
+    }
+
+    /// Asks for the rest of a body that broke off, or gives back why it did.
+    async fn resume(&mut self, failure: Failure) -> Result<()> {
+        let pause = if self.tag.is_some() && !self.rest.is_empty() {
+            self.retries.pause()
+        } else {
+            None
+        };
+        let Some(pause) = pause else {
+            return Err(generic(failure));
+        };
+        sleep(pause).await;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(self.rest.clone())),
+            ..self.options.clone()
+        };
+        let (head, body) = self
+            .store
+            .request(&self.location, &options, &mut self.retries)
+            .await?
+            .into_parts();
+        let answer = Answer::read(&self.location, options.range.as_ref(), &head)?;
+        if answer.meta.e_tag != self.tag {
+            return Err(generic(failure));
+        }
+        self.body = body;
+        Ok(())
+    }
+}
+
+fn request(uri: &Uri, options: &GetOptions) -> Result<Request<Empty<Bytes>>> {
+    let method = if options.head { Method::HEAD } else { Method::GET };
+    let mut request = Request::builder().method(method).uri(uri);
+    let date = |date: &DateTime<Utc>| date.format("%a, %d %b %Y %H:%M:%S GMT").to_string();
+    let headers: [(HeaderName, Option<String>); 5] = [
+        (RANGE, options.range.as_ref().map(ToString::to_string)),
+        (IF_MATCH, options.if_match.clone()),
+        (IF_NONE_MATCH, options.if_none_match.clone()),
+        (IF_MODIFIED_SINCE, options.if_modified_since.as_ref().map(date)),
+        (
+            IF_UNMODIFIED_SINCE,
+            options.if_unmodified_since.as_ref().map(date),
+        ),
+    ];
+    for (name, value) in headers {
+        if let Some(value) = value {
+            request = request.header(name, value);
+        }
+    }
+    request.body(Empty::new()).map_err(generic)
+}
+
+/// Why a request has no answer that counts.
+enum Reason {
+    Status(StatusCode),
+    Failure(Failure),
+}
+
+impl Reason {
+    /// Whether the same request may succeed a moment later.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Status(status) => {
+                status.is_server_error()
+                    || [StatusCode::TOO_MANY_REQUESTS, StatusCode::REQUEST_TIMEOUT].contains(status)
+            }
+            Self::Failure(failure) => failure.may_pass(),
+        }
+    }
+}
+
+/// The store's error for a request that was given up.
+fn refused(location: &Location, request: String, reason: Reason) -> StoreError {
+    let status = match reason {
+        Reason::Failure(failure) => return generic(Refused { request, failure }),
+        Reason::Status(status) => status,
+    };
+    let path = location.to_string();
+    let source = format!("{request}: the server answered {status}").into();
+    match status {
+        // Servers answer 405 where a folder is.
+        StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED => StoreError::NotFound { path, source },
+        StatusCode::NOT_MODIFIED => StoreError::NotModified { path, source },
+        StatusCode::PRECONDITION_FAILED => StoreError::Precondition { path, source },
+        StatusCode::FORBIDDEN => StoreError::PermissionDenied { path, source },
+        StatusCode::UNAUTHORIZED => StoreError::Unauthenticated { path, source },
+        _ => generic(source),
+    }
+}
+
+/// A request that got no answer.
+#[derive(Debug)]
+struct Refused {
+    request: String,
+    failure: Failure,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.request, self.failure)
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        std::error::Error::source(&self.failure)
+    }
+}
+
+fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::Generic {
+        store: STORE,
+        source: source.into(),
+    }
+}

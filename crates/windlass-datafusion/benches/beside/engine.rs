@@ -1,0 +1,110 @@
+//! The engines: DataFusion as it is, two ways in which its users keep short queries short today, and DataFusion on windlass.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+use arrow::array::RecordBatch;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use pipeline_exec::PipelineExecutor;
+use pools::{JobOptions, Pools};
+use tokio::runtime::{Builder, Runtime};
+use windlass_datafusion::Windlass;
+
+use crate::tables::Tables;
+
+/// Threads that compute, and partitions of a plan.
+pub(crate) const THREADS: usize = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// DataFusion on tokio.
+    Plain,
+    /// The same with batches of 1,024 rows.
+    SmallBatches,
+    /// A second runtime for CPU work.
+    SecondRuntime,
+    /// DataFusion's tasks as jobs of windlass.
+    Windlass,
+}
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Plain,
+        Self::SmallBatches,
+        Self::SecondRuntime,
+        Self::Windlass,
+    ];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::SmallBatches => "batches-1024",
+            Self::SecondRuntime => "second-runtime",
+            Self::Windlass => "windlass",
+        }
+    }
+
+    pub(crate) fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// An engine with its tables.
+#[derive(Clone)]
+pub(crate) struct Engine {
+    session: SessionContext,
+    cpu: Cpu,
+}
+
+#[derive(Clone)]
+enum Cpu {
+    Here,
+    Runtime(Arc<Runtime>),
+    Windlass(Windlass),
+}
+
+impl Engine {
+    pub(crate) async fn new(
+        kind: Kind,
+        tables: &Tables,
+        main: Option<usize>,
+        spares: usize,
+    ) -> anyhow::Result<Self> {
+        let mut config = SessionConfig::new().with_target_partitions(THREADS);
+        if kind == Kind::SmallBatches {
+            config = config.with_batch_size(1_024);
+        }
+        let session = SessionContext::new_with_config(config);
+        tables.register(&session, THREADS).await?;
+        let cpu = match kind {
+            Kind::Plain | Kind::SmallBatches => Cpu::Here,
+            Kind::SecondRuntime => {
+                let runtime = Builder::new_multi_thread()
+                    .worker_threads(THREADS)
+                    .thread_name("cpu")
+                    .enable_all()
+                    .build()?;
+                Cpu::Runtime(Arc::new(runtime))
+            }
+            Kind::Windlass => {
+                let mut executor = PipelineExecutor::builder().threads(THREADS).spares(spares);
+                if let Some(main) = main {
+                    executor = executor.roles(main, THREADS - main);
+                }
+                Cpu::Windlass(Windlass::install(Pools::from_executor(executor.build()?))?)
+            }
+        };
+        Ok(Self { session, cpu })
+    }
+
+    /// Plans and runs a query.
+    pub(crate) async fn query(&self, sql: &'static str) -> anyhow::Result<Vec<RecordBatch>> {
+        let session = self.session.clone();
+        let run = async move { session.sql(sql).await?.collect().await };
+        Ok(match &self.cpu {
+            Cpu::Here => run.await?,
+            Cpu::Runtime(runtime) => runtime.spawn(run).await.context("the second runtime")??,
+            Cpu::Windlass(windlass) => windlass.spawn(JobOptions::new(), run).await??,
+        })
+    }
+}

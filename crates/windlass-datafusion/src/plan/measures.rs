@@ -1,0 +1,99 @@
+//! What the jobs of a node have used, as EXPLAIN ANALYZE shows it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use datafusion_physical_plan::metrics::{Count, Metric, MetricValue, MetricsSet, Time};
+use pools::AsyncJob;
+
+/// The sum over the queries of a node that have ended.
+#[derive(Debug, Default)]
+pub(super) struct Measures {
+    ended: Mutex<Used>,
+}
+
+/// What one or several jobs have used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Used {
+    tasks: usize,
+    turns: u64,
+    busy: Duration,
+    waited: Duration,
+    longest_turn: Duration,
+}
+
+impl Used {
+    fn by(job: &AsyncJob) -> Self {
+        let used = job.used();
+        let (_over, tasks) = job.progress();
+        Self {
+            tasks,
+            turns: used.turns,
+            busy: used.busy,
+            waited: used.waited,
+            longest_turn: used.longest_turn,
+        }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            tasks: self.tasks + other.tasks,
+            turns: self.turns + other.turns,
+            busy: self.busy + other.busy,
+            waited: self.waited + other.waited,
+            longest_turn: self.longest_turn.max(other.longest_turn),
+        }
+    }
+}
+
+impl Measures {
+    /// A query has ended.
+    pub(super) fn add(&self, job: &AsyncJob) {
+        let mut ended = self.lock();
+        *ended = ended.and(Used::by(job));
+    }
+
+    /// All that was used, by a job that runs as well.
+    ///
+    /// | name | is |
+    /// |---|---|
+    /// | `tasks` | futures that the job ran: partitions, and what they spawned |
+    /// | `turns` | polls of them |
+    /// | `busy` | the time that the polls took, on all workers together |
+    /// | `waited` | the time for which the futures waited for a worker, from a spawn or a wake, all of them together |
+    /// | `longest_turn` | the longest of them: what a young job may have to wait for |
+    pub(super) fn metrics(&self, running: Option<&AsyncJob>) -> MetricsSet {
+        let ended = *self.lock();
+        let used = running.map_or(ended, |job| ended.and(Used::by(job)));
+        let mut metrics = MetricsSet::new();
+        let mut push = |value| metrics.push(Arc::new(Metric::new(value, None)));
+        for (name, number) in [
+            ("tasks", used.tasks),
+            ("turns", usize::try_from(used.turns).unwrap_or(usize::MAX)),
+        ] {
+            let count = Count::new();
+            count.add(number);
+            push(MetricValue::Count {
+                name: name.into(),
+                count,
+            });
+        }
+        for (name, duration) in [
+            ("busy", used.busy),
+            ("waited", used.waited),
+            ("longest_turn", used.longest_turn),
+        ] {
+            let time = Time::new();
+            time.add_duration(duration);
+            push(MetricValue::Time {
+                name: name.into(),
+                time,
+            });
+        }
+        metrics
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Used> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

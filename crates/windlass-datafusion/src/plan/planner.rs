@@ -1,0 +1,60 @@
+//! The wrapper of a session's planner: each plan that it makes gets a [`WindlassExec`].
+
+use std::any::Any;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use datafusion_common::Result;
+use datafusion_expr::LogicalPlan;
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::analyze::AnalyzeExec;
+use datafusion_physical_plan::explain::ExplainExec;
+use datafusion_session::{QueryPlanner, Session};
+
+use super::WindlassExec;
+use crate::Windlass;
+
+/// Plans as another planner does, and makes a job of each execution of the plan.
+#[derive(Debug)]
+pub struct WindlassPlanner {
+    planner: Arc<dyn QueryPlanner + Send + Sync>,
+    windlass: Windlass,
+}
+
+impl WindlassPlanner {
+    /// Wraps `planner`. A planner that cuts plans up for other machines goes inside: this one comes last.
+    pub fn new(planner: Arc<dyn QueryPlanner + Send + Sync>, windlass: &Windlass) -> Self {
+        Self {
+            planner,
+            windlass: windlass.clone(),
+        }
+    }
+}
+
+#[async_trait]
+impl QueryPlanner for WindlassPlanner {
+    async fn create_physical_plan(
+        &self,
+        logical_plan: &LogicalPlan,
+        session: &dyn Session,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = self.planner.create_physical_plan(logical_plan, session).await?;
+        wrap(plan, &self.windlass)
+    }
+}
+
+/// Puts the node where the work of a plan begins.
+fn wrap(plan: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Result<Arc<dyn ExecutionPlan>> {
+    let is_wrapped = (plan.as_ref() as &dyn Any).is::<WindlassExec>();
+    // What it shows is text that is ready.
+    if is_wrapped || plan.is::<ExplainExec>() {
+        return Ok(plan);
+    }
+    // It shows what the plan below it has measured: below it, the node's own measures are among that.
+    if plan.is::<AnalyzeExec>() {
+        let below = plan.children().into_iter().cloned();
+        let below = below.map(|child| wrap(child, windlass)).collect::<Result<_>>()?;
+        return datafusion_physical_plan::execution_plan::replace_children_if_necessary(plan, below);
+    }
+    Ok(Arc::new(WindlassExec::new(plan, windlass)))
+}

@@ -1,0 +1,98 @@
+//! One execution of a plan: the job whose tasks poll it, and the context in which it executes.
+
+use std::sync::Arc;
+
+use datafusion_common::Result;
+use datafusion_execution::runtime_env::RuntimeEnv;
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::ExecutionPlan;
+use pools::AsyncJob;
+
+use super::measures::Measures;
+use super::memory::QueryMemory;
+use super::options::WindlassOptions;
+use crate::Windlass;
+use crate::snapshot::Registration;
+
+/// A query that runs. Its streams share it; the job ends with the last of them.
+#[derive(Debug)]
+pub(super) struct Query {
+    job: AsyncJob,
+    /// The context that the query was asked for in, by which its other partitions are known.
+    asked: Arc<TaskContext>,
+    /// The one that its operators see.
+    context: Arc<TaskContext>,
+    /// Where it leaves what it has used.
+    measures: Arc<Measures>,
+    _open: Registration,
+}
+
+impl Query {
+    /// Opens a job as the session of `asked` wants it.
+    pub(super) fn open(windlass: &Windlass, asked: Arc<TaskContext>, measures: Arc<Measures>) -> Self {
+        let options = asked.session_config().options();
+        let options = options.extensions.get::<WindlassOptions>();
+        let options = options.cloned().unwrap_or_default();
+        let name = match asked.task_id() {
+            Some(task) => format!("query {task} of session {}", asked.session_id()),
+            None => format!("query of session {}", asked.session_id()),
+        };
+        let (job, open) = windlass.open(options.job(name));
+        let context = match options.memory {
+            Some(limit) => Arc::new(within(&asked, limit)),
+            None => Arc::clone(&asked),
+        };
+        Self {
+            job,
+            asked,
+            context,
+            measures,
+            _open: open,
+        }
+    }
+
+    pub(super) fn job(&self) -> &AsyncJob {
+        &self.job
+    }
+
+    /// Whether it was asked for in this very context, not in one like it.
+    pub(super) fn is_of(&self, context: &Arc<TaskContext>) -> bool {
+        Arc::ptr_eq(&self.asked, context)
+    }
+
+    /// Begins a partition of `plan`. What it spawns at once is a task of the job already.
+    pub(super) fn execute(
+        &self,
+        plan: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+    ) -> Result<SendableRecordBatchStream> {
+        let context = Arc::clone(&self.context);
+        self.job.enter(|| plan.execute(partition, context))
+    }
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        self.measures.add(&self.job);
+    }
+}
+
+/// The same context with a memory pool of the query's own.
+fn within(context: &TaskContext, limit: usize) -> TaskContext {
+    let outside = context.runtime_env();
+    let memory = QueryMemory::new(limit, Arc::clone(&outside.memory_pool));
+    let runtime = RuntimeEnv {
+        memory_pool: Arc::new(memory),
+        ..RuntimeEnv::clone(&outside)
+    };
+    TaskContext::new(
+        context.task_id(),
+        context.session_id(),
+        context.session_config().clone(),
+        context.scalar_functions().clone(),
+        context.higher_order_functions().clone(),
+        context.aggregate_functions().clone(),
+        context.window_functions().clone(),
+        Arc::new(runtime),
+    )
+}

@@ -1,0 +1,192 @@
+//! The node on the root of a plan: where rows leave the job for whoever collects them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::{Result, assert_eq_or_internal_err};
+use datafusion_execution::{SendableRecordBatchStream, TaskContext};
+use datafusion_physical_plan::coop::make_cooperative;
+use datafusion_physical_plan::execution_plan::{
+    CardinalityEffect, ChildrenPropertiesMode, EvaluationType, ReplaceChildrenOptions, SchedulingType,
+};
+use datafusion_physical_plan::metrics::MetricsSet;
+use datafusion_physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, PhysicalExpr, PlanProperties, Statistics,
+};
+use pools::AsyncJob;
+
+use super::measures::Measures;
+use super::query::Query;
+use super::stream;
+use crate::Windlass;
+
+/// Passes its input's rows on, computed by a job.
+///
+/// Each execution of the plan opens a job with what the session's [`WindlassOptions`](crate::WindlassOptions) say; its
+/// partitions are tasks of that job, and so is all that they spawn. A plan that is executed in a task of a job already
+/// (by [`Windlass::spawn`](crate::Windlass::spawn), or below another such node) stays in that job.
+///
+/// For other code the node is transparent: `is` and `downcast_ref` see its input.
+#[derive(Debug)]
+pub struct WindlassExec {
+    input: Arc<dyn ExecutionPlan>,
+    windlass: Windlass,
+    properties: Arc<PlanProperties>,
+    last: Mutex<Last>,
+    measures: Arc<Measures>,
+}
+
+/// The last execution that began.
+#[derive(Debug, Default)]
+struct Last {
+    query: Weak<Query>,
+    /// The partitions of it that have begun.
+    begun: BTreeSet<usize>,
+}
+
+impl WindlassExec {
+    /// A node whose input is `input`.
+    #[must_use]
+    pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
+        let properties = PlanProperties::clone(input.properties())
+            // The job reads ahead of whoever polls the rows, who gives way between them.
+            .with_evaluation_type(EvaluationType::Eager)
+            .with_scheduling_type(SchedulingType::Cooperative);
+        Self {
+            input,
+            windlass: windlass.clone(),
+            properties: Arc::new(properties),
+            last: Mutex::default(),
+            measures: Arc::default(),
+        }
+    }
+
+    /// The plan below it.
+    #[must_use]
+    pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        &self.input
+    }
+
+    /// The query that a partition belongs to: one that has begun in the same context and not with this partition, or a
+    /// new one.
+    fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
+        let mut last = self.last();
+        if let Some(query) = last.query.upgrade()
+            && query.is_of(&context)
+            && last.begun.insert(partition)
+        {
+            return query;
+        }
+        let query = Arc::new(Query::open(&self.windlass, context, Arc::clone(&self.measures)));
+        *last = Last {
+            query: Arc::downgrade(&query),
+            begun: BTreeSet::from([partition]),
+        };
+        query
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl DisplayAs for WindlassExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::Default | DisplayFormatType::Verbose => f.write_str("WindlassExec"),
+            // The box is named already.
+            DisplayFormatType::TreeRender => Ok(()),
+        }
+    }
+}
+
+impl ExecutionPlan for WindlassExec {
+    fn name(&self) -> &str {
+        "WindlassExec"
+    }
+
+    fn downcast_delegate(&self) -> Option<&dyn ExecutionPlan> {
+        Some(self.input.as_ref())
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        mut children: Vec<Arc<dyn ExecutionPlan>>,
+        _options: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        assert_eq_or_internal_err!(children.len(), 1, "WindlassExec has one input");
+        Ok(Arc::new(Self::new(children.swap_remove(0), &self.windlass)))
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        self.replace_children(children, options)
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if AsyncJob::current().is_some() {
+            return self.input.execute(partition, context);
+        }
+        let query = self.query(partition, context);
+        let rows = query.execute(&self.input, partition)?;
+        Ok(make_cooperative(stream::from_job(query, rows)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        let running = self.last().query.upgrade();
+        Some(self.measures.metrics(running.as_deref().map(Query::job)))
+    }
+
+    fn statistics_from_inputs(
+        &self,
+        input_stats: &[Arc<Statistics>],
+        _args: &StatisticsArgs,
+    ) -> Result<Arc<Statistics>> {
+        Ok(Arc::clone(&input_stats[0]))
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn supports_limit_pushdown(&self) -> bool {
+        true
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.input.fetch()
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+}

@@ -1,0 +1,165 @@
+//! Rows on their way from the job to whoever collects them, and how a query that did not come to its end is told.
+//!
+//! ```text
+//!   task of the job: polls the plan ──► batches, at most AHEAD ──► whoever collects, on any runtime
+//! ```
+//!
+//! The task begins when the first row is asked for, and rests while nobody takes what it has made. Dropping the stream
+//! cancels the task, and with it all that the plan has spawned.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::{DataFusionError, Result};
+use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream};
+use futures_channel::mpsc::{self, Receiver, Sender};
+use futures_util::{Stream, StreamExt};
+use pools::{AsyncTask, TaskError};
+
+use super::query::Query;
+
+/// Batches that may wait for whoever collects before the task rests, beside one for the sender itself.
+const AHEAD: usize = 1;
+
+/// Why a query ended before its rows did, as the source of DataFusion's `External` error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueryEnded {
+    /// Its job was cancelled.
+    Cancelled,
+    /// It took longer than [`WindlassOptions::deadline`](crate::WindlassOptions::deadline) allows.
+    DeadlineExceeded,
+    /// The pools were shut down while it ran, and it was not done when their time was up.
+    Closed,
+}
+
+impl fmt::Display for QueryEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cancelled => "the query was cancelled",
+            Self::DeadlineExceeded => "the query took longer than its deadline allows",
+            Self::Closed => "the CPU pool ended while the query ran",
+        })
+    }
+}
+
+impl Error for QueryEnded {}
+
+/// The same rows, polled by a task of the query's job.
+pub(super) fn from_job(query: Arc<Query>, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    Box::pin(FromJob {
+        schema: rows.schema(),
+        state: State::Fresh(rows, query),
+    })
+}
+
+struct FromJob {
+    schema: SchemaRef,
+    state: State,
+}
+
+enum State {
+    /// No row was asked for.
+    Fresh(SendableRecordBatchStream, Arc<Query>),
+    /// Fields are dropped in this order: what is left of the rows goes while the query is there.
+    Running {
+        making: Making,
+        made: Receiver<Result<RecordBatch>>,
+        _query: Arc<Query>,
+    },
+    /// There are no more rows.
+    Ended,
+}
+
+/// What makes the rows.
+enum Making {
+    Task(AsyncTask<()>),
+    /// The job cannot run it, so it is polled here, as plain DataFusion would be.
+    Here(Pin<Box<dyn Future<Output = ()> + Send>>),
+    /// It has ended. What it made before may still be on its way.
+    Done(Option<QueryEnded>),
+}
+
+impl Making {
+    /// Polls it, and gives whether it has ended or changed its place just now: then there may be news of rows.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self {
+            Self::Task(task) => match Pin::new(task).poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(Ok(())) => *self = Self::Done(None),
+                Poll::Ready(Err(TaskError::NotRun(future))) => *self = Self::Here(future.into_future()),
+                Poll::Ready(Err(TaskError::DeadlineExceeded)) => {
+                    *self = Self::Done(Some(QueryEnded::DeadlineExceeded));
+                }
+                Poll::Ready(Err(TaskError::Closed)) => *self = Self::Done(Some(QueryEnded::Closed)),
+                Poll::Ready(Err(_)) => *self = Self::Done(Some(QueryEnded::Cancelled)),
+            },
+            Self::Here(future) => match future.as_mut().poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(()) => *self = Self::Done(None),
+            },
+            Self::Done(_) => return Poll::Pending,
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Stream for FromJob {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let state = &mut self.get_mut().state;
+        if let State::Fresh(..) = state
+            && let State::Fresh(rows, query) = mem::replace(state, State::Ended)
+        {
+            let (sender, made) = mpsc::channel(AHEAD);
+            *state = State::Running {
+                making: Making::Task(query.job().spawn(make(rows, sender))),
+                made,
+                _query: query,
+            };
+        }
+        let State::Running { making, made, .. } = state else {
+            return Poll::Ready(None);
+        };
+        loop {
+            match made.poll_next_unpin(cx) {
+                Poll::Ready(Some(batch)) => return Poll::Ready(Some(batch)),
+                Poll::Ready(None) if let Making::Done(ended) = making => {
+                    let ended = ended.take();
+                    *state = State::Ended;
+                    return Poll::Ready(ended.map(|ended| Err(DataFusionError::External(Box::new(ended)))));
+                }
+                // The sender goes a moment before its task has ended.
+                Poll::Ready(None) | Poll::Pending => ready!(making.poll(cx)),
+            }
+        }
+    }
+}
+
+impl RecordBatchStream for FromJob {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// Sends all rows, one batch after another, and the first error as the last.
+async fn make(mut rows: SendableRecordBatchStream, mut to: Sender<Result<RecordBatch>>) {
+    // Nothing is computed while there is no room for it.
+    while poll_fn(|cx| to.poll_ready(cx)).await.is_ok() {
+        let Some(batch) = rows.next().await else {
+            return;
+        };
+        let is_last = batch.is_err();
+        if to.start_send(batch).is_err() || is_last {
+            return;
+        }
+    }
+}

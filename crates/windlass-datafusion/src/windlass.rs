@@ -1,0 +1,114 @@
+//! The handle that a program installs once: it opens jobs, and knows which are open.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::sync::Arc;
+
+use datafusion_common_runtime::JoinSetTracer;
+use pools::{AsyncJob, AsyncTask, JobOptions, Pools};
+
+use crate::hook::{self, HookTaken};
+use crate::snapshot::{Registration, Registry, WindlassSnapshot};
+
+/// DataFusion's queries as jobs on the CPU pool of [`Pools`]. A handle; clones are the same.
+///
+/// ```
+/// use pools::{JobOptions, Pools};
+/// use windlass_datafusion::Windlass;
+///
+/// let windlass = Windlass::install(Pools::builder().cpu_threads(2).build()?)?;
+/// // Everything that this future spawns by DataFusion's `SpawnedTask` and `JoinSet` is a task of the same job.
+/// let task = windlass.spawn(JobOptions::new().name("sum"), async { (1..=10).sum::<u32>() });
+/// let sum = windlass.pools().mixed().block_on(task)?;
+/// assert_eq!(sum.ok(), Some(55));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Windlass {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    pools: Pools,
+    open: Arc<Registry>,
+}
+
+impl Windlass {
+    /// Sets the hook of the process, and opens jobs in `pools` from then on.
+    ///
+    /// The hook belongs to no pools: a second call finds it set, and gives a handle to its own pools.
+    ///
+    /// # Errors
+    ///
+    /// When another part of the program has set DataFusion's tracer: see [`HookTaken`].
+    #[track_caller]
+    pub fn install(pools: Pools) -> Result<Self, HookTaken> {
+        hook::install(None, Location::caller())?;
+        Ok(Self::of(pools))
+    }
+
+    /// The same for a program that has a tracer of its own, such as one that puts each task into a span: the tracer
+    /// gets every future first, and what it makes of it is polled by the job.
+    ///
+    /// # Errors
+    ///
+    /// As [`install`](Self::install), and when the hook has been installed before: it is around one tracer at most.
+    #[track_caller]
+    pub fn install_around(pools: Pools, tracer: impl JoinSetTracer) -> Result<Self, HookTaken> {
+        hook::install(Some(Box::new(tracer)), Location::caller())?;
+        Ok(Self::of(pools))
+    }
+
+    fn of(pools: Pools) -> Self {
+        let open = Arc::default();
+        Self {
+            shared: Arc::new(Shared { pools, open }),
+        }
+    }
+
+    /// The pools that it opens jobs in.
+    #[must_use]
+    pub fn pools(&self) -> &Pools {
+        &self.shared.pools
+    }
+
+    /// Runs a future as the first task of a job of its own; what it spawns by DataFusion belongs to the same job. For
+    /// a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
+    ///
+    /// Dropping the task cancels the job's work in it. The future never blocks its worker: it is polled for a
+    /// while at a time, between tasks of other jobs.
+    pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let (job, open) = self.open(options);
+        job.spawn(async move {
+            let _open = open;
+            future.await
+        })
+    }
+
+    /// Opens a job, and counts it as open until the second value is dropped.
+    pub(crate) fn open(&self, options: JobOptions) -> (AsyncJob, Registration) {
+        let name = options.job_name().to_owned();
+        let job = self.shared.pools.cpu().open(options);
+        let open = self.shared.open.enter(&name, &job);
+        (job, open)
+    }
+
+    /// Which jobs are open, and what the pools are doing.
+    #[must_use]
+    pub fn snapshot(&self) -> WindlassSnapshot {
+        self.shared.open.snapshot(&self.shared.pools)
+    }
+}
+
+impl fmt::Debug for Windlass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Windlass")
+            .field("snapshot", &self.snapshot())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,87 @@
+//! Engines under test: sessions whose queries ought to give the same rows.
+
+use std::future::Future;
+
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use pools::Pools;
+use tokio::runtime::{Builder, Runtime};
+use windlass_datafusion::{Windlass, WindlassExt};
+
+/// Makes sessions.
+pub(crate) trait Engine {
+    /// What messages call it.
+    fn name(&self) -> String;
+
+    /// A session with this configuration.
+    fn session_with(&self, config: SessionConfig) -> SessionContext;
+
+    /// A session whose plans have this many partitions.
+    fn session(&self, partitions: usize) -> SessionContext {
+        self.session_with(SessionConfig::new().with_target_partitions(partitions))
+    }
+}
+
+/// DataFusion as it is.
+#[derive(Debug)]
+pub(crate) struct Plain;
+
+impl Engine for Plain {
+    fn name(&self) -> String {
+        "plain DataFusion".to_owned()
+    }
+
+    fn session_with(&self, config: SessionConfig) -> SessionContext {
+        SessionContext::new_with_config(config)
+    }
+}
+
+/// DataFusion whose queries are jobs.
+#[derive(Debug)]
+pub(crate) struct Ours {
+    pub(crate) windlass: Windlass,
+    workers: usize,
+}
+
+impl Ours {
+    /// On pools of its own.
+    pub(crate) fn with_workers(workers: usize) -> Ours {
+        let pools = Pools::builder().cpu_threads(workers).build().expect("in range");
+        Ours {
+            windlass: Windlass::install(pools).expect("the hook is free or ours"),
+            workers,
+        }
+    }
+}
+
+impl Engine for Ours {
+    fn name(&self) -> String {
+        format!("windlass with {} workers", self.workers)
+    }
+
+    fn session_with(&self, config: SessionConfig) -> SessionContext {
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_default_features()
+            .with_windlass(&self.windlass)
+            .build();
+        SessionContext::new_with_state(state)
+    }
+}
+
+/// Runs a test on a runtime with two workers, as a server has one.
+pub(crate) fn block_on_many_threads<F: Future>(test: F) -> F::Output {
+    many_threads().block_on(test)
+}
+
+/// A runtime with two workers.
+pub(crate) fn many_threads() -> Runtime {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.expect("two threads")
+}
+
+/// A runtime that runs while this thread blocks on it.
+pub(crate) fn one_thread() -> Runtime {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    runtime.expect("no thread at all")
+}

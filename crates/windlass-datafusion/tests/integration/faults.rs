@@ -1,0 +1,219 @@
+//! Queries that do not come to their end: as plain DataFusion has it, or with an error that says what happened.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use datafusion::error::DataFusionError;
+use futures_util::FutureExt;
+
+use windlass_datafusion::QueryEnded;
+
+use crate::engine::{Engine, Ours, Plain, block_on_many_threads, many_threads};
+use crate::source::{Fault, Numbers, eventually};
+
+const PARTITIONS: usize = 4;
+
+/// Queries that read all partitions: by tasks at once, by a repartition, and by a merge of sorts.
+const QUERIES: [&str; 3] = [
+    "select count(*) from numbers",
+    "select n % 10 as m, count(*) from numbers group by m order by m",
+    "select n from numbers order by n desc limit 3",
+];
+
+/// What an engine makes of a query over a table with a fault: an error's text, or a panic's.
+async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize, String> {
+    let session = engine.session(PARTITIONS);
+    numbers.register_in(&session);
+    let frame = session.sql(sql).await.expect("a plan");
+    let collected = AssertUnwindSafe(frame.collect()).catch_unwind().await;
+    match collected {
+        Ok(Ok(batches)) => Ok(batches.iter().map(|batch| batch.num_rows()).sum()),
+        Ok(Err(error)) => Err(format!("error: {}", error.find_root())),
+        Err(panic) => Err(format!("panic: {:?}", panic.downcast_ref::<&str>())),
+    }
+}
+
+/// The same text for any of tokio's tasks, whose numbers tell nothing.
+fn any_task(end: Result<usize, String>) -> Result<usize, String> {
+    end.map_err(|text| match text.split_once("task ") {
+        Some((before, after)) => {
+            let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
+            format!("{before}task{after}")
+        }
+        None => text,
+    })
+}
+
+#[test]
+fn an_error_or_a_panic_in_the_middle_ends_a_query_as_in_plain_datafusion() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        for fault in [Fault::Error, Fault::Panic] {
+            for at in [0, 3] {
+                for sql in QUERIES {
+                    let numbers = || Numbers::new(PARTITIONS, 8).failing(at, fault);
+                    let plain = any_task(end(&Plain, sql, &numbers()).await);
+                    assert!(plain.is_err(), "{sql}, {fault:?} at {at}: {plain:?}");
+                    let failing = numbers();
+                    let found = any_task(end(&ours, sql, &failing).await);
+                    assert_eq!(found, plain, "{sql}, {fault:?} at {at}");
+                    eventually("all is dropped", || failing.counts.open() == 0);
+                    eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_limit_ends_a_query_over_a_table_without_end() {
+    let ours = Ours::with_workers(2);
+    let numbers = Numbers::endless(PARTITIONS);
+    let rows = block_on_many_threads(end(&ours, "select n from numbers where n > 5 limit 1", &numbers));
+    assert_eq!(rows, Ok(1));
+    eventually("all is dropped", || numbers.counts.open() == 0);
+}
+
+#[test]
+fn a_thousand_queries_at_once_all_have_their_answers() {
+    let ours = Ours::with_workers(2);
+    let numbers = Numbers::new(2, 2);
+    block_on_many_threads(async {
+        let session = ours.session(2);
+        numbers.register_in(&session);
+        let query = |least: usize| {
+            let session = session.clone();
+            tokio::spawn(async move {
+                let sql = format!("select count(*) from numbers where n >= {least}");
+                let batches = session.sql(&sql).await?.collect().await?;
+                let counts = batches[0].column(0).clone();
+                let counts = counts.as_any().downcast_ref::<arrow::array::Int64Array>();
+                Ok::<_, DataFusionError>(counts.expect("a count").value(0))
+            })
+        };
+        let queries: Vec<_> = (0..1_000).map(query).collect();
+        for (least, query) in queries.into_iter().enumerate() {
+            let count = query.await.expect("no panic").expect("an answer");
+            assert_eq!(count, 2 * (2_000 - least as i64), "from {least}");
+        }
+    });
+    eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+}
+
+#[test]
+fn pools_that_have_ended_leave_queries_to_plain_datafusion() {
+    let ours = Ours::with_workers(2);
+    let ended = ours
+        .windlass
+        .pools()
+        .shutdown(Duration::from_secs(60))
+        .expect("not in a pool");
+    assert!(ended.is_clean());
+    block_on_many_threads(async {
+        for sql in QUERIES {
+            let numbers = || Numbers::new(PARTITIONS, 8);
+            let plain = end(&Plain, sql, &numbers()).await;
+            assert_eq!(end(&ours, sql, &numbers()).await, plain, "{sql}");
+        }
+    });
+}
+
+#[test]
+fn a_query_that_runs_when_the_pools_end_says_so() {
+    let ours = Ours::with_workers(2);
+    let numbers = Numbers::endless(PARTITIONS);
+    let runtime = many_threads();
+    let session = ours.session(PARTITIONS);
+    numbers.register_in(&session);
+    let query = runtime.spawn(async move {
+        let frame = session
+            .sql("select n % 10 as m, count(*) from numbers group by m")
+            .await?;
+        frame.collect().await
+    });
+    eventually("rows are made", || numbers.counts.batches() > 4);
+    let ended = ours.windlass.pools().shutdown(Duration::from_millis(100));
+    assert!(!ended.expect("not in a pool").is_clean());
+    let error = runtime
+        .block_on(query)
+        .expect("no panic")
+        .expect_err("it has no end");
+    let DataFusionError::External(source) = error.find_root() else {
+        panic!("{error:?}");
+    };
+    assert_eq!(source.downcast_ref(), Some(&QueryEnded::Closed));
+    eventually("all is dropped", || numbers.counts.open() == 0);
+}
+
+#[test]
+fn a_sort_over_its_memory_spills_and_gives_plain_datafusions_rows() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        // 16 MB in each partition, and a quarter of what is left of 64 MiB when each has set 10 MB aside to merge with.
+        let numbers = Numbers::new(PARTITIONS, 1_000);
+        let sql = "select n, n * 7 % 1000003 as m from numbers order by m, n";
+        let mut answers = Vec::new();
+        for limit in ["none", "64MiB"] {
+            let session = ours.session(PARTITIONS);
+            numbers.register_in(&session);
+            session
+                .sql(&format!("set windlass.memory = '{limit}'"))
+                .await
+                .expect("a setting");
+            let plan = session
+                .sql(sql)
+                .await
+                .expect("a plan")
+                .create_physical_plan()
+                .await
+                .expect("a plan");
+            let rows = datafusion::physical_plan::collect(plan.clone(), session.task_ctx());
+            answers.push(rows.await.unwrap_or_else(|error| panic!("{limit}: {error}")));
+            let spilled = spills(plan.as_ref());
+            assert_eq!(spilled > 0, limit != "none", "{spilled} spills with {limit}");
+        }
+        let rows = |batches: &[arrow::array::RecordBatch]| {
+            arrow::compute::concat_batches(&batches[0].schema(), batches).expect("one schema")
+        };
+        assert_eq!(rows(&answers[0]), rows(&answers[1]));
+    });
+}
+
+/// How often the operators of a plan have spilled.
+fn spills(plan: &dyn datafusion::physical_plan::ExecutionPlan) -> usize {
+    let own = plan
+        .metrics()
+        .and_then(|metrics| metrics.spill_count())
+        .unwrap_or(0);
+    own + plan
+        .children()
+        .iter()
+        .map(|child| spills(child.as_ref()))
+        .sum::<usize>()
+}
+
+#[test]
+fn a_query_over_its_memory_that_cannot_spill_says_so() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        let session = ours.session(2);
+        Numbers::new(2, 200).register_in(&session);
+        session
+            .sql("set windlass.memory = '1MiB'")
+            .await
+            .expect("a setting");
+        let sql = "select count(*) from numbers a join numbers b on a.n = b.n";
+        let error = session
+            .sql(sql)
+            .await
+            .expect("a plan")
+            .collect()
+            .await
+            .expect_err("too much");
+        assert!(
+            matches!(error.find_root(), DataFusionError::ResourcesExhausted(_)),
+            "{error}"
+        );
+    });
+    eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+}

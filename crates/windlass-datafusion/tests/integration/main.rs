@@ -1,0 +1,11 @@
+//! What becomes of DataFusion's tasks and queries, through the public names: one binary for all themes.
+
+mod engine;
+mod faults;
+mod hook;
+mod rows;
+mod runtimes;
+mod settings;
+mod source;
+mod streams;
+mod tpch;

@@ -1,0 +1,116 @@
+//! What a session says of its queries, and what EXPLAIN shows of them.
+
+use std::time::{Duration, Instant};
+
+use datafusion::error::DataFusionError;
+use datafusion::prelude::SessionConfig;
+use windlass_datafusion::{Class, QueryEnded, WindlassOptions};
+
+use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
+use crate::rows::Rows;
+use crate::source::{Numbers, eventually};
+
+#[test]
+fn settings_are_set_and_shown_in_sql() {
+    let ours = Ours::with_workers(1);
+    block_on_many_threads(async {
+        let session = ours.session_with(SessionConfig::new().with_information_schema(true));
+        for (set, shown) in [
+            ("windlass.class = 'batch'", "windlass.class batch"),
+            ("windlass.deadline = '5s'", "windlass.deadline 5s"),
+            ("windlass.max_workers = 2", "windlass.max_workers 2"),
+            ("windlass.memory = '64MiB'", "windlass.memory 67108864"),
+        ] {
+            session.sql(&format!("set {set}")).await.expect("a setting");
+            let name = set.split(' ').next().expect("a name");
+            let rows = Rows::of(&session, &format!("show {name}"), name).await;
+            assert_eq!(rows.text(), [shown]);
+        }
+        let state = session.state();
+        let options = state.config().options().extensions.get::<WindlassOptions>();
+        let expected = WindlassOptions {
+            class: Class::Batch,
+            deadline: Some(Duration::from_secs(5)),
+            max_workers: Some(2),
+            memory: Some(64 << 20),
+        };
+        assert_eq!(options, Some(&expected));
+        let error = session
+            .sql("set windlass.class = 'urgent'")
+            .await
+            .expect_err("no class");
+        assert!(
+            error
+                .to_string()
+                .contains("it takes interactive, normal or batch"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn options_that_a_program_has_set_stay() {
+    let ours = Ours::with_workers(1);
+    let options = WindlassOptions {
+        class: Class::Interactive,
+        ..WindlassOptions::default()
+    };
+    let session = ours.session_with(SessionConfig::new().with_option_extension(options.clone()));
+    let state = session.state();
+    let found = state.config().options().extensions.get::<WindlassOptions>();
+    assert_eq!(found, Some(&options));
+}
+
+#[test]
+fn a_query_over_its_deadline_ends_with_an_error_that_says_so() {
+    let ours = Ours::with_workers(2);
+    let numbers = Numbers::endless(2);
+    block_on_many_threads(async {
+        let session = ours.session(2);
+        numbers.register_in(&session);
+        session
+            .sql("set windlass.deadline = '100ms'")
+            .await
+            .expect("a setting");
+        let frame = session.sql("select count(*) from numbers").await.expect("a plan");
+        let begun = Instant::now();
+        let error = frame.collect().await.expect_err("it has no end");
+        assert!(begun.elapsed() >= Duration::from_millis(100));
+        let DataFusionError::External(source) = error.find_root() else {
+            panic!("{error:?}");
+        };
+        assert_eq!(source.downcast_ref(), Some(&QueryEnded::DeadlineExceeded));
+    });
+    eventually("all is dropped", || numbers.counts.open() == 0);
+}
+
+#[test]
+fn explain_shows_plain_datafusions_plan() {
+    let ours = Ours::with_workers(2);
+    let sql = "explain select n % 10 as m, count(*) from numbers group by m order by m";
+    block_on_many_threads(async {
+        let mut texts = Vec::new();
+        for session in [Plain.session(4), ours.session(4)] {
+            Numbers::new(4, 2).register_in(&session);
+            texts.push(Rows::of(&session, sql, sql).await.text());
+        }
+        assert_eq!(texts[0], texts[1]);
+    });
+}
+
+#[test]
+fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        let session = ours.session(4);
+        Numbers::new(4, 2).register_in(&session);
+        let sql = "explain analyze select count(*) from numbers";
+        let text = Rows::of(&session, sql, sql).await.text().join(" ");
+        let [node, aggregate] = ["WindlassExec", "AggregateExec"].map(|node| text.find(node));
+        assert!(node.is_some() && node < aggregate, "{text}");
+        for measure in ["tasks=", "turns=", "busy=", "waited=", "longest_turn="] {
+            assert!(text.contains(measure), "{measure} in {text}");
+        }
+    });
+    eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+}

@@ -1,0 +1,149 @@
+//! The eight tables, in memory and as Parquet files.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatchReader;
+use datafusion::datasource::MemTable;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::file::properties::WriterProperties;
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use tempfile::TempDir;
+use tpchgen::generators::{
+    CustomerGenerator, LineItemGenerator, NationGenerator, OrderGenerator, PartGenerator, PartSuppGenerator,
+    RegionGenerator, SupplierGenerator,
+};
+use tpchgen_arrow::{
+    CustomerArrow, LineItemArrow, NationArrow, OrderArrow, PartArrow, PartSuppArrow, RegionArrow,
+    SupplierArrow,
+};
+
+/// Rows of a batch, as many as DataFusion's own have.
+const BATCH_ROWS: usize = 8_192;
+
+/// Parts that a table in memory is cut into: the most that can be read side by side.
+const PARTITIONS: usize = 8;
+
+/// Rows of a row group, so that the larger tables have several.
+const ROW_GROUP_ROWS: usize = 65_536;
+
+/// All tables in memory.
+#[derive(Debug)]
+pub(crate) struct Tables {
+    tables: Vec<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    name: &'static str,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
+}
+
+impl Tables {
+    /// Generates them at a scale factor.
+    pub(crate) fn generate(scale: f64) -> Tables {
+        macro_rules! table {
+            ($name:literal, $arrow:ident, $generator:ident) => {
+                Table::of(
+                    $name,
+                    $arrow::new($generator::new(scale, 1, 1)).with_batch_size(BATCH_ROWS),
+                )
+            };
+        }
+        Tables {
+            tables: vec![
+                table!("customer", CustomerArrow, CustomerGenerator),
+                table!("lineitem", LineItemArrow, LineItemGenerator),
+                table!("nation", NationArrow, NationGenerator),
+                table!("orders", OrderArrow, OrderGenerator),
+                table!("part", PartArrow, PartGenerator),
+                table!("partsupp", PartSuppArrow, PartSuppGenerator),
+                table!("region", RegionArrow, RegionGenerator),
+                table!("supplier", SupplierArrow, SupplierGenerator),
+            ],
+        }
+    }
+
+    /// Makes them known to a session; the session shares the batches.
+    pub(crate) fn register_in(&self, session: &SessionContext) {
+        for table in &self.tables {
+            let provider = MemTable::try_new(table.schema.clone(), table.partitions());
+            let provider = provider.expect("batches of the table's schema");
+            let before = session.register_table(table.name, Arc::new(provider));
+            assert!(
+                before.expect("a session takes tables").is_none(),
+                "{}",
+                table.name
+            );
+        }
+    }
+}
+
+impl Table {
+    fn of(name: &'static str, rows: impl RecordBatchReader) -> Table {
+        let schema = rows.schema();
+        let batches = rows.collect::<Result<_, _>>().expect("columns of one length");
+        Table {
+            name,
+            schema,
+            batches,
+        }
+    }
+
+    /// The batches dealt out like cards.
+    fn partitions(&self) -> Vec<Vec<RecordBatch>> {
+        let mut partitions = vec![Vec::new(); PARTITIONS.min(self.batches.len())];
+        for (number, batch) in self.batches.iter().enumerate() {
+            let partition = number % partitions.len();
+            partitions[partition].push(batch.clone());
+        }
+        partitions
+    }
+}
+
+/// All tables as files, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Parquet {
+    files: Vec<(&'static str, PathBuf)>,
+    _folder: TempDir,
+}
+
+impl Parquet {
+    /// Writes a file for each table.
+    pub(crate) fn write(tables: &Tables) -> Parquet {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |table: &Table| {
+            let path = folder.path().join(format!("{}.parquet", table.name));
+            let properties = WriterProperties::builder()
+                .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+                .build();
+            let file = File::create(&path).expect("a file");
+            let mut writer = ArrowWriter::try_new(file, table.schema.clone(), Some(properties))
+                .expect("types that Parquet has");
+            for batch in &table.batches {
+                writer.write(batch).expect("a disk with room");
+            }
+            writer.close().expect("a disk with room");
+            (table.name, path)
+        };
+        Parquet {
+            files: tables.tables.iter().map(write).collect(),
+            _folder: folder,
+        }
+    }
+
+    /// Makes the files known to a session.
+    pub(crate) async fn register_in(&self, session: &SessionContext) {
+        for (name, path) in &self.files {
+            let path = path.to_str().expect("a path in plain text");
+            let registered = session
+                .register_parquet(*name, path, ParquetReadOptions::default())
+                .await;
+            registered.unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+}

@@ -207,6 +207,24 @@ marks! {
     EndedByHandle = "ended by the drop of its handle",
     /// A lent thread ran a turn.
     LentThreadRanTurn = "lent thread ran a turn",
+    /// A spare thread was told to watch.
+    SpareTold = "spare thread told to watch",
+    /// A spare thread told itself, when it looked once more before it parked.
+    SpareToldItself = "spare thread told by itself",
+    /// A spare thread that watches was woken, since the time to stand in had come.
+    WatcherWoken = "watching thread woken",
+    /// A spare thread went into a job.
+    SpareStoodIn = "spare thread stood in",
+    /// A spare thread went into another job, without a sleep.
+    SpareWentOn = "spare thread went from job to job",
+    /// Two spare threads were in jobs.
+    TwoStoodIn = "two spare threads stood in",
+    /// What a spare thread left had a worker called up.
+    SpareHandedOn = "spare thread handed on",
+    /// A slot of a spare thread ran a job of its own.
+    SpareNested = "spare thread's slot ran a job",
+    /// A spare thread was in a long slot.
+    SpareInLongSlot = "spare thread in a long slot",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

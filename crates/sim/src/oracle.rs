@@ -17,6 +17,7 @@
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and goes into no further job after its quantum |
 //! | [task turns](TaskTurnOracle) | a task has a turn for a reason and on one worker, and is dropped once, before its job's end is told |
 //! | [stays](StayOracle) | a worker leaves a young job after its quantum, and an old one after four, or when a young one waits |
+//! | [stand-ins](StandInOracle) | a spare thread stands in when every worker is in a long turn, for young work, and none of that waits unwatched |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least, and each visit adds to it |
 //! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
 //! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
@@ -39,6 +40,7 @@ mod reach;
 mod service;
 mod share;
 mod sleep;
+mod stand_ins;
 mod stays;
 mod task_turns;
 mod tasks;
@@ -66,6 +68,7 @@ pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
+pub(crate) use stand_ins::StandInOracle;
 pub(crate) use stays::{Moment, StayOracle, Stayed};
 pub(crate) use task_turns::{Found as FoundTask, TaskTurnOracle};
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
@@ -141,6 +144,8 @@ oracles! {
     Service = "service",
     /// A worker went into a young job although it was an old one's turn.
     Share = "share",
+    /// A spare thread stood in too early or for old work, or young work waited beside long turns and none was told.
+    StandIn = "stand-in",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
     /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.

@@ -21,7 +21,7 @@ use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
 use crate::outside;
 use crate::party::Side;
-use crate::pipeline::Claimed;
+use crate::pipeline::{Claimed, Extras};
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
 use crate::scenario::{Submitted, Summary};
@@ -429,6 +429,7 @@ impl Simulation {
             lends: false,
             slot_ns: Box::new(slot_ns),
             claims: Some(Rc::clone(&claims)),
+            extras: Extras::default(),
             grows: false,
             complaints: Arc::default(),
         };

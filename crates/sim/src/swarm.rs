@@ -3,6 +3,7 @@
 //! Leaving features out at random finds more than always having all of them in (Groce et al., "Swarm testing", ISSTA
 //! 2012): a fault that ends most runs early hides what would have come later.
 
+mod spares;
 mod traffic;
 
 use std::fmt;
@@ -82,7 +83,10 @@ impl Swarm {
             let mut dice = Dice::new(seed ^ DRAW);
             (draw_scenario(&mut dice), draw_strategy(&mut dice))
         });
-        let mut scenario = self.scenario.clone().unwrap_or_else(|| grow_some(seed, scenario));
+        let mut scenario = self
+            .scenario
+            .clone()
+            .unwrap_or_else(|| spares::add(seed, grow_some(seed, scenario)));
         if let Some(limit) = self.step_limit {
             scenario.setup.step_limit = scenario.setup.step_limit.min(limit);
         }
@@ -296,6 +300,8 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         troubles: dice.below(2) == 0,
         lends: dice.below(4) > 0,
         nests: dice.below(2) == 0,
+        spares: 0,
+        long_slot_ns: 0,
         tasks: 0,
     };
     Scenario {
@@ -366,6 +372,8 @@ fn draw_faults(dice: &mut Dice) -> Faults {
         overflows: sometimes(8, 3),
         late_starts: sometimes(8, 4),
         failed_starts: sometimes(24, 1),
+        // The loads that can have them draw them with their length.
+        long_slots: 0,
     }
 }
 

@@ -324,6 +324,14 @@ impl JobOracle {
             && self.find(job).is_ok_and(|record| record.started < since)
     }
 
+    /// A young job that could be gone into, by any worker that looks.
+    pub(crate) fn waiting_young(&self, hub: &Hub) -> Option<JobHandle> {
+        let may_be_found = |record: &&Record| record.open_since.is_some() || record.single_since.is_some();
+        let jobs = self.jobs.iter().filter(may_be_found).map(|record| record.job);
+        jobs.into_iter()
+            .find(|&job| hub.has_room(job) && hub.is_young(job))
+    }
+
     /// Whether all slots of `stage` have run, and somebody else than `party` has not accounted for theirs yet: they race for being
     /// the last.
     pub(crate) fn is_anybody_else_finishing(

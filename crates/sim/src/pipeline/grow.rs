@@ -265,6 +265,7 @@ impl PipeEnv<'_, '_> {
                 self.hub.left_job(world, me);
             }
             world.outside_pauses(me, true);
+            self.hub.judge_watch(world);
         });
         done
     }

@@ -25,7 +25,7 @@ use crate::mark::Mark;
 use crate::oracle::{Answer, Oracle, Violation};
 use crate::outside::{give_up, pause};
 use crate::party::Side;
-use crate::pipeline::{Claimed, Hub, Look, PipeEnv, SimState, SlotNs};
+use crate::pipeline::{Claimed, Extras, Hub, Look, PipeEnv, SimState, SlotNs};
 use crate::ports::SimPorts;
 use crate::report::Failure;
 use crate::run::{Finished, Run};
@@ -62,6 +62,10 @@ pub struct Jobs {
     pub lends: bool,
     /// Whether slots may run jobs of their own, and wait for them.
     pub nests: bool,
+    /// Number of the spare threads.
+    pub spares: usize,
+    /// How long a slot or a turn takes that a [long slot](crate::Faults::long_slots) strikes, in virtual time.
+    pub long_slot_ns: u64,
     /// The most tasks with which a job that grows begins. 0: no job grows.
     pub tasks: u32,
 }
@@ -80,6 +84,8 @@ impl Default for Jobs {
             troubles: false,
             lends: false,
             nests: false,
+            spares: 0,
+            long_slot_ns: 0,
             tasks: 0,
         }
     }
@@ -105,6 +111,8 @@ impl Jobs {
             troubles,
             lends,
             nests,
+            spares,
+            long_slot_ns,
             tasks,
         } = self;
         fields.push("scenario", "jobs");
@@ -122,6 +130,12 @@ impl Jobs {
         }
         if *nests {
             fields.push("nests", nests);
+        }
+        if *spares > 0 {
+            fields.push("spares", spares);
+        }
+        if *long_slot_ns > 0 {
+            fields.push("long_slot_ns", long_slot_ns);
         }
         if *tasks > 0 {
             fields.push("tasks", tasks);
@@ -142,6 +156,8 @@ impl Jobs {
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
             lends: fields.take("lends")?.unwrap_or(default.lends),
             nests: fields.take("nests")?.unwrap_or(default.nests),
+            spares: fields.take("spares")?.unwrap_or(default.spares),
+            long_slot_ns: fields.take("long_slot_ns")?.unwrap_or(default.long_slot_ns),
             tasks: fields.take("tasks")?.unwrap_or(default.tasks),
         })
     }
@@ -155,6 +171,13 @@ impl Jobs {
             )
         } else if self.capacity == 0 {
             "`capacity=0`: no job would be let in".to_owned()
+        } else if self.spares > workers {
+            format!(
+                "`spares={}`: one for each of {workers} workers at most",
+                self.spares
+            )
+        } else if self.long_slot_ns == 0 && setup.faults.long_slots > 0 {
+            "`long_slots`: how long they are is `long_slot_ns`".to_owned()
         } else if self.stages == 0 {
             "`stages=0`: a job has a stage at least".to_owned()
         } else if setup.faults.panic_something() {
@@ -191,6 +214,11 @@ impl Jobs {
             lends: self.lends,
             slot_ns: Box::new(move |_spec, _stage, slot| if slot < 2 { 0 } else { slot_ns }),
             claims: None,
+            extras: Extras {
+                spares: self.spares,
+                long_ns: self.long_slot_ns,
+                may_be_long: None,
+            },
             grows: self.tasks > 0,
             complaints: Arc::clone(&plan.complaints),
         };
@@ -210,6 +238,8 @@ pub(crate) struct Submitted {
     pub(crate) slot_ns: SlotNs,
     /// Where each claim is noted, if anybody wants to know.
     pub(crate) claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+    /// Spare threads, and long slots.
+    pub(crate) extras: Extras,
     /// Whether there may be jobs that grow, and a party outside that wakes their tasks.
     pub(crate) grows: bool,
     /// What tasks complain about.
@@ -243,14 +273,16 @@ impl Submitted {
             lends,
             slot_ns,
             claims,
+            extras,
             grows,
             complaints,
         } = self;
         let outside = grows.then(|| Outside::new(hands.len()));
-        let hub = Rc::new(Hub::new(config, slot_ns, claims));
+        let hub = Rc::new(Hub::new(config, slot_ns, claims, extras));
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        spares(&mut run, &hub);
         let start_failed = run.start_failed;
         let admitted = Rc::new(RefCell::new(Vec::new()));
         let came_back = Rc::new(RefCell::new(Vec::new()));
@@ -372,6 +404,23 @@ pub(super) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
     }
 }
 
+/// Adds the executor's spare threads. They come right behind the workers.
+pub(super) fn spares(run: &mut Run<Look, ()>, hub: &Rc<Hub>) {
+    let start_failed = run.start_failed;
+    for spare in 0..hub.spares() {
+        let hub = Rc::clone(hub);
+        run.outside(Side::Spare(spare), move |ports| {
+            if !start_failed {
+                PipeEnv {
+                    ports: &ports,
+                    hub: &hub,
+                }
+                .stand_in(spare);
+            }
+        });
+    }
+}
+
 type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
 
 /// Somebody outside who submits jobs.
@@ -449,6 +498,7 @@ impl Submitter<'_, '_> {
                 }
                 mark.into_iter().for_each(|mark| world.marks.hit(mark));
                 world.outside_call(false);
+                self.hub.judge_watch(world);
             });
             match submitted {
                 Ok(Admitted { state, job }) => return Some((state, job)),
@@ -580,6 +630,7 @@ pub(super) fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_ba
             shut_down();
         }
     }
+    env.end_spares();
 }
 
 /// A job's ticket says that it is handed back if and only if the job came back, from the shutdown or at the door.

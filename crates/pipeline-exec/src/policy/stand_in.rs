@@ -148,6 +148,13 @@ impl<W> StandIns<W> {
 
     /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
+        if mutant::m121_stands_in_for_one_long_turn() {
+            let begun = self
+                .since
+                .iter()
+                .map(|word| mem.load(word, Ordering::Relaxed) as u64);
+            return begun.filter(|since| *since > 0).min().map(|since| since - 1);
+        }
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {
             // Ordering: Relaxed. As in `note`.
@@ -176,7 +183,7 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in `rest`. Whichever comes
         // second, its side sees the other's write: that none watches, or that a spare thread is parked.
         env.fence(Ordering::SeqCst);
-        if !stand_ins.is_one_parked(env) {
+        if !stand_ins.is_one_parked(env) || mutant::m126_arms_once() {
             return;
         }
     }
@@ -197,7 +204,7 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
         Role::Spare => true,
         Role::Lent => false,
     };
-    if !may_wait {
+    if !may_wait || mutant::m125_young_work_left_unwatched() {
         return;
     }
     // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
@@ -280,7 +287,7 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
-    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
+    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_for_spare();
     leave(env);
 }
 
@@ -289,7 +296,7 @@ fn leave<E: PipelinePorts>(env: &E) {
     // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in `lay_down`. Whichever comes
     // second, its side sees the other's write: what can be claimed, or one look fewer.
     env.fence(Ordering::SeqCst);
-    if has_work(env) {
+    if has_work(env) && !mutant::m124_spare_hands_on_nothing() {
         call_up(env, 1);
     }
 }
@@ -315,7 +322,7 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
     // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);
-    if !stops(env) && young_waits(env) {
+    if !stops(env) && young_waits(env) && !mutant::m122_spare_parks_without_a_second_look() {
         arm(env);
     }
 }

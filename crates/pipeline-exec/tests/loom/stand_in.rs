@@ -19,7 +19,7 @@ use crate::harness::scene::{Cells, Scene, State};
 fn young_work_published_while_the_watching_thread_rests() {
     model(
         "young_work_published_while_the_watching_thread_rests",
-        Some(3),
+        Some(5),
         || {
             let scene = Scene::with_spares(1, 3, 1);
             let held = scene.submit_old(does(&scene, |scene| {
@@ -38,7 +38,7 @@ fn young_work_published_while_the_watching_thread_rests() {
 fn young_work_published_while_the_last_spare_thread_parks() {
     model(
         "young_work_published_while_the_last_spare_thread_parks",
-        Some(3),
+        Some(6),
         || {
             let scene = Scene::with_spares(1, 3, 1);
             let held = scene.submit_old(does(&scene, |scene| {
@@ -75,22 +75,44 @@ fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     );
 }
 
-/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one way or the other, and so
-/// does the thread.
+/// A spare thread leaves a job in which it was alone, and which is old by then, while the worker, which has found the job full,
+/// lays down its look.
 #[test]
-fn a_shutdown_against_a_thread_that_is_told_to_watch() {
+fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     model(
-        "a_shutdown_against_a_thread_that_is_told_to_watch",
-        Some(3),
+        "a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down",
+        Some(2),
         || {
             let scene = Scene::with_spares(1, 2, 1);
             let held = scene.submit_old(does(&scene, |scene| {
-                submit_young(scene);
-                policy::stop(scene);
+                let long = does_again(|scene| {
+                    scene.happens();
+                    scene.pass(LONG_NS);
+                });
+                let narrow = scene.submit_narrow(vec![long, Cells::new(1)], 1);
+                narrow.expect("nobody closes here");
+                scene.wait_happened();
             }));
             play(&scene, 1, held.expect("nobody closes here").0);
         },
     );
+}
+
+/// A job that has had so much time is old.
+const LONG_NS: u64 = 10_000_000_000;
+
+/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one way or the other, and so
+/// does the thread.
+#[test]
+fn a_shutdown_against_a_thread_that_is_told_to_watch() {
+    model("a_shutdown_against_a_thread_that_is_told_to_watch", None, || {
+        let scene = Scene::with_spares(1, 2, 1);
+        let held = scene.submit_old(does(&scene, |scene| {
+            submit_young(scene);
+            policy::stop(scene);
+        }));
+        play(&scene, 1, held.expect("nobody closes here").0);
+    });
 }
 
 /// The worker runs the job that holds it, beside `spares` spare threads.

@@ -141,6 +141,7 @@ struct News {
     ended: usize,
     /// Spare threads that were woken and have not noticed.
     woken: Vec<usize>,
+    happened: bool,
 }
 
 impl Scene {
@@ -189,6 +190,7 @@ impl Scene {
                 looks: 0,
                 ended: 0,
                 woken: Vec::new(),
+                happened: false,
             }),
             told: Condvar::new(),
         })
@@ -290,6 +292,24 @@ impl Scene {
                 news.woken.remove(place);
                 return true;
             }
+            news = self.told.wait(news).unwrap();
+        }
+    }
+
+    /// Time passes for this thread.
+    pub(crate) fn pass(&self, ns: u64) {
+        CLOCK.with(|clock| clock.set(clock.get() + ns));
+    }
+
+    /// Says that something has happened, for [`wait_happened`](Self::wait_happened).
+    pub(crate) fn happens(&self) {
+        self.news.lock().unwrap().happened = true;
+        self.told.notify_all();
+    }
+
+    pub(crate) fn wait_happened(&self) {
+        let mut news = self.news.lock().unwrap();
+        while !news.happened {
             news = self.told.wait(news).unwrap();
         }
     }

@@ -431,7 +431,7 @@ impl<T> JobBuilder<T> {
 
     /// After this time from its submission the job is closed, at the next slot boundary, and fails with
     /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A job that only waits is closed by the next worker
-    /// that comes to the board: while any of them works, within a quantum.
+    /// that comes to the board: while any of them works, within four quanta and a slot.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self

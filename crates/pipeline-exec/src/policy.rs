@@ -8,7 +8,7 @@
 //!   submit ──► board ◄────────────── start of the next stages
 //!     │          ▲ take off            ▲
 //!     ▼          │                     │ last finisher
-//!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► quantum over: look again
+//!   looks ──► look ──► role: which job ──► visit: claim, run, account ──► its time is over: look again
 //!                                            │
 //!                                            └─► last slot of the last stage, or closed: the ticket fires
 //! ```

@@ -6,14 +6,14 @@
 //!
 //! The roles differ in the old job that they take. *Main* takes the one that has received the least
 //! service, so old jobs share the time. *Reserve* takes the heaviest, so that one heavy job gets through.
-//! Reserve also prefers the heaviest where several jobs are young.
+//! Where the heaviest of all jobs is young, reserve takes that before other young ones.
 //!
 //! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits: an old
 //! job that nothing disturbs keeps its caches, and a young one waits for a slot or a turn.
 //!
 //! While old jobs wait, young ones get 17 of 20 parts of a worker's time at most
 //! ([`allowance`](super::allowance)). A worker whose allowance is used up takes an old job first, and
-//! stays a quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
+//! stays in it to the end of its look's quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
 //! of the old the least served goes first, and both kinds have a part of the time.
 //!
 //! Jobs of [`Class::Batch`](super::Class) are old from the beginning, and so are those that experience
@@ -25,6 +25,7 @@
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::allowance::Pays;
@@ -83,6 +84,11 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     {
         return Some(ended_ns);
     }
+    if search.old_first
+        && let Some(ended_ns) = search.take(select_heaviest_old)
+    {
+        return Some(ended_ns);
+    }
     if !search.old_first
         && search.heaviest_is_old()
         && let Some(ended_ns) = search.take_young(true)
@@ -94,19 +100,36 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
 
 /// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    heaviest_open(env, |_| true)
+}
+
+/// The same of the old jobs.
+fn select_heaviest_old<E: PipelinePorts>(env: &E) -> Found<E> {
+    heaviest_open(env, |body| is_old(env, body))
+}
+
+/// The heaviest job of a kind that a worker could go into.
+fn heaviest_open<E: PipelinePorts>(env: &E, is_kind: impl Fn(&BodyOf<E>) -> bool) -> Found<E> {
     let shared = env.shared();
     let mut below = None;
     let mut visited = None;
     while let Some(job) = shared.board.heaviest(env, below) {
         if let Some(body) = open(env, job) {
-            if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+            if !is_kind(&body) {
+                quietly_drop(body);
+            } else if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
                 return Some((job, body));
+            } else {
+                visited.get_or_insert((job, body));
             }
-            visited.get_or_insert((job, body));
         }
         below = Some(job);
     }
     visited
+}
+
+fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
+    body.state.service(env) >= env.shared().young_tag()
 }
 
 /// The young job that was submitted first, of those that a worker could go into.
@@ -195,7 +218,9 @@ struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    now_ns: u64,
+    /// The worker's last reading of the clock, at which its visit begins. An attempt that comes to nothing
+    /// takes time, so the worker reads the clock again, for this order of the board and for the next.
+    clock_ns: Cell<u64>,
     until_ns: u64,
     /// Arrivals of young jobs that this search has seen: read before the board.
     young_arrivals: usize,
@@ -212,7 +237,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             env,
             worker,
             role,
-            now_ns,
+            clock_ns: Cell::new(now_ns),
             until_ns,
             young_arrivals: shared.young_arrivals(env),
             old_first: shared.allowances.is_used_up(env, worker),
@@ -223,14 +248,10 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
     /// Whether the heaviest job that a worker could go into is old. `true` if there is none.
     fn heaviest_is_old(&self) -> bool {
         select_heaviest(self.env).is_none_or(|(_, body)| {
-            let is_old = self.is_old(&body);
+            let is_old = is_old(self.env, &body);
             quietly_drop(body);
             is_old
         })
-    }
-
-    fn is_old(&self, body: &BodyOf<E>) -> bool {
-        body.state.service(self.env) >= self.env.shared().young_tag()
     }
 
     /// Visits a young job: of the board, or of the singles if `singles` says so, which come in turns.
@@ -259,25 +280,25 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
 
     fn take_as(&self, select: fn(&E) -> Found<E>, single: bool) -> Option<u64> {
         let env = self.env;
-        let mut now_ns = self.now_ns;
         while let Some((job, body)) = select(env) {
             let stops = stops(env);
             let ended_ns = if stops {
                 None
             } else {
-                visit(env, job, &body, self.visitor(now_ns, self.is_old(&body), single))
+                visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
             if stops || ended_ns.is_some() {
                 return ended_ns;
             }
-            now_ns = env.now_ns();
+            self.clock_ns.set(env.now_ns());
         }
         None
     }
 
     /// The visitor that this worker is to a job.
-    fn visitor(&self, now_ns: u64, is_old: bool, single: bool) -> Visitor {
+    fn visitor(&self, is_old: bool, single: bool) -> Visitor {
+        let now_ns = self.clock_ns.get();
         let (pays, stays) = match (is_old, self.old_first) {
             (true, false) => (Pays::Old, true),
             (true, true) => (Pays::Old, false),

@@ -29,7 +29,7 @@ pub struct PipelineConfig {
     pub main: usize,
     /// Workers that look for heavy work first.
     pub reserve: usize,
-    /// How long a worker stays with a job before it looks at the board again.
+    /// How long a worker stays with a young job before it looks at the board again.
     pub quantum: Duration,
     /// Jobs that may wait or run at the same time.
     pub capacity: usize,
@@ -141,17 +141,18 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Something can be claimed in a young job that could not be before.
+    /// Something can be claimed in a young job that could not be before. The caller has published it, and
+    /// has passed a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
-        // Ordering: Relaxed. A hint that ends visits early. A worker that misses it looks at the board
-        // at the end of its stay.
+        // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
     /// How often that has happened. It may change at once.
-    pub(crate) fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. As above.
-        mem.load(&self.young_arrivals, Ordering::Relaxed)
+    pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that reads of
+        // an arrival finds the job, unless other workers have claimed what there was.
+        mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
     /// Whether a job that is expected to take `work_ns` is old from the beginning.
@@ -208,8 +209,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. Ordered by the fence in `close_if_stopping`, or by the load that found a job
-        // closed.
+        // Ordering: Relaxed. Ordered by the fences in `publish` and `close_if_stopping`, or by the load that
+        // found a job closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
 }

@@ -1,9 +1,13 @@
-//! A worker's stay in a job: claim, run, account, until the quantum is over or nothing is left.
+//! A worker's stay in a job: claim, run, account, until its time is over or nothing is left.
 //!
 //! A worker claims as many slots at once as take about a millisecond ([`CLAIM_NS`]), so that the claim costs next to nothing even where a
 //! slot takes a microsecond; but never more than its share of what is left, so that all workers end at the same time, nor more than fits
-//! into the rest of its quantum. What it knows of a slot's time is an estimate, so it reads the clock after each slot: when the quantum
+//! into the rest of its time. What it knows of a slot's time is an estimate, so it reads the clock after each slot: when the visit
 //! is over, the rest of the claim goes back. Before each slot it asks whether the job is closed; then the rest is given up.
+//! A visit is over when its time is, or when a young job waits and this one is old: [`role`](super::role).
+//!
+//! A visit that closes its job reads the clock once more: the look that goes on decides by the last
+//! reading whether its quantum is over.
 //!
 //! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, starts those that have waited for it, and ends
 //! the job if no stage is open. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
@@ -72,7 +76,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         body,
         state,
         visitor,
-        gives_way: Cell::new(visitor.gives_way),
+        arrivals: Cell::new(visitor.gives_way),
+        gives_way: Cell::new(false),
     };
     let Visitor {
         worker,
@@ -90,10 +95,15 @@ pub(crate) fn visit<E: PipelinePorts>(
     let mut claims = 0;
     // At least one claim, whatever the time: a visit always gets somewhere.
     while claims == 0 || !visit.is_over(now_ns) && !stops(env) {
-        if state.is_past_deadline(now_ns) {
+        let is_late = state.is_past_deadline(now_ns);
+        if is_late {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        visit.close_if_orphaned(now_ns);
+        if visit.close_if_orphaned(now_ns) || is_late {
+            // Closing takes time, and ending the job takes more: the look goes on from here.
+            now_ns = env.now_ns();
+            break;
+        }
         let Some((piece, task)) = visit.claim(now_ns, claims == 0) else {
             break;
         };
@@ -157,8 +167,10 @@ struct Visit<'a, E: PipelinePorts> {
     body: &'a Arc<BodyOf<E>>,
     state: &'a Arc<StateOf<E>>,
     visitor: Visitor,
-    /// As in the visitor, of the arrivals that it has looked at by now.
-    gives_way: Cell<Option<usize>>,
+    /// Arrivals of young jobs that the worker has looked at; `None` if it gives way to none.
+    arrivals: Cell<Option<usize>>,
+    /// A young job waits, so that the visit is over.
+    gives_way: Cell<bool>,
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
@@ -205,17 +217,22 @@ impl<E: PipelinePorts> Visit<'_, E> {
         now_ns >= self.visitor.until_ns || self.gives_way()
     }
 
-    /// Whether a young job has come since the last look, and waits.
+    /// Whether a young job has come since the worker looked last, and waits. From then on the visit is over: a
+    /// slot that was told to yield has not done so in vain, and what was given back is not claimed again.
     fn gives_way(&self) -> bool {
-        let Some(seen) = self.gives_way.get() else {
+        if self.gives_way.get() {
+            return true;
+        }
+        let Some(seen) = self.arrivals.get() else {
             return false;
         };
         let arrivals = self.env.shared().young_arrivals(self.env);
         if arrivals == seen || mutant::m114_old_stay_does_not_look() {
             return false;
         }
-        self.gives_way.set(Some(arrivals));
-        young_waits(self.env)
+        self.arrivals.set(Some(arrivals));
+        self.gives_way.set(young_waits(self.env));
+        self.gives_way.get()
     }
 
     /// How many of the `left` slots of `stage` to claim.
@@ -234,7 +251,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         fits.min(left / (2 * workers))
     }
 
-    /// Runs a piece that was claimed at `began_ns`, or gives back what the quantum is too short for, or gives up what is left when the
+    /// Runs a piece that was claimed at `began_ns`, or gives back what the visit is too short for, or gives up what is left when the
     /// job is closed. Gives the time.
     fn run(&self, piece: Piece, began_ns: u64) -> u64 {
         let Self { env, job, state, .. } = *self;
@@ -465,13 +482,15 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
     }
 
-    /// Step orphan of [`nest`](mod@super::nest).
+    /// Step orphan of [`nest`](mod@super::nest). `true` if the job was one, and so is closed now.
     #[inline]
-    fn close_if_orphaned(&self, now_ns: u64) {
+    fn close_if_orphaned(&self, now_ns: u64) -> bool {
         let Self { env, job, state, .. } = *self;
-        if state.is_orphaned(env, || now_ns) {
+        let is_orphaned = state.is_orphaned(env, || now_ns);
+        if is_orphaned {
             close(env, state, job, CloseReason::Cancelled);
         }
+        is_orphaned
     }
 
     fn cx(&self) -> StepCx<'_> {

@@ -1,6 +1,8 @@
 //! A worker's look at the board: how long it stays, whom it passes over, and what it leaves to others.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use pipeline_exec::policy::{JobSpec, LookEnd, PipelinePorts, Refused, Terms};
@@ -206,6 +208,77 @@ fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
     };
     assert_eq!(plain.look(1), LookEnd::Again);
     assert_eq!(overdue(&plain), 2, "and the third has time left");
+}
+
+/// The waker of a party that waits for a job. Waking takes as long as three slots.
+struct SlowToWake(Arc<AtomicU64>);
+
+impl Wake for SlowToWake {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(3 * SLOT.as_nanos() as u64, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_time_in_which_a_worker_closes_the_job_that_it_visits_is_a_part_of_its_quantum() {
+    let clock = Arc::new(AtomicU64::new(0));
+    let plain = Plain::with_quantum(4, 0, 4 * SLOT).under_test();
+    plain.follow(&clock);
+    let terms = Terms {
+        deadline: Some(2 * SLOT),
+        ..Terms::default()
+    };
+    let late = JobSpec {
+        terms: terms.boxed(),
+        ..spec("late", [timed(1), timed(4)].concat())
+    };
+    let late = plain.submit_spec(late).expect("there is room");
+    let waker = Waker::from(Arc::new(SlowToWake(clock)));
+    assert!(late.state.poll(&*plain, &waker).is_none());
+    plain.submit("next", 1, Class::Normal, timed(2));
+    // The deadline passes while others are woken for the second stage: the worker finds that between
+    // two claims, and ends the job.
+    plain.waking_takes.set(SLOT);
+    assert_eq!(plain.look(0), LookEnd::Again);
+    assert_eq!(plain.now(), 5 * SLOT);
+    assert_eq!(
+        plain.take_events(),
+        [
+            "worker 0 claims late.0",
+            "late stage 0 over",
+            "late: the job was not done by its deadline"
+        ]
+    );
+}
+
+#[test]
+fn the_time_in_which_a_worker_was_too_late_at_one_job_has_passed_for_the_next() {
+    let plain = Plain::with_quantum(2, 0, 10 * SLOT).under_test();
+    plain.submit("young", 1, Class::Normal, timed(1));
+    let terms = Terms {
+        class: Class::Batch,
+        deadline: Some(SLOT),
+        ..Terms::default()
+    };
+    let old = JobSpec {
+        terms: terms.boxed(),
+        ..spec("old", timed(2))
+    };
+    plain.submit_spec(old).expect("there is room");
+    // Worker 0 is in the young job when worker 1 claims its slot, and runs it up to the old one's
+    // deadline.
+    let quicker = |plain: &Plain| assert!(plain.main_runs_one(1));
+    plain.after_entering.replace(Some(Box::new(quicker)));
+    assert_eq!(plain.look(0), LookEnd::Over);
+    assert_eq!(
+        plain.take_events(),
+        [
+            "worker 1 claims young.0",
+            "young stage 0 over",
+            "young completed",
+            "old: the job was not done by its deadline"
+        ]
+    );
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod roles;
 mod running;
 mod showing;
 mod splitting;
+mod staying;
 mod submitting;
 mod support;
 mod tickets;

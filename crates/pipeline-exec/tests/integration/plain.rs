@@ -49,6 +49,10 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// What others do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
+    /// What others do right after a worker has next gone into a job, before it claims.
+    pub(crate) after_entering: RefCell<Option<Meanwhile>>,
+    /// How long it takes to wake the workers for looks that are handed over.
+    pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
@@ -125,6 +129,8 @@ impl Plain {
             given_back: Cell::new(0),
             ran: Cell::new(0),
             after_change: RefCell::default(),
+            after_entering: RefCell::default(),
+            waking_takes: Cell::default(),
             operations: Cell::new(0),
         }
     }
@@ -428,6 +434,7 @@ impl PipelinePorts for Plain {
 
     fn hand_over(&self, looks: usize) -> bool {
         self.handed_over.set(self.handed_over.get() + looks);
+        self.pass(self.waking_takes.get());
         !self.workers_leave.get()
     }
 
@@ -440,6 +447,10 @@ impl PipelinePorts for Plain {
             PipelineEvent::Submitted { job } => {
                 self.names.borrow_mut().insert(job.seq, self.name(job));
                 return;
+            }
+            PipelineEvent::Entered { .. } => {
+                let meanwhile = self.after_entering.take();
+                return meanwhile.into_iter().for_each(|meanwhile| meanwhile(self));
             }
             PipelineEvent::Claimed {
                 job,

@@ -130,9 +130,9 @@ fn a_young_job_comes_before_old_ones_and_gets_in_line_when_it_grows_old() {
     assert_eq!(shares(&plain, 100).len(), 100);
     plain.submit("new", 1, Class::Normal, quanta(&clock));
     assert_eq!(
-        shares(&plain, 1),
-        ["new"],
-        "as long as it is young: for a quantum"
+        shares(&plain, 4),
+        ["new"; 4],
+        "as long as it is young: for four quanta"
     );
     let both = shares(&plain, 40);
     let new = both.iter().filter(|name| *name == "new").count();

@@ -13,3 +13,4 @@ mod harness;
 mod lend;
 mod look;
 mod standing;
+mod stay;

@@ -22,7 +22,7 @@ use pipeline_exec::policy::{
     self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused, Terms,
 };
-use pipeline_exec::{JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
+use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
 
 use super::memory::LoomMemory;
 
@@ -149,10 +149,19 @@ impl Scene {
 
     /// The same, of which loom sees more.
     pub(crate) fn seen(workers: usize, jobs: usize, seen: Seen) -> Rc<Self> {
+        Self::build(workers, jobs, seen, Duration::ZERO)
+    }
+
+    /// The same as [`Scene::new`], in which jobs are young at first: the quantum is longer than any clock goes.
+    pub(crate) fn with_young(workers: usize, jobs: usize) -> Rc<Self> {
+        Self::build(workers, jobs, Seen::default(), Duration::from_secs(1))
+    }
+
+    fn build(workers: usize, jobs: usize, seen: Seen, quantum: Duration) -> Rc<Self> {
         let config = PipelineConfig {
             main: workers,
             reserve: 0,
-            quantum: Duration::ZERO,
+            quantum,
             capacity: jobs,
         };
         let board = JobBoard::new(Row::new(jobs), Row::new(jobs), Row::new(jobs), Line::new(jobs));
@@ -179,7 +188,16 @@ impl Scene {
 
     /// Submits a job of one slot whose cost nobody has stated: it goes through the queue of singles.
     pub(crate) fn submit_single(&self, stage: Arc<dyn Stage>) -> Option<(Arc<State>, JobHandle)> {
-        self.submit_spec(vec![stage], 0, usize::MAX)
+        self.submit_spec(vec![stage], 0, Terms::default())
+    }
+
+    /// Submits a job that is old from the beginning.
+    pub(crate) fn submit_old(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
+        let terms = Terms {
+            class: Class::Batch,
+            ..Terms::default()
+        };
+        self.submit_spec(stages, 2, terms)
     }
 
     /// Submits a job that at most `workers_max` workers may be in.
@@ -188,20 +206,20 @@ impl Scene {
         stages: Vec<Arc<dyn Stage>>,
         workers_max: usize,
     ) -> Option<(Arc<State>, JobHandle)> {
+        let terms = Terms {
+            workers_max,
+            ..Terms::default()
+        };
         // More than a single's.
-        self.submit_spec(stages, 2, workers_max)
+        self.submit_spec(stages, 2, terms)
     }
 
     fn submit_spec(
         &self,
         stages: Vec<Arc<dyn Stage>>,
         cost: u64,
-        workers_max: usize,
+        terms: Terms,
     ) -> Option<(Arc<State>, JobHandle)> {
-        let terms = Terms {
-            workers_max,
-            ..Terms::default()
-        };
         self.submit_as(JobSpec {
             cost,
             terms: terms.boxed(),

@@ -1,0 +1,139 @@
+//! Old stays: a worker in an old job gives way to a young one that is submitted meanwhile.
+//!
+//! Time stands still, so no visit ends by the clock. A young job that nobody looks at shows as a deadlock,
+//! which loom reports.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::{Fetch, Memory};
+use loom::sync::atomic::AtomicUsize;
+use loom::thread;
+use pipeline_exec::policy::PipelinePorts;
+use pipeline_exec::{JobHandle, Stage, StepCx, StepError};
+
+use crate::harness::memory::LoomMemory;
+use crate::harness::model;
+use crate::harness::scene::{Cells, Scene, State};
+
+/// Submits a young job of one slot, in one of the two ways.
+type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
+
+/// A young job comes onto the board while the only worker is in an old one.
+#[test]
+fn a_young_arrival_against_an_old_stay() {
+    model("a_young_arrival_against_an_old_stay", Some(3), || {
+        arrival(|scene, stage| scene.submit(vec![stage as Arc<dyn Stage>]));
+    });
+}
+
+/// The same with a job of which only the queue of singles knows.
+#[test]
+fn a_single_against_an_old_stay() {
+    model("a_single_against_an_old_stay", Some(5), || {
+        arrival(|scene, stage| scene.submit_single(stage));
+    });
+}
+
+fn arrival(submit: Submit) {
+    let scene = Scene::with_young(1, 2);
+    let young = Cells::new(1);
+    let seen = Rc::new(SeenBySlots {
+        scene: Rc::downgrade(&scene),
+        young: young.clone(),
+        arrival: Cell::new(false),
+        missed: Cell::new(None),
+    });
+    SEEN.set(Some(seen.clone()));
+    let (old, _) = scene.submit_old(vec![Arc::new(Old)]).expect("nobody closes here");
+    let worker = thread::spawn({
+        let scene = scene.clone();
+        move || scene.work(0)
+    });
+    let submitted = submit(&scene, young.clone()).expect("nobody closes here").0;
+    worker.join().unwrap();
+    // A look that was handed over after the last job had ended finds nothing.
+    scene.work(0);
+    scene.assert_over(&[old, submitted]);
+    assert_eq!(young.ran(), (1, 1));
+    assert_eq!(seen.missed.get(), None, "this slot ran, and the young job waited");
+}
+
+/// A job of three slots, each of which looks whether a young job has arrived. In the slot after that the young
+/// job has run: the worker that runs this one cannot have missed it.
+struct Old;
+
+impl Stage for Old {
+    fn slots(&self) -> usize {
+        3
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        SEEN.with_borrow(|seen| {
+            let seen = seen.as_ref().expect("a scene is played");
+            if seen.arrival.get() && seen.young.ran() != (1, 1) {
+                seen.missed.set(Some(slot));
+            }
+            seen.arrival.set(seen.sees_an_arrival());
+        });
+        Ok(())
+    }
+}
+
+/// What the slots of the old job know. All of them run on one thread.
+struct SeenBySlots {
+    scene: Weak<Scene>,
+    young: Arc<Cells>,
+    /// A slot has seen that a young job has arrived.
+    arrival: Cell<bool>,
+    /// The slot behind that one, if it ran before the young job.
+    missed: Cell<Option<usize>>,
+}
+
+// A stage cannot have the scene: it is not for several threads, but loom's run on one.
+std::thread_local! {
+    static SEEN: RefCell<Option<Rc<SeenBySlots>>> = const { RefCell::new(None) };
+}
+
+impl SeenBySlots {
+    fn sees_an_arrival(&self) -> bool {
+        let scene = self.scene.upgrade().expect("the scene is played");
+        scene.shared().young_arrivals(&Relaxed) > 0
+    }
+}
+
+/// Loads that acquire nothing: what the slots look at must not help the worker.
+struct Relaxed;
+
+impl Memory for Relaxed {
+    type Word = AtomicUsize;
+
+    fn load(&self, word: &AtomicUsize, _order: Ordering) -> usize {
+        // Ordering: Relaxed. See above.
+        LoomMemory.load(word, Ordering::Relaxed)
+    }
+
+    fn store(&self, _word: &AtomicUsize, _value: usize, _order: Ordering) {
+        unreachable!("it only looks");
+    }
+
+    fn fetch(&self, _word: &AtomicUsize, _fetch: Fetch, _order: Ordering) -> usize {
+        unreachable!("it only looks");
+    }
+
+    fn compare_exchange(
+        &self,
+        _word: &AtomicUsize,
+        _current: usize,
+        _new: usize,
+        _order: Ordering,
+    ) -> Result<usize, usize> {
+        unreachable!("it only looks");
+    }
+
+    fn fence(&self, _order: Ordering) {
+        unreachable!("it only looks");
+    }
+}

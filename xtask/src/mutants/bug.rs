@@ -353,6 +353,42 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m117_tasks_kept_after_a_cancel"),
     sim(PIPELINE, "m118_waker_outlives_its_task"),
     sim(PIPELINE, "m119_turns_are_not_charged"),
+    bug(
+        PIPELINE,
+        "m120_no_spare_is_told",
+        Layer::Unit,
+        Hint::Test("standing_in::a_worker_that_goes_into_a_job_and_leaves"),
+    ),
+    bug(
+        PIPELINE,
+        "m121_stands_in_for_one_long_turn",
+        Layer::Unit,
+        Hint::Test("standing_in::a_spare_thread_that_leaves_young_work"),
+    ),
+    bug(
+        PIPELINE,
+        "m122_spare_parks_without_a_second_look",
+        Layer::Loom,
+        Hint::Model("young_work_published_while_the_watching_thread_rests"),
+    ),
+    bug(
+        PIPELINE,
+        "m124_spare_hands_on_nothing",
+        Layer::Loom,
+        Hint::Model("a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down"),
+    ),
+    bug(
+        PIPELINE,
+        "m125_young_work_left_unwatched",
+        Layer::Unit,
+        Hint::Test("standing_in::a_worker_that_goes_into_a_job_and_leaves"),
+    ),
+    bug(
+        PIPELINE,
+        "m126_arms_once",
+        Layer::Loom,
+        Hint::Model("young_work_published_while_the_watching_thread_rests"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.

@@ -287,7 +287,7 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
-    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_for_spare();
+    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
     leave(env);
 }
 

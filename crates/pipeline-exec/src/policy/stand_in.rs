@@ -149,6 +149,7 @@ impl<W> StandIns<W> {
     /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         if mutant::m121_stands_in_for_one_long_turn() {
+            // Ordering: Relaxed. As in `note`.
             let begun = self
                 .since
                 .iter()

@@ -107,8 +107,6 @@ executor_core::planted_bugs! {
     m121_stands_in_for_one_long_turn,
     /// A spare thread that parks does not look for young work once more.
     m122_spare_parks_without_a_second_look,
-    /// A spare thread that finds no young job takes an old one.
-    m123_spare_takes_old_work,
     /// What a spare thread leaves open is no worker's.
     m124_spare_hands_on_nothing,
     /// Whoever goes into a job and leaves young work waiting has no spare thread told.

@@ -64,7 +64,8 @@ pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle)
     }
 }
 
-/// A turn of task number `task` came to `turn` at `now_ns`.
+/// A turn of task number `task` came to `turn` at `now_ns`. Gives the time, which has gone on if the task
+/// was dropped.
 pub(crate) fn turn_over<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -73,7 +74,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     paused: Paused,
     turn: Turn,
     now_ns: u64,
-) {
+) -> u64 {
     let put_back = change(env, state, |tasks| tasks.put_back(task, paused, turn));
     env.observe(PipelineEvent::TurnOver { job, task, turn });
     match put_back {
@@ -84,11 +85,14 @@ pub(crate) fn turn_over<E: PipelinePorts>(
             // Before the job can end by it.
             quietly_drop(paused);
             env.observe(PipelineEvent::TaskOver { job, task });
+            let now_ns = env.now_ns();
             if change(env, state, |tasks| tasks.finish([task])) {
                 over(env, state, job, Closing::Touched, now_ns);
             }
+            return now_ns;
         }
     }
+    now_ns
 }
 
 /// The job is closed: drops the tasks that no worker runs, and ends the job if a worker runs none.

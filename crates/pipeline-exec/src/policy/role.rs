@@ -287,15 +287,6 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             .or_else(|| single(!single_first))
     }
 
-    /// Visits a young job, as a spare thread.
-    pub(crate) fn take_for_spare(&self) -> Option<u64> {
-        let ended_ns = self.take_young(true);
-        if ended_ns.is_none() && mutant::m123_spare_takes_old_work() {
-            return self.take(select_old);
-        }
-        ended_ns
-    }
-
     /// Visits the first job of an order in which there is something to claim. Another worker may claim the last of what was found; then
     /// there may be another job. Gives when the visit ended.
     fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {

@@ -167,8 +167,10 @@ impl<W> StandIns<W> {
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         if mutant::m121_stands_in_for_one_long_turn() {
             // Ordering: Relaxed. As in `note`.
-            let since = |word| mem.load(word, Ordering::Relaxed) as u64;
-            let begun = self.since.iter().map(|word| since(word));
+            let begun = self
+                .since
+                .iter()
+                .map(|word| mem.load(word, Ordering::Relaxed) as u64);
             return begun.filter(|since| *since > 0).min().map(|since| since - 1);
         }
         let mut latest = 0;
@@ -304,7 +306,7 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let now_ns = env.now_ns();
     let until_ns = now_ns.saturating_add(shared.quantum_ns());
     let worker = shared.spare_number(spare);
-    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_for_spare();
+    Search::begin(env, worker, Role::Spare, now_ns, until_ns).take_young(true);
     leave(env);
 }
 

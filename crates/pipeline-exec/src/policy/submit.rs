@@ -118,7 +118,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 publish(env, &state, job, 1 + put_back)
             } else if state.grows {
                 // It has no task yet, so it does not go onto the board.
-                close_if_stopping(env, &state, job).unwrap_or(Closing::Touched)
+                close_if_stopping(env, &state, job)
             } else {
                 let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
                 settle(env, &state, job, Some(wanted))
@@ -201,14 +201,13 @@ pub(crate) fn publish<E: PipelinePorts>(
     lookers: usize,
 ) -> Closing {
     let shared = env.shared();
-    if state.grows {
-        // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
-        // `lay_down`. Whichever comes second, its side sees the other's write. Edge `young/arrival`: pairs with
-        // the Acquire in `young_arrivals`. A worker that reads of the arrival finds the job. Edge `stand-in/rest`:
-        // pairs with those in `rest` and in `goes_in`.
-        env.fence(Ordering::SeqCst);
-    } else if let Some(closing) = close_if_stopping(env, state, job) {
-        return closing;
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in
+    // `lay_down` and in `stop`. Edge `stand-in/rest`: pairs with those in `rest` and in `goes_in`. Whichever of two
+    // fences comes second, its side sees the other's write. Edge `young/arrival`: pairs with the Acquire in
+    // `young_arrivals`. A worker that reads of the arrival finds the job.
+    env.fence(Ordering::SeqCst);
+    if !state.grows && stops(env) {
+        return close::close(env, state, job, state.stop_reason());
     }
     let is_young = state.service(env) < shared.young_tag();
     if is_young {
@@ -226,15 +225,20 @@ pub(crate) fn publish<E: PipelinePorts>(
     Closing::Touched
 }
 
-/// The job is in the table, and its slots can be claimed: closes it if the executor is being shut
-/// down.
-fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Option<Closing> {
-    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with
-    // the fences in `lay_down` and in `stop`. Edge `stand-in/rest`: pairs with those in `rest` and in
-    // `goes_in`. Whichever of two fences comes second, its side sees the other's write.
+/// The job is in the table: closes it if the executor is being shut down.
+fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
+    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. Whichever of the two
+    // comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
-    let stops = env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission();
-    stops.then(|| close::close(env, state, job, state.stop_reason()))
+    if stops(env) {
+        return close::close(env, state, job, state.stop_reason());
+    }
+    Closing::Touched
+}
+
+/// Whether a shutdown has begun, for a party that has passed its fence.
+fn stops<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission()
 }
 
 impl<W, P> fmt::Debug for Admitted<W, P> {

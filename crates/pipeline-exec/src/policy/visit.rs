@@ -130,7 +130,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
         claims += 1;
         now_ns = match task {
-            Some(task) => visit.run_turn(task),
+            Some(task) => visit.run_turn(task, now_ns),
             None => visit.run(piece, now_ns),
         };
     }
@@ -312,8 +312,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
         now_ns
     }
 
-    /// Runs a turn of a task, or drops the task if it is cancelled. Gives the time.
-    fn run_turn(&self, task: Taken) -> u64 {
+    /// Runs a turn of a task that was claimed at `began_ns`, or drops the task if it is cancelled. Gives the
+    /// time.
+    fn run_turn(&self, task: Taken, began_ns: u64) -> u64 {
         let Self { env, job, state, .. } = *self;
         let Visitor { worker, role, .. } = self.visitor;
         let Taken {
@@ -322,7 +323,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             cancelled,
         } = task;
         let mut turn = Turn::Done;
-        let mut now_ns = env.now_ns();
+        let mut now_ns = began_ns;
         if !cancelled && !state.claims.is_closed(env) {
             let ran = guard::turn(&mut *paused.task, number, &self.cx(), &paused.waker);
             env.observe(PipelineEvent::SlotRan {
@@ -343,8 +344,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        grow::turn_over(env, state, job, number, paused, turn, now_ns);
-        now_ns
+        grow::turn_over(env, state, job, number, paused, turn, now_ns)
     }
 
     /// A slot or a turn is over; what comes next begins now.

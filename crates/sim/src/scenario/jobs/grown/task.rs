@@ -71,6 +71,7 @@ impl GrownTask {
         output: Option<Shared>,
         handle: Option<&Held>,
     ) -> Box<dyn Task> {
+        // Ordering: Relaxed. The simulator is one thread; the plan reads it at the end.
         job.alive.fetch_add(1, Ordering::Relaxed);
         let inputs = inputs.into_iter().map(|channel| Input { channel, next: 0 });
         Box::new(Self {
@@ -96,6 +97,7 @@ impl GrownTask {
             }
             self.holds = Some(self.made);
             self.made += 1;
+            // Ordering: Relaxed. The simulator is one thread; the plan reads it at the end.
             self.job.made.fetch_add(1, Ordering::Relaxed);
             return Step::Went;
         }
@@ -122,6 +124,7 @@ impl GrownTask {
 
     fn pass_on(&mut self, value: u64, waker: &Waker) -> Step {
         let Some(output) = &self.output else {
+            // Ordering: Relaxed. The simulator is one thread; the plan reads it at the end.
             self.job.kept.fetch_add(1, Ordering::Relaxed);
             return Step::Went;
         };
@@ -216,6 +219,7 @@ impl Drop for GrownTask {
             channel.writer_is_gone = true;
             wake(&mut channel.reader);
         }
+        // Ordering: Relaxed, both. The simulator is one thread; the plan reads it at the end.
         self.job.cut.fetch_add((!self.is_done).into(), Ordering::Relaxed);
         self.job.alive.fetch_sub(1, Ordering::Relaxed);
     }

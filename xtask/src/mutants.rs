@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_name_a_layer_and_where_it_goes() {
-        let parsed = parse(&["m04", "m12", "--layer", "sim", "--write"]).unwrap();
+        let parsed = parse(&["m04", "m12_", "--layer", "sim", "--write"]).unwrap();
         assert_eq!((parsed.layer, parsed.write), (Some(Layer::Sim), true));
         let bugs = chosen(&parsed.names).unwrap();
         assert_eq!(bugs.len(), 2, "{bugs:?}");

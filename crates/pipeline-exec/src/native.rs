@@ -358,6 +358,8 @@ impl PipelinePorts for Hub {
             | PipelineEvent::NestOver { .. }
             | PipelineEvent::TaskSpawned { .. }
             | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::Takes { .. }
             | PipelineEvent::TurnOver { .. }
             | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Failed { .. } => {}

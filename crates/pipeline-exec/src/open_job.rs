@@ -22,6 +22,13 @@ use crate::ticket::JobTicket;
 /// Clones are the same handle. The job ends when the last of them is dropped and the last task is over, or
 /// when it is cancelled or fails; its ticket tells.
 ///
+/// Whoever closes the job drops the tasks that no worker runs: the thread that cancels it or shuts the
+/// executor down, or the worker whose turn failed. So do not cancel it under a lock that a task takes when
+/// it is dropped. [`spawn`](Self::spawn) and wakes drop no task of the job.
+///
+/// A worker that comes to the board closes jobs that are past their deadline. While all tasks are parked
+/// and no worker has anything to do, none comes: cancel the job if its tasks must be gone in time.
+///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Task, Terms, Turn};
 /// use std::sync::Arc;

@@ -91,6 +91,9 @@ faults! {
     Overflow, overflows, "overflows", "counts near overflow", 1 in 1;
     /// A worker's thread begins late.
     LateStart, late_starts, "late_starts", "late starts", 1 in 2;
+    /// A slot of a job, or a turn of a task, takes very long: that of the build of a hash table, 100 ms. So do the next ones, as many as
+    /// there are workers. How long it is, and in which jobs, is the load's to say.
+    LongSlot, long_slots, "long_slots", "long slots", 1 in 12;
     /// A worker's thread cannot be started, so there is no executor: those that run already are told that it is over.
     FailedStart, failed_starts, "failed_starts", "failed starts", 1 in 4;
 }

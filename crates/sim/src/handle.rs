@@ -108,6 +108,26 @@ impl<'y> Handle<'y> {
         }
     }
 
+    /// Sleeps, as a spare thread, until it is woken, or until `until_ns`.
+    pub(crate) fn rest(&self, until_ns: Option<u64>) {
+        let blocked = self.operate(|world, me| {
+            world.did(me, Op::Park, Object::None, until_ns.unwrap_or(0));
+            world.rest(me, until_ns)
+        });
+        if blocked {
+            self.wait();
+        }
+        self.with(|world| world.did(self.party, Op::Awake, Object::None, 0));
+    }
+
+    /// Wakes `party`, a spare thread.
+    pub(crate) fn wake_spare(&self, party: usize) {
+        self.operate(|world, me| {
+            world.did(me, Op::Unpark, Object::Worker(party as u32), 0);
+            world.wake_spare(me, party);
+        });
+    }
+
     /// Blocks until all producers have finished.
     pub(crate) fn wait_for_producers(&self) {
         let blocked = self.operate(|world, me| world.wait_for_producers(me));

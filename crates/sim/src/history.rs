@@ -464,7 +464,7 @@ impl History {
 fn state_code(state: State) -> u64 {
     match state {
         State::Runnable => 0,
-        State::Parked { .. } => 1,
+        State::Parked { .. } | State::Resting { .. } => 1,
         State::Waiting { .. } => 2,
         State::Delayed { .. } => 3,
         State::Joining => 4,

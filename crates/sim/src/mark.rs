@@ -183,6 +183,48 @@ marks! {
     NestByHand = "slot ran a job by hand, full",
     /// A slot ran a job of its own by hand, since the gate was closed.
     NestByHandInDrain = "slot ran a job by hand, closed",
+    /// A parked task was woken.
+    TaskWokenParked = "parked task woken",
+    /// A task was woken during its turn.
+    TaskWokenInTurn = "task woken in its turn",
+    /// A task was woken that was ready already.
+    TaskWokenReady = "ready task woken",
+    /// A task was woken that was over.
+    TaskWokenOver = "task woken that was over",
+    /// A task was added in a turn of another.
+    TaskAddedInTurn = "task added by a task",
+    /// A task was added that its job took no more.
+    TaskGivenBack = "task not taken",
+    /// A task was cancelled while it was parked.
+    TaskCancelledParked = "parked task cancelled",
+    /// A task was cancelled during its turn.
+    TaskCancelledInTurn = "task cancelled in its turn",
+    /// A job ended over tasks that were parked.
+    ClosedOverParked = "closed over parked tasks",
+    /// A job was closed while a task of it was in a turn.
+    ClosedOverTurn = "closed over a turn",
+    /// The drop of a job's handle ended the job.
+    EndedByHandle = "ended by the drop of its handle",
+    /// A lent thread ran a turn.
+    LentThreadRanTurn = "lent thread ran a turn",
+    /// A spare thread was told to watch.
+    SpareTold = "spare thread told to watch",
+    /// A spare thread told itself, when it looked once more before it parked.
+    SpareToldItself = "spare thread told by itself",
+    /// A spare thread that watches was woken, since the time to stand in had come.
+    WatcherWoken = "watching thread woken",
+    /// A spare thread went into a job.
+    SpareStoodIn = "spare thread stood in",
+    /// A spare thread went into another job, without a sleep.
+    SpareWentOn = "spare thread went from job to job",
+    /// Two spare threads were in jobs.
+    TwoStoodIn = "two spare threads stood in",
+    /// What a spare thread left had a worker called up.
+    SpareHandedOn = "spare thread handed on",
+    /// A slot of a spare thread ran a job of its own.
+    SpareNested = "spare thread's slot ran a job",
+    /// A spare thread was in a long slot.
+    SpareInLongSlot = "spare thread in a long slot",
     /// Somebody waited for idleness while work was in flight.
     WaitedForIdle = "waited for idleness",
 }

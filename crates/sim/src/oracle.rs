@@ -15,8 +15,10 @@
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
 //! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and goes into no further job after its quantum |
+//! | [task turns](TaskTurnOracle) | a task has a turn for a reason and on one worker, and is dropped once, before its job's end is told |
 //! | [stays](StayOracle) | a worker leaves a young job after its quantum, and an old one after four, or when a young one waits |
-//! | [service](ServiceOracle) | a main worker takes the job that has received the least |
+//! | [stand-ins](StandInOracle) | a spare thread stands in when every worker is in a long turn, for young work, and none of that waits unwatched |
+//! | [service](ServiceOracle) | a main worker takes the job that has received the least, and each visit adds to it |
 //! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
 //! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
@@ -38,7 +40,9 @@ mod reach;
 mod service;
 mod share;
 mod sleep;
+mod stand_ins;
 mod stays;
+mod task_turns;
 mod tasks;
 mod turns;
 
@@ -64,7 +68,9 @@ pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
+pub(crate) use stand_ins::StandInOracle;
 pub(crate) use stays::{Moment, StayOracle, Stayed};
+pub(crate) use task_turns::{Found as FoundTask, TaskTurnOracle};
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
 pub(crate) use turns::{Came as CameToJob, Claim, Order, TurnOracle};
 
@@ -124,6 +130,8 @@ oracles! {
     PolicyPanic = "policy-panic",
     /// A slot of a job was claimed or run twice, or never.
     Claims = "claims",
+    /// A task of a job that grows had a turn without a reason or on two workers, or was dropped twice or too late.
+    TaskTurns = "task-turns",
     /// A job was missing from the board, or stayed on it.
     Board = "board",
     /// A worker went into a job although one that comes before it could be had.
@@ -132,10 +140,12 @@ oracles! {
     Role = "role",
     /// A worker stayed after its quantum was over.
     Quantum = "quantum",
-    /// A worker went into a job although another had received less.
+    /// A worker went into a job although another had received less, or a visit added nothing to what a job has received.
     Service = "service",
     /// A worker went into a young job although it was an old one's turn.
     Share = "share",
+    /// A spare thread stood in too early or for old work, or young work waited beside long turns and none was told.
+    StandIn = "stand-in",
     /// A job was let in beyond the capacity or after the close, or turned away without a reason.
     Admission = "admission",
     /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.

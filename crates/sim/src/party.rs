@@ -27,10 +27,14 @@ const STACK_BYTES: usize = 256 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Worker(usize),
+    /// A spare thread of a pipeline executor.
+    Spare(usize),
     Producer(usize),
     Closer,
     Waiter(usize),
     Canceller(usize),
+    /// Wakes tasks that wait for something that is no task.
+    Outside,
     /// Brings the count near its maximum.
     Ballast,
 }
@@ -52,10 +56,12 @@ impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Worker(n) => write!(f, "worker {n}"),
+            Self::Spare(n) => write!(f, "spare {n}"),
             Self::Producer(n) => write!(f, "producer {n}"),
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
             Self::Canceller(n) => write!(f, "canceller {n}"),
+            Self::Outside => f.write_str("outside"),
             Self::Ballast => f.write_str("ballast"),
         }
     }
@@ -66,6 +72,10 @@ impl fmt::Display for Side {
 pub(crate) enum State {
     Runnable,
     Parked {
+        deadline_ns: Option<u64>,
+    },
+    /// A spare thread sleeps.
+    Resting {
         deadline_ns: Option<u64>,
     },
     Waiting {
@@ -94,6 +104,10 @@ impl fmt::Display for State {
             Self::Parked {
                 deadline_ns: Some(ns),
             } => write!(f, "parked until {ns} ns"),
+            Self::Resting { deadline_ns: None } => f.write_str("sleeps until it is told to watch"),
+            Self::Resting {
+                deadline_ns: Some(ns),
+            } => write!(f, "watches, and sleeps until {ns} ns"),
             Self::Waiting { ticket } => write!(f, "waits for signal {}", ticket + 1),
             Self::Waking { until } => write!(f, "was unparked, and can go at micro-step {until}"),
             Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),

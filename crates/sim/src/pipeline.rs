@@ -5,6 +5,8 @@
 //! executor, as they are tasks of a threaded one elsewhere.
 
 mod claimed;
+mod grow;
+mod spares;
 mod standing;
 mod timing;
 mod watch;
@@ -31,16 +33,20 @@ use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{
     AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Moment, Order, Origin, ServiceOracle, ShareOracle,
-    StayOracle, TurnOracle,
+    StayOracle, TaskTurnOracle, TurnOracle,
 };
 use crate::ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
 use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 use crate::world::World;
+use grow::Growing;
+pub(crate) use spares::Extras;
+use spares::Spares;
 use standing::Standing;
 
 pub use claimed::Claimed;
+pub(crate) use grow::{Ask, Asks};
 
 /// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +93,9 @@ pub(crate) struct Hub {
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
+    tasks: RefCell<TaskTurnOracle>,
+    growing: Growing,
+    spares: Spares,
     /// Slots that wait for jobs of their own: the party, and the job that was let in.
     nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
     /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
@@ -110,6 +119,7 @@ impl Hub {
         config: PipelineConfig,
         slot_ns: SlotNs,
         claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+        extras: Extras,
     ) -> Self {
         let mut words = 0;
         let mut word = |value| {
@@ -122,10 +132,11 @@ impl Hub {
         let board = JobBoard::new(heaviest, served, SimSet::new(DEADLINES), SimFifo::new(SINGLES));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
-        let shared: Shared = PipelineShared::new(config, board, jobs, &mut word);
+        let shared: Shared =
+            PipelineShared::new(config, board, jobs, &mut word).with_spares(extras.spares, &mut word);
         let workers = config.main + config.reserve;
         let quantum_ns = u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX);
-        let stay_ns = shared.stay_ns();
+        let (stay_ns, stand_in_ns) = (shared.stay_ns(), shared.stand_in_ns());
         Self {
             shared,
             ended,
@@ -144,6 +155,9 @@ impl Hub {
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
+            tasks: RefCell::default(),
+            growing: Growing::default(),
+            spares: Spares::new(extras, workers, quantum_ns, stand_in_ns),
             nests: RefCell::default(),
             awaiting: RefCell::default(),
         }
@@ -297,6 +311,7 @@ impl PipeEnv<'_, '_> {
         handle.with(|world| {
             self.hub.lending_ended(world, me);
             world.outside_call(false);
+            self.hub.judge_watch(world);
         });
     }
 
@@ -362,13 +377,20 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
         wait(&waker, &mut || {
-            handle.with(|world| world.outside_pauses(handle.party(), true));
+            handle.with(|world| {
+                world.outside_pauses(handle.party(), true);
+                self.hub.sleeps_in_slot(world, handle.party(), true);
+            });
             self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
-            handle.with(|world| world.outside_pauses(handle.party(), false));
+            handle.with(|world| {
+                self.hub.sleeps_in_slot(world, handle.party(), false);
+                world.outside_pauses(handle.party(), false);
+            });
         });
     }
 
     fn hand_over(&self, looks: usize) -> bool {
+        self.hands_over();
         let scheduler = self.ports.scheduler();
         let look = || self.ports.track(Look, Origin::Outside);
         let handed_over = if looks == 1 {
@@ -386,6 +408,10 @@ impl PipelinePorts for PipeEnv<'_, '_> {
                 false
             }
         }
+    }
+
+    fn wake_spare(&self, spare: usize) {
+        self.wakes_spare(spare);
     }
 
     fn all_ended(&self) {
@@ -413,9 +439,11 @@ impl PipelinePorts for PipeEnv<'_, '_> {
     }
 
     fn observe(&self, event: PipelineEvent<'_>) {
-        self.time(event);
+        let (takes_ns, asked) = self.asked(event);
+        self.time(event, takes_ns);
         let me = self.ports.handle.party();
         self.ports.handle.with(|world| self.hub.heard(world, me, event));
+        self.do_all(asked);
     }
 }
 
@@ -481,6 +509,7 @@ impl Fifo<JobHandle> for PipeEnv<'_, '_> {
         let me = self.ports.handle.party();
         if let Some(job) = first {
             self.hub.oracle.borrow_mut().popped(job);
+            self.hub.spares.oracle.borrow_mut().found_young(me, job);
         }
         self.ports
             .handle

@@ -160,14 +160,14 @@ const PARTIES_MAX: usize = 32;
 
 fn check(scenario: &Scenario) -> Result<(), LineError> {
     let setup = &scenario.setup;
-    let cancels = match &scenario.load {
+    let others = match &scenario.load {
         Load::Tasks(_) | Load::Traffic(_) => 0,
-        Load::Jobs(jobs) => jobs.cancels,
+        Load::Jobs(jobs) => jobs.cancels + usize::from(jobs.tasks > 0),
     };
     let unending = Fault::ALL
         .iter()
         .find(|&&fault| setup.faults.of(fault) > 0 && !SEARCHED.contains(&fault));
-    let parties = setup.config.workers + setup.producers + setup.waiters + cancels + 1;
+    let parties = setup.config.workers + setup.producers + setup.waiters + others + 1;
     let problem = match &scenario.load {
         _ if setup.config.park_timeout.is_some() => "`timeout_ns`: time stands still in a search".to_owned(),
         _ if unending.is_some() => {

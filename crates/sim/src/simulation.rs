@@ -21,7 +21,7 @@ use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
 use crate::outside;
 use crate::party::Side;
-use crate::pipeline::Claimed;
+use crate::pipeline::{Claimed, Extras};
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
 use crate::scenario::{Submitted, Summary};
@@ -424,11 +424,14 @@ impl Simulation {
         self.setup.config.workers = config.main + config.reserve;
         let claims: Rc<RefCell<Vec<Claimed>>> = Rc::default();
         let submitted = Submitted {
-            hands: vec![jobs],
+            hands: vec![jobs.into_iter().map(Into::into).collect()],
             cancels: 0,
             lends: false,
             slot_ns: Box::new(slot_ns),
             claims: Some(Rc::clone(&claims)),
+            extras: Extras::default(),
+            grows: false,
+            complaints: Arc::default(),
         };
         let summary = submitted.run(&self, config, || None)?;
         Ok((summary, claims.take()))

@@ -3,6 +3,7 @@
 //! Leaving features out at random finds more than always having all of them in (Groce et al., "Swarm testing", ISSTA
 //! 2012): a fault that ends most runs early hides what would have come later.
 
+mod spares;
 mod traffic;
 
 use std::fmt;
@@ -82,7 +83,10 @@ impl Swarm {
             let mut dice = Dice::new(seed ^ DRAW);
             (draw_scenario(&mut dice), draw_strategy(&mut dice))
         });
-        let mut scenario = self.scenario.clone().unwrap_or(scenario);
+        let mut scenario = self
+            .scenario
+            .clone()
+            .unwrap_or_else(|| spares::add(seed, grow_some(seed, scenario)));
         if let Some(limit) = self.step_limit {
             scenario.setup.step_limit = scenario.setup.step_limit.min(limit);
         }
@@ -127,6 +131,20 @@ impl Swarm {
         report
     }
 }
+
+/// In half of the loads of jobs, some grow. That is drawn by itself, so that the other half is what it was.
+fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
+    let mut dice = Dice::new(seed ^ GROW);
+    if let Load::Jobs(jobs) = &mut scenario.load
+        && dice.below(2) == 0
+    {
+        jobs.tasks = 1 + dice.below(6) as u32;
+    }
+    scenario
+}
+
+/// So that which jobs grow has nothing to do with what the others are.
+const GROW: u64 = 0x2545_f491_4f6c_dd1d;
 
 /// So that the draw of a scenario and the walk through it do not come from one sequence of numbers.
 const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -282,6 +300,9 @@ fn draw_jobs(dice: &mut Dice, mut setup: Setup) -> Scenario {
         troubles: dice.below(2) == 0,
         lends: dice.below(4) > 0,
         nests: dice.below(2) == 0,
+        spares: 0,
+        long_slot_ns: 0,
+        tasks: 0,
     };
     Scenario {
         load: Load::Jobs(jobs),
@@ -351,6 +372,8 @@ fn draw_faults(dice: &mut Dice) -> Faults {
         overflows: sometimes(8, 3),
         late_starts: sometimes(8, 4),
         failed_starts: sometimes(24, 1),
+        // The loads that can have them draw them with their length.
+        long_slots: 0,
     }
 }
 

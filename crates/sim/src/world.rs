@@ -421,6 +421,11 @@ impl World {
         }
     }
 
+    /// Number of the parties outside that are in the middle of an operation.
+    pub(crate) fn calls(&self) -> usize {
+        self.oracles.sleep.publishing
+    }
+
     /// `party` sleeps in the middle of such an operation, or goes on with it. A worker is in none.
     pub(crate) fn outside_pauses(&mut self, party: usize, pauses: bool) {
         if !self.parties[party].side.is_worker() {

@@ -18,11 +18,11 @@
 //!
 //! # Depths
 //!
-//! | feature | has | compiles |
-//! |---|---|---|
-//! | `hook` | the hook, [`Windlass::spawn`] | `datafusion-common-runtime`, 20 packages |
-//! | `plan` | also the node on the root, the planner's wrapper, a query's memory | DataFusion's physical plans |
-//! | `session`, the default | also one line on a session's builder, and `SET windlass.…` | DataFusion |
+//! | feature | has | of DataFusion | packages in all |
+//! |---|---|---|---|
+//! | `hook` | the hook, [`Windlass::spawn`] | `datafusion-common-runtime` | 48 |
+//! | `plan` | also the node on the root, the planner's wrapper, a query's memory | physical plans, sessions | 202 |
+//! | `session`, the default | also one line on a session's builder, and `SET windlass.…` | all | 218 |
 //!
 //! Each includes the one before. What DataFusion itself can do (SQL, Parquet, functions) is up to the features with
 //! which the program depends on `datafusion`: this crate asks for none.

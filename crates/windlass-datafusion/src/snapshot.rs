@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pools::{AsyncJob, Pools, PoolsSnapshot};
+use pools::{AsyncJob, JobUse, Pools, PoolsSnapshot};
 
 /// What a [`Windlass`](crate::Windlass) is doing at one moment.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct RunningJob {
     pub tasks_spawned: usize,
     /// Those of them that have ended.
     pub tasks_done: usize,
+    /// What its tasks have used so far.
+    pub used: JobUse,
 }
 
 /// The jobs that are open now.
@@ -75,6 +77,7 @@ impl Registry {
                 open_for: open.since.elapsed(),
                 tasks_spawned,
                 tasks_done,
+                used: open.job.used(),
             }
         };
         let jobs = self.lock().open.values().map(running).collect();

@@ -349,6 +349,47 @@ pub(crate) const BUGS: &[Bug] = &[
         "close_by_a_handle_against_both_sides_that_fall_asleep",
     ),
     stream("m113_late_askers_are_not_told", "on_close_against_the_end"),
+    sim(PIPELINE, "m115_wake_makes_nothing_claimable"),
+    sim(PIPELINE, "m116_wake_in_a_turn_is_lost"),
+    sim(PIPELINE, "m117_tasks_kept_after_a_cancel"),
+    sim(PIPELINE, "m118_waker_outlives_its_task"),
+    sim(PIPELINE, "m119_turns_are_not_charged"),
+    bug(
+        PIPELINE,
+        "m120_no_spare_is_told",
+        Layer::Unit,
+        Hint::Test("standing_in::a_worker_that_goes_into_a_job_and_leaves"),
+    ),
+    bug(
+        PIPELINE,
+        "m121_stands_in_for_one_long_turn",
+        Layer::Unit,
+        Hint::Test("standing_in::a_spare_thread_that_leaves_young_work"),
+    ),
+    bug(
+        PIPELINE,
+        "m122_spare_parks_without_a_second_look",
+        Layer::Loom,
+        Hint::Model("young_work_published_while_the_watching_thread_rests"),
+    ),
+    bug(
+        PIPELINE,
+        "m124_spare_hands_on_nothing",
+        Layer::Loom,
+        Hint::Model("a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down"),
+    ),
+    bug(
+        PIPELINE,
+        "m125_young_work_left_unwatched",
+        Layer::Unit,
+        Hint::Test("standing_in::a_worker_that_goes_into_a_job_and_leaves"),
+    ),
+    bug(
+        PIPELINE,
+        "m126_arms_once",
+        Layer::Loom,
+        Hint::Model("young_work_published_while_the_watching_thread_rests"),
+    ),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -370,6 +411,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("task-panic", "m42_publish_takes_for_granted"),
     ("policy-panic", "m43_batch_takes_for_granted"),
     ("claims", "m127_last_slot_of_a_claim_is_skipped"),
+    ("task-turns", "m118_waker_outlives_its_task"),
     ("board", "m18_rekeyed_by_remove_and_insert"),
     ("pick-order", "m84_reserve_avoids_company"),
     ("role", "m80_reserve_turns_in_a_row"),

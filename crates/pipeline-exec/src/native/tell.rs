@@ -79,6 +79,8 @@ impl Hub {
             | PipelineEvent::NestOver { .. }
             | PipelineEvent::TaskSpawned { .. }
             | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::Takes { .. }
             | PipelineEvent::TurnOver { .. }
             | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Left { .. } => {}

@@ -49,9 +49,10 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     let shared = env.shared();
     close_gate(env);
     shared.set_stopping(env);
-    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `close_if_stopping`. Whichever comes second, its
-    // side sees the other's write: the job and what can be claimed of it, or that the executor stops. Edge `stop/close`: whoever finds a job closed
-    // below sees that as well.
+    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fences in `publish` and in
+    // `close_if_stopping`. Whichever comes second, its side sees the other's write: the job and what can
+    // be claimed of it, or that the executor stops. Edge `stop/close`: whoever finds a job closed below
+    // sees that as well.
     env.fence(Ordering::SeqCst);
     env.observe(PipelineEvent::Stops);
     let mut handed_back = Vec::new();

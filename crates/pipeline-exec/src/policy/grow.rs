@@ -40,15 +40,18 @@ pub fn spawn<E: PipelinePorts>(
 /// Wakes task number `task` of `job`: if it is parked, it is claimable now; if it runs, it is claimable
 /// after this turn. Nothing happens if it is ready already, or over.
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
+    let is_ready = change(env, state, |tasks| tasks.wake(task));
     env.observe(PipelineEvent::TaskWoken { job, task });
-    if change(env, state, |tasks| tasks.wake(task)) && !mutant::m115_wake_makes_nothing_claimable() {
+    if is_ready && !mutant::m115_wake_makes_nothing_claimable() {
         say(env, state, job, 1);
     }
 }
 
 /// Task number `task` of `job` has no further turn: a worker drops it. Nothing happens if it is over.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
-    if change(env, state, |tasks| tasks.cancel(task)) {
+    let is_ready = change(env, state, |tasks| tasks.cancel(task));
+    env.observe(PipelineEvent::TaskCancelled { job, task });
+    if is_ready {
         say(env, state, job, 1);
     }
 }
@@ -61,7 +64,8 @@ pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle)
     }
 }
 
-/// A turn of task number `task` came to `turn` at `now_ns`.
+/// A turn of task number `task` came to `turn` at `now_ns`. Gives the time, which has gone on if the task
+/// was dropped.
 pub(crate) fn turn_over<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -70,9 +74,10 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     paused: Paused,
     turn: Turn,
     now_ns: u64,
-) {
+) -> u64 {
+    let put_back = change(env, state, |tasks| tasks.put_back(task, paused, turn));
     env.observe(PipelineEvent::TurnOver { job, task, turn });
-    match change(env, state, |tasks| tasks.put_back(task, paused, turn)) {
+    match put_back {
         // This worker stays, or looks at the board again.
         Ok(true) => say(env, state, job, 0),
         Ok(false) => {}
@@ -80,11 +85,14 @@ pub(crate) fn turn_over<E: PipelinePorts>(
             // Before the job can end by it.
             quietly_drop(paused);
             env.observe(PipelineEvent::TaskOver { job, task });
+            let now_ns = env.now_ns();
             if change(env, state, |tasks| tasks.finish([task])) {
                 over(env, state, job, Closing::Touched, now_ns);
             }
+            return now_ns;
         }
     }
+    now_ns
 }
 
 /// The job is closed: drops the tasks that no worker runs, and ends the job if a worker runs none.

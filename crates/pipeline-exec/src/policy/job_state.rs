@@ -324,6 +324,11 @@ impl<W, P> JobState<W, P> {
         self.submitted_ns
     }
 
+    /// Whether it is made of tasks, which are added while it runs.
+    pub fn grows(&self) -> bool {
+        self.grows
+    }
+
     /// Number in the order of submission.
     pub fn seq(&self) -> usize {
         self.seq

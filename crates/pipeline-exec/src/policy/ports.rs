@@ -130,6 +130,12 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds since its submission.
         wait_ns: u64,
     },
+    /// A worker has claimed a piece that was given back, or a turn of a task, and takes it out of the
+    /// job's ledger next.
+    Takes {
+        /// The job.
+        job: JobHandle,
+    },
     /// Slots were claimed; in a job that grows, a turn of the task of the first slot's number.
     Claimed {
         /// The job.
@@ -214,22 +220,31 @@ pub enum PipelineEvent<'a> {
         /// Number of the stage.
         stage: usize,
     },
-    /// A task was added to a job that grows, and is ready.
+    /// A task was added to a job that grows, and is ready. It is claimable soon after.
     TaskSpawned {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A task is about to be woken; it may be ready already, or over.
+    /// A task was woken. It was parked, in a turn, ready already, or over. If it was parked, it is
+    /// claimable soon after.
     TaskWoken {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A turn of a task is over. It follows the [`SlotRan`](Self::SlotRan) of the turn, unless the task was
-    /// not run because it is cancelled.
+    /// A task was cancelled. Whoever takes it next drops it.
+    TaskCancelled {
+        /// The job.
+        job: JobHandle,
+        /// Number of the task.
+        task: usize,
+    },
+    /// A turn of a task is over, and the task is back in its job's table, unless it is to be dropped. It
+    /// follows the [`SlotRan`](Self::SlotRan) of the turn, unless the task was not run because it, or its
+    /// job, is cancelled.
     TurnOver {
         /// The job.
         job: JobHandle,

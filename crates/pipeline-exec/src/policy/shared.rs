@@ -259,8 +259,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. Ordered by the fence in `close_if_stopping`, or by the load that found a job
-        // closed.
+        // Ordering: Relaxed. Ordered by the fences in `publish` and `close_if_stopping`, or by the load that
+        // found a job closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
 }

@@ -30,6 +30,8 @@ pub(crate) struct StandIns<W> {
     awake: Box<[CachePadded<W>]>,
     /// The number, plus two, of the spare thread that watches or is told to; [`TELLS`]; 0: none is.
     watched: CachePadded<W>,
+    /// Until when the spare thread that watches sleeps.
+    looks_at: CachePadded<W>,
     workers: usize,
 }
 
@@ -52,6 +54,7 @@ impl<W> StandIns<W> {
             since: (0..parties).map(|_| CachePadded::new(word(0))).collect(),
             awake: (0..spares).map(|_| CachePadded::new(word(0))).collect(),
             watched: CachePadded::new(word(0)),
+            looks_at: CachePadded::new(word(0)),
             workers,
         }
     }
@@ -134,20 +137,42 @@ impl<W> StandIns<W> {
         self.awake.iter().any(|awake| is_parked(awake))
     }
 
-    /// Whether every worker, and every spare thread that is in a job, has been in what it runs for `after_ns` by `now_ns`.
-    fn are_all_long<M: Memory<Word = W>>(&self, mem: &M, now_ns: u64, after_ns: u64) -> bool {
+    /// The one that watches sleeps until `at_ns`.
+    fn sleeps_until<M: Memory<Word = W>>(&self, mem: &M, at_ns: u64) {
+        // Ordering: Relaxed. A hint; one that reads it late lets the thread sleep for as long as it has thought it would.
+        mem.store(
+            &self.looks_at,
+            usize::try_from(at_ns).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Whether the one that watches sleeps for `slack_ns` longer than it would if it looked now: all that run will have been in their
+    /// turns for `after_ns` by then.
+    fn sleeps_too_long<M: Memory<Word = W>>(&self, mem: &M, after_ns: u64, slack_ns: u64) -> bool {
+        // Ordering: Relaxed. As above.
+        let looks_at = mem.load(&self.looks_at, Ordering::Relaxed) as u64;
+        let soon_ns = looks_at.saturating_sub(slack_ns);
         // Most of the time the first one is not.
         self.since.iter().enumerate().all(|(party, word)| {
             // Ordering: Relaxed. As in `note`.
             match mem.load(word, Ordering::Relaxed) as u64 {
                 0 => party >= self.workers,
-                since => (since - 1).saturating_add(after_ns) <= now_ns,
+                since => (since - 1).saturating_add(after_ns) < soon_ns,
             }
         })
     }
 
     /// When all that run began what they run now, at the latest; `None` if a worker is in no job.
     fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
+        if mutant::m121_stands_in_for_one_long_turn() {
+            // Ordering: Relaxed. As in `note`.
+            let begun = self
+                .since
+                .iter()
+                .map(|word| mem.load(word, Ordering::Relaxed) as u64);
+            return begun.filter(|since| *since > 0).min().map(|since| since - 1);
+        }
         let mut latest = 0;
         for (party, word) in self.since.iter().enumerate() {
             // Ordering: Relaxed. As in `note`.
@@ -161,7 +186,7 @@ impl<W> StandIns<W> {
 }
 
 /// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches, and that
-/// it looks at once if the time to stand in has come. The caller has passed a sequentially consistent fence since.
+/// it sleeps no longer than it has to. The caller has passed a sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
@@ -176,13 +201,13 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in `rest`. Whichever comes
         // second, its side sees the other's write: that none watches, or that a spare thread is parked.
         env.fence(Ordering::SeqCst);
-        if !stand_ins.is_one_parked(env) {
+        if !stand_ins.is_one_parked(env) || mutant::m126_arms_once() {
             return;
         }
     }
     // It may sleep on account of a turn that is over.
     if let Some(spare) = stand_ins.watcher(env)
-        && stand_ins.are_all_long(env, env.now_ns(), env.shared().stand_in_ns())
+        && stand_ins.sleeps_too_long(env, env.shared().stand_in_ns(), env.shared().quantum_ns() / 2)
     {
         env.wake_spare(spare);
     }
@@ -197,12 +222,11 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
         Role::Spare => true,
         Role::Lent => false,
     };
-    if !may_wait {
+    if !may_wait || mutant::m125_young_work_left_unwatched() {
         return;
     }
-    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/go-in`: pairs with the fence in `publish`. Whichever comes
-    // second, its side sees the other's write: the young job, or that every look is out. Edge `stand-in/rest`: pairs with the
-    // fence in `rest`.
+    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
+    // second, its side sees the other's write: the young job, or that no thread watches, or, of a worker, that its look is out.
     env.fence(Ordering::SeqCst);
     if young_waits(env) {
         arm(env);
@@ -235,6 +259,7 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
             }
             Next::Later(at_ns) if watches || stand_ins.take_watch(env, Some(spare)) => {
                 watches = true;
+                stand_ins.sleeps_until(env, at_ns);
                 if !sleep(Some(at_ns)) {
                     return false;
                 }
@@ -290,7 +315,7 @@ fn leave<E: PipelinePorts>(env: &E) {
     // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in `lay_down`. Whichever comes
     // second, its side sees the other's write: what can be claimed, or one look fewer.
     env.fence(Ordering::SeqCst);
-    if has_work(env) {
+    if has_work(env) && !mutant::m124_spare_hands_on_nothing() {
         call_up(env, 1);
     }
 }
@@ -310,12 +335,13 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     if watches {
         stand_ins.unwatch(env);
     }
-    // Ordering: Relaxed. Step rest; ordered by the fence.
-    env.store(&stand_ins.awake[spare], 0, Ordering::Relaxed);
+    // Ordering: Relaxed. Step rest; ordered by the fence. A store would do; but loom takes one, and a read-modify-write of another
+    // party beside it, in either order, also where the latter did not read it.
+    env.fetch(&stand_ins.awake[spare], Fetch::And(0), Ordering::Relaxed);
     // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
     // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);
-    if !stops(env) && young_waits(env) {
+    if !stops(env) && young_waits(env) && !mutant::m122_spare_parks_without_a_second_look() {
         arm(env);
     }
 }

@@ -10,6 +10,7 @@ use executor_core::run_state::Refused as GateRefused;
 use super::board::JobHandle;
 use super::claim::Claim;
 use super::close::{self, Closing};
+use super::grow::STAGE;
 use super::job_spec::Class;
 use super::job_state::{JobBody, JobState};
 use super::ledger::{CloseReason, Failure, Ledger};
@@ -96,9 +97,18 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     env.observe(PipelineEvent::Submitted { job });
     match slots {
         Ok(slots) if has_slots || state.grows => {
-            state.claims.started(env).for_each(|(stage, slots)| {
-                env.observe(PipelineEvent::StageStarted { job, stage, slots });
-            });
+            if state.grows {
+                // Its only stage, of which a shutdown may say next that it is over.
+                env.observe(PipelineEvent::StageStarted {
+                    job,
+                    stage: STAGE,
+                    slots: 1,
+                });
+            } else {
+                state.claims.started(env).for_each(|(stage, slots)| {
+                    env.observe(PipelineEvent::StageStarted { job, stage, slots });
+                });
+            }
             if let Some(deadline_ns) = state.deadline_ns {
                 shared.count_deadlines(env, Fetch::Add(1));
                 shared.board.insert_deadline(env, job, deadline_ns);
@@ -108,7 +118,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 publish(env, &state, job, 1 + put_back)
             } else if state.grows {
                 // It has no task yet, so it does not go onto the board.
-                close_if_stopping(env, &state, job).unwrap_or(Closing::Touched)
+                close_if_stopping(env, &state, job)
             } else {
                 let wanted = state.invites_anew(env, need::of_stages(env, &state, slots));
                 settle(env, &state, job, Some(wanted))
@@ -191,15 +201,14 @@ pub(crate) fn publish<E: PipelinePorts>(
     lookers: usize,
 ) -> Closing {
     let shared = env.shared();
-    if state.grows {
-        // Ordering: SeqCst fence, step publish-fence. Edge `look/publish`: pairs with the fence in
-        // `lay_down`. Whichever comes second, its side sees the other's write. Edge
-        // `young/arrival`: pairs with the Acquire in `young_arrivals`. A worker that reads of the
-        // arrival finds the job. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in
-        // `rest` and in `goes_in`.
-        env.fence(Ordering::SeqCst);
-    } else if let Some(closing) = close_if_stopping(env, state, job) {
-        return closing;
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
+    // with the fences in `lay_down` and in `stop`. Edge `stand-in/rest`: pairs with those in `rest`
+    // and in `goes_in`. Whichever of two fences comes second, its side sees the other's write. Edge
+    // `young/arrival`: pairs with the Acquire in `young_arrivals`. A worker that reads of the
+    // arrival finds the job.
+    env.fence(Ordering::SeqCst);
+    if !state.grows && stops(env) {
+        return close::close(env, state, job, state.stop_reason());
     }
     let is_young = state.service(env) < shared.young_tag();
     if is_young {
@@ -217,15 +226,20 @@ pub(crate) fn publish<E: PipelinePorts>(
     Closing::Touched
 }
 
-/// The job is in the table, and its slots can be claimed: closes it if the executor is being shut
-/// down.
-fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Option<Closing> {
-    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with
-    // the fences in `lay_down` and in `stop`. Edges `stand-in/rest` and `stand-in/go-in`: pairs with those in
-    // `rest` and in `goes_in`. Whichever of two fences comes second, its side sees the other's write.
+/// The job is in the table: closes it if the executor is being shut down.
+fn close_if_stopping<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) -> Closing {
+    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. Whichever of the two
+    // comes second, its side sees the other's write.
     env.fence(Ordering::SeqCst);
-    let stops = env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission();
-    stops.then(|| close::close(env, state, job, state.stop_reason()))
+    if stops(env) {
+        return close::close(env, state, job, state.stop_reason());
+    }
+    Closing::Touched
+}
+
+/// Whether a shutdown has begun, for a party that has passed its fence.
+fn stops<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission()
 }
 
 impl<W, P> fmt::Debug for Admitted<W, P> {

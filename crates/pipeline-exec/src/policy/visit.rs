@@ -132,7 +132,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         }
         claims += 1;
         now_ns = match task {
-            Some(task) => visit.run_turn(task),
+            Some(task) => visit.run_turn(task, now_ns),
             None => visit.run(piece, now_ns),
         };
     }
@@ -185,7 +185,11 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
         let mut task = None;
-        let (piece, may_be_last) = match state.claims.claim(env, wanted) {
+        let claimed = state.claims.claim(env, wanted);
+        if claimed == Claim::Returned {
+            env.observe(PipelineEvent::Takes { job });
+        }
+        let (piece, may_be_last) = match claimed {
             Claim::Slots { piece, last } => (piece, last),
             Claim::Returned if state.grows => {
                 let taken = grow::change(env, state, Tasks::take)?;
@@ -316,8 +320,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
         now_ns
     }
 
-    /// Runs a turn of a task, or drops the task if it is cancelled. Gives the time.
-    fn run_turn(&self, task: Taken) -> u64 {
+    /// Runs a turn of a task that was claimed at `began_ns`, or drops the task if it is cancelled. Gives the
+    /// time.
+    fn run_turn(&self, task: Taken, began_ns: u64) -> u64 {
         let Self { env, job, state, .. } = *self;
         let Visitor { worker, role, .. } = self.visitor;
         let Taken {
@@ -326,7 +331,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
             cancelled,
         } = task;
         let mut turn = Turn::Done;
-        let mut now_ns = env.now_ns();
+        let mut now_ns = began_ns;
         if !cancelled && !state.claims.is_closed(env) {
             let ran = guard::turn(&mut *paused.task, number, &self.cx(), &paused.waker);
             env.observe(PipelineEvent::SlotRan {
@@ -347,8 +352,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
         }
-        grow::turn_over(env, state, job, number, paused, turn, now_ns);
-        now_ns
+        grow::turn_over(env, state, job, number, paused, turn, now_ns)
     }
 
     /// A slot or a turn is over; what comes next begins now.

@@ -133,6 +133,8 @@ impl JobEntry {
             | PipelineEvent::NestOver { .. }
             | PipelineEvent::TaskSpawned { .. }
             | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::Takes { .. }
             | PipelineEvent::TurnOver { .. }
             | PipelineEvent::TaskOver { .. } => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {

@@ -1,7 +1,7 @@
 //! Jobs that grow: tasks that are added, run in turns, wait without a worker, and end.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::plain::Plain;
 use crate::support::Counting;
+use pipeline_exec::policy::LookEnd;
 use pipeline_exec::{
     Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
     step,
@@ -473,6 +474,27 @@ fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile(
     // It is owed nothing for the time in which it had nothing to run, so the two take turns.
     let since = stage.ran() - 100;
     assert!((4..=6).contains(&since), "{since} of 10 visits");
+}
+
+#[test]
+fn the_time_in_which_a_task_is_dropped_is_the_visits() {
+    let plain = Plain::with_quantum(1, 0, Duration::from_millis(1));
+    let clock = Arc::new(AtomicU64::new(0));
+    plain.follow(&clock);
+    let job = plain.open("drops for 5 ms", Class::Normal);
+    let drops = OnDrop(move || {
+        clock.fetch_add(5_000_000, Ordering::Relaxed);
+    });
+    let turn = move |_: &StepCx<'_>, _: &Waker| {
+        let _held = &drops;
+        Ok(Turn::Done)
+    };
+    plain.spawn(&job, task(turn));
+    let other = Counting::new(2);
+    plain.submit("other", 0, Class::Normal, vec![other.clone()]);
+    assert_eq!(plain.look(0), LookEnd::Again, "its quantum is over");
+    assert_eq!(other.ran(), 0);
+    assert_eq!(plain.now(), Duration::from_millis(5));
 }
 
 #[test]

@@ -260,7 +260,9 @@ fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_
             // The other spare thread is to watch from here on.
             submit_does(plain, "a", |plain, _slot| submit_does(plain, "d", |_, _| {}));
             let young = || -> Vec<Arc<dyn Stage>> { vec![Counting::new(3)] };
-            ["b", "c"].map(|name| plain.submit(name, 0, Class::Normal, young()));
+            for name in ["b", "c"] {
+                plain.submit(name, 0, Class::Normal, young());
+            }
             assert_eq!(*plain.spares_woken.borrow(), [0], "it is told once");
             plain.run_spare(0);
             assert_eq!(plain.ran.get(), 8);

@@ -7,9 +7,11 @@
 
 mod board;
 mod claim;
+mod grow;
 mod hand_over;
 mod harness;
 mod lend;
 mod look;
+mod stand_in;
 mod standing;
 mod stay;

@@ -50,6 +50,8 @@ struct Record {
     single_since: Option<Moment>,
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
+    /// It is made of tasks, whose turns are claimed; its one slot is all tasks' together.
+    grows: bool,
     stages: Vec<StageRecord>,
     /// Since when any worker that looks could find it on the board and claim something.
     open_since: Option<Moment>,
@@ -127,8 +129,10 @@ impl JobOracle {
             } => {
                 // Both, whatever the first says: what was claimed has to be in the books.
                 let picked = self.compare_pick(hub, job, worker, party);
-                self.claimed(job, stage, first, slots)?;
-                self.held_by(party).slots = slots;
+                if !self.grows(job) {
+                    self.claimed(job, stage, first, slots)?;
+                    self.held_by(party).slots = slots;
+                }
                 self.boundary(hub, job, party);
                 self.look_at(hub, job, step);
                 picked
@@ -142,6 +146,10 @@ impl JobOracle {
                 let was_closed = self.held_by(party).closed == Some(job.seq);
                 self.boundary(hub, job, party);
                 self.slot_ran(job, stage, slot, was_closed)
+            }
+            PipelineEvent::Takes { job } => {
+                self.look_at(hub, job, step);
+                Ok(())
             }
             PipelineEvent::GivenBack {
                 job,
@@ -172,8 +180,18 @@ impl JobOracle {
             | PipelineEvent::NestOver { .. }
             | PipelineEvent::Failed { .. }
             | PipelineEvent::Left { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Stops => Ok(()),
-            PipelineEvent::StageOver { job, stage } => self.stage_over(hub, job, stage),
+            PipelineEvent::StageOver { job, stage } => {
+                if self.grows(job) {
+                    self.let_go(job, stage, 0..1, Slot::Ran)?;
+                }
+                self.stage_over(hub, job, stage)
+            }
             PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind), step),
         }
     }
@@ -310,6 +328,14 @@ impl JobOracle {
             && self.find(job).is_ok_and(|record| record.started < since)
     }
 
+    /// A young job that could be gone into, by any worker that looks.
+    pub(crate) fn waiting_young(&self, hub: &Hub) -> Option<JobHandle> {
+        let may_be_found = |record: &&Record| record.open_since.is_some() || record.single_since.is_some();
+        let jobs = self.jobs.iter().filter(may_be_found).map(|record| record.job);
+        jobs.into_iter()
+            .find(|&job| hub.has_room(job) && hub.is_young(job))
+    }
+
     /// Whether all slots of `stage` have run, and somebody else than `party` has not accounted for theirs yet: they race for being
     /// the last.
     pub(crate) fn is_anybody_else_finishing(
@@ -331,6 +357,9 @@ impl JobOracle {
     /// Whether slots of two stages of `job` are claimed and run at this moment.
     pub(crate) fn is_side_by_side(&self, job: JobHandle) -> bool {
         let Ok(record) = self.find(job) else { return false };
+        if record.grows {
+            return false;
+        }
         let slots = record.stages.iter().filter_map(|row| row.slots.as_ref());
         slots.filter(|slots| slots.contains(&Slot::Claimed)).count() > 1
     }
@@ -408,6 +437,7 @@ impl JobOracle {
             appended: false,
             single_since: None,
             limited: body.spec().terms().workers_max != usize::MAX,
+            grows: body.state().grows(),
             stages: (0..body.stages().len())
                 .map(|stage| StageRecord {
                     before: body.stages().before(stage).to_vec(),
@@ -433,8 +463,10 @@ impl JobOracle {
                 format!("started stage {stage} before stage {before} was over"),
             ));
         }
+        // The slot of a job that grows is claimed as the job is opened.
+        let as_yet = if record.grows { Slot::Claimed } else { Slot::Free };
         let started = &mut record.stages[stage].slots;
-        if started.replace(vec![Slot::Free; slots]).is_some() {
+        if started.replace(vec![as_yet; slots]).is_some() {
             return Err(claims(job, format!("started stage {stage} twice")));
         }
         Ok(())
@@ -477,7 +509,9 @@ impl JobOracle {
         slot: usize,
         was_closed: bool,
     ) -> Result<(), Violation> {
-        self.let_go(job, stage, slot..slot + 1, Slot::Ran)?;
+        if !self.grows(job) {
+            self.let_go(job, stage, slot..slot + 1, Slot::Ran)?;
+        }
         if was_closed {
             return Err(claims(
                 job,
@@ -620,6 +654,10 @@ impl JobOracle {
                 _ => open.then(|| hub.moment(step)),
             };
         }
+    }
+
+    fn grows(&self, job: JobHandle) -> bool {
+        self.find(job).is_ok_and(|record| record.grows)
     }
 
     fn find(&self, job: JobHandle) -> Result<&Record, Violation> {

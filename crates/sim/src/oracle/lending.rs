@@ -97,6 +97,15 @@ impl LendOracle {
         self.inside[party] = Some(job);
     }
 
+    /// `party`, which is in no job, does something to `job` from outside. `false`: it is inside one.
+    pub(crate) fn comes(&mut self, party: usize, job: JobHandle) -> bool {
+        let outside = self.inside.get(party).is_none_or(Option::is_none);
+        if outside {
+            self.fetched(party, job);
+        }
+        outside
+    }
+
     /// `party` has gone on to something else than the job in which it was.
     pub(crate) fn left(
         &mut self,

@@ -7,6 +7,9 @@
 //!
 //! A scan that begins among the old jobs is compared with those; that a worker goes to the old ones first only when it may is for the
 //! [turn oracle](super::TurnOracle).
+//!
+//! And each visit of a worker to a young job adds to what the job has received, whatever the job is made of. What an old job has received
+//! may stay as it is: no job gets further ahead of the others than by a quantum.
 
 use pipeline_exec::JobHandle;
 
@@ -16,6 +19,8 @@ use super::{Oracle, Violation};
 #[derive(Debug, Default)]
 pub(crate) struct ServiceOracle {
     scans: Vec<Scan>,
+    /// Visits under way: the party, the job's number, and what the job had received.
+    visits: Vec<(usize, usize, usize)>,
     /// Claims that were compared.
     pub(crate) compared: u64,
 }
@@ -42,6 +47,37 @@ impl ServiceOracle {
         scan.began = step;
         scan.open.clear();
         scan.open.extend(open);
+    }
+
+    /// `party` visits `job`, which has received `service`.
+    pub(crate) fn entered(&mut self, party: usize, job: JobHandle, service: usize) {
+        self.visits.push((party, job.seq, service));
+    }
+
+    /// The visit of `party` to `job` is over, which has received `service` by now; `None`: it has ended. `young`: a job that has received
+    /// less is young. `adds`: the visit was a worker's, who has claimed something.
+    pub(crate) fn left(
+        &mut self,
+        party: usize,
+        job: JobHandle,
+        service: Option<usize>,
+        young: usize,
+        adds: bool,
+    ) -> Result<(), Violation> {
+        let visit = |visit: &(usize, usize, usize)| (visit.0, visit.1) == (party, job.seq);
+        let Some(place) = self.visits.iter().rposition(visit) else {
+            return Ok(());
+        };
+        let (_, _, before) = self.visits.remove(place);
+        match service {
+            Some(after) if adds && before < young && after <= before => Err(Violation::new(
+                Oracle::Service,
+                format!(
+                    "party {party} has visited {job:?}, which had received {before} before and has {after} now"
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// `party` went into `job` after that scan. `now` gives a job's tag, if it has been open to all since
@@ -88,6 +124,20 @@ mod tests {
         seq: 2,
         index: 1,
     };
+
+    #[test]
+    fn a_visit_to_a_young_job_that_adds_nothing_is_noticed() {
+        let visit = |before, after, adds| {
+            let mut oracle = ServiceOracle::default();
+            oracle.entered(0, ONE, before);
+            oracle.left(0, ONE, after, 10, adds)
+        };
+        assert_eq!(visit(3, Some(4), true), Ok(()));
+        assert!(visit(3, Some(3), true).is_err());
+        assert_eq!(visit(3, Some(3), false), Ok(()), "it was a lent thread");
+        assert_eq!(visit(10, Some(10), true), Ok(()), "it is old");
+        assert_eq!(visit(3, None, true), Ok(()), "it has ended");
+    }
 
     #[test]
     fn a_job_that_was_passed_over_for_one_with_more_service_is_noticed() {

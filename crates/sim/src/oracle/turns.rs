@@ -224,7 +224,12 @@ impl Turn {
         match role {
             Role::Main => (self.main_turns, self.reserve_turns) = (self.main_turns + 1, 0),
             Role::Reserve => (self.main_turns, self.reserve_turns) = (0, self.reserve_turns + 1),
-            Role::Lent => return Err(said(format!("worker {worker} claims as a lent thread"))),
+            Role::Lent | Role::Spare => {
+                return Err(said(format!(
+                    "worker {worker} claims as a {} thread",
+                    role.name()
+                )));
+            }
         }
         if self.main_turns > MAIN_TURNS_MAX || self.reserve_turns > 1 {
             return Err(said(format!(

@@ -39,23 +39,34 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, and follows how far jobs have come.
-    pub(super) fn time(&self, event: PipelineEvent<'_>) {
+    /// Lets a slot take its time, which a turn of a task has `asked` for, and follows how far jobs have come.
+    pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {
-            PipelineEvent::SlotRan { job, stage, slot, .. } => {
-                handle.with(|world| self.hub.slot_began(world, handle.party()));
+            PipelineEvent::SlotRan {
+                job,
+                stage,
+                slot,
+                role,
+                ..
+            } => {
+                handle.with(|world| self.hub.slot_began(world, handle.party(), role));
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
-                let slot_ns =
-                    (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
+                let spec = self.hub.peek(job).map(|body| body.spec());
+                let slot_ns = spec.map_or(asked.unwrap_or(0), |spec| {
+                    let ns = asked.unwrap_or_else(|| (self.hub.slot_ns)(&spec, stage, slot));
+                    handle.with(|world| self.hub.slot_takes(world, handle.party(), &spec, ns))
+                });
                 let is_young = self.hub.is_young(job);
                 self.hub
                     .latency
                     .borrow_mut()
                     .slot_began(job, is_young, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
+                    handle.with(|world| self.hub.in_slot(world, handle.party(), true));
                     handle.work(slot_ns);
+                    handle.with(|world| self.hub.in_slot(world, handle.party(), false));
                 }
                 self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
                 let reached = handle.with(|world| world.slot_ended(handle.party()));
@@ -123,6 +134,12 @@ impl PipeEnv<'_, '_> {
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

@@ -17,6 +17,7 @@ impl Hub {
     pub(super) fn heard(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let verdict = self.oracle.borrow_mut().observe(self, event, world.steps(), me);
         world.judge(verdict);
+        self.heard_of_task(world, me, event);
         let clock_ns = world.clock_ns(me);
         world.trace.job(me, clock_ns, || {
             let body = match event {
@@ -50,7 +51,10 @@ impl Hub {
             }
             PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
             PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
-            PipelineEvent::SlotRan { job, stage, .. } => {
+            PipelineEvent::SlotRan { job, stage, role, .. } => {
+                if role != Role::Lent {
+                    self.spares.oracle.borrow_mut().ran(me);
+                }
                 if self
                     .oracle
                     .borrow()
@@ -68,34 +72,62 @@ impl Hub {
                     world.marks.hit(Mark::EndedByCanceller);
                 }
             }
-            PipelineEvent::Nests { .. } => self.nest_began(me),
+            PipelineEvent::Nests { .. } => self.nest_began(world, me),
             PipelineEvent::NestAnswered { answer, .. } => self.nest_answered(world, me, answer),
             PipelineEvent::NestOver { end, .. } => {
                 self.nest_over(world, me, end.as_ref().err().map(|error| error.kind));
             }
             PipelineEvent::Entered {
-                job, worker, role, ..
+                job,
+                worker,
+                role,
+                at_ns,
             } => {
                 if role != Role::Lent {
+                    self.spares.oracle.borrow_mut().entered(me, at_ns);
                     let is_old = !self.is_young(job);
                     self.stays.borrow_mut().entered(worker, job, is_old);
                 }
+                let service = self.service_of(job).unwrap_or(usize::MAX);
+                self.service.borrow_mut().entered(me, job, service);
             }
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
             | PipelineEvent::Settles { .. }
+            | PipelineEvent::Takes { .. }
+            | PipelineEvent::TaskSpawned { .. }
+            | PipelineEvent::TaskWoken { .. }
+            | PipelineEvent::TaskCancelled { .. }
+            | PipelineEvent::TurnOver { .. }
+            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::Failed { .. } => {}
-            PipelineEvent::Left { worker, role, .. } => {
+            PipelineEvent::Left {
+                job,
+                worker,
+                role,
+                claims,
+                ..
+            } => {
+                let (after, young) = (self.service_of(job), self.shared.young_tag());
+                let adds = claims > 0 && role != Role::Lent;
+                let verdict = (self.service.borrow_mut()).left(me, job, after, young, adds);
+                world.judge(verdict);
                 self.share.borrow_mut().left(worker);
                 if role != Role::Lent {
+                    self.spares.oracle.borrow_mut().left(me, claims > 0);
                     self.stayed(world, worker);
-                    if self.is_allowance_used_up(worker) {
+                    if role != Role::Spare && self.is_allowance_used_up(worker) {
                         self.latency.borrow_mut().allowance_used_up();
                     }
                 }
             }
         }
+    }
+
+    /// What `job` has received, if it has not ended.
+    fn service_of(&self, job: JobHandle) -> Option<usize> {
+        Some(self.peek(job)?.state().service(&Glass))
     }
 
     /// `worker` begins a look.
@@ -107,6 +139,7 @@ impl Hub {
     /// A look has ended.
     pub(crate) fn look_ended(&self, world: &mut World, worker: usize, end: LookEnd) {
         self.left_job(world, worker);
+        self.spares.oracle.borrow_mut().searches(worker);
         if end == LookEnd::Again {
             world.marks.hit(Mark::QuantumOver);
         }
@@ -138,7 +171,9 @@ impl Hub {
 
     /// `party` has come to the end of one of the board's orders.
     pub(super) fn scan_ended(&self, party: usize, order: Order) {
-        if !self.stays.borrow().is_visiting(party) {
+        let in_a_job =
+            self.stays.borrow().is_visiting(party) || self.spares.oracle.borrow().is_visiting(party);
+        if !in_a_job {
             self.turns.borrow_mut().scan_ended(party, order);
         }
     }
@@ -165,14 +200,24 @@ impl Hub {
                 self.is_allowance_used_up(party),
             );
         }
-        stays.is_visiting(party)
+        let mut stand_ins = self.spares.oracle.borrow_mut();
+        let is_glance = stays.is_visiting(party) || stand_ins.is_visiting(party);
+        // A slot that hands over a job of its own counts the singles, too.
+        if !is_glance && !self.nests.borrow().iter().any(|nest| nest.0 == party) {
+            stand_ins.searches(party);
+        }
+        is_glance
     }
 
     /// `party` has fetched the body of `job`.
     pub(super) fn fetched(&self, party: usize, job: JobHandle) {
-        let mut stays = self.stays.borrow_mut();
-        if !stays.is_visiting(party) {
-            stays.fetched(party, job, !self.is_young(job));
+        let (mut stays, mut stand_ins) = (self.stays.borrow_mut(), self.spares.oracle.borrow_mut());
+        if !stays.is_visiting(party) && !stand_ins.is_visiting(party) {
+            let is_young = self.is_young(job);
+            stays.fetched(party, job, !is_young);
+            if is_young {
+                stand_ins.found_young(party, job);
+            }
             self.lending.borrow_mut().fetched(party, job);
         }
     }
@@ -181,13 +226,17 @@ impl Hub {
     pub(super) fn read_clock(&self, party: usize, now_ns: u64, step: u64) {
         self.turns.borrow_mut().read_clock(party, now_ns);
         self.share.borrow_mut().read_clock(party, now_ns);
+        self.spares.oracle.borrow_mut().read_clock(party, now_ns);
         self.stays
             .borrow_mut()
             .read_clock(party, now_ns, self.moment(step));
     }
 
     /// A slot has begun that `party` runs.
-    pub(super) fn slot_began(&self, world: &mut World, party: usize) {
+    pub(super) fn slot_began(&self, world: &mut World, party: usize, role: Role) {
+        if role != Role::Lent {
+            self.spares.oracle.borrow_mut().goes_on(party);
+        }
         let waits = |boundary, looked| self.awaited_young(boundary, looked);
         let verdict = self.stays.borrow_mut().slot_began(party, waits);
         world.judge(verdict);
@@ -266,7 +315,10 @@ impl Hub {
     }
 
     /// A slot that `party` runs hands over a job of its own. What the oracles know of the party's place in the outer job waits meanwhile.
-    fn nest_began(&self, party: usize) {
+    fn nest_began(&self, world: &mut World, party: usize) {
+        if self.spares.oracle.borrow().spare_of(party).is_some() {
+            world.marks.hit(Mark::SpareNested);
+        }
         self.nests.borrow_mut().push((party, None));
         self.oracle.borrow_mut().nest_began(party);
         self.turns.borrow_mut().nest_began(party);
@@ -356,18 +408,22 @@ impl Hub {
     }
 
     /// `party` has gone on to something else than the job in which it was.
-    fn left_job(&self, world: &mut World, party: usize) {
+    pub(super) fn left_job(&self, world: &mut World, party: usize) {
         let verdict = self.lending.borrow_mut().left(party, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
 
     fn claimed(&self, world: &mut World, party: usize, job: JobHandle, (worker, role): (usize, Role)) {
+        if role == Role::Spare {
+            return self.spare_claimed(world, party, job, worker);
+        }
         let PipelineConfig { main, reserve, .. } = *self.shared.config();
         let verdict = (self.lending.borrow_mut()).claimed(party, job, (worker, role), main + reserve);
         world.judge(verdict);
         if role == Role::Lent {
             return world.marks.hit(Mark::LentThreadRan);
         }
+        self.spares.oracle.borrow_mut().goes_on(party);
         let waits = |boundary, looked| self.awaited_young(boundary, looked);
         let verdict = self.stays.borrow_mut().claimed(worker, waits);
         world.judge(verdict);
@@ -410,7 +466,7 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays | Came::YoungFirst, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent | Role::Spare) | (Came::Stays | Came::YoungFirst, _) => {}
         }
     }
 

@@ -4,11 +4,13 @@
 //! What each job is made of is drawn from the seed. The submitters submit their jobs, wait for the tickets, and compare what
 //! these say with what the oracle has seen.
 
+mod grown;
+mod open;
 mod plan;
 
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use executor_core::TaskCtx;
@@ -23,7 +25,7 @@ use crate::mark::Mark;
 use crate::oracle::{Answer, Oracle, Violation};
 use crate::outside::{give_up, pause};
 use crate::party::Side;
-use crate::pipeline::{Claimed, Hub, Look, PipeEnv, SimState, SlotNs};
+use crate::pipeline::{Claimed, Extras, Hub, Look, PipeEnv, SimState, SlotNs};
 use crate::ports::SimPorts;
 use crate::report::Failure;
 use crate::run::{Finished, Run};
@@ -32,6 +34,7 @@ use crate::setup::{Ending, Setup};
 use crate::simulation::Simulation;
 use crate::task::SimCtx;
 
+use grown::{GrownPlan, Outside};
 use plan::Plan;
 
 /// A load of jobs.
@@ -59,6 +62,12 @@ pub struct Jobs {
     pub lends: bool,
     /// Whether slots may run jobs of their own, and wait for them.
     pub nests: bool,
+    /// Number of the spare threads.
+    pub spares: usize,
+    /// How long a slot or a turn takes that a [long slot](crate::Faults::long_slots) strikes, in virtual time.
+    pub long_slot_ns: u64,
+    /// The most tasks with which a job that grows begins. 0: no job grows.
+    pub tasks: u32,
 }
 
 impl Default for Jobs {
@@ -75,6 +84,9 @@ impl Default for Jobs {
             troubles: false,
             lends: false,
             nests: false,
+            spares: 0,
+            long_slot_ns: 0,
+            tasks: 0,
         }
     }
 }
@@ -99,6 +111,9 @@ impl Jobs {
             troubles,
             lends,
             nests,
+            spares,
+            long_slot_ns,
+            tasks,
         } = self;
         fields.push("scenario", "jobs");
         fields.push("jobs", jobs);
@@ -116,6 +131,15 @@ impl Jobs {
         if *nests {
             fields.push("nests", nests);
         }
+        if *spares > 0 {
+            fields.push("spares", spares);
+        }
+        if *long_slot_ns > 0 {
+            fields.push("long_slot_ns", long_slot_ns);
+        }
+        if *tasks > 0 {
+            fields.push("tasks", tasks);
+        }
     }
 
     pub(super) fn read(fields: &mut Fields) -> Result<Self, LineError> {
@@ -132,6 +156,9 @@ impl Jobs {
             troubles: fields.take("troubles")?.unwrap_or(default.troubles),
             lends: fields.take("lends")?.unwrap_or(default.lends),
             nests: fields.take("nests")?.unwrap_or(default.nests),
+            spares: fields.take("spares")?.unwrap_or(default.spares),
+            long_slot_ns: fields.take("long_slot_ns")?.unwrap_or(default.long_slot_ns),
+            tasks: fields.take("tasks")?.unwrap_or(default.tasks),
         })
     }
 
@@ -144,6 +171,13 @@ impl Jobs {
             )
         } else if self.capacity == 0 {
             "`capacity=0`: no job would be let in".to_owned()
+        } else if self.spares > workers {
+            format!(
+                "`spares={}`: one for each of {workers} workers at most",
+                self.spares
+            )
+        } else if self.long_slot_ns == 0 && setup.faults.long_slots > 0 {
+            "`long_slots`: how long they are is `long_slot_ns`".to_owned()
         } else if self.stages == 0 {
             "`stages=0`: a job has a stage at least".to_owned()
         } else if setup.faults.panic_something() {
@@ -168,10 +202,10 @@ impl Jobs {
         };
         let mut dice = Dice::new(seed ^ PLAN);
         let plan = Rc::new(Plan::default());
-        let mut hands: Vec<Vec<JobSpec>> = (0..*producers).map(|_| Vec::new()).collect();
+        let mut hands: Vec<Vec<Handed>> = (0..*producers).map(|_| Vec::new()).collect();
         for n in 0..self.jobs as usize {
-            let spec = plan.job(&mut dice, n, self);
-            hands[n % producers].push(spec);
+            let job = plan.any(&mut dice, n, self);
+            hands[n % producers].push(job);
         }
         let slot_ns = self.slot_ns;
         let submitted = Submitted {
@@ -180,6 +214,13 @@ impl Jobs {
             lends: self.lends,
             slot_ns: Box::new(move |_spec, _stage, slot| if slot < 2 { 0 } else { slot_ns }),
             claims: None,
+            extras: Extras {
+                spares: self.spares,
+                long_ns: self.long_slot_ns,
+                may_be_long: None,
+            },
+            grows: self.tasks > 0,
+            complaints: Arc::clone(&plan.complaints),
         };
         submitted.run(&simulation, config, || plan.complaint())
     }
@@ -188,7 +229,7 @@ impl Jobs {
 /// Jobs, and who hands them over.
 pub(crate) struct Submitted {
     /// What each submitter submits.
-    pub(crate) hands: Vec<Vec<JobSpec>>,
+    pub(crate) hands: Vec<Vec<Handed>>,
     /// How many jobs somebody tries to cancel, each at some moment.
     pub(crate) cancels: usize,
     /// Whether those who wait for a job may lend it their thread.
@@ -197,6 +238,25 @@ pub(crate) struct Submitted {
     pub(crate) slot_ns: SlotNs,
     /// Where each claim is noted, if anybody wants to know.
     pub(crate) claims: Option<Rc<RefCell<Vec<Claimed>>>>,
+    /// Spare threads, and long slots.
+    pub(crate) extras: Extras,
+    /// Whether there may be jobs that grow, and a party outside that wakes their tasks.
+    pub(crate) grows: bool,
+    /// What tasks complain about.
+    pub(crate) complaints: Arc<Mutex<Vec<String>>>,
+}
+
+/// A job that is handed over.
+pub(crate) struct Handed {
+    spec: JobSpec,
+    /// Its tasks, if it grows.
+    grows: Option<GrownPlan>,
+}
+
+impl From<JobSpec> for Handed {
+    fn from(spec: JobSpec) -> Self {
+        Self { spec, grows: None }
+    }
 }
 
 impl Submitted {
@@ -213,17 +273,23 @@ impl Submitted {
             lends,
             slot_ns,
             claims,
+            extras,
+            grows,
+            complaints,
         } = self;
-        let hub = Rc::new(Hub::new(config, slot_ns, claims));
+        let outside = grows.then(|| Outside::new(hands.len()));
+        let hub = Rc::new(Hub::new(config, slot_ns, claims, extras));
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        spares(&mut run, &hub);
         let start_failed = run.start_failed;
         let admitted = Rc::new(RefCell::new(Vec::new()));
         let came_back = Rc::new(RefCell::new(Vec::new()));
-        for (producer, specs) in hands.into_iter().enumerate() {
+        for (producer, jobs) in hands.into_iter().enumerate() {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
-            let came_back = Rc::clone(&came_back);
+            let (came_back, complaints) = (Rc::clone(&came_back), Arc::clone(&complaints));
+            let outside = outside.clone();
             run.outside(Side::Producer(producer), move |ports| {
                 if start_failed {
                     return;
@@ -234,13 +300,21 @@ impl Submitted {
                     came_back: &came_back,
                     lends,
                 }
-                .submit_all(specs, &admitted);
+                .submit_all(jobs, &admitted, outside.as_ref(), &complaints);
             });
         }
         for canceller in 0..cancels {
             let (hub, admitted) = (Rc::clone(&hub), Rc::clone(&admitted));
             run.outside(Side::Canceller(canceller), move |ports| {
                 cancel_one(&ports, &hub, &admitted);
+            });
+        }
+        if let Some(outside) = outside {
+            let hub = Rc::clone(&hub);
+            run.outside(Side::Outside, move |ports| {
+                if !start_failed {
+                    open::wake_late(&ports, &hub, &outside);
+                }
             });
         }
         let closing = Rc::clone(&hub);
@@ -330,6 +404,23 @@ pub(super) fn look(hub: &Hub, cx: &mut SimCtx<'_, Look, ()>) {
     }
 }
 
+/// Adds the executor's spare threads. They come right behind the workers.
+pub(super) fn spares(run: &mut Run<Look, ()>, hub: &Rc<Hub>) {
+    let start_failed = run.start_failed;
+    for spare in 0..hub.spares() {
+        let hub = Rc::clone(hub);
+        run.outside(Side::Spare(spare), move |ports| {
+            if !start_failed {
+                PipeEnv {
+                    ports: &ports,
+                    hub: &hub,
+                }
+                .stand_in(spare);
+            }
+        });
+    }
+}
+
 type AdmittedJobs = RefCell<Vec<(Arc<SimState>, JobHandle)>>;
 
 /// Somebody outside who submits jobs.
@@ -343,23 +434,43 @@ pub(super) struct Submitter<'a, 'y> {
 }
 
 impl Submitter<'_, '_> {
-    fn submit_all(&self, specs: Vec<JobSpec>, admitted: &AdmittedJobs) {
+    fn submit_all(
+        &self,
+        jobs: Vec<Handed>,
+        admitted: &AdmittedJobs,
+        outside: Option<&Outside>,
+        complaints: &Arc<Mutex<Vec<String>>>,
+    ) {
         let mut mine = Vec::new();
-        for spec in specs {
+        for Handed { spec, grows } in jobs {
             if let Some((state, job)) = self.submit(&spec) {
                 self.ports.handle.with(|world| world.meets(true));
                 admitted.borrow_mut().push((Arc::clone(&state), job));
-                mine.push((state, job));
+                let grown = grows
+                    .zip(outside)
+                    .map(|(plan, outside)| self.open(&plan, (Arc::clone(&state), job), outside, complaints));
+                mine.push((state, job, grown));
             }
         }
-        for (state, job) in mine {
+        let mine: Vec<_> = (mine.into_iter())
+            .map(|(state, job, opened)| (state, job, opened.map(|opened| self.let_go(opened))))
+            .collect();
+        for (state, job, grown) in mine {
             if self.lends {
                 self.lend((Arc::clone(&state), job), admitted);
             }
-            self.wait(&state, job);
+            let completed = self.wait(&state, job);
+            if let Some(grown) = grown {
+                grown.judge(completed, self.hub.has_cancelled_task(job));
+            }
             self.ports
                 .handle
                 .with(|world| world.answered(self.ports.handle.party()));
+        }
+        if let Some(outside) = outside {
+            self.ports.handle.with(|world| world.meets(true));
+            outside.submitter_ends(&self.hub.asks());
+            self.env().do_asked();
         }
     }
 
@@ -387,6 +498,7 @@ impl Submitter<'_, '_> {
                 }
                 mark.into_iter().for_each(|mark| world.marks.hit(mark));
                 world.outside_call(false);
+                self.hub.judge_watch(world);
             });
             match submitted {
                 Ok(Admitted { state, job }) => return Some((state, job)),
@@ -417,8 +529,8 @@ impl Submitter<'_, '_> {
         }
     }
 
-    /// Waits for the ticket; it must say what the oracle has seen.
-    fn wait(&self, state: &SimState, job: JobHandle) {
+    /// Waits for the ticket; it must say what the oracle has seen. Gives whether the job completed.
+    fn wait(&self, state: &SimState, job: JobHandle) -> bool {
         let end = self.env().wait_ticket(state);
         let told = end.as_ref().err().map(|error| error.kind);
         let seen = self.hub.oracle.borrow().end_of(job);
@@ -435,6 +547,7 @@ impl Submitter<'_, '_> {
                 world.fail(Oracle::Ticket, message);
             }
         });
+        told.is_none()
     }
 
     pub(super) fn env(&self) -> PipeEnv<'_, '_> {
@@ -457,6 +570,9 @@ fn cancel_one(ports: &SimPorts<'_, Look>, hub: &Hub, admitted: &AdmittedJobs) {
         place.map(|place| admitted[place].clone())
     };
     if let Some((state, job)) = chosen {
+        if state.grows() && ports.handle.with(|world| world.below(2)) == 0 {
+            return open::cancel_a_task(ports, hub, job);
+        }
         policy::cancel(&PipeEnv { ports, hub }, &state, job);
         if hub.oracle.borrow().end_of(job).is_none() {
             ports
@@ -514,6 +630,7 @@ pub(super) fn end(ports: &SimPorts<'_, Look>, hub: &Hub, ending: Ending, came_ba
             shut_down();
         }
     }
+    env.end_spares();
 }
 
 /// A job's ticket says that it is handed back if and only if the job came back, from the shutdown or at the door.

@@ -27,12 +27,12 @@ use pipeline_exec::policy::{self, JobSpec, PipelineConfig};
 pub use figures::{Figures, Latency};
 
 use super::Summary;
-use super::jobs::{Submitter, conclude, end, look};
+use super::jobs::{Submitter, conclude, end, look, spares};
 use crate::line::{Fields, LineError};
 use crate::oracle::{Kind, Lines};
 use crate::outside::give_up;
 use crate::party::Side;
-use crate::pipeline::{Hub, Look, PipeEnv, SimState, SlotNs};
+use crate::pipeline::{Extras, Hub, Look, PipeEnv, SimState, SlotNs};
 use crate::ports::SimPorts;
 use crate::report::Failure;
 use crate::run::Run;
@@ -119,6 +119,10 @@ traffic! {
     capacity: usize = 4_096,
     /// How long a worker stays with a job.
     quantum_ns: u64 = 2_000_000,
+    /// Number of the spare threads.
+    spares: usize = 0,
+    /// How long a slot of a heavy or middle job takes that a [long slot](crate::Faults::long_slots) strikes.
+    long_slot_ns: u64 = 0,
 }
 
 /// So that what the traffic is and the walk through the run do not come from one sequence of numbers.
@@ -156,6 +160,13 @@ impl Traffic {
                 "`reserve={}`: of {workers} workers one must be main",
                 self.reserve
             )
+        } else if self.spares > workers {
+            format!(
+                "`spares={}`: one for each of {workers} workers at most",
+                self.spares
+            )
+        } else if self.long_slot_ns == 0 && setup.faults.long_slots > 0 {
+            "`long_slots`: how long they are is `long_slot_ns`".to_owned()
         } else if self.capacity == 0 {
             "`capacity=0`: no job would be let in".to_owned()
         } else if self.shorts > 0 && self.short_slots == 0 || self.heavies > 0 && self.heavy_slots == 0 {
@@ -199,7 +210,12 @@ impl Traffic {
             quantum: Duration::from_nanos(self.quantum_ns),
             capacity: self.capacity,
         };
-        let hub = Rc::new(Hub::new(config, self.slot_ns(), None));
+        let extras = Extras {
+            spares: self.spares,
+            long_ns: self.long_slot_ns,
+            may_be_long: Some(|spec| !work::is(spec, Kind::Short)),
+        };
+        let hub = Rc::new(Hub::new(config, self.slot_ns(), None, extras));
         hub.oracle.borrow_mut().off = unwatched;
         let begin_ns = setup.begin_ns;
         let end_ns = begin_ns.saturating_add(self.length_ns);
@@ -207,6 +223,7 @@ impl Traffic {
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
+        spares(&mut run, &hub);
         let scene = Rc::new(Scene {
             traffic: self.clone(),
             hub: Rc::clone(&hub),

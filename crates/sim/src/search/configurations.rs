@@ -38,6 +38,12 @@ pub(crate) const DIAMOND: u64 = 125;
 /// From this one a job of one slot, which runs a job of two slots of its own.
 pub(crate) const NEST: u64 = 15;
 
+/// From this one a job of two tasks and a channel, through which a value passes; the reader has a handle of the job.
+pub(crate) const CHANNEL: u64 = 85;
+
+/// From this one a job of two tasks, one of which ends at once, and the other because of that.
+pub(crate) const ENDS: u64 = 5180;
+
 impl Configuration {
     /// All of them.
     pub const ALL: &[Self] = &[
@@ -150,6 +156,44 @@ impl Configuration {
             "2 workers, a slot with a job of its own, no room",
             "capacity=1,end=join",
         ),
+        Self::grown(
+            1,
+            CHANNEL,
+            "1 worker, a job of 2 tasks and a channel, drain",
+            "workers=1,end=join",
+        ),
+        Self::grown(
+            1,
+            CHANNEL,
+            "1 worker, a job of 2 tasks and a channel, shutdown",
+            "workers=1,end=abort",
+        ),
+        Self::grown(
+            0,
+            CHANNEL,
+            "2 workers, a job of 2 tasks and a channel, drain",
+            "workers=2,end=join",
+        ),
+        Self::grown(
+            0,
+            CHANNEL,
+            "2 workers, a job of 2 tasks and a channel, cancel",
+            "workers=2,cancels=1,end=join",
+        ),
+        Self::grown(
+            1,
+            ENDS,
+            "2 workers, a job of 2 tasks, drain, 1 preemption",
+            "workers=2,end=join",
+        )
+        .at_night(),
+        Self::grown(
+            1,
+            ENDS,
+            "2 workers, a job of 2 tasks, shutdown, 1 preemption",
+            "workers=2,end=abort",
+        )
+        .at_night(),
         Self::bounded(
             2,
             "2 producers, 2 workers, 2 tasks, close, 2 preemptions",
@@ -215,6 +259,14 @@ impl Configuration {
         }
     }
 
+    /// A job that grows; `more` says how it ends.
+    const fn grown(preemptions: u32, seed: u64, name: &'static str, more: &'static str) -> Self {
+        Self {
+            seed,
+            ..Self::bounded(preemptions, name, more)
+        }
+    }
+
     const fn at_night(self) -> Self {
         Self { in_ci: false, ..self }
     }
@@ -228,6 +280,8 @@ impl Configuration {
     pub fn search(&self) -> Search {
         let load = if self.scenario.starts_with("scenario=") {
             ""
+        } else if [CHANNEL, ENDS].contains(&self.seed) {
+            "scenario=jobs,jobs=1,stages=1,slots=1,tasks=2,quantum_ns=0,private=0,"
         } else if self.seed == NEST {
             "scenario=jobs,jobs=1,stages=1,slots=1,nests=true,quantum_ns=0,workers=2,private=0,"
         } else {

@@ -48,8 +48,24 @@ fn operations(search: &Search) -> (BTreeSet<String>, SearchReport) {
 
 /// Fewer runs, and the same operations.
 fn assert_reduces(scenario: &str, preemptions: Option<u32>, from: Reductions, to: Reductions) {
-    let (all, many) = operations(&search(scenario, preemptions, from));
-    let (reduced, few) = operations(&search(scenario, preemptions, to));
+    assert_reduces_from(0, scenario, preemptions, from, to);
+}
+
+/// The same of what is drawn from `seed`.
+fn assert_reduces_from(
+    seed: u64,
+    scenario: &str,
+    preemptions: Option<u32>,
+    from: Reductions,
+    to: Reductions,
+) {
+    let operations = |reductions| {
+        operations(&Search {
+            seed,
+            ..search(scenario, preemptions, reductions)
+        })
+    };
+    let ((all, many), (reduced, few)) = (operations(from), operations(to));
     let differences: Vec<_> = all.symmetric_difference(&reduced).collect();
     assert!(differences.is_empty(), "{scenario}: {differences:?}");
     assert!(
@@ -73,6 +89,14 @@ fn within_a_bound_known_states_and_own_steps_lose_no_operation() {
         ("scenario=jobs,slots=2,workers=2,quantum_ns=0,end=join", 0),
     ] {
         assert_reduces(scenario, Some(preemptions), NONE, Reductions::ALL);
+    }
+}
+
+#[test]
+fn tasks_share_what_no_port_knows_of_and_no_state_is_taken_for_another() {
+    let scenario = "scenario=jobs,slots=1,tasks=2,workers=1,quantum_ns=0";
+    for seed in [configurations::CHANNEL, configurations::ENDS] {
+        assert_reduces_from(seed, scenario, Some(0), NONE, Reductions::ALL);
     }
 }
 

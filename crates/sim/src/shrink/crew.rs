@@ -8,7 +8,7 @@ use crate::line::Fields;
 pub(super) struct Crew([u32; 4]);
 
 impl Crew {
-    /// Of the scenario that `fields` tell of: workers, producers, who waits or cancels, and the closer.
+    /// Of the scenario that `fields` tell of: workers, producers, who waits, cancels or wakes tasks from outside, and the closer.
     pub(super) fn of(fields: &Fields) -> Self {
         let count = |name: &str, default| {
             let value = fields.get(name).and_then(|value| value.parse().ok());
@@ -17,7 +17,7 @@ impl Crew {
         Self([
             count("workers", 1),
             count("producers", 1),
-            count("waiters", 0) + count("cancels", 0),
+            count("waiters", 0) + count("cancels", 0) + count("tasks", 0).min(1),
             1,
         ])
     }
@@ -65,6 +65,7 @@ mod tests {
             "scenario=flat,roots=1,size=0,workers=3,producers=2,waiters=1",
             "scenario=flat,roots=1,size=0,workers=1",
             "scenario=jobs,jobs=1,workers=2,cancels=2",
+            "scenario=jobs,jobs=1,workers=2,cancels=1,tasks=3",
         ] {
             let fields: Fields = text.parse().expect("it is well formed");
             let scenario = Scenario::from_fields(fields.clone()).expect("it is a scenario");
@@ -72,7 +73,9 @@ mod tests {
             let parties = run.expect("it goes well").course.parties;
             let kinds = ["worker", "producer", "", "closer"].map(|kind| {
                 let of_kind = parties.iter().filter(|name| match kind {
-                    "" => name.starts_with("waiter") || name.starts_with("canceller"),
+                    "" => ["waiter", "canceller", "outside"]
+                        .iter()
+                        .any(|kind| name.starts_with(kind)),
                     _ => name.starts_with(kind),
                 });
                 of_kind.count() as u32

@@ -86,6 +86,49 @@ impl World {
         }
     }
 
+    /// `party`, a spare thread, sleeps until it is woken, or until `until_ns`. `false` if it goes on at once. Where time stands still it is
+    /// woken by others alone.
+    pub(crate) fn rest(&mut self, party: usize, until_ns: Option<u64>) -> bool {
+        if std::mem::take(&mut self.parties[party].token) {
+            self.marks.hit(Mark::UnparkedBeforeParking);
+            return false;
+        }
+        if until_ns.is_some_and(|until_ns| until_ns <= self.clock_ns(party)) {
+            return false;
+        }
+        if self.strikes(Fault::SpuriousWake) {
+            self.marks.hit(Mark::SpuriousWake);
+            return false;
+        }
+        let deadline_ns = match until_ns {
+            Some(until_ns) if !self.timeless => Some(self.late_timer(until_ns)),
+            _ => None,
+        };
+        if let Some(deadline_ns) = deadline_ns {
+            self.timers.insert((deadline_ns, party));
+        }
+        self.block(party, State::Resting { deadline_ns });
+        true
+    }
+
+    /// `by` wakes `party`, a spare thread.
+    pub(crate) fn wake_spare(&mut self, by: usize, party: usize) {
+        let from_ps = self.parties[by].clock_ps;
+        self.spend(by, self.costs.unpark_ps);
+        match self.parties[party].state {
+            State::Resting { .. } => {
+                self.unpark_at(party, from_ps.saturating_add(self.costs.wake_ps));
+                if self.strikes(Fault::LateWake) {
+                    let until = self.steps + 1 + self.some_steps();
+                    self.delays.insert((until, party));
+                    self.block(party, State::Waking { until });
+                }
+            }
+            State::Waking { .. } => {}
+            _ => self.parties[party].token = true,
+        }
+    }
+
     /// `party` waits until there have been more than `ticket` signals. `false` if there have been.
     pub(crate) fn wait_past(&mut self, party: usize, ticket: u64) -> bool {
         if self.signals > ticket {
@@ -174,12 +217,17 @@ impl World {
     pub(super) fn unpark_at(&mut self, party: usize, at_ps: u64) {
         if let State::Parked {
             deadline_ns: Some(deadline),
+        }
+        | State::Resting {
+            deadline_ns: Some(deadline),
         } = self.parties[party].state
         {
             self.timers.remove(&(deadline, party));
         }
         self.not_before(party, at_ps);
-        self.oracles.sleep.parked -= 1;
+        if let State::Parked { .. } = self.parties[party].state {
+            self.oracles.sleep.parked -= 1;
+        }
         self.unblock(party);
     }
 

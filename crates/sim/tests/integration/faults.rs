@@ -24,8 +24,12 @@ fn explore(fields: &str, seeds: u64) -> Vec<Course> {
 #[test]
 fn after_each_kind_of_fault_has_stopped_everything_finishes() {
     for &fault in Fault::ALL {
+        let load = match fault {
+            Fault::LongSlot => "jobs,jobs=2,slots=8,spares=2,long_slot_ns=50000",
+            _ => "tree,roots=2,size=3",
+        };
         let fields = format!(
-            "scenario=tree,roots=2,size=3,workers=3,producers=2,timeout_ns=200000,spin=0,{}=4",
+            "scenario={load},workers=3,producers=2,timeout_ns=200000,spin=0,{}=4",
             fault.key()
         );
         let struck: u32 = explore(&fields, 300)

@@ -5,6 +5,7 @@ mod determinism;
 mod equal_slots;
 mod failures;
 mod faults;
+mod growing;
 mod jobs;
 mod latency;
 mod page;

@@ -46,7 +46,7 @@ fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
         let by_role = match role {
             Role::Main => main,
             Role::Reserve => reserve,
-            Role::Lent => unreachable!("nobody lends a thread in these examples"),
+            Role::Lent | Role::Spare => unreachable!("these examples have workers alone"),
         };
         by_role.extend(slots.map(|slot| format!("{}{slot}", jobs[job].table_name)));
     }

@@ -108,6 +108,9 @@ fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
         let text = Rows::of(&session, sql, sql).await.text().join(" ");
         let [node, aggregate] = ["WindlassExec", "AggregateExec"].map(|node| text.find(node));
         assert!(node.is_some() && node < aggregate, "{text}");
+        for measure in ["tasks=", "turns=", "busy=", "waited=", "longest_turn="] {
+            assert!(text.contains(measure), "{measure} in {text}");
+        }
     });
     eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
 }

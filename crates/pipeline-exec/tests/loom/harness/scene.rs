@@ -139,6 +139,9 @@ pub(crate) struct Scene {
 struct News {
     looks: usize,
     ended: usize,
+    /// Spare threads that were woken and have not noticed.
+    woken: Vec<usize>,
+    happened: bool,
 }
 
 impl Scene {
@@ -156,6 +159,13 @@ impl Scene {
     /// clock goes.
     pub(crate) fn with_young(workers: usize, jobs: usize) -> Rc<Self> {
         Self::build(workers, jobs, Seen::default(), Duration::from_secs(1))
+    }
+
+    /// The same with `spares` spare threads.
+    pub(crate) fn with_spares(workers: usize, jobs: usize, spares: usize) -> Rc<Self> {
+        let scene = Rc::into_inner(Self::with_young(workers, jobs)).expect("it is nobody else's");
+        let shared = scene.shared.with_spares(spares, AtomicUsize::new);
+        Rc::new(Self { shared, ..scene })
     }
 
     fn build(workers: usize, jobs: usize, seen: Seen, quantum: Duration) -> Rc<Self> {
@@ -177,7 +187,12 @@ impl Scene {
             jobs,
             seen,
             given_back: Cell::new(0),
-            news: Mutex::new(News { looks: 0, ended: 0 }),
+            news: Mutex::new(News {
+                looks: 0,
+                ended: 0,
+                woken: Vec::new(),
+                happened: false,
+            }),
             told: Condvar::new(),
         })
     }
@@ -221,11 +236,19 @@ impl Scene {
         cost: u64,
         terms: Terms,
     ) -> Option<(Arc<State>, JobHandle)> {
-        let spec = JobSpec {
+        self.submit_as(JobSpec {
             cost,
             terms: terms.boxed(),
             ..JobSpec::new("", JobId::new(0), stages.into())
-        };
+        })
+    }
+
+    /// Opens a job that grows; `None` if the executor refused it.
+    pub(crate) fn open(&self) -> Option<(Arc<State>, JobHandle)> {
+        self.submit_as(JobSpec::of_tasks("", JobId::new(0)))
+    }
+
+    fn submit_as(&self, spec: JobSpec) -> Option<(Arc<State>, JobHandle)> {
         let body = JobBody::new(spec, self.shared.config().main, self.place(), AtomicUsize::new);
         match policy::submit(self, body) {
             Ok(admitted) => Some((admitted.state, admitted.job)),
@@ -238,6 +261,65 @@ impl Scene {
     pub(crate) fn work(&self, worker: usize) {
         while self.next_look() {
             while policy::look(self, worker) == LookEnd::Again {}
+        }
+    }
+
+    /// Worker number `worker` runs the look that was handed over.
+    pub(crate) fn work_once(&self, worker: usize) {
+        assert!(self.next_look(), "no look was handed over");
+        policy::look(self, worker);
+    }
+
+    /// Spare thread number `spare` does what it is told until every job has ended. While it watches, time passes.
+    pub(crate) fn stand_in(&self, spare: usize) {
+        policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
+            None => self.is_woken(spare),
+            Some(until_ns) => {
+                CLOCK.with(|clock| clock.set(clock.get().max(until_ns)));
+                loom::thread::yield_now();
+                self.news.lock().unwrap().ended < self.jobs
+            }
+        });
+    }
+
+    /// Waits until the spare thread is woken. `false` once every job has ended.
+    fn is_woken(&self, spare: usize) -> bool {
+        let mut news = self.news.lock().unwrap();
+        loop {
+            if news.ended == self.jobs {
+                return false;
+            }
+            if let Some(place) = news.woken.iter().position(|woken| *woken == spare) {
+                news.woken.remove(place);
+                return true;
+            }
+            news = self.told.wait(news).unwrap();
+        }
+    }
+
+    /// Time passes for this thread.
+    pub(crate) fn pass(&self, ns: u64) {
+        CLOCK.with(|clock| clock.set(clock.get() + ns));
+    }
+
+    /// Says that something has happened, for [`wait_happened`](Self::wait_happened).
+    pub(crate) fn happens(&self) {
+        self.news.lock().unwrap().happened = true;
+        self.told.notify_all();
+    }
+
+    pub(crate) fn wait_happened(&self) {
+        let mut news = self.news.lock().unwrap();
+        while !news.happened {
+            news = self.told.wait(news).unwrap();
+        }
+    }
+
+    /// Waits until so many jobs have ended.
+    pub(crate) fn wait_ended(&self, jobs: usize) {
+        let mut news = self.news.lock().unwrap();
+        while news.ended < jobs {
+            news = self.told.wait(news).unwrap();
         }
     }
 
@@ -523,6 +605,11 @@ impl PipelinePorts for Scene {
         self.news.lock().unwrap().looks += looks;
         self.told.notify_all();
         true
+    }
+
+    fn wake_spare(&self, spare: usize) {
+        self.news.lock().unwrap().woken.push(spare);
+        self.told.notify_all();
     }
 
     fn all_ended(&self) {}

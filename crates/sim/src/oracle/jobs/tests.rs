@@ -15,6 +15,7 @@ fn oracle() -> JobOracle {
             job: JOB,
             appended: false,
             single_since: None,
+            grows: false,
             limited: false,
             stages: vec![StageRecord {
                 slots: Some(vec![Slot::Free; 2]),

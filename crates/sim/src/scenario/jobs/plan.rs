@@ -10,14 +10,15 @@ use std::time::Duration;
 use pipeline_exec::policy::{self, Class, JobSpec, Terms};
 use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 
-use super::Jobs;
+use super::grown::GrownPlan;
+use super::{Handed, Jobs};
 use crate::fault::InjectedPanic;
 use crate::scheduler::Dice;
 
 /// Everything that the stages of a run complain about.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    complaints: Arc<Mutex<Vec<String>>>,
+    pub(super) complaints: Arc<Mutex<Vec<String>>>,
 }
 
 /// What a slot does.
@@ -56,8 +57,8 @@ struct PlannedStage {
 }
 
 /// A job that a slot runs.
-struct Inner {
-    spec: JobSpec,
+pub(super) struct Inner {
+    pub(super) spec: JobSpec,
     stage: Arc<PlannedStage>,
 }
 
@@ -65,9 +66,26 @@ struct Inner {
 const DEPTH_MAX: usize = 3;
 
 impl Plan {
-    /// Job number `n`.
+    /// Job number `n`, of slots or of tasks.
+    pub(super) fn any(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> Handed {
+        if jobs.tasks == 0 || dice.below(2) == 0 {
+            return self.job(dice, n, jobs).into();
+        }
+        let grows = GrownPlan::draw(dice, self, jobs);
+        let stages = JobSpec::of_tasks("", JobId::new(0)).stages;
+        Handed {
+            spec: Self::spec(dice, n, jobs, stages),
+            grows: Some(grows),
+        }
+    }
+
+    /// Job number `n`, of slots.
     pub(super) fn job(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> JobSpec {
         let stages = self.graph(dice, n, jobs);
+        Self::spec(dice, n, jobs, stages)
+    }
+
+    fn spec(dice: &mut Dice, n: usize, jobs: &Jobs, stages: StageGraph) -> JobSpec {
         let late = jobs.troubles && dice.below(8) == 0;
         JobSpec {
             table_name: "planned".into(),
@@ -155,8 +173,8 @@ impl Plan {
         })
     }
 
-    /// A job for a slot.
-    fn inner(&self, dice: &mut Dice, of: String, jobs: &Jobs, depth: usize) -> Inner {
+    /// A job for a slot, or for a turn.
+    pub(super) fn inner(&self, dice: &mut Dice, of: String, jobs: &Jobs, depth: usize) -> Inner {
         let slots = dice.below(4);
         let stage = self.planned(dice, format!("the job in {of}"), slots, jobs, depth);
         let spec = JobSpec {

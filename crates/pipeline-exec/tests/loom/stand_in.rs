@@ -1,0 +1,167 @@
+//! Spare threads: named after the races in `crates/pipeline-exec/src/policy/stand_in/README.md`.
+//!
+//! The only worker is in a slot that ends when the young jobs have: one that no spare thread takes shows as a deadlock, which
+//! loom reports. Time passes for spare threads alone, and only while they sleep.
+
+use std::cell::RefCell;
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+
+use loom::thread;
+use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
+
+use crate::harness::model;
+use crate::harness::scene::{Cells, Scene, State};
+
+/// A spare thread was told to watch for a job that the worker has taken. It rests, while the worker, in another slot by then,
+/// publishes a second one.
+#[test]
+fn young_work_published_while_the_watching_thread_rests() {
+    model(
+        "young_work_published_while_the_watching_thread_rests",
+        Some(5),
+        || {
+            let scene = Scene::with_spares(1, 3, 1);
+            let held = scene.submit_old(does(&scene, |scene| {
+                submit_young(scene);
+                scene.wait_ended(2);
+            }));
+            // Every look is out, so the spare thread is told.
+            submit_young(&scene);
+            play(&scene, 1, held.expect("nobody closes here").0);
+        },
+    );
+}
+
+/// The same with a spare thread that has stood in, so that another party may arm while it parks.
+#[test]
+fn young_work_published_while_the_last_spare_thread_parks() {
+    model(
+        "young_work_published_while_the_last_spare_thread_parks",
+        Some(6),
+        || {
+            let scene = Scene::with_spares(1, 3, 1);
+            let held = scene.submit_old(does(&scene, |scene| {
+                submit_young(scene);
+                submit_young(scene);
+                scene.wait_ended(2);
+            }));
+            play(&scene, 1, held.expect("nobody closes here").0);
+        },
+    );
+}
+
+/// The spare thread that watches goes into a job whose slot ends when a second one has ended, which is published meanwhile:
+/// another spare thread is told.
+#[test]
+fn young_work_published_while_the_watching_thread_goes_into_a_job() {
+    model(
+        "young_work_published_while_the_watching_thread_goes_into_a_job",
+        Some(2),
+        || {
+            let scene = Scene::with_spares(2, 4, 2);
+            let held = scene.submit_old(does(&scene, |scene| {
+                let other = scene.submit_old(vec![does_again(|scene| {
+                    let waits = does_again(|scene| scene.wait_ended(1));
+                    scene.submit_single(waits).expect("nobody closes here");
+                    submit_young(scene);
+                    scene.wait_ended(2);
+                })]);
+                scene.work_once(1);
+                drop(other);
+            }));
+            play(&scene, 2, held.expect("nobody closes here").0);
+        },
+    );
+}
+
+/// A spare thread leaves a job in which it was alone, and which is old by then, while the worker, which has found the job full,
+/// lays down its look.
+#[test]
+fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
+    model(
+        "a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down",
+        Some(2),
+        || {
+            let scene = Scene::with_spares(1, 2, 1);
+            let held = scene.submit_old(does(&scene, |scene| {
+                let long = does_again(|scene| {
+                    scene.happens();
+                    scene.pass(LONG_NS);
+                });
+                let narrow = scene.submit_narrow(vec![long, Cells::new(1)], 1);
+                narrow.expect("nobody closes here");
+                scene.wait_happened();
+            }));
+            play(&scene, 1, held.expect("nobody closes here").0);
+        },
+    );
+}
+
+/// A job that has had so much time is old.
+const LONG_NS: u64 = 10_000_000_000;
+
+/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one way or the other, and so
+/// does the thread.
+#[test]
+fn a_shutdown_against_a_thread_that_is_told_to_watch() {
+    model("a_shutdown_against_a_thread_that_is_told_to_watch", None, || {
+        let scene = Scene::with_spares(1, 2, 1);
+        let held = scene.submit_old(does(&scene, |scene| {
+            submit_young(scene);
+            policy::stop(scene);
+        }));
+        play(&scene, 1, held.expect("nobody closes here").0);
+    });
+}
+
+/// The worker runs the job that holds it, beside `spares` spare threads.
+fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
+    let spares = (0..spares).map(|spare| {
+        let scene = scene.clone();
+        thread::spawn(move || scene.stand_in(spare))
+    });
+    let spares: Vec<_> = spares.collect();
+    scene.work(0);
+    for spare in spares {
+        spare.join().unwrap();
+    }
+    // A look that was handed over after the last job had ended finds nothing.
+    scene.work(0);
+    scene.assert_over(&[held.clone()]);
+    assert_eq!(scene.status(&held), JobStatus::Completed);
+}
+
+fn submit_young(scene: &Scene) {
+    scene.submit_single(Cells::new(1)).expect("nobody closes here");
+}
+
+/// A stage of one slot that does something in `scene`.
+fn does(scene: &Rc<Scene>, act: fn(&Scene)) -> Vec<Arc<dyn Stage>> {
+    SCENE.set(Rc::downgrade(scene));
+    vec![does_again(act)]
+}
+
+/// The same in the same scene.
+fn does_again(act: fn(&Scene)) -> Arc<dyn Stage> {
+    Arc::new(Does(act))
+}
+
+struct Does(fn(&Scene));
+
+// A stage cannot have the scene: it is not for several threads, but loom's run on one.
+std::thread_local! {
+    static SCENE: RefCell<Weak<Scene>> = const { RefCell::new(Weak::new()) };
+}
+
+impl Stage for Does {
+    fn slots(&self) -> usize {
+        1
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let scene = SCENE.with_borrow(Weak::upgrade);
+        self.0(&scene.expect("a scene is played"));
+        Ok(())
+    }
+}

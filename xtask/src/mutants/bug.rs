@@ -347,6 +347,11 @@ pub(crate) const BUGS: &[Bug] = &[
         "close_by_a_handle_against_both_sides_that_fall_asleep",
     ),
     stream("m113_late_askers_are_not_told", "on_close_against_the_end"),
+    sim(PIPELINE, "m115_wake_makes_nothing_claimable"),
+    sim(PIPELINE, "m116_wake_in_a_turn_is_lost"),
+    sim(PIPELINE, "m117_tasks_kept_after_a_cancel"),
+    sim(PIPELINE, "m118_waker_outlives_its_task"),
+    sim(PIPELINE, "m119_turns_are_not_charged"),
 ];
 
 /// For each oracle of the simulator a bug that it alone notices.
@@ -368,6 +373,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("task-panic", "m42_publish_takes_for_granted"),
     ("policy-panic", "m43_batch_takes_for_granted"),
     ("claims", "m46_closed_claims_are_run"),
+    ("task-turns", "m118_waker_outlives_its_task"),
     ("board", "m55_no_dirty_bit"),
     ("pick-order", "m84_reserve_avoids_company"),
     ("role", "m80_reserve_turns_in_a_row"),

@@ -1,10 +1,11 @@
 //! Runs jobs in parallel: stages that are cut into slots and follow one another, with a ticket that always fires.
 //!
-//! A job is made of *stages*, each of which starts when those before it are finished; a stage is cut into *slots*, which run at the
-//! same time on any worker, and beside the slots of other stages. Workers claim slots by compare-and-swap, so each runs exactly once and
-//! no lock is held. A *board* orders the jobs that have unclaimed slots: main workers keep short work moving, reserve workers push the
-//! heaviest. A worker leaves a young job after a *quantum*, 2 ms, and an old one, of which four quanta have
-//! been run, when a young one comes.
+//! A job is made of *stages*, each of which starts when those before it are finished; a stage is
+//! cut into *slots*, which run at the same time on any worker, and beside the slots of other
+//! stages. Workers claim slots by compare-and-swap, so each runs exactly once and no lock is held.
+//! A *board* orders the jobs that have unclaimed slots: main workers keep short work moving,
+//! reserve workers push the heaviest. A worker leaves a young job after a *quantum*, 2 ms, and an
+//! old one, of which four quanta have been run, when a young one comes.
 //!
 //! ```
 //! use pipeline_exec::{Job, PipelineExecutor, step};
@@ -81,8 +82,8 @@
 //! - A step that fails or panics fails its own job. Workers live on, other jobs do not notice.
 //! - Every ticket fires: on completion, failure, cancel, deadline, shutdown and drop.
 //! - A job that was not taken, or of which nothing ran, is handed back.
-//! - A short job waits about a slot, however many heavy ones run, and heavy ones keep 15 % of the time.
-//!   `docs/latency.md` in the repository has figures.
+//! - A short job waits about a slot, however many heavy ones run, and heavy ones keep 15 % of the
+//!   time. `docs/latency.md` in the repository has figures.
 //!
 //! # What is where
 //!

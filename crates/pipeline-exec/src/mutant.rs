@@ -101,4 +101,6 @@ executor_core::planted_bugs! {
     m118_waker_outlives_its_task,
     /// A job that grows is charged for nothing.
     m119_turns_are_not_charged,
+    /// The last slot of a claim of several is accounted for and does not run.
+    m125_last_slot_of_a_claim_is_skipped,
 }

@@ -101,9 +101,9 @@ impl<'a> StepCx<'a> {
         self.watch.is_cancelled()
     }
 
-    /// Whether the worker leaves the job at the end of this slot, because its time in the job is over, or
-    /// because the job is old and a young one waits. A slot that can pause cheaply and has submitted the rest
-    /// of its work elsewhere may return.
+    /// Whether the worker leaves the job at the end of this slot, because its time in the job is
+    /// over, or because the job is old and a young one waits. A slot that can pause cheaply and has
+    /// submitted the rest of its work elsewhere may return.
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()

@@ -135,10 +135,16 @@ marks! {
     ReserveFellThrough = "reserve role fell through",
     /// A main worker took a single.
     SingleTaken = "single taken",
-    /// A main worker went into a young job while an old one waited.
+    /// A worker went into a young job while an old one waited.
     YoungBeforeOld = "young job before an old one",
-    /// A main worker went into an old job, to which it owed time.
+    /// A worker went into an old job, to which it owed time.
     OldInTurn = "old job in its turn",
+    /// A reserve worker took a young job, since the heaviest was old.
+    ReserveTookYoung = "reserve role, young job",
+    /// A worker stayed in an old job for four quanta.
+    OldStay = "stay in an old job",
+    /// A worker left an old job before that, when a young one had arrived.
+    GaveWay = "old job left for a young one",
     /// A worker's quantum was over, and there was more to do.
     QuantumOver = "quantum over",
     /// Of two jobs equally heavy one was picked.

@@ -14,9 +14,10 @@
 //! | [economy](EconomyOracle) | nobody is woken without work, nor twice for one task |
 //! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
 //! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
-//! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and leaves a job after its quantum |
-//! | [task turns](TaskTurnOracle) | a task has a turn for a reason and on one worker, and is dropped once, before its job's end is told |
+//! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and goes into no further job after its quantum |
+//! | [stays](StayOracle) | a worker leaves a young job after its quantum, and an old one after four, or when a young one waits |
 //! | [service](ServiceOracle) | a main worker takes the job that has received the least, and each visit adds to it |
+//! | [task turns](TaskTurnOracle) | a task has a turn for a reason and on one worker, and is dropped once, before its job's end is told |
 //! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
 //! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
 //! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
@@ -38,6 +39,7 @@ mod reach;
 mod service;
 mod share;
 mod sleep;
+mod stays;
 mod task_turns;
 mod tasks;
 mod turns;
@@ -64,9 +66,10 @@ pub(crate) use reach::ReachOracle;
 pub(crate) use service::ServiceOracle;
 pub(crate) use share::{Came as CameByShare, ShareOracle};
 pub(crate) use sleep::SleepOracle;
+pub(crate) use stays::{Moment, StayOracle, Stayed};
 pub(crate) use task_turns::{Found as FoundTask, TaskTurnOracle};
 pub(crate) use tasks::{Came, Origin, TaskId, TaskOracle, Totals};
-pub(crate) use turns::{Came as CameToJob, Order, TurnOracle};
+pub(crate) use turns::{Came as CameToJob, Claim, Order, TurnOracle};
 
 macro_rules! oracles {
     ($($(#[doc = $doc:literal])+ $oracle:ident = $name:literal,)+) => {

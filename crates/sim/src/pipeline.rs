@@ -31,8 +31,8 @@ use crate::fault::Fault;
 use crate::handle::Handle;
 use crate::mark::Mark;
 use crate::oracle::{
-    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Order, Origin, ServiceOracle, ShareOracle,
-    TaskTurnOracle, TurnOracle,
+    AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Moment, Order, Origin, ServiceOracle, ShareOracle,
+    StayOracle, TaskTurnOracle, TurnOracle,
 };
 use crate::ports::{SimFifo, SimPlace, SimPorts, SimSet, SimTable};
 use crate::profile::Reached;
@@ -86,6 +86,7 @@ pub(crate) struct Hub {
     pub(crate) service: RefCell<ServiceOracle>,
     pub(crate) share: RefCell<ShareOracle>,
     turns: RefCell<TurnOracle>,
+    stays: RefCell<StayOracle>,
     pub(crate) latency: RefCell<LatencyOracle>,
     admission: RefCell<AdmissionOracle>,
     lending: RefCell<LendOracle>,
@@ -126,8 +127,12 @@ impl Hub {
         let board = JobBoard::new(heaviest, served, SimSet::new(DEADLINES), SimFifo::new(SINGLES));
         // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
+        let shared: Shared = PipelineShared::new(config, board, jobs, &mut word);
+        let workers = config.main + config.reserve;
+        let quantum_ns = u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX);
+        let stay_ns = shared.stay_ns();
         Self {
-            shared: PipelineShared::new(config, board, jobs, &mut word),
+            shared,
             ended,
             standing,
             words: Cell::new(words),
@@ -138,11 +143,9 @@ impl Hub {
             claims,
             stages: RefCell::default(),
             service: RefCell::default(),
-            share: RefCell::new(ShareOracle::new(
-                config.main,
-                u64::try_from(config.quantum.as_nanos()).unwrap_or(u64::MAX),
-            )),
+            share: RefCell::new(ShareOracle::new(workers, quantum_ns)),
             turns: RefCell::new(TurnOracle::new(config)),
+            stays: RefCell::new(StayOracle::new(workers, quantum_ns, stay_ns)),
             latency: RefCell::default(),
             admission: RefCell::new(AdmissionOracle::new(config.capacity)),
             lending: RefCell::default(),
@@ -203,6 +206,32 @@ impl Hub {
     /// Whether a slot of `job` could be claimed now, and as many workers as may be are not in it.
     pub(crate) fn has_room(&self, job: JobHandle) -> bool {
         self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
+    }
+
+    /// Whether `job` has received less service than makes a job old. Not if it has ended.
+    pub(crate) fn is_young(&self, job: JobHandle) -> bool {
+        let young_tag = self.shared.young_tag();
+        self.peek(job)
+            .is_some_and(|body| body.state().service(&Glass) < young_tag)
+    }
+
+    /// Whether the allowance of `worker` for young jobs is used up.
+    pub(crate) fn is_allowance_used_up(&self, worker: usize) -> bool {
+        self.shared.is_allowance_used_up(&Glass, worker)
+    }
+
+    /// Whether that is so of any worker.
+    pub(crate) fn is_any_allowance_used_up(&self) -> bool {
+        let config = self.shared.config();
+        (0..config.main + config.reserve).any(|worker| self.is_allowance_used_up(worker))
+    }
+
+    /// Micro-step `step`, and what young jobs have arrived by now.
+    pub(crate) fn moment(&self, step: u64) -> Moment {
+        Moment {
+            step,
+            arrivals: self.shared.young_arrivals(&Glass),
+        }
     }
 
     /// In which of the board's two orders `job` stands: by weight, by service.
@@ -453,12 +482,15 @@ impl Fifo<JobHandle> for PipeEnv<'_, '_> {
 
     fn push(&self, queue: &Self::Queue, value: JobHandle) {
         self.ports.handle.push(queue, value);
-        self.judge(|oracle, _, _| oracle.appended(value));
+        self.judge(|oracle, step, _| oracle.appended(value, self.hub.moment(step)));
     }
 
     fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
         let first = self.ports.handle.pop(queue);
         let me = self.ports.handle.party();
+        if let Some(job) = first {
+            self.hub.oracle.borrow_mut().popped(job);
+        }
         self.ports
             .handle
             .with(|world| self.hub.scan_began(world, me, Order::Singles));
@@ -470,10 +502,9 @@ impl Fifo<JobHandle> for PipeEnv<'_, '_> {
 
     fn len(&self, queue: &Self::Queue) -> usize {
         let (len, me) = (self.ports.handle.len(queue), self.ports.handle.party());
-        self.hub.share.borrow_mut().left(me);
-        if len == 0 {
-            self.hub.scan_ended(me, Order::Singles);
-        }
+        self.ports
+            .handle
+            .with(|world| self.hub.counted_singles(world, me, len));
         len
     }
 }
@@ -490,10 +521,7 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
         if let Some(body) = &body {
             let (cost, seq) = (body.state().cost(), body.state().seq());
             let job = JobHandle { cost, seq, index };
-            self.hub
-                .lending
-                .borrow_mut()
-                .fetched(self.ports.handle.party(), job);
+            self.hub.fetched(self.ports.handle.party(), job);
         }
         body
     }
@@ -521,8 +549,10 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
 
 impl Clock for PipeEnv<'_, '_> {
     fn now_ns(&self) -> u64 {
-        let now_ns = self.ports.handle.now_ns();
-        self.hub.read_clock(self.ports.handle.party(), now_ns);
+        let handle = &self.ports.handle;
+        let now_ns = handle.now_ns();
+        let step = handle.with(|world| world.steps());
+        self.hub.read_clock(handle.party(), now_ns, step);
         now_ns
     }
 }

@@ -105,9 +105,9 @@ impl PipelineBuilder {
         self
     }
 
-    /// How long a worker stays with a young job before it looks at the board again. Default 2 ms; zero is one
-    /// slot at a time. In an old job, one that has received four quanta, it stays for four quanta, and leaves at
-    /// the next end of a slot when a young one comes.
+    /// How long a worker stays with a young job before it looks at the board again. Default 2 ms;
+    /// zero is one slot at a time. In an old job, one that has received four quanta, it stays for
+    /// four quanta, and leaves at the next end of a slot when a young one comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self

@@ -1,9 +1,11 @@
 //! How much of its time a worker may give to young jobs while old ones wait, in either role.
 //!
-//! Young jobs come first, so that short work does not wait; a stream of them that never ends would starve the old ones. So each worker
-//! has an allowance: a visit of a young job, while an old one waits, takes three times its length from it, and a visit of an old job adds
-//! seventeen times its length. While nothing is left, old jobs come first. In the long run young jobs get 17 of 20 parts of a
-//! worker's time at most, and no more than ten quanta in a row; what they do not use goes to the old ones anyway.
+//! Young jobs come first, so that short work does not wait; a stream of them that never ends would
+//! starve the old ones. So each worker has an allowance: a visit of a young job, while an old one
+//! waits, takes three times its length from it, and a visit of an old job adds seventeen times its
+//! length. While nothing is left, old jobs come first. In the long run young jobs get 17 of 20
+//! parts of a worker's time at most, and no more than ten quanta in a row; what they do not use
+//! goes to the old ones anyway.
 //!
 //! ```text
 //!  old first │ young first

@@ -331,9 +331,10 @@ impl<W, P> JobState<W, P> {
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// Its place in the order of service. Young jobs, with less than `young` of service, come first. A worker
-    /// that is in a job already counts as well, for one place among the young and for `young`, a stay, among
-    /// the old: so workers that look at the same time go to different jobs, and not all to the first.
+    /// Its place in the order of service. Young jobs, with less than `young` of service, come
+    /// first. A worker that is in a job already counts as well, for one place among the young and
+    /// for `young`, a stay, among the old: so workers that look at the same time go to different
+    /// jobs, and not all to the first.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. Whoever goes in or out settles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -466,10 +467,11 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does at `young` of
-    /// service, goes on at `floor` and this visit if that is more: it gets in line behind those that have
-    /// waited. And no job gets further ahead of the floor than by `young`, or by this one visit: a job that was
-    /// alone for a while, or the heaviest, need not wait until all others have had as much.
+    /// Charges for `ns` nanoseconds of a worker's time. A job that grows old by it, which it does
+    /// at `young` of service, goes on at `floor` and this visit if that is more: it gets in line
+    /// behind those that have waited. And no job gets further ahead of the floor than by `young`,
+    /// or by this one visit: a job that was alone for a while, or the heaviest, need not wait until
+    /// all others have had as much.
     ///
     /// So whoever gets a place among the old ones later than a job that waits has no lower tag, and comes after it: nobody starves.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
@@ -512,7 +514,8 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// The service with which it begins if it is old from the beginning: as if it had just grown old.
+    /// The service with which it begins if it is old from the beginning: as if it had just grown
+    /// old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {
             0

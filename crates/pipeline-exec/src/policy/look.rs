@@ -29,8 +29,8 @@ pub enum LookEnd {
     Over,
 }
 
-/// Runs one look on `worker`: visits jobs until a quantum is over or nothing is left. The last visit may last
-/// longer, in an old job.
+/// Runs one look on `worker`: visits jobs until a quantum is over or nothing is left. The last
+/// visit may last longer, in an old job.
 pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     let shared = env.shared();
     let mut now_ns = env.now_ns();

@@ -1,27 +1,28 @@
 //! Which job a worker takes: the two orders of looking.
 //!
 //! A job that has received less than four quanta of service is *young*. Young jobs come before old
-//! ones, in both roles, and go in the order of their submission. A job that grows old goes on where the
-//! least served old job is, and shares with its like.
+//! ones, in both roles, and go in the order of their submission. A job that grows old goes on where
+//! the least served old job is, and shares with its like.
 //!
 //! The roles differ in the old job that they take. *Main* takes the one that has received the least
-//! service, so old jobs share the time. *Reserve* takes the heaviest, so that one heavy job gets through.
-//! Where the heaviest of all jobs is young, reserve takes that before other young ones.
+//! service, so old jobs share the time. *Reserve* takes the heaviest, so that one heavy job gets
+//! through. Where the heaviest of all jobs is young, reserve takes that before other young ones.
 //!
-//! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits: an old
-//! job that nothing disturbs keeps its caches, and a young one waits for a slot or a turn.
+//! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits:
+//! an old job that nothing disturbs keeps its caches, and a young one waits for a slot or a turn.
 //!
 //! While old jobs wait, young ones get 17 of 20 parts of a worker's time at most
-//! ([`allowance`](super::allowance)). A worker whose allowance is used up takes an old job first, and
-//! stays in it to the end of its look's quantum whatever waits. So no job starves: of the young the first goes first and is soon old,
-//! of the old the least served goes first, and both kinds have a part of the time.
+//! ([`allowance`](super::allowance)). A worker whose allowance is used up takes an old job first,
+//! and stays in it to the end of its look's quantum whatever waits. So no job starves: of the young
+//! the first goes first and is soon old, of the old the least served goes first, and both kinds
+//! have a part of the time.
 //!
-//! Jobs of [`Class::Batch`](super::Class) are old from the beginning, and so are those that experience
-//! says will take more than eight quanta ([`need`](super::need)): a crowd of heavy jobs that comes at
-//! once delays no short one.
+//! Jobs of [`Class::Batch`](super::Class) are old from the beginning, and so are those that
+//! experience says will take more than eight quanta ([`need`](super::need)): a crowd of heavy jobs
+//! that comes at once delays no short one.
 //!
-//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns with
-//! the young jobs of the board.
+//! Singles, jobs of one slot, wait in a queue beside the board. They are young, and come in turns
+//! with the young jobs of the board.
 //!
 //! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
 
@@ -218,8 +219,9 @@ struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    /// The worker's last reading of the clock, at which its visit begins. An attempt that comes to nothing
-    /// takes time, so the worker reads the clock again, for this order of the board and for the next.
+    /// The worker's last reading of the clock, at which its visit begins. An attempt that comes to
+    /// nothing takes time, so the worker reads the clock again, for this order of the board and for
+    /// the next.
     clock_ns: Cell<u64>,
     until_ns: u64,
     /// Arrivals of young jobs that this search has seen: read before the board.
@@ -254,7 +256,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Visits a young job: of the board, or of the singles if `singles` says so, which come in turns.
+    /// Visits a young job: of the board, or of the singles if `singles` says so, which come in
+    /// turns.
     fn take_young(&self, singles: bool) -> Option<u64> {
         let single_first = self
             .env
@@ -267,8 +270,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             .or_else(|| single(!single_first))
     }
 
-    /// Visits the first job of an order in which there is something to claim. Another worker may claim the last of what was found; then
-    /// there may be another job. Gives when the visit ended.
+    /// Visits the first job of an order in which there is something to claim. Another worker may
+    /// claim the last of what was found; then there may be another job. Gives when the visit ended.
     fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {
         self.take_as(select, false)
     }

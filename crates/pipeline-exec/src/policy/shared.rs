@@ -136,13 +136,14 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         self.quantum_ns().saturating_mul(STAY_QUANTA)
     }
 
-    /// A job that has received less service than this, [`YOUNG_QUANTA`] quanta in microseconds, is young.
+    /// A job that has received less service than this, [`YOUNG_QUANTA`] quanta in microseconds, is
+    /// young.
     pub fn young_tag(&self) -> usize {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// Something can be claimed in a young job that could not be before. The caller has published it, and
-    /// has passed a sequentially consistent fence.
+    /// Something can be claimed in a young job that could not be before. The caller has published
+    /// it, and has passed a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
@@ -150,9 +151,15 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
 
     /// How often that has happened. It may change at once.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that reads of
-        // an arrival finds the job, unless other workers have claimed what there was.
+        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
+        // reads of an arrival finds the job, unless other workers have claimed what there was.
         mem.load(&self.young_arrivals, Ordering::Acquire)
+    }
+
+    /// Whether the allowance of `worker` for young jobs is used up: it takes an old job first, and
+    /// does not leave that for a young one.
+    pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
+        self.allowances.is_used_up(mem, worker)
     }
 
     /// Whether a job that is expected to take `work_ns` is old from the beginning.

@@ -197,9 +197,10 @@ pub(crate) fn publish<E: PipelinePorts>(
     lookers: usize,
 ) -> Closing {
     let shared = env.shared();
-    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs with the fences in `lay_down`
-    // and in `stop`. Whichever of two fences comes second, its side sees the other's write. Edge
-    // `young/arrival`: pairs with the Acquire in `young_arrivals`. Who reads of the arrival finds the job.
+    // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
+    // with the fences in `lay_down` and in `stop`. Whichever of two fences comes second, its side
+    // sees the other's write. Edge `young/arrival`: pairs with the Acquire in `young_arrivals`. Who
+    // reads of the arrival finds the job.
     env.fence(Ordering::SeqCst);
     if !state.grows && stops(env) {
         return close::close(env, state, job, state.stop_reason());

@@ -236,8 +236,8 @@ fn the_time_in_which_a_worker_closes_the_job_that_it_visits_is_a_part_of_its_qua
     let waker = Waker::from(Arc::new(SlowToWake(clock)));
     assert!(late.state.poll(&*plain, &waker).is_none());
     plain.submit("next", 1, Class::Normal, timed(2));
-    // The deadline passes while others are woken for the second stage: the worker finds that between
-    // two claims, and ends the job.
+    // The deadline passes while others are woken for the second stage: the worker finds that
+    // between two claims, and ends the job.
     plain.waking_takes.set(SLOT);
     assert_eq!(plain.look(0), LookEnd::Again);
     assert_eq!(plain.now(), 5 * SLOT);

@@ -38,7 +38,8 @@ fn submit_young(plain: &Plain) {
     submit(plain, "young", 2, Class::Normal, takes_a_slot);
 }
 
-/// A worker runs slots of a young job for ten quanta, while an old one waits. The job stays young, and has more.
+/// A worker runs slots of a young job for ten quanta, while an old one waits. The job stays young,
+/// and has more.
 fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     submit(plain, "young", 900, Class::Interactive, takes_a_slot);
     let began = plain.now();

@@ -1,7 +1,7 @@
 //! Old stays: a worker in an old job gives way to a young one that is submitted meanwhile.
 //!
-//! Time stands still, so no visit ends by the clock. A young job that nobody looks at shows as a deadlock,
-//! which loom reports.
+//! Time stands still, so no visit ends by the clock. A young job that nobody looks at shows as a
+//! deadlock, which loom reports.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -61,8 +61,8 @@ fn arrival(submit: Submit) {
     assert_eq!(seen.missed.get(), None, "this slot ran, and the young job waited");
 }
 
-/// A job of three slots, each of which looks whether a young job has arrived. In the slot after that the young
-/// job has run: the worker that runs this one cannot have missed it.
+/// A job of three slots, each of which looks whether a young job has arrived. In the slot after
+/// that the young job has run: the worker that runs this one cannot have missed it.
 struct Old;
 
 impl Stage for Old {

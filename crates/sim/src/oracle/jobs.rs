@@ -8,8 +8,9 @@
 //! - a stage that starts twice, or before those before it are over, or is over before its slots have run;
 //! - a job that is taken off the board although a slot could be claimed all the while, or by somebody who does not settle it;
 //! - a job of which nothing was claimed and that is not on the board when its submitter returns;
-//! - a worker that looked for the heaviest job and went into one although a heavier one, or an equally heavy and older
-//!   one, could be gone into during all of its look;
+//! - a worker that looked for the heaviest job and went into one although a heavier one, or an
+//!   equally heavy and older one, could be gone into during all of its look; if its allowance for
+//!   young jobs is used up, and it went into an old one, the heavier one was old as well;
 //! - a job that ends twice, or never.
 
 use std::ops::Range;
@@ -17,8 +18,8 @@ use std::ops::Range;
 use pipeline_exec::policy::PipelineEvent;
 use pipeline_exec::{JobErrorKind, JobHandle};
 
-use super::{Oracle, Violation};
-use crate::pipeline::Hub;
+use super::{Moment, Oracle, Violation};
+use crate::pipeline::{Hub, SimBody};
 use crate::word::Glass;
 
 /// What is known of every job.
@@ -45,16 +46,24 @@ struct Record {
     job: JobHandle,
     /// Its handle has been in the queue of singles.
     appended: bool,
+    /// Since when its handle is in the queue of singles.
+    single_since: Option<Moment>,
     /// Only so many workers may be in it, so that it may have slots and no room.
     limited: bool,
     /// It is made of tasks, whose turns are claimed; its one slot is all tasks' together.
     grows: bool,
     stages: Vec<StageRecord>,
-    /// Since which micro-step any worker that looks could find it and claim something.
-    open_since: Option<u64>,
+    /// Since when any worker that looks could find it on the board and claim something.
+    open_since: Option<Moment>,
+    /// The micro-step at which its submission was over.
+    admitted: Option<u64>,
+    /// The micro-step at which its last stage started.
+    started: u64,
     /// The micro-step at which it got its last key.
     keyed: u64,
     end: Option<Option<JobErrorKind>>,
+    /// The micro-step of its end.
+    ended: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -106,6 +115,7 @@ impl JobOracle {
             PipelineEvent::Submitted { job } => self.submitted(hub, job),
             PipelineEvent::StageStarted { job, stage, slots } => {
                 self.stage_started(job, stage, slots)?;
+                self.find_mut(job)?.started = step;
                 self.look_at(hub, job, step);
                 Ok(())
             }
@@ -182,7 +192,7 @@ impl JobOracle {
                 }
                 self.stage_over(hub, job, stage)
             }
-            PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind)),
+            PipelineEvent::Ended { job, error, .. } => self.ended(job, error.map(|error| error.kind), step),
         }
     }
 
@@ -200,15 +210,26 @@ impl JobOracle {
     }
 
     /// `job` was appended to the queue of singles.
-    pub(crate) fn appended(&mut self, job: JobHandle) -> Result<(), Violation> {
-        self.find_mut(job)?.appended = true;
+    pub(crate) fn appended(&mut self, job: JobHandle, at: Moment) -> Result<(), Violation> {
+        let record = self.find_mut(job)?;
+        record.appended = true;
+        record.single_since = Some(at);
         Ok(())
     }
 
-    /// `job` was put into one of the board's orders.
-    pub(crate) fn put_on(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
+    /// `job` was taken out of the queue of singles.
+    pub(crate) fn popped(&mut self, job: JobHandle) {
+        if let Ok(record) = self.find_mut(job) {
+            record.single_since = None;
+        }
+    }
+
+    /// The job of `key` was put into one of the board's orders.
+    pub(crate) fn put_on(&mut self, hub: &Hub, key: JobHandle, step: u64) -> Result<(), Violation> {
+        let record = self.find_mut(key)?;
+        record.keyed = step;
+        let job = record.job;
         self.look_at(hub, job, step);
-        self.find_mut(job)?.keyed = step;
         Ok(())
     }
 
@@ -217,16 +238,17 @@ impl JobOracle {
         self.find(job).is_ok_and(|record| record.keyed < since)
     }
 
-    /// `party` has taken `job` out of one of the board's orders. There may be something to claim again, since it has read that there
-    /// is not; but not all the while.
+    /// `party` has taken the job of `key` out of one of the board's orders. There may be something
+    /// to claim again, since it has read that there is not; but not all the while.
     pub(crate) fn taken_off(
         &mut self,
         hub: &Hub,
-        job: JobHandle,
+        key: JobHandle,
         step: u64,
         party: usize,
     ) -> Result<(), Violation> {
-        let open_since = self.find(job)?.open_since;
+        let Record { job, open_since, .. } = *self.find(key)?;
+        let open_since = open_since.map(|since| since.step);
         self.look_at(hub, job, step);
         let settles = self.settles.get(party).copied().flatten();
         let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
@@ -259,10 +281,49 @@ impl JobOracle {
         open.map(|record| record.job)
     }
 
+    /// The heaviest of all jobs that may have been in flight since micro-step `since`.
+    pub(crate) fn heaviest_since(&self, since: u64) -> Option<JobHandle> {
+        let in_flight = |record: &&Record| record.ended.is_none_or(|ended| ended >= since);
+        (self.jobs.iter().filter(in_flight))
+            .map(|record| record.job)
+            .max()
+    }
+
     /// Whether `job` has been one of those all the time since before micro-step `since`.
     pub(crate) fn is_open_to_all_since(&self, job: JobHandle, since: u64) -> bool {
-        let open = |record: &Record| record.open_since.is_some_and(|open| open < since) && !record.limited;
-        self.find(job).is_ok_and(open)
+        self.find(job)
+            .is_ok_and(|record| record.is_open_since(since) && !record.limited)
+    }
+
+    /// A job that stands where workers look since before `boundary`, and that has arrived since a
+    /// worker `looked` there: its submission was over by `boundary`, or another arrival was counted
+    /// since it stands there. `may_be_gone_into` is asked about each.
+    pub(crate) fn awaited_young(
+        &self,
+        boundary: Moment,
+        looked: Moment,
+        may_be_gone_into: impl Fn(JobHandle) -> bool,
+    ) -> Option<JobHandle> {
+        let awaits = |record: &&Record| {
+            let on_board = record.open_since.filter(|_| !record.limited);
+            on_board.or(record.single_since).is_some_and(|since| {
+                let came = record.admitted.filter(|&admitted| since.step < admitted);
+                let is_submitted = looked.step < since.step && came.is_some_and(|came| came < boundary.step);
+                let is_counted = boundary.arrivals > since.arrivals.max(looked.arrivals);
+                since.step < boundary.step && (is_submitted || is_counted) && may_be_gone_into(record.job)
+            })
+        };
+        self.jobs.iter().find(awaits).map(|record| record.job)
+    }
+
+    /// Whether slots of `job` could have been claimed at every moment since before micro-step
+    /// `since`: none of its stages has started afterwards, and not all of their slots have been
+    /// claimed.
+    pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
+        let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
+        !hub.is_closed(job)
+            && hub.peek(job).is_some_and(|body| claims_are_left(&body))
+            && self.find(job).is_ok_and(|record| record.started < since)
     }
 
     /// Whether all slots of `stage` have run, and somebody else than `party` has not accounted for theirs yet: they race for being
@@ -294,10 +355,11 @@ impl JobOracle {
     }
 
     /// `job` was let in, and its submitter has returned.
-    pub(crate) fn admitted(&self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
+    pub(crate) fn admitted(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
         if self.off {
             return Ok(());
         }
+        self.find_mut(job)?.admitted = Some(step);
         // A single that is no more in its queue is somebody's who is about to claim it.
         let appended = self.find(job)?.appended;
         let body = hub.peek(job);
@@ -363,6 +425,7 @@ impl JobOracle {
         self.jobs.push(Record {
             job,
             appended: false,
+            single_since: None,
             limited: body.spec().terms().workers_max != usize::MAX,
             grows: body.state().grows(),
             stages: (0..body.stages().len())
@@ -372,8 +435,11 @@ impl JobOracle {
                 })
                 .collect(),
             open_since: None,
+            admitted: None,
+            started: 0,
             keyed: 0,
             end: None,
+            ended: None,
         });
         Ok(())
     }
@@ -503,8 +569,9 @@ impl JobOracle {
         Ok(())
     }
 
-    fn ended(&mut self, job: JobHandle, error: Option<JobErrorKind>) -> Result<(), Violation> {
+    fn ended(&mut self, job: JobHandle, error: Option<JobErrorKind>, step: u64) -> Result<(), Violation> {
         let record = self.find_mut(job)?;
+        record.ended.get_or_insert(step);
         if record.end.replace(error).is_some() {
             return Err(Violation::new(Oracle::Ticket, format!("{job:?} ended twice")));
         }
@@ -549,11 +616,12 @@ impl JobOracle {
         self.picks_compared += 1;
         let equal = |other: &Record| other.job.cost == job.cost && other.open_since.is_some();
         self.picks_tied += u64::from(self.jobs.iter().filter(|other| equal(other)).count() > 1);
+        let among_old = hub.is_allowance_used_up(worker) && !hub.is_young(job);
         let better = self.jobs.iter().find(|other| {
             let heavier =
                 other.job.cost > job.cost || (other.job.cost == job.cost && other.job.seq < job.seq);
-            let open_all_the_while = other.open_since.is_some_and(|since| since < began);
-            heavier && !other.limited && open_all_the_while && hub.is_claimable(other.job)
+            let counts = !among_old || hub.share.borrow().was_old(worker, other.job);
+            heavier && counts && !other.limited && other.is_open_since(began) && hub.is_claimable(other.job)
         });
         match better {
             None => Ok(()),
@@ -573,7 +641,7 @@ impl JobOracle {
         if let Ok(record) = self.find_mut(job) {
             record.open_since = match record.open_since {
                 since @ Some(_) if open => since,
-                _ => open.then_some(step),
+                _ => open.then(|| hub.moment(step)),
             };
         }
     }
@@ -590,6 +658,14 @@ impl JobOracle {
     fn find_mut(&mut self, job: JobHandle) -> Result<&mut Record, Violation> {
         let known = self.jobs.iter_mut().find(|record| record.job.seq == job.seq);
         known.ok_or_else(|| board(job, "was never let in"))
+    }
+}
+
+impl Record {
+    /// Whether any worker could find it and claim something at every moment since before micro-step
+    /// `since`.
+    fn is_open_since(&self, since: u64) -> bool {
+        self.open_since.is_some_and(|open| open.step < since)
     }
 }
 

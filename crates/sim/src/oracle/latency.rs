@@ -9,6 +9,9 @@
 //! - the time from a *cancel* until the job had ended, its last slot included;
 //! - how many short jobs were *ahead* of a job, in flight when it was submitted.
 //!
+//! Two more things it is told, for they decide what a job may wait: whether a job is young, and
+//! that a worker's allowance for young jobs is used up.
+//!
 //! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the load.
 
 use std::collections::HashMap;
@@ -41,10 +44,19 @@ pub(crate) struct LatencyOracle {
     waited: HashMap<Kind, u64>,
     /// The longest waits of those that had been served before.
     waited_again: HashMap<Kind, u64>,
-    /// What each heavy or middle job waited until it was served or cancelled, and what each short one took.
+    /// What each heavy or middle job waited each time, and what each short one took.
     lines: Lines,
     /// Short jobs in flight.
     shorts: usize,
+    /// Heavy and middle jobs in flight.
+    others: Vec<JobHandle>,
+    /// Heavy and middle jobs that were young when they were submitted.
+    others_young: usize,
+    /// How often a worker left a job with its allowance used up.
+    used_up: usize,
+    /// How it was when the first of the short jobs came that are in flight, or were while others
+    /// came.
+    began: Unsettled,
     stopped: Vec<u64>,
     last_end_ns: u64,
 }
@@ -54,6 +66,8 @@ pub(crate) struct LatencyOracle {
 pub(crate) struct Lines {
     /// Heavy and middle jobs, until they were served for the first time or cancelled.
     pub(crate) first_waits: Vec<Stood>,
+    /// Heavy and middle jobs, until they were served again or cancelled.
+    pub(crate) waits_again: Vec<Stood>,
     /// Short jobs that nobody cancelled, until their end.
     pub(crate) short: Vec<Stood>,
     /// The most short jobs that were in flight at a time.
@@ -66,6 +80,28 @@ pub(crate) struct Stood {
     pub(crate) ns: u64,
     /// Short jobs in flight when it was submitted.
     pub(crate) ahead: usize,
+    /// Whether it is young itself.
+    pub(crate) is_young: bool,
+    /// The time of workers that it had had since there was none in it, when the last one left.
+    pub(crate) lead_ns: u64,
+    /// Heavy and middle jobs that were young meanwhile.
+    pub(crate) young: usize,
+    /// None was, and no worker's allowance for young jobs was used up, since there was no short job
+    /// in flight.
+    pub(crate) settled: bool,
+}
+
+/// What keeps short jobs from being served at once, as it is at a moment.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unsettled {
+    /// Heavy and middle jobs in flight that are young.
+    young: usize,
+    /// Heavy and middle jobs that have been submitted young.
+    others_young: usize,
+    /// How often a worker has left a job with its allowance used up.
+    used_up: usize,
+    /// A worker's allowance is used up.
+    is_used_up: bool,
 }
 
 #[derive(Debug)]
@@ -74,6 +110,16 @@ struct Record {
     due_ns: u64,
     /// Short jobs in flight when it was submitted.
     ahead: usize,
+    /// How it was when it was submitted, and when the first of the short jobs came that were in
+    /// flight then, or while others came.
+    submitted: Unsettled,
+    began: Unsettled,
+    /// Workers that are in it, and the time of workers that it has had since there was none, but
+    /// for theirs.
+    inside: usize,
+    had_ns: u64,
+    /// That time, when the last worker left.
+    lead_ns: u64,
     /// A slot of it has begun.
     served: bool,
     /// Slots that are being run.
@@ -95,13 +141,40 @@ impl LatencyOracle {
         self.calls.insert(party, (kind, due_ns));
     }
 
-    /// `party` has submitted `job`.
-    pub(crate) fn submitted(&mut self, job: JobHandle, party: usize, now_ns: u64) {
+    /// `party` has submitted `job`. `is_young` says whether a job is young, and `used_up`, whether
+    /// a worker's allowance is used up.
+    pub(crate) fn submitted(
+        &mut self,
+        job: JobHandle,
+        party: usize,
+        now_ns: u64,
+        is_young: impl Fn(JobHandle) -> bool,
+        used_up: bool,
+    ) {
         if let Some((kind, due_ns)) = self.calls.remove(&party) {
+            let young = self.others.iter().filter(|other| is_young(**other)).count();
+            if kind != Kind::Short {
+                self.others.push(job);
+                self.others_young += usize::from(is_young(job));
+            }
+            let submitted = Unsettled {
+                young,
+                others_young: self.others_young,
+                used_up: self.used_up,
+                is_used_up: used_up,
+            };
+            if self.shorts == 0 {
+                self.began = submitted;
+            }
             let record = Record {
                 kind,
                 due_ns,
                 ahead: self.shorts,
+                submitted,
+                began: self.began,
+                inside: 0,
+                had_ns: 0,
+                lead_ns: 0,
                 running: 0,
                 served: false,
                 idle_ns: now_ns,
@@ -115,8 +188,29 @@ impl LatencyOracle {
         }
     }
 
-    /// A slot of `job` begins that takes `slot_ns`.
-    pub(crate) fn slot_began(&mut self, job: JobHandle, now_ns: u64, slot_ns: u64) {
+    /// A worker has come to `job`.
+    pub(crate) fn entered(&mut self, job: JobHandle) {
+        if let Some(record) = self.jobs.get_mut(&job.seq) {
+            if record.inside == 0 {
+                record.had_ns = 0;
+            }
+            record.inside += 1;
+        }
+    }
+
+    /// A worker leaves `job`, on which it has spent `ns`: 0 if it has claimed nothing.
+    pub(crate) fn left(&mut self, job: JobHandle, ns: u64) {
+        if let Some(record) = self.jobs.get_mut(&job.seq) {
+            record.inside -= 1;
+            record.had_ns += ns;
+            if record.inside == 0 && record.had_ns > 0 {
+                record.lead_ns = record.had_ns;
+            }
+        }
+    }
+
+    /// A slot of `job`, which is young or not, begins that takes `slot_ns`.
+    pub(crate) fn slot_began(&mut self, job: JobHandle, is_young: bool, now_ns: u64, slot_ns: u64) {
         let Some(record) = self.jobs.get_mut(&job.seq) else {
             return;
         };
@@ -125,10 +219,7 @@ impl LatencyOracle {
         record.running += 1;
         let kind = record.kind;
         let again = std::mem::replace(&mut record.served, true);
-        let stood = Stood {
-            ns: waited,
-            ahead: record.ahead,
-        };
+        let stood = record.stood(waited, is_young, self.others_young, self.used_up);
         self.note_wait(kind, stood, again || is_cancelled);
         let (begin_ns, end_ns) = self.window;
         let inside = (now_ns + slot_ns)
@@ -145,13 +236,11 @@ impl LatencyOracle {
         }
     }
 
-    /// Somebody is about to cancel `job`.
-    pub(crate) fn is_being_cancelled(&mut self, job: JobHandle, now_ns: u64) {
+    /// Somebody is about to cancel `job`, which is young or not.
+    pub(crate) fn is_being_cancelled(&mut self, job: JobHandle, is_young: bool, now_ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
-            let stood = Stood {
-                ns: record.waited(now_ns),
-                ahead: record.ahead,
-            };
+            let waited = record.waited(now_ns);
+            let stood = record.stood(waited, is_young, self.others_young, self.used_up);
             let (kind, again) = (record.kind, record.served || record.cancelled_ns.is_some());
             record.cancelled_ns.get_or_insert(now_ns);
             self.note_wait(kind, stood, again);
@@ -166,6 +255,8 @@ impl LatencyOracle {
         self.last_end_ns = self.last_end_ns.max(now_ns);
         if record.kind == Kind::Short {
             self.shorts -= 1;
+        } else {
+            self.others.retain(|other| other.seq != job.seq);
         }
         match record.cancelled_ns {
             Some(cancelled_ns) => self.stopped.push(now_ns.saturating_sub(cancelled_ns)),
@@ -173,11 +264,16 @@ impl LatencyOracle {
                 let ns = now_ns.saturating_sub(record.due_ns);
                 self.took.entry(record.kind).or_default().push(ns);
                 if record.kind == Kind::Short {
-                    let ahead = record.ahead;
-                    self.lines.short.push(Stood { ns, ahead });
+                    let stood = record.stood(ns, false, self.others_young, self.used_up);
+                    self.lines.short.push(stood);
                 }
             }
         }
+    }
+
+    /// A worker leaves a job, and its allowance for young jobs is used up.
+    pub(crate) fn allowance_used_up(&mut self) {
+        self.used_up += 1;
     }
 
     /// Whether `job` has been submitted and has not ended.
@@ -228,13 +324,34 @@ impl LatencyOracle {
             let longest = waited.entry(kind).or_default();
             *longest = stood.ns.max(*longest);
         }
-        if !again && kind != Kind::Short {
-            self.lines.first_waits.push(stood);
+        if kind != Kind::Short && stood.ns > 0 {
+            let lines = &mut self.lines;
+            let waits = if again {
+                &mut lines.waits_again
+            } else {
+                &mut lines.first_waits
+            };
+            waits.push(stood);
         }
     }
 }
 
 impl Record {
+    /// Stood in line for `ns`, until now.
+    fn stood(&self, ns: u64, is_young: bool, others_young: usize, used_up: usize) -> Stood {
+        let Self { submitted, began, .. } = self;
+        let was_young = began.young + others_young - began.others_young > 0;
+        let was_used_up = began.is_used_up || used_up > began.used_up;
+        Stood {
+            ns,
+            ahead: self.ahead,
+            is_young,
+            lead_ns: self.lead_ns,
+            young: submitted.young + others_young - submitted.others_young,
+            settled: !was_young && !was_used_up,
+        }
+    }
+
     /// How long it has had slots and no worker in one of them.
     fn waited(&self, now_ns: u64) -> u64 {
         if self.running > 0 || self.cancelled_ns.is_some() {
@@ -258,14 +375,14 @@ mod tests {
         let mut oracle = LatencyOracle::default();
         oracle.window(100, 200);
         oracle.is_about_to_submit(7, kind, 90);
-        oracle.submitted(JOB, 7, 95);
+        oracle.submitted(JOB, 7, 95, |_| false, false);
         oracle
     }
 
     #[test]
     fn a_job_takes_from_when_it_was_due_until_its_end() {
         let mut oracle = oracle(Kind::Short);
-        oracle.slot_began(JOB, 110, 10);
+        oracle.slot_began(JOB, false, 110, 10);
         oracle.slot_ended(JOB, 120);
         oracle.ended(JOB, 121);
         assert_eq!(oracle.latency(Kind::Short).max_ns, 31);
@@ -278,31 +395,109 @@ mod tests {
         let mut oracle = oracle(Kind::Short);
         let later = JobHandle { seq: 4, ..JOB };
         oracle.is_about_to_submit(7, Kind::Heavy, 100);
-        oracle.submitted(later, 7, 100);
-        oracle.slot_began(JOB, 110, 10);
+        oracle.submitted(later, 7, 100, |_| false, false);
+        oracle.slot_began(JOB, false, 110, 10);
         oracle.ended(JOB, 120);
-        oracle.slot_began(later, 130, 10);
+        oracle.slot_began(later, false, 130, 10);
         oracle.slot_ended(later, 140);
-        oracle.slot_began(later, 190, 10);
+        oracle.slot_began(later, false, 190, 10);
         let lines = oracle.take_lines();
-        assert_eq!(lines.first_waits, [Stood { ns: 30, ahead: 1 }]);
-        assert_eq!(lines.short, [Stood { ns: 30, ahead: 0 }]);
+        let stood = |ahead| Stood {
+            ns: 30,
+            ahead,
+            is_young: false,
+            lead_ns: 0,
+            young: 0,
+            settled: true,
+        };
+        assert_eq!((lines.first_waits, lines.short), (vec![stood(1)], vec![stood(0)]));
         assert_eq!(lines.most_shorts, 1);
+    }
+
+    #[test]
+    fn young_heavy_jobs_that_are_there_or_come_and_used_up_allowances_are_told_of_a_short_job() {
+        let short = |oracle: &mut LatencyOracle, is_young: bool, used_up: bool| {
+            let short = JobHandle { seq: 4, ..JOB };
+            oracle.is_about_to_submit(7, Kind::Short, 100);
+            oracle.submitted(short, 7, 100, |job| is_young && job.seq == JOB.seq, used_up);
+            short
+        };
+        let told = |oracle: &mut LatencyOracle, short| {
+            oracle.ended(short, 120);
+            let lines = oracle.take_lines();
+            (lines.short[0].young, lines.short[0].settled)
+        };
+        let mut settled = oracle(Kind::Heavy);
+        let job = short(&mut settled, false, false);
+        assert_eq!(told(&mut settled, job), (0, true));
+        let mut beside_young = oracle(Kind::Heavy);
+        let job = short(&mut beside_young, true, false);
+        beside_young.is_about_to_submit(7, Kind::Middle, 110);
+        beside_young.submitted(JobHandle { seq: 5, ..JOB }, 7, 110, |_| true, false);
+        assert_eq!(told(&mut beside_young, job), (2, false));
+        let mut before = oracle(Kind::Heavy);
+        let job = short(&mut before, false, true);
+        assert_eq!(told(&mut before, job), (0, false));
+        let mut meanwhile = oracle(Kind::Heavy);
+        let job = short(&mut meanwhile, false, false);
+        meanwhile.allowance_used_up();
+        assert_eq!(told(&mut meanwhile, job), (0, false));
+    }
+
+    #[test]
+    fn a_short_job_that_comes_while_one_is_in_flight_is_no_more_settled_than_that() {
+        let mut oracle = oracle(Kind::Heavy);
+        let submit = |oracle: &mut LatencyOracle, seq, used_up| {
+            let short = JobHandle { seq, ..JOB };
+            oracle.is_about_to_submit(7, Kind::Short, 100);
+            oracle.submitted(short, 7, 100, |_| false, used_up);
+            short
+        };
+        let shorts = [(4, true), (5, false)].map(|(seq, used_up)| submit(&mut oracle, seq, used_up));
+        shorts.into_iter().for_each(|short| oracle.ended(short, 120));
+        let last = submit(&mut oracle, 6, false);
+        oracle.ended(last, 130);
+        let settled: Vec<bool> = (oracle.take_lines().short.iter())
+            .map(|stood| stood.settled)
+            .collect();
+        assert_eq!(settled, [false, false, true]);
+    }
+
+    #[test]
+    fn a_job_that_waits_again_has_the_time_ahead_that_workers_have_spent_on_it_together() {
+        let mut oracle = oracle(Kind::Heavy);
+        let visit = |oracle: &mut LatencyOracle, ns| {
+            oracle.entered(JOB);
+            oracle.left(JOB, ns);
+        };
+        oracle.entered(JOB);
+        oracle.slot_began(JOB, true, 95, 20);
+        visit(&mut oracle, 7);
+        oracle.slot_ended(JOB, 115);
+        oracle.left(JOB, 20);
+        visit(&mut oracle, 0);
+        oracle.slot_began(JOB, false, 130, 20);
+        let again = oracle.take_lines().waits_again;
+        assert_eq!(again.len(), 1);
+        assert_eq!(
+            (again[0].ns, again[0].lead_ns, again[0].is_young),
+            (15, 27, false)
+        );
     }
 
     #[test]
     fn a_job_waits_only_while_nobody_is_in_one_of_its_slots() {
         let mut oracle = oracle(Kind::Middle);
-        oracle.slot_began(JOB, 100, 50);
-        oracle.slot_began(JOB, 120, 50);
+        oracle.slot_began(JOB, false, 100, 50);
+        oracle.slot_began(JOB, false, 120, 50);
         oracle.slot_ended(JOB, 150);
         oracle.slot_ended(JOB, 170);
-        oracle.slot_began(JOB, 190, 10);
+        oracle.slot_began(JOB, false, 190, 10);
         assert_eq!(oracle.longest_wait_ns(Kind::Middle), 20);
         oracle.slot_ended(JOB, 200);
-        oracle.is_being_cancelled(JOB, 240);
+        oracle.is_being_cancelled(JOB, false, 240);
         assert_eq!(oracle.longest_wait_ns(Kind::Middle), 40, "up to its cancel");
-        oracle.slot_began(JOB, 300, 1);
+        oracle.slot_began(JOB, false, 300, 1);
         assert_eq!(
             oracle.longest_wait_ns(Kind::Middle),
             40,
@@ -313,9 +508,9 @@ mod tests {
     #[test]
     fn only_what_lies_in_the_window_counts_for_shares() {
         let mut oracle = oracle(Kind::Heavy);
-        oracle.slot_began(JOB, 90, 20);
+        oracle.slot_began(JOB, false, 90, 20);
         oracle.slot_ended(JOB, 110);
-        oracle.slot_began(JOB, 195, 20);
+        oracle.slot_began(JOB, false, 195, 20);
         assert!((oracle.share(Kind::Heavy, 1) - 0.15).abs() < 1e-9);
         assert!((oracle.share(Kind::Heavy, 3) - 0.05).abs() < 1e-9);
     }
@@ -323,9 +518,9 @@ mod tests {
     #[test]
     fn a_cancelled_job_has_stopped_at_its_end() {
         let mut oracle = oracle(Kind::Heavy);
-        oracle.slot_began(JOB, 100, 50);
-        oracle.is_being_cancelled(JOB, 120);
-        oracle.is_being_cancelled(JOB, 140);
+        oracle.slot_began(JOB, false, 100, 50);
+        oracle.is_being_cancelled(JOB, false, 120);
+        oracle.is_being_cancelled(JOB, false, 140);
         oracle.slot_ended(JOB, 150);
         oracle.ended(JOB, 151);
         assert_eq!((oracle.stops().count, oracle.stops().max_ns), (1, 31));

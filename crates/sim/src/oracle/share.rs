@@ -1,9 +1,11 @@
-//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a main worker's time at most.
+//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a worker's time at
+//! most, in either role.
 //!
-//! The oracle keeps each main worker's account by itself: from the clock as the worker reads it and from what it goes into. A visit
-//! of a young job, while an old one could have been gone into, makes a debt of three times its length; a visit of an old job pays
-//! seventeen times its length. Ten quanta of young visits may be owed. A worker that owes them and goes into another young job, although
-//! an old one could be gone into all the while, does not keep to it.
+//! The oracle keeps each worker's account by itself: from the clock as the worker reads it and from
+//! what it goes into. A visit of a young job, while an old one could have been gone into, makes a
+//! debt of three times its length; a visit of an old job pays seventeen times its length. Ten
+//! quanta of young visits may be owed. A worker that owes them and goes into another young job,
+//! although an old one could be gone into all the while, does not keep to it.
 //!
 //! The policy counts an old job as waiting when its key is on the board, so it charges in all cases in which the oracle does.
 
@@ -11,7 +13,7 @@ use pipeline_exec::JobHandle;
 
 use super::{Oracle, Violation};
 
-/// Every main worker's account.
+/// Every worker's account.
 #[derive(Debug)]
 pub(crate) struct ShareOracle {
     most: u64,
@@ -45,8 +47,6 @@ struct Search {
     began: u64,
     /// Old jobs that could be gone into when it began.
     old: Vec<JobHandle>,
-    /// It has come to the old ones.
-    among_old: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ struct Visit {
     of: Of,
 }
 
-/// What a main worker goes into.
+/// What a worker goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
     /// A young job, and no old one could have been had.
@@ -96,28 +96,24 @@ impl ShareOracle {
         }
     }
 
-    /// `party` begins to look for a job at micro-step `step`, or goes on to another order, or to the old jobs of one. `old` are those that
-    /// could be gone into now.
-    pub(crate) fn scan_began(
-        &mut self,
-        party: usize,
-        step: u64,
-        among_old: bool,
-        old: impl Iterator<Item = JobHandle>,
-    ) {
-        let Some(account) = self.workers.get_mut(party) else {
-            return;
-        };
-        match &mut account.search {
-            Some(search) => search.among_old = among_old,
-            none => {
-                *none = Some(Search {
-                    began: step,
-                    old: old.collect(),
-                    among_old,
-                });
-            }
+    /// `party` begins to look for a job at micro-step `step`, or goes on to another order. `old`
+    /// are the old jobs that could be gone into now.
+    pub(crate) fn scan_began(&mut self, party: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
+        if let Some(account) = self.workers.get_mut(party) {
+            account.search.get_or_insert_with(|| Search {
+                began: step,
+                old: old.collect(),
+            });
         }
+    }
+
+    /// Whether `job` was old and could be gone into when `worker` began to look.
+    pub(crate) fn was_old(&self, worker: usize, job: JobHandle) -> bool {
+        let search = self
+            .workers
+            .get(worker)
+            .and_then(|account| account.search.as_ref());
+        search.is_some_and(|search| search.old.iter().any(|old| old.seq == job.seq))
     }
 
     /// `worker` has left what it was in.
@@ -137,27 +133,21 @@ impl ShareOracle {
         };
     }
 
-    /// `worker` has gone into a job that it looked for, in the main role or not. `waits` says whether a job could be gone into since a
-    /// micro-step.
+    /// `worker` has gone into a job that it looked for, which is old or not. `waits` says whether a
+    /// job could be gone into since a micro-step.
     pub(crate) fn went_into(
         &mut self,
         worker: usize,
-        is_main: bool,
+        is_old: bool,
         waits: impl Fn(JobHandle, u64) -> bool,
     ) -> Result<Came, Violation> {
         let Some(account) = self.workers.get_mut(worker) else {
             return Ok(Came::Another);
         };
-        let search = account.search.take();
-        let Some(Search {
-            began,
-            old,
-            among_old,
-        }) = search.filter(|_| is_main)
-        else {
+        let Some(Search { began, old }) = account.search.take() else {
             return Ok(Came::Another);
         };
-        let of = match among_old {
+        let of = match is_old {
             true => Of::Old,
             false if old.iter().any(|&job| waits(job, began)) => Of::YoungBeforeOld,
             false => Of::Young,
@@ -196,13 +186,13 @@ mod tests {
     /// Worker 0 visits a job from then to then, an old one or a young one, while an old one waits or not.
     fn visit(
         oracle: &mut ShareOracle,
-        among_old: bool,
+        is_old: bool,
         waits: bool,
         ns: std::ops::Range<u64>,
     ) -> Result<Came, Oracle> {
         oracle.read_clock(0, ns.start);
-        oracle.scan_began(0, 7, among_old, [OLD].into_iter());
-        let verdict = oracle.went_into(0, true, |job, since| {
+        oracle.scan_began(0, 7, [OLD].into_iter());
+        let verdict = oracle.went_into(0, is_old, |job, since| {
             assert_eq!((job, since), (OLD, 7));
             waits
         });

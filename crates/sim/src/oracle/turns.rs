@@ -1,14 +1,18 @@
-//! A worker's turns at the board: in the role that is its own, in that role's order, and no longer than its quantum.
+//! A worker's turns at the board: in the role that is its own, in that role's order, and no further
+//! one when its look's quantum is over.
 //!
 //! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots of a job. Of what a worker reads
 //! (the orders and the clock) and claims, the oracle holds against it:
 //!
 //! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
 //!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
-//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles, a reserve worker's after a scan of the
-//!   heaviest jobs, or a look at the singles when the heaviest were scanned just before;
-//! - quantum: no second claim in a visit, and no second slot of a claim, once the clock was read behind the quantum's end, and no further visit in that look
-//!   unless the board had nothing open. The clock is the worker's, so that this is virtual time.
+//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles. A
+//!   reserve worker's comes after a scan of the heaviest jobs. If that went before, it may also
+//!   come after a scan of the young jobs, to a young job, or after a look at the singles: where
+//!   nothing is heavy, or the allowance for young jobs is not used up;
+//! - quantum: no further visit in a look once the clock was read behind the quantum's end, unless
+//!   the board had nothing open. The clock is the worker's, so that this is virtual time. How long
+//!   a visit lasts is for the [stay oracle](super::StayOracle).
 
 use pipeline_exec::Role;
 use pipeline_exec::policy::PipelineConfig;
@@ -33,9 +37,12 @@ struct Turn {
     until_ns: Option<u64>,
     /// The clock as it was read last.
     now_ns: u64,
-    /// Orders scanned since the last claim: the last one and the one before.
+    /// The order that was scanned last since the last claim.
     scanned: Option<Order>,
-    scanned_before: Option<Order>,
+    /// The micro-step of the first scan since then.
+    searched: u64,
+    /// The heaviest jobs were scanned since then.
+    scanned_heaviest: bool,
     /// At the first of these scans the quantum was over.
     over: bool,
     /// Since the last claim the board was seen to have nothing open.
@@ -43,10 +50,6 @@ struct Turn {
     /// Since the last claim the queue of singles was seen to be empty.
     no_single: bool,
     visited: bool,
-    /// A slot of the current claim has run.
-    ran: bool,
-    /// The clock as it was read first after that slot.
-    after_slot_ns: Option<u64>,
     /// Turns of a single worker in the same role, but for those that found nothing in between.
     main_turns: u32,
     reserve_turns: u32,
@@ -77,6 +80,19 @@ pub(crate) enum Came {
     Single,
     /// To a single, as a reserve worker that found nothing heavy.
     FellThrough,
+    /// To a young job or a single, as a reserve worker, since the heaviest job is old.
+    YoungFirst,
+}
+
+/// What is known of a claim by a worker that looked for a job.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    /// In which role.
+    pub(crate) role: Role,
+    /// Of a job that was young when the worker began to look, as far as is known.
+    pub(crate) young: bool,
+    /// Of a worker whose allowance for young jobs is used up.
+    pub(crate) old_first: bool,
 }
 
 impl TurnOracle {
@@ -125,19 +141,25 @@ impl TurnOracle {
         let quantum_ns = u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX);
         if let Some(turn) = self.workers.get_mut(party) {
             turn.now_ns = now_ns;
-            turn.after_slot_ns.get_or_insert(now_ns);
             turn.until_ns.get_or_insert(now_ns.saturating_add(quantum_ns));
         }
     }
 
-    /// `party` begins to go down one of the board's orders.
-    pub(crate) fn scan_began(&mut self, party: usize, order: Order) {
+    /// `party` begins to go down one of the board's orders, at micro-step `step`.
+    pub(crate) fn scan_began(&mut self, party: usize, order: Order, step: u64) {
         if let Some(turn) = self.workers.get_mut(party) {
-            if turn.scanned.is_none() {
+            if turn.scanned.replace(order).is_none() {
                 turn.over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
+                turn.scanned_heaviest = false;
+                turn.searched = step;
             }
-            turn.scanned_before = turn.scanned.replace(order);
+            turn.scanned_heaviest |= order == Order::Heaviest;
         }
+    }
+
+    /// The micro-step at which the last search of `worker` began.
+    pub(crate) fn searched(&self, worker: usize) -> u64 {
+        self.workers[worker].searched
     }
 
     /// `party` has come to the end of one of the board's orders.
@@ -155,24 +177,24 @@ impl TurnOracle {
         }
     }
 
-    /// `worker` has claimed in `role`.
-    pub(crate) fn claimed(&mut self, worker: usize, role: Role) -> Result<Came, Violation> {
+    /// `worker` has claimed.
+    pub(crate) fn claimed(&mut self, worker: usize, claim: Claim) -> Result<Came, Violation> {
         let PipelineConfig { main, reserve, .. } = self.config;
+        let role = claim.role;
         let turn = &mut self.workers[worker];
-        let over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
-        turn.ran = false;
         let Some(last) = turn.scanned.take() else {
-            return if over {
-                Err(quantum(worker, "claims once more in a job"))
-            } else {
-                Ok(Came::Stays)
-            };
+            return Ok(Came::Stays);
         };
-        let before = turn.scanned_before.take();
-        let nothing_open = std::mem::take(&mut turn.nothing_heavy) & std::mem::take(&mut turn.no_single);
+        let nothing_heavy = std::mem::take(&mut turn.nothing_heavy);
+        let nothing_open = nothing_heavy & std::mem::take(&mut turn.no_single);
         let was_over = turn.over;
         if std::mem::replace(&mut turn.visited, true) && was_over && !nothing_open {
-            return Err(quantum(worker, "goes into another job"));
+            return Err(Violation::new(
+                Oracle::Quantum,
+                format!(
+                    "worker {worker} goes into another job though its quantum is over and there is more on the board"
+                ),
+            ));
         }
         let single = main == 1 && reserve == 0;
         if single {
@@ -182,27 +204,17 @@ impl TurnOracle {
                 "worker {worker} of {main} main ones claims as {role:?}"
             )));
         }
-        match (role, last, before) {
-            (Role::Main, Order::Served { .. }, _) | (Role::Reserve, Order::Heaviest, _) => Ok(Came::Own),
-            (Role::Main, Order::Singles, _) => Ok(Came::Single),
-            (Role::Reserve, Order::Singles, Some(Order::Heaviest | Order::Singles)) => Ok(Came::FellThrough),
+        let young_first = turn.scanned_heaviest && !claim.old_first;
+        match (role, last) {
+            (Role::Main, Order::Served { .. }) | (Role::Reserve, Order::Heaviest) => Ok(Came::Own),
+            (Role::Main, Order::Singles) => Ok(Came::Single),
+            (Role::Reserve, Order::Singles) if nothing_heavy => Ok(Came::FellThrough),
+            (Role::Reserve, Order::Singles) if young_first => Ok(Came::YoungFirst),
+            (Role::Reserve, Order::Served { .. }) if young_first && claim.young => Ok(Came::YoungFirst),
             _ => Err(said(format!(
-                "worker {worker} claims as {role:?}, and has not gone down that role's order"
+                "worker {worker} claims as {role:?} after {last:?}, and has not gone down that role's order: {claim:?}"
             ))),
         }
-    }
-
-    /// `party` has run a slot.
-    pub(crate) fn ran(&mut self, party: usize) -> Result<(), Violation> {
-        let Some(turn) = self.workers.get_mut(party) else {
-            return Ok(());
-        };
-        let is_over = |ns| turn.until_ns.is_some_and(|until| ns >= until);
-        let was_over = turn.after_slot_ns.take().is_some_and(is_over);
-        if std::mem::replace(&mut turn.ran, true) && was_over {
-            return Err(quantum(party, "runs another slot of its claim"));
-        }
-        Ok(())
     }
 }
 
@@ -228,13 +240,6 @@ fn said(message: String) -> Violation {
     Violation::new(Oracle::Role, message)
 }
 
-fn quantum(worker: usize, does: &str) -> Violation {
-    Violation::new(
-        Oracle::Quantum,
-        format!("worker {worker} {does} though its quantum is over and there is more on the board"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -258,8 +263,23 @@ mod tests {
 
     /// Worker 0 scans and claims.
     fn turn(oracle: &mut TurnOracle, order: Order, role: Role) -> Result<Came, Oracle> {
-        oracle.scan_began(0, order);
-        oracle.claimed(0, role).map_err(|violation| violation.oracle)
+        claims_after(oracle, order, role, false, false)
+    }
+
+    fn claims_after(
+        oracle: &mut TurnOracle,
+        order: Order,
+        role: Role,
+        young: bool,
+        old_first: bool,
+    ) -> Result<Came, Oracle> {
+        oracle.scan_began(0, order, 1);
+        let claim = Claim {
+            role,
+            young,
+            old_first,
+        };
+        oracle.claimed(0, claim).map_err(|violation| violation.oracle)
     }
 
     #[test]
@@ -276,22 +296,39 @@ mod tests {
         let mut main = oracle(2, 0);
         assert_eq!(turn(&mut main, HEAVIEST, Role::Main), Err(Oracle::Role));
         assert_eq!(turn(&mut main, Order::Singles, Role::Main), Ok(Came::Single));
-        let mut reserve = TurnOracle {
-            config: PipelineConfig {
-                main: 0,
-                ..main.config
-            },
-            ..main
+        let mut reserve = oracle(0, 2);
+        let singles =
+            |reserve: &mut TurnOracle| claims_after(reserve, Order::Singles, Role::Reserve, true, true);
+        assert_eq!(singles(&mut reserve), Err(Oracle::Role));
+        reserve.scan_began(0, HEAVIEST, 1);
+        assert_eq!(singles(&mut reserve), Err(Oracle::Role), "there is more");
+        reserve.scan_began(0, HEAVIEST, 1);
+        reserve.scan_ended(0, HEAVIEST);
+        assert_eq!(singles(&mut reserve), Ok(Came::FellThrough));
+    }
+
+    #[test]
+    fn a_reserve_worker_that_has_looked_at_the_heaviest_may_take_a_young_job_on_its_allowance() {
+        let after_heaviest = |order, young, old_first| {
+            let mut reserve = oracle(0, 2);
+            reserve.scan_began(0, HEAVIEST, 1);
+            claims_after(&mut reserve, order, Role::Reserve, young, old_first)
         };
+        assert_eq!(after_heaviest(SERVED, true, false), Ok(Came::YoungFirst));
+        assert_eq!(after_heaviest(Order::Singles, true, false), Ok(Came::YoungFirst));
         assert_eq!(
-            turn(&mut reserve, Order::Singles, Role::Reserve),
-            Err(Oracle::Role)
+            after_heaviest(SERVED, false, false),
+            Err(Oracle::Role),
+            "it is old"
         );
-        reserve.scan_began(0, HEAVIEST);
         assert_eq!(
-            turn(&mut reserve, Order::Singles, Role::Reserve),
-            Ok(Came::FellThrough)
+            after_heaviest(SERVED, true, true),
+            Err(Oracle::Role),
+            "it is used up"
         );
+        let mut reserve = oracle(0, 2);
+        let unseen = claims_after(&mut reserve, SERVED, Role::Reserve, true, false);
+        assert_eq!(unseen, Err(Oracle::Role), "something may be heavier");
     }
 
     #[test]
@@ -306,25 +343,15 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_after_the_quantum_is_noticed_but_for_the_first_of_a_visit() {
-        let mut oracle = oracle(2, 0);
-        oracle.read_clock(0, 1_099);
-        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
-        assert_eq!(oracle.claimed(0, Role::Main), Ok(Came::Stays));
-        oracle.read_clock(0, 1_100);
-        let violation = oracle.claimed(0, Role::Main).expect_err("it is over");
-        assert_eq!(violation.oracle, Oracle::Quantum);
-    }
-
-    #[test]
-    fn a_slot_after_the_quantum_is_noticed_but_for_the_first_of_a_claim() {
+    fn a_claim_without_a_search_is_one_more_in_the_same_job() {
         let mut oracle = oracle(2, 0);
         assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
-        oracle.read_clock(0, 1_100);
-        assert_eq!(oracle.ran(0), Ok(()), "the first");
-        oracle.read_clock(0, 1_101);
-        let violation = oracle.ran(0).expect_err("it is over");
-        assert_eq!(violation.oracle, Oracle::Quantum);
+        let claim = Claim {
+            role: Role::Main,
+            young: false,
+            old_first: false,
+        };
+        assert_eq!(oracle.claimed(0, claim), Ok(Came::Stays));
     }
 
     #[test]
@@ -332,7 +359,7 @@ mod tests {
         let mut oracle = oracle(2, 0);
         assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
         oracle.read_clock(0, 2_000);
-        oracle.scan_began(0, HEAVIEST);
+        oracle.scan_began(0, HEAVIEST, 1);
         oracle.scan_ended(0, HEAVIEST);
         oracle.scan_ended(0, Order::Singles);
         assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));

@@ -1,7 +1,7 @@
 //! The time that slots take, and how far along their paths jobs have come.
 
-use pipeline_exec::JobHandle;
 use pipeline_exec::policy::PipelineEvent;
+use pipeline_exec::{JobHandle, Role};
 
 use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
@@ -44,15 +44,17 @@ impl PipeEnv<'_, '_> {
         let handle = &self.ports.handle;
         match event {
             PipelineEvent::SlotRan { job, stage, slot, .. } => {
+                handle.with(|world| self.hub.slot_began(world, handle.party()));
                 let began = self.hub.stage_began(job, stage);
                 handle.with(|world| world.slot_began(handle.party(), began));
                 let of_slot =
                     || (self.hub.peek(job)).map_or(0, |body| (self.hub.slot_ns)(&body.spec(), stage, slot));
                 let slot_ns = asked.unwrap_or_else(of_slot);
+                let is_young = self.hub.is_young(job);
                 self.hub
                     .latency
                     .borrow_mut()
-                    .slot_began(job, self.clock_ns(), slot_ns);
+                    .slot_began(job, is_young, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
                     handle.work(slot_ns);
                 }
@@ -61,8 +63,10 @@ impl PipeEnv<'_, '_> {
                 self.hub.slot_ended(job, stage, reached);
             }
             PipelineEvent::Submitted { job } => {
+                let used_up = self.hub.is_any_allowance_used_up();
+                let is_young = |job| self.hub.is_young(job);
                 let mut latency = self.hub.latency.borrow_mut();
-                latency.submitted(job, handle.party(), self.clock_ns());
+                latency.submitted(job, handle.party(), self.clock_ns(), is_young, used_up);
             }
             PipelineEvent::Ended { job, .. } => {
                 self.hub.stages.borrow_mut().remove(&job.seq);
@@ -87,15 +91,31 @@ impl PipeEnv<'_, '_> {
                     });
                 }
             }
+            PipelineEvent::Entered { job, role, .. } => {
+                if role != Role::Lent {
+                    self.hub.latency.borrow_mut().entered(job);
+                }
+            }
+            PipelineEvent::Left {
+                job,
+                role,
+                since_ns,
+                at_ns,
+                claims,
+                ..
+            } => {
+                if role != Role::Lent {
+                    let ns = if claims > 0 { at_ns - since_ns } else { 0 };
+                    self.hub.latency.borrow_mut().left(job, ns);
+                }
+            }
             PipelineEvent::StageStarted { .. }
             | PipelineEvent::Settles { .. }
             | PipelineEvent::Stops
             | PipelineEvent::GivenBack { .. }
             | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
             | PipelineEvent::Failed { .. }
-            | PipelineEvent::Left { .. }
             | PipelineEvent::Nests { .. }
             | PipelineEvent::NestAnswered { .. }
             | PipelineEvent::NestOver { .. }

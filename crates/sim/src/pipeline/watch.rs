@@ -6,7 +6,9 @@ use pipeline_exec::{JobEntry, JobErrorKind, JobHandle, Role};
 
 use super::Hub;
 use crate::mark::Mark;
-use crate::oracle::{Answer, CameByShare, CameToJob as Came, Oracle, Order};
+use crate::oracle::{
+    Answer, CameByShare, CameToJob as Came, Claim, Moment, Oracle, Order, Stayed, Violation,
+};
 use crate::word::Glass;
 use crate::world::World;
 
@@ -50,7 +52,6 @@ impl Hub {
             PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
             PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
             PipelineEvent::SlotRan { job, stage, .. } => {
-                world.judge(self.turns.borrow_mut().ran(me));
                 if self
                     .oracle
                     .borrow()
@@ -73,9 +74,15 @@ impl Hub {
             PipelineEvent::NestOver { end, .. } => {
                 self.nest_over(world, me, end.as_ref().err().map(|error| error.kind));
             }
-            PipelineEvent::Entered { job, .. } => {
+            PipelineEvent::Entered {
+                job, worker, role, ..
+            } => {
                 let service = self.service_of(job).unwrap_or(usize::MAX);
                 self.service.borrow_mut().entered(me, job, service);
+                if role != Role::Lent {
+                    let is_old = !self.is_young(job);
+                    self.stays.borrow_mut().entered(worker, job, is_old);
+                }
             }
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
@@ -100,6 +107,12 @@ impl Hub {
                 let verdict = (self.service.borrow_mut()).left(me, job, after, young, adds);
                 world.judge(verdict);
                 self.share.borrow_mut().left(worker);
+                if role != Role::Lent {
+                    self.stayed(world, worker);
+                    if self.is_allowance_used_up(worker) {
+                        self.latency.borrow_mut().allowance_used_up();
+                    }
+                }
             }
         }
     }
@@ -112,6 +125,7 @@ impl Hub {
     /// `worker` begins a look.
     pub(crate) fn look_began(&self, worker: usize) {
         self.turns.borrow_mut().look_began(worker);
+        self.stays.borrow_mut().look_began(worker);
     }
 
     /// A look has ended.
@@ -124,18 +138,20 @@ impl Hub {
 
     /// `party` begins to go down one of the board's orders, or takes a single.
     pub(super) fn scan_began(&self, world: &mut World, party: usize, order: Order) {
+        if self.looked(world, party) {
+            return;
+        }
         self.left_job(world, party);
         let step = world.steps();
         let mut jobs = self.oracle.borrow_mut();
         jobs.scan_began(party, order == Order::Heaviest, step);
-        self.turns.borrow_mut().scan_began(party, order);
+        self.turns.borrow_mut().scan_began(party, order, step);
         self.admission.borrow_mut().scan_began(party);
         let young_tag = self.shared.young_tag();
         let old = jobs
             .open_to_all()
             .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
-        let among_old = matches!(order, Order::Served { from_tag } if from_tag >= young_tag);
-        self.share.borrow_mut().scan_began(party, step, among_old, old);
+        self.share.borrow_mut().scan_began(party, step, old);
         if let Order::Served { from_tag } = order {
             let open = (jobs.open_to_all())
                 .filter_map(|job| Some((job, self.tag(job)?)))
@@ -146,13 +162,81 @@ impl Hub {
 
     /// `party` has come to the end of one of the board's orders.
     pub(super) fn scan_ended(&self, party: usize, order: Order) {
-        self.turns.borrow_mut().scan_ended(party, order);
+        if !self.stays.borrow().is_visiting(party) {
+            self.turns.borrow_mut().scan_ended(party, order);
+        }
     }
 
-    /// `party` has read its clock.
-    pub(super) fn read_clock(&self, party: usize, now_ns: u64) {
+    /// `party` has counted the singles, of which there are `len`.
+    pub(super) fn counted_singles(&self, world: &mut World, party: usize, len: usize) {
+        if !self.looked(world, party) {
+            self.share.borrow_mut().left(party);
+        }
+        if len == 0 {
+            self.scan_ended(party, Order::Singles);
+        }
+    }
+
+    /// `party` looks at the board: `true` if it is in a job and stays there unless it finds
+    /// something, which is a glance and no search.
+    fn looked(&self, world: &World, party: usize) -> bool {
+        let mut stays = self.stays.borrow_mut();
+        let config = self.shared.config();
+        if party < config.main + config.reserve {
+            stays.looked(
+                party,
+                self.moment(world.steps()),
+                self.is_allowance_used_up(party),
+            );
+        }
+        stays.is_visiting(party)
+    }
+
+    /// `party` has fetched the body of `job`.
+    pub(super) fn fetched(&self, party: usize, job: JobHandle) {
+        let mut stays = self.stays.borrow_mut();
+        if !stays.is_visiting(party) {
+            stays.fetched(party, job, !self.is_young(job));
+            self.lending.borrow_mut().fetched(party, job);
+        }
+    }
+
+    /// `party` has read its clock, in micro-step `step`.
+    pub(super) fn read_clock(&self, party: usize, now_ns: u64, step: u64) {
         self.turns.borrow_mut().read_clock(party, now_ns);
         self.share.borrow_mut().read_clock(party, now_ns);
+        self.stays
+            .borrow_mut()
+            .read_clock(party, now_ns, self.moment(step));
+    }
+
+    /// A slot has begun that `party` runs.
+    pub(super) fn slot_began(&self, world: &mut World, party: usize) {
+        let waits = |boundary, looked| self.awaited_young(boundary, looked);
+        let verdict = self.stays.borrow_mut().slot_began(party, waits);
+        world.judge(verdict);
+    }
+
+    /// A young job that a worker must have found at `boundary`, which `looked` at the board last.
+    fn awaited_young(&self, boundary: Moment, looked: Moment) -> Option<JobHandle> {
+        let jobs = self.oracle.borrow();
+        let may_be_gone_into = |job| self.is_young(job) && jobs.could_claim_since(self, job, boundary.step);
+        jobs.awaited_young(boundary, looked, may_be_gone_into)
+    }
+
+    /// `worker` leaves the job in which it was.
+    fn stayed(&self, world: &mut World, worker: usize) {
+        let could_claim = |job, since: Moment| {
+            let jobs = self.oracle.borrow();
+            jobs.could_claim_since(self, job, since.step) && !self.admission.borrow().is_stopping()
+        };
+        let arrivals = self.shared.young_arrivals(&Glass);
+        match self.stays.borrow_mut().left(worker, arrivals, could_claim) {
+            Ok(Stayed::Longer) => world.marks.hit(Mark::OldStay),
+            Ok(Stayed::GaveWay) => world.marks.hit(Mark::GaveWay),
+            Ok(Stayed::Otherwise) => {}
+            Err(violation) => world.judge(Err(violation)),
+        }
     }
 
     /// `party` begins to submit a job.
@@ -177,14 +261,14 @@ impl Hub {
     }
 
     /// A worker has gone into a job that it looked for.
-    fn went_into(&self, world: &mut World, worker: usize, role: Role) {
+    fn went_into(&self, world: &mut World, worker: usize, job: JobHandle) {
         let jobs = self.oracle.borrow();
         let waits =
             |job: JobHandle, since: u64| jobs.is_open_to_all_since(job, since) && self.is_claimable(job);
         let came = self
             .share
             .borrow_mut()
-            .went_into(worker, role == Role::Main, waits);
+            .went_into(worker, !self.is_young(job), waits);
         match came {
             Ok(CameByShare::YoungBeforeOld) => world.marks.hit(Mark::YoungBeforeOld),
             Ok(CameByShare::OldInTurn) => world.marks.hit(Mark::OldInTurn),
@@ -207,6 +291,7 @@ impl Hub {
         self.nests.borrow_mut().push((party, None));
         self.oracle.borrow_mut().nest_began(party);
         self.turns.borrow_mut().nest_began(party);
+        self.stays.borrow_mut().nest_began(party);
         self.share.borrow_mut().nest_began(party);
         self.lending.borrow_mut().nest_began(party);
         self.call_began(party);
@@ -243,6 +328,7 @@ impl Hub {
         }
         self.lending.borrow_mut().nest_over(party);
         self.share.borrow_mut().nest_over(party);
+        self.stays.borrow_mut().nest_over(party);
         self.turns.borrow_mut().nest_over(party);
         self.oracle.borrow_mut().nest_over(party);
     }
@@ -303,20 +389,33 @@ impl Hub {
         if role == Role::Lent {
             return world.marks.hit(Mark::LentThreadRan);
         }
-        let came = match self.turns.borrow_mut().claimed(worker, role) {
+        let waits = |boundary, looked| self.awaited_young(boundary, looked);
+        let verdict = self.stays.borrow_mut().claimed(worker, waits);
+        world.judge(verdict);
+        let claim = Claim {
+            role,
+            young: !self.share.borrow().was_old(worker, job),
+            old_first: self.is_allowance_used_up(worker),
+        };
+        let came = match self.turns.borrow_mut().claimed(worker, claim) {
             Ok(came) => came,
             Err(violation) => {
                 world.judge(Err(violation));
                 // Others see every claim, whatever this one says: nobody may listen to it.
-                return self.went_into(world, worker, role);
+                return self.went_into(world, worker, job);
             }
         };
         let config = self.shared.config();
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {
             world.marks.hit(Mark::ReserveTurn);
         }
+        if came == Came::YoungFirst {
+            world.marks.hit(Mark::ReserveTookYoung);
+            let verdict = self.judge_young_first(worker, job);
+            world.judge(verdict);
+        }
         if came != Came::Stays {
-            self.went_into(world, worker, role);
+            self.went_into(world, worker, job);
         }
         match (came, role) {
             (Came::FellThrough, _) => world.marks.hit(Mark::ReserveFellThrough),
@@ -332,7 +431,26 @@ impl Hub {
                 let verdict = self.service.borrow_mut().claimed(worker, job, received);
                 world.judge(verdict);
             }
-            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays, _) => {}
+            (Came::Own, Role::Reserve | Role::Lent) | (Came::Stays | Came::YoungFirst, _) => {}
+        }
+    }
+
+    /// A reserve worker that goes to a young job has found that the heaviest of all is old.
+    fn judge_young_first(&self, worker: usize, job: JobHandle) -> Result<(), Violation> {
+        let jobs = self.oracle.borrow();
+        let searched = self.turns.borrow().searched(worker);
+        let is_young_all_the_while = |heaviest: &JobHandle| {
+            let open = jobs.is_open_to_all_since(*heaviest, searched) && self.is_claimable(*heaviest);
+            heaviest.seq != job.seq && open && self.is_young(*heaviest)
+        };
+        match jobs.heaviest_since(searched).filter(is_young_all_the_while) {
+            None => Ok(()),
+            Some(heaviest) => Err(Violation::new(
+                Oracle::PickOrder,
+                format!(
+                    "worker {worker}, in the reserve role, took {job:?}, but the heaviest is young, too: {heaviest:?}"
+                ),
+            )),
         }
     }
 }

@@ -442,7 +442,9 @@ impl Submitter<'_, '_> {
             self.ports.handle.with(|world| {
                 self.hub.call_ended(world, me, answer);
                 if let Ok(Admitted { job, .. }) = &submitted {
-                    let verdict = self.hub.oracle.borrow().admitted(self.hub, *job);
+                    let mut oracle = self.hub.oracle.borrow_mut();
+                    let verdict = oracle.admitted(self.hub, *job, world.steps());
+                    drop(oracle);
                     world.judge(verdict);
                 }
                 mark.into_iter().for_each(|mark| world.marks.hit(mark));

@@ -487,10 +487,9 @@ impl Party<'_, '_> {
     }
 
     fn cancel(&self, state: &Arc<SimState>, job: JobHandle) {
-        let env = self.env();
-        let mut latency = self.scene.hub.latency.borrow_mut();
-        latency.is_being_cancelled(job, env.clock_ns());
-        drop(latency);
+        let (env, hub) = (self.env(), &self.scene.hub);
+        let is_young = hub.is_young(job);
+        (hub.latency.borrow_mut()).is_being_cancelled(job, is_young, env.clock_ns());
         policy::cancel(&env, state, job);
     }
 

@@ -1,14 +1,16 @@
 //! Examples that can be followed by hand: who takes which step of which job, round by round.
 //!
-//! Operations take no time here and every step takes one round, a millisecond, which is also the quantum: after each step
-//! a worker looks at the board again. All jobs are on the board before the first worker has woken. Jobs are called A to D by their
-//! weight, A is the heaviest, and submitted lightest first.
+//! Operations take no time here and every step takes one round, a millisecond, which is four
+//! quanta. So a job is young until it has had a step, and after each step a worker looks at the
+//! board again. Where nothing else is said, jobs are old from the beginning. All jobs are on the
+//! board before the first worker has woken. Jobs are called A to D by their weight, A is the
+//! heaviest, and submitted lightest first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pipeline_exec::Role;
-use pipeline_exec::policy::JobSpec;
+use pipeline_exec::policy::{JobSpec, Terms};
+use pipeline_exec::{Class, Role};
 use sim::{Claimed, Costs, Simulation, StrategyKind};
 
 use crate::equal_slots::{executor, job};
@@ -28,7 +30,7 @@ fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
         .strategy(StrategyKind::Earliest)
         .costs(costs)
         .begin_ns(ROUND);
-    let config = executor(workers, Duration::from_nanos(ROUND));
+    let config = executor(workers, Duration::from_nanos(ROUND / 4));
     let ran = simulation.run_jobs(config, jobs.to_vec(), |_job, _stage, _slot| ROUND);
     let (_, claims) = ran.unwrap_or_else(|failure| panic!("{failure}"));
     let mut rounds: BTreeMap<u64, Round> = BTreeMap::new();
@@ -75,6 +77,18 @@ fn told(workers: usize, jobs: &[JobSpec], steps: &[(&str, usize)]) -> Vec<String
     states
 }
 
+/// The same job, old from the beginning.
+fn old(job: JobSpec) -> JobSpec {
+    let terms = Terms {
+        class: Class::Batch,
+        ..Terms::default()
+    };
+    JobSpec {
+        terms: terms.boxed(),
+        ..job
+    }
+}
+
 /// Which steps run in each round of a single job's run, whoever takes them.
 fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
     let rounds = rounds(workers, &[job("A", 0, steps)]);
@@ -99,7 +113,9 @@ fn ten_steps_are_claimed_in_their_order_by_four_workers() {
 /// A > B > C > D with so many steps, the lightest submitted first; and what [`told`] says of it.
 fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
     let names = ["A", "B", "C", "D"];
-    let jobs = (0..4).rev().map(|n| job(names[n], 40 - 10 * n as u64, steps[n]));
+    let jobs = (0..4)
+        .rev()
+        .map(|n| old(job(names[n], 40 - 10 * n as u64, steps[n])));
     let steps: Vec<(&str, usize)> = names.into_iter().zip(steps).collect();
     told(workers, &jobs.collect::<Vec<_>>(), &steps)
 }
@@ -128,7 +144,7 @@ fn several_main_workers_take_the_least_served_until_its_steps_are_claimed() {
     let expected = [
         // Three main workers, three jobs: who is in a job already counts.
         "A5 B4 C3 D2: D0 C0 B0 | A0",
-        "A4 B3 C2 D1: C1 B1 D1 | A1",
+        "A4 B3 C2 D1: D1 C1 B1 | A1",
         "A3 B2 C1: C2 B2 B3 | A2",
         // Main workers fall through to the only job there is.
         "A2: A3 | A4",
@@ -138,11 +154,19 @@ fn several_main_workers_take_the_least_served_until_its_steps_are_claimed() {
 }
 
 #[test]
+fn a_young_job_comes_first_in_both_roles_though_an_old_one_is_heavier() {
+    let jobs = [old(job("A", 40, 4)), job("D", 10, 2)];
+    let states = told(2, &jobs, &[("A", 4), ("D", 2)]);
+    let expected = ["A4 D2: D1 | D0", "A4: A1 | A0", "A2: A3 | A2", ":"];
+    assert_eq!(states, expected);
+}
+
+#[test]
 fn a_single_worker_takes_three_turns_of_twenty_in_the_reserve_role() {
     let rounds = rounds(
         1,
         &(0..4)
-            .map(|n| job(["D", "C", "B", "A"][n], 10 + n as u64, 5))
+            .map(|n| old(job(["D", "C", "B", "A"][n], 10 + n as u64, 5)))
             .collect::<Vec<_>>(),
     );
     let reserve = rounds.iter().filter(|(main, _)| main.is_empty());

@@ -152,7 +152,8 @@ impl Scene {
         Self::build(workers, jobs, seen, Duration::ZERO)
     }
 
-    /// The same as [`Scene::new`], in which jobs are young at first: the quantum is longer than any clock goes.
+    /// The same as [`Scene::new`], in which jobs are young at first: the quantum is longer than any
+    /// clock goes.
     pub(crate) fn with_young(workers: usize, jobs: usize) -> Rc<Self> {
         Self::build(workers, jobs, Seen::default(), Duration::from_secs(1))
     }

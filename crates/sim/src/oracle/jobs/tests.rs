@@ -14,6 +14,7 @@ fn oracle() -> JobOracle {
         jobs: vec![Record {
             job: JOB,
             appended: false,
+            single_since: None,
             grows: false,
             limited: false,
             stages: vec![StageRecord {
@@ -21,8 +22,11 @@ fn oracle() -> JobOracle {
                 ..StageRecord::default()
             }],
             open_since: None,
+            admitted: None,
+            started: 0,
             keyed: 0,
             end: None,
+            ended: None,
         }],
         ..JobOracle::default()
     }
@@ -78,7 +82,7 @@ fn slots_that_are_given_back_can_be_claimed_again_and_those_given_up_cannot() {
     assert_eq!(oracle.claimed(JOB, 0, 1, 1), Ok(()));
     assert_eq!(oracle.let_go(JOB, 0, 0..1, Slot::GivenUp), Ok(()));
     assert_eq!(says(oracle.claimed(JOB, 0, 0, 1)), Oracle::Claims);
-    assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
+    assert_eq!(says(oracle.ended(JOB, None, 9)), Oracle::Claims);
 }
 
 #[test]
@@ -86,7 +90,7 @@ fn a_job_that_completes_without_all_of_its_slots_is_noticed() {
     let mut oracle = oracle();
     assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
     assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
-    assert_eq!(says(oracle.ended(JOB, None)), Oracle::Claims);
+    assert_eq!(says(oracle.ended(JOB, None, 9)), Oracle::Claims);
 }
 
 #[test]
@@ -95,7 +99,7 @@ fn a_job_that_is_handed_back_after_it_ran_is_noticed() {
     assert_eq!(oracle.claimed(JOB, 0, 0, 1), Ok(()));
     assert_eq!(oracle.slot_ran(JOB, 0, 0, false), Ok(()));
     assert_eq!(
-        says(oracle.ended(JOB, Some(JobErrorKind::HandedBack))),
+        says(oracle.ended(JOB, Some(JobErrorKind::HandedBack), 9)),
         Oracle::Claims
     );
 }
@@ -103,9 +107,9 @@ fn a_job_that_is_handed_back_after_it_ran_is_noticed() {
 #[test]
 fn a_job_that_ends_twice_is_noticed() {
     let mut oracle = oracle();
-    assert_eq!(oracle.ended(JOB, Some(JobErrorKind::Cancelled)), Ok(()));
+    assert_eq!(oracle.ended(JOB, Some(JobErrorKind::Cancelled), 9), Ok(()));
     assert_eq!(
-        says(oracle.ended(JOB, Some(JobErrorKind::Cancelled))),
+        says(oracle.ended(JOB, Some(JobErrorKind::Cancelled), 9)),
         Oracle::Ticket
     );
     assert_eq!(oracle.end_of(JOB), Some(Some(JobErrorKind::Cancelled)));

@@ -1,19 +1,50 @@
 //! What the policy promises of a load, in numbers that follow from the load: quantum, slots, jobs, 85 : 15.
 //!
-//! A *visit* is a quantum and a slot: longer no worker stays in a job.
+//! | word | is | because |
+//! |---|---|---|
+//! | *blocking* | a slot | within it a worker in an old job comes to a boundary, and looks |
+//! | *visit* | a quantum and a slot | longer no worker stays in a young job, nor in an old one on a used-up allowance |
+//! | *stay* | four quanta and a slot | longer no worker stays in an old job |
+//! | *youth* | a stay and a quantum | a job is young for four quanta, and charged when a visit ends |
+//!
+//! Each has the time of scheduling on top.
 //!
 //! | what | bound | because |
 //! |---|---|---|
-//! | cancel until stopped | a visit | nobody claims any more, and who is in a slot ends it |
-//! | wait of a job that was served before | 2 visits for each old job by main worker and 2 more, over 15 % | at worst all others that are old go before it twice, in the part of the time that is theirs |
-//! | wait until it is served first | the same, and the *line*: the work of the short jobs that were there before it, twice, over the young ones' part | it is young until it has received something, or known to be heavy; young jobs go in the order of their submission, in turns with singles |
-//! | share of heavy jobs | the reserve workers' time, and 15 % of the main workers' divided by the old jobs | reserve takes the heaviest; 3 of 20 parts of each main worker's time are for what is old, short jobs of more than a quantum among it |
-//! | latency of a short job | alone + 2 visits and 1 for each heavy or middle job by main worker, for each quantum that it takes | every worker may just have begun a visit, and a turn of the reserve role or of the old ones' share may come next; jobs that came before it and have received nothing either go first |
-//! | latency of a short job, where queues form or heavy jobs are young again and again | the line, the visits as above, and a wait as an old job for each quantum after the first | it stands behind what was there before it, and when it has had its quantum, with the old ones |
+//! | cancel until stopped | the blocking | no worker claims any more, and one that is in a slot ends it |
+//! | latency of a short job that is settled | alone + the blocking, and on several workers twice its work | see below |
+//! | latency of a short job | the *line*, and what it takes as an old job | see below |
+//! | wait of an old job | for each old job by main worker and 1 more: what it has had more than they over 15 %, and a stay with all young jobs that may follow one | others catch up in the part of the time that is theirs, and overshoot by a visit |
+//! | the same where short jobs leave room | for each old job and each main worker what it has had more and a stay, and the work of the young jobs there, over what short jobs leave of the main workers' time | the same |
+//! | wait of a young heavy job | the line, and a short job for each visit of those in it if short jobs have one slot | it is young as others are, and singles come in turns with the young jobs of the board |
+//! | share of heavy jobs | 15 % of all workers' time; of what main workers give to old jobs, the part by number | 3 of 20 parts of each worker's time are for what is old, short jobs of four quanta and more among it; reserve takes the heaviest |
+//!
+//! A job that is old from the beginning stands as if it had had a stay more than the others.
+//!
+//! A short job is *settled* if it stays young, and if, since no short job was in flight, no heavy
+//! or middle one was young and no worker's allowance was used up. Then every worker takes it, or a
+//! short job before it, at its next boundary: a worker in an old job gives way. So of the time of
+//! each worker the blocking is lost since short jobs began to wait, and nothing else. Let `V` be
+//! what is left, alone, of the work of the short jobs before it:
+//!
+//! ```text
+//!   one worker       it takes short jobs in their order, so each ends later than alone by the blocking
+//!   several workers  one begins with it after   blocking + V / workers
+//!                    alone that takes           V / workers - work at least, or V is less than workers * work
+//!                    and one is enough for its  work
+//! ```
+//!
+//! Other short jobs stand in *line*: what was there before them goes first, that is short jobs in
+//! flight, each with its work, and young heavy ones, each with its youth. All workers are at it,
+//! or, while a heavy job is young, the main ones. Of their time 17 of 20 parts are for young jobs,
+//! and a visit more is lost at the beginning and the end. A job that takes four quanta and more
+//! grows old; then all that are old receive as much as it, and a stay more before it and behind it.
 //!
 //! A load that the tighter bounds are not true of has the looser one, so that none is without.
 
-use pipeline_exec::policy::shared::EXPECTED_QUANTA_MAX;
+use std::cell::OnceCell;
+
+use pipeline_exec::policy::shared::{STAY_QUANTA, YOUNG_QUANTA};
 
 use super::{Figures, Traffic};
 use crate::line::Fields;
@@ -21,34 +52,55 @@ use crate::oracle::{Lines, Oracle, Stood, Violation};
 use crate::report::Failure;
 use crate::simulation::Simulation;
 
-/// What wakes, claims and accounts may add to each visit, and to a run in which all begin asleep.
+/// What wakes, claims and accounts may add to each visit, and to a run in which all begin asleep,
+/// in nanoseconds.
 const OVERHEAD_NS: u64 = 50_000;
 
-/// The part of the time that is for what is old or heavy: 3 of 20.
-const HEAVY_PARTS: u64 = 3;
+/// The part of the time that is for what is old: 3 of 20.
+const OLD_PARTS: u64 = 3;
+const YOUNG_PARTS: u64 = PARTS - OLD_PARTS;
 const PARTS: u64 = 20;
+
+/// Quanta that young jobs may have in a row while an old one waits.
+const ALLOWANCE_QUANTA: u64 = 10;
 
 /// So many visits long has traffic to be for shares to say something.
 const VISITS_ENOUGH: u64 = 40;
 
 impl Traffic {
-    /// A quantum, a slot, and what scheduling takes.
+    /// A slot, and what scheduling takes.
     #[must_use]
-    pub fn visit_ns(&self) -> u64 {
+    pub fn blocking_ns(&self) -> u64 {
         let short_ns = if self.shorts > 0 { self.short_slot_ns } else { 0 };
         let heavy_ns = if self.heavies + self.middles > 0 {
             self.heavy_slot_ns
         } else {
             0
         };
-        self.quantum_ns + short_ns.max(heavy_ns) + OVERHEAD_NS
+        short_ns.max(heavy_ns) + OVERHEAD_NS
+    }
+
+    /// A quantum, a slot, and what scheduling takes.
+    #[must_use]
+    pub fn visit_ns(&self) -> u64 {
+        self.quantum_ns + self.blocking_ns()
     }
 
     /// How long a heavy or a middle job that has been served may wait for one of `workers` workers, whatever the short ones do, if those
-    /// take no more than a quantum each.
+    /// stay young.
     #[must_use]
     pub fn wait_bound_ns(&self, workers: usize) -> u64 {
-        self.old_wait_ns(workers, self.heavy_and_middle())
+        self.old_wait_ns(workers, self.heavy_and_middle(), self.stay_ns())
+    }
+
+    /// The most that a short job may take beside jobs that are old, if alone it takes `alone_ns` at
+    /// most.
+    #[must_use]
+    pub fn settled_bound_ns(&self, workers: usize, alone_ns: u64) -> u64 {
+        match workers {
+            1 => alone_ns + self.blocking_ns(),
+            _ => alone_ns + self.blocking_ns() + 2 * self.short_work_ns(),
+        }
     }
 
     /// The same short jobs without anything beside them.
@@ -72,7 +124,7 @@ impl Traffic {
     ) -> Result<(), Violation> {
         let hears = |oracle| simulation.hears(oracle);
         if hears(Oracle::Starvation) {
-            self.judge_waits(simulation, figures, lines)?;
+            self.judge_waits(simulation, lines)?;
             self.judge_share(simulation, figures, lines)?;
         }
         if hears(Oracle::Latency) {
@@ -80,38 +132,40 @@ impl Traffic {
                 Oracle::Latency,
                 "a cancelled job ran on",
                 figures.stop.max_ns,
-                self.visit_ns(),
+                self.blocking_ns(),
             )?;
             self.judge_lines(simulation, lines)?;
-            if self.are_heavy() && self.leaves_room(simulation) {
-                self.judge_latency(simulation, seed, figures)?;
+            if self.leaves_room(simulation) {
+                self.judge_settled(simulation, seed, lines)?;
             }
         }
         Ok(())
     }
 
     /// Heavy and middle jobs, before they were served and afterwards.
-    fn judge_waits(
-        &self,
-        simulation: &Simulation,
-        figures: &Figures,
-        lines: &Lines,
-    ) -> Result<(), Violation> {
+    fn judge_waits(&self, simulation: &Simulation, lines: &Lines) -> Result<(), Violation> {
         let workers = simulation.setup().config.workers;
-        let again_ns = self.old_wait_ns(workers, self.old_jobs(lines));
-        at_most(
-            Oracle::Starvation,
-            "a job with slots to claim waited",
-            figures.wait_again_ns,
-            again_ns,
-        )?;
-        lines.first_waits.iter().try_for_each(|&Stood { ns, ahead }| {
-            let bound_ns = again_ns + self.line_ns(workers, ahead);
-            at_most(
-                Oracle::Starvation,
-                "a job waited until it was served first",
-                ns,
-                bound_ns,
+        let old = self.old_jobs(lines);
+        let judge = |stood: &Stood, what, lead_ns| {
+            let bound_ns = if stood.is_young {
+                self.line_ns(workers, stood) + self.singles_between_ns(workers, stood)
+            } else {
+                let shorts_ns = self.short_work_ns() * lines.most_shorts as u64;
+                let beside_ns = shorts_ns + self.youth_ns() * stood.young as u64;
+                self.old_wait_ns(workers, old, lead_ns)
+                    .min(self.old_wait_with_room_ns(workers, old, lead_ns, beside_ns))
+            };
+            at_most(Oracle::Starvation, what, stood.ns, bound_ns)
+        };
+        lines
+            .first_waits
+            .iter()
+            .try_for_each(|stood| judge(stood, "a job waited until it was served first", self.stay_ns()))?;
+        lines.waits_again.iter().try_for_each(|stood| {
+            judge(
+                stood,
+                "a job with slots to claim waited",
+                stood.lead_ns.min(self.stay_ns()),
             )
         })
     }
@@ -135,73 +189,152 @@ impl Traffic {
 
     /// The least part of the time of all workers that is for heavy and middle jobs, if `old` are old.
     fn least_share(&self, workers: usize, old: u64) -> f64 {
-        let of_old = HEAVY_PARTS as f64 / PARTS as f64;
-        // Reserve looks for the heaviest alone; what a main worker has for old jobs, short ones that are old share.
+        let of_old = OLD_PARTS as f64 / PARTS as f64;
+        // Reserve takes the heaviest of the old jobs; what a main worker has for them, short ones
+        // that are old share. A single worker has both roles.
         let reserve = if workers == 1 {
             of_old
         } else {
             self.reserve as f64 / workers as f64
         };
-        let main = (1.0 - reserve) * of_old * self.heavy_and_middle() as f64 / old.max(1) as f64;
-        (reserve + main) * SEEN
+        let main = (1.0 - reserve) * self.heavy_and_middle() as f64 / old.max(1) as f64;
+        of_old * (reserve + main) * SEEN
     }
 
     /// Short jobs, beside what was there before each of them.
     fn judge_lines(&self, simulation: &Simulation, lines: &Lines) -> Result<(), Violation> {
         let workers = simulation.setup().config.workers;
-        let as_old_ns = self.old_wait_ns(workers, self.old_jobs(lines)) + self.visit_ns();
-        let visits_ns = self.others(workers) * self.visit_ns() + (self.quanta() - 1) * as_old_ns;
-        lines.short.iter().try_for_each(|&Stood { ns, ahead }| {
-            let bound_ns = self.line_ns(workers, ahead + 1) + visits_ns;
+        let as_old_ns = self.as_old_ns(workers, self.old_jobs(lines));
+        lines.short.iter().try_for_each(|stood| {
             at_most(
                 Oracle::Latency,
                 "a short job stood in line and took",
-                ns,
-                bound_ns,
+                stood.ns,
+                self.line_ns(workers, stood) + as_old_ns,
             )
         })
     }
 
-    /// Short jobs, beside what they take without the heavy ones.
-    fn judge_latency(&self, simulation: &Simulation, seed: u64, figures: &Figures) -> Result<(), Violation> {
-        let alone = self.alone_ns(simulation, seed).map_err(|failure| Violation {
-            oracle: failure.oracle,
-            message: format!("without heavy jobs: {}", failure.message),
-        })?;
+    /// Short jobs that are settled, beside what they take without the heavy ones.
+    fn judge_settled(&self, simulation: &Simulation, seed: u64, lines: &Lines) -> Result<(), Violation> {
         let workers = simulation.setup().config.workers;
-        // A short job that takes several quanta stands back after each.
-        let bound_ns = alone + self.quanta() * self.others(workers) * self.visit_ns();
-        at_most(
-            Oracle::Latency,
-            "a short job took",
-            figures.short.max_ns,
-            bound_ns,
-        )
+        let alone_ns = OnceCell::new();
+        let settled = |stood: &&Stood| stood.settled && !self.grow_old();
+        lines.short.iter().filter(settled).try_for_each(|stood| {
+            let alone_ns = match alone_ns.get() {
+                Some(&alone_ns) => alone_ns,
+                None => {
+                    let took_ns = self.alone_ns(simulation, seed).map_err(|failure| Violation {
+                        oracle: failure.oracle,
+                        message: format!("without heavy jobs: {}", failure.message),
+                    })?;
+                    *alone_ns.get_or_init(|| took_ns)
+                }
+            };
+            at_most(
+                Oracle::Latency,
+                "a short job took",
+                stood.ns,
+                self.settled_bound_ns(workers, alone_ns),
+            )
+        })
     }
 
-    /// How long one of `jobs` old jobs may wait.
-    fn old_wait_ns(&self, workers: usize, jobs: u64) -> u64 {
-        (jobs.div_ceil(self.main(workers)) + 1) * 2 * self.visit_ns() * PARTS / HEAVY_PARTS
+    /// Four quanta, a slot, and what scheduling takes.
+    fn stay_ns(&self) -> u64 {
+        STAY_QUANTA * self.quantum_ns + self.blocking_ns()
     }
 
-    /// How long it may take until `ahead` short jobs have received what they need, or have grown old. A job of one slot lets one that
-    /// stands on the board go first, and the other way round.
-    fn line_ns(&self, workers: usize, ahead: usize) -> u64 {
-        let turn_ns = if self.are_heavy() { 0 } else { self.visit_ns() };
-        let each_ns = self.short_work_ns() + turn_ns + OVERHEAD_NS;
-        // The young ones' part, of what a single worker has for its main role.
-        let parts = PARTS - HEAVY_PARTS;
-        2 * (ahead as u64).div_ceil(self.main(workers)) * each_ns * PARTS * PARTS / (parts * parts)
+    /// What a heavy job may receive while it is young.
+    fn youth_ns(&self) -> u64 {
+        self.stay_ns() + self.quantum_ns
     }
 
-    /// So many visits may come before one of a short job.
-    fn others(&self, workers: usize) -> u64 {
-        2 + self.heavy_and_middle().div_ceil(self.main(workers))
+    /// How long one of `jobs` old jobs may wait that has had `lead_ns` more than the others,
+    /// whatever the short ones do.
+    fn old_wait_ns(&self, workers: usize, jobs: u64, lead_ns: u64) -> u64 {
+        let of_old = |ns: u64| ns * PARTS / OLD_PARTS;
+        // Young jobs follow an undisturbed stay as long as the full allowance goes, and then for a
+        // visit.
+        let and_young = self.stay_ns() + ALLOWANCE_QUANTA * self.quantum_ns + self.visit_ns();
+        let each_ns = of_old(lead_ns) + and_young.min(of_old(self.stay_ns()));
+        self.in_reserve_turns(workers, (jobs.div_ceil(self.main(workers)) + 1) * each_ns)
+    }
+
+    /// The same, if `beside_ns` of the work of young jobs was there at a time, and short ones leave
+    /// room: `u64::MAX` if they do not.
+    fn old_wait_with_room_ns(&self, workers: usize, jobs: u64, lead_ns: u64, beside_ns: u64) -> u64 {
+        let main = self.main(workers);
+        let old_ns = self.in_reserve_turns(workers, (jobs + main) * (lead_ns + self.stay_ns()));
+        // In a wait of `t`: main * t <= old_ns + beside_ns + (t / every + 2) * work.
+        let (every_ns, work_ns) = match self.shorts {
+            0 => (1, 0),
+            _ => (self.short_every_ns, self.short_work_ns()),
+        };
+        let Some(left_ns) = (main * every_ns)
+            .checked_sub(work_ns)
+            .filter(|&left_ns| left_ns > 0)
+        else {
+            return u64::MAX;
+        };
+        let ns = u128::from(old_ns + beside_ns + 2 * work_ns) * u128::from(every_ns) / u128::from(left_ns);
+        u64::try_from(ns).unwrap_or(u64::MAX)
+    }
+
+    /// How long `ns` in the main role take, if reserve turns of a single worker come in between,
+    /// which are for the heaviest job.
+    fn in_reserve_turns(&self, workers: usize, ns: u64) -> u64 {
+        if workers == 1 {
+            ns * PARTS / YOUNG_PARTS
+        } else {
+            ns
+        }
+    }
+
+    /// How long it may take until what was before a job, and a short job behind that, has received
+    /// what it needs, or has grown old.
+    fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
+        // While the heaviest job is young, reserve workers are there.
+        let workers = if stood.young > 0 {
+            self.main(workers)
+        } else {
+            workers as u64
+        };
+        let each_ns = self.short_work_ns() + OVERHEAD_NS;
+        let shorts_ns = ((stood.ahead as u64).div_ceil(workers) + 1) * each_ns;
+        let heavies_ns = (self.youth_ns() * stood.young as u64).div_ceil(workers);
+        (shorts_ns + heavies_ns) * PARTS / YOUNG_PARTS + 2 * self.visit_ns()
+    }
+
+    /// How long it takes what was before a heavy job to let short ones of one slot in between,
+    /// which come in turns with visits of young jobs of the board: such a visit lasts for what a
+    /// single leaves of the quantum, and for a slot at least.
+    fn singles_between_ns(&self, workers: usize, stood: &Stood) -> u64 {
+        if self.shorts == 0 || self.short_slots != 1 {
+            return 0;
+        }
+        let least_ns = self
+            .quantum_ns
+            .saturating_sub(self.short_slot_ns)
+            .max(self.heavy_slot_ns);
+        let visits = (YOUNG_QUANTA * self.quantum_ns).div_ceil(least_ns.max(1)) + 1;
+        let singles = (stood.young as u64 * visits).div_ceil(self.main(workers)) + 1;
+        singles * (self.short_work_ns() + OVERHEAD_NS) * PARTS / YOUNG_PARTS
+    }
+
+    /// How long a short job may take from when it has grown old, if `jobs` are old.
+    fn as_old_ns(&self, workers: usize, jobs: u64) -> u64 {
+        if !self.grow_old() {
+            return 0;
+        }
+        let rest_ns = self.short_work_ns() - YOUNG_QUANTA * self.quantum_ns + self.stay_ns();
+        let others_ns = jobs.div_ceil(self.main(workers)) * (rest_ns + self.stay_ns());
+        (rest_ns + others_ns) * PARTS / OLD_PARTS
     }
 
     /// Jobs that may be old at the same time.
     fn old_jobs(&self, lines: &Lines) -> u64 {
-        let short = if self.quanta() > 1 { lines.most_shorts } else { 0 };
+        let short = if self.grow_old() { lines.most_shorts } else { 0 };
         self.heavy_and_middle() + short as u64
     }
 
@@ -223,9 +356,9 @@ impl Traffic {
         u64::from(self.short_slots) * self.short_slot_ns
     }
 
-    /// How many quanta a short job takes.
-    fn quanta(&self) -> u64 {
-        self.short_work_ns().div_ceil(self.quantum_ns.max(1)).max(1)
+    /// Whether short jobs take so long that they are not young to their end.
+    fn grow_old(&self) -> bool {
+        self.short_work_ns() >= YOUNG_QUANTA * self.quantum_ns
     }
 
     /// The longest that a short job takes without heavy ones.
@@ -249,12 +382,6 @@ impl Traffic {
         let workers = simulation.setup().config.workers as u64;
         let lasts = u64::from(self.heavy_slots) * self.heavy_slot_ns >= 8 * workers * self.visit_ns();
         self.heavies > 0 && self.heavy_jobs == 0 && lasts && self.length_ns >= VISITS_ENOUGH * self.visit_ns()
-    }
-
-    /// Whether there are heavy jobs that take more than eight quanta: others are young, and come again as new ones all the time.
-    fn are_heavy(&self) -> bool {
-        self.heavies > 0
-            && u64::from(self.heavy_slots) * self.heavy_slot_ns > EXPECTED_QUANTA_MAX * self.quantum_ns
     }
 
     /// Whether short jobs leave time for others: half of it.
@@ -282,6 +409,8 @@ mod tests {
     use super::*;
     use crate::schedule::StrategyKind;
 
+    const MS: u64 = 1_000_000;
+
     /// What `judge` says of a run on two workers.
     fn judged(traffic: &Traffic, figures: &Figures, lines: &Lines) -> Result<(), Oracle> {
         let simulation = Simulation::new(1).workers(2).strategy(StrategyKind::Earliest);
@@ -296,58 +425,127 @@ mod tests {
             short_every_ns: 100_000,
             heavies: 2,
             heavy_slots,
-            length_ns: 200_000_000,
+            length_ns: 200 * MS,
             ..Traffic::default()
+        }
+    }
+
+    fn busy() -> Figures {
+        Figures {
+            heavy_share: 0.5,
+            ..Figures::default()
+        }
+    }
+
+    fn stood(ns: u64) -> Stood {
+        Stood {
+            ns,
+            ahead: 0,
+            is_young: false,
+            lead_ns: 0,
+            young: 0,
+            settled: false,
+        }
+    }
+
+    fn short(stood: Stood) -> Lines {
+        Lines {
+            short: vec![stood],
+            ..Lines::default()
         }
     }
 
     #[test]
     fn a_flood_has_bounds_as_well_whether_its_heavy_jobs_are_heavy_or_not() {
-        let busy = Figures {
-            heavy_share: 0.5,
-            ..Figures::default()
-        };
-        let minute = Stood {
-            ns: 60_000_000_000,
-            ahead: 100,
-        };
+        let minute = stood(60_000 * MS);
         for traffic in [flood(1_000), flood(4)] {
-            assert_eq!(judged(&traffic, &busy, &Lines::default()), Ok(()));
-            let short = Lines {
-                short: vec![minute],
-                ..Lines::default()
-            };
-            assert_eq!(judged(&traffic, &busy, &short), Err(Oracle::Latency));
-            let first = Lines {
-                first_waits: vec![minute],
-                ..Lines::default()
-            };
-            assert_eq!(judged(&traffic, &busy, &first), Err(Oracle::Starvation));
+            assert_eq!(judged(&traffic, &busy(), &Lines::default()), Ok(()));
+            assert_eq!(judged(&traffic, &busy(), &short(minute)), Err(Oracle::Latency));
+            for is_young in [false, true] {
+                let waits = vec![Stood { is_young, ..minute }];
+                let first = Lines {
+                    first_waits: waits.clone(),
+                    ..Lines::default()
+                };
+                let again = Lines {
+                    waits_again: waits,
+                    ..Lines::default()
+                };
+                assert_eq!(judged(&traffic, &busy(), &first), Err(Oracle::Starvation));
+                assert_eq!(judged(&traffic, &busy(), &again), Err(Oracle::Starvation));
+            }
         }
     }
 
     #[test]
-    fn who_has_more_ahead_may_stand_longer_and_who_has_nobody_ahead_may_not() {
-        let traffic = flood(1_000);
-        let busy = Figures {
-            heavy_share: 0.5,
-            ..Figures::default()
-        };
-        let stood = |ahead| Lines {
-            short: vec![Stood {
-                ns: 100_000_000,
-                ahead,
-            }],
-            ..Lines::default()
-        };
-        assert_eq!(judged(&traffic, &busy, &stood(0)), Err(Oracle::Latency));
-        assert_eq!(judged(&traffic, &busy, &stood(100)), Ok(()));
+    fn a_short_job_may_stand_longer_the_more_short_and_young_heavy_jobs_are_before_it() {
+        let verdict = |stood| judged(&flood(1_000), &busy(), &short(stood));
+        let long = stood(40 * MS);
+        assert_eq!(verdict(long), Err(Oracle::Latency));
+        assert_eq!(verdict(Stood { ahead: 100, ..long }), Ok(()));
+        assert_eq!(verdict(Stood { young: 10, ..long }), Ok(()));
     }
 
     #[test]
-    fn heavy_jobs_have_what_reserve_has_and_their_part_of_what_is_for_old_jobs() {
+    fn a_settled_short_job_may_be_blocked_once() {
+        let traffic = Traffic {
+            shorts: 1,
+            length_ns: 2 * MS,
+            ..flood(1_000)
+        };
+        let traffic = Traffic {
+            short_every_ns: 2 * MS,
+            ..traffic
+        };
+        // Alone it takes half a millisecond on two workers.
+        let verdict = |ns, settled| {
+            let stood = Stood { settled, ..stood(ns) };
+            judged(&traffic, &busy(), &short(stood))
+        };
+        let bound_ns = traffic.settled_bound_ns(2, MS / 2);
+        assert!(bound_ns < 4 * MS, "{bound_ns}");
+        assert_eq!(verdict(bound_ns, true), Ok(()));
+        assert_eq!(verdict(bound_ns + MS / 10, true), Err(Oracle::Latency));
+        assert_eq!(verdict(bound_ns + MS / 10, false), Ok(()));
+    }
+
+    #[test]
+    fn an_old_job_may_wait_longer_the_more_it_has_had_and_where_short_jobs_leave_no_room() {
+        let verdict = |traffic: &Traffic, ns, lead_ns| {
+            let again = Lines {
+                waits_again: vec![Stood { lead_ns, ..stood(ns) }],
+                ..Lines::default()
+            };
+            judged(traffic, &busy(), &again)
+        };
+        let (full, room) = (
+            flood(1_000),
+            Traffic {
+                short_every_ns: 4 * MS,
+                ..flood(1_000)
+            },
+        );
+        assert_eq!(verdict(&full, 120 * MS, 8 * MS), Ok(()));
+        assert_eq!(verdict(&full, 120 * MS, MS), Err(Oracle::Starvation));
+        assert_eq!(verdict(&room, 120 * MS, 8 * MS), Err(Oracle::Starvation));
+        assert_eq!(verdict(&room, 30 * MS, 8 * MS), Ok(()));
+    }
+
+    #[test]
+    fn a_cancelled_job_may_be_in_a_slot_and_no_longer() {
+        let stopped = |max_ns| {
+            let mut figures = busy();
+            figures.stop.max_ns = max_ns;
+            judged(&flood(1_000), &figures, &Lines::default())
+        };
+        assert_eq!(stopped(MS), Ok(()));
+        assert_eq!(stopped(2 * MS), Err(Oracle::Latency));
+    }
+
+    #[test]
+    fn heavy_jobs_have_their_part_of_what_is_for_old_jobs_and_what_reserve_has_of_it() {
         let long = Traffic {
-            short_slots: 20,
+            short_slots: 40,
             ..flood(1_000)
         };
         let old = Lines {
@@ -364,8 +562,10 @@ mod tests {
         // Two of eight that are old: a fourth of 15 %.
         assert_eq!(share(&long, 0.03), Err(Oracle::Starvation));
         assert_eq!(share(&long, 0.04), Ok(()));
+        // Of the reserve worker's 15 % all.
         let with_reserve = Traffic { reserve: 1, ..long };
-        assert_eq!(share(&with_reserve, 0.4), Err(Oracle::Starvation));
+        assert_eq!(share(&with_reserve, 0.08), Err(Oracle::Starvation));
+        assert_eq!(share(&with_reserve, 0.09), Ok(()));
         assert_eq!(share(&flood(1_000), 0.1), Err(Oracle::Starvation));
         assert_eq!(share(&flood(1_000), 0.15), Ok(()));
     }

@@ -201,7 +201,7 @@ marks! {
     TaskCancelledInTurn = "task cancelled in its turn",
     /// A job ended over tasks that were parked.
     ClosedOverParked = "closed over parked tasks",
-    /// A job was closed while a task of it was in a turn.
+    /// A job was closed during a turn of a task that would have gone on.
     ClosedOverTurn = "closed over a turn",
     /// The drop of a job's handle ended the job.
     EndedByHandle = "ended by the drop of its handle",

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 use pipeline_exec::policy::{PipelineEvent, PipelinePorts, grow};
-use pipeline_exec::{JobHandle, Role, Task};
+use pipeline_exec::{JobHandle, Role, Task, Turn};
 
 use super::{Fired, Hub, PipeEnv, SimState};
 use crate::mark::Mark;
@@ -111,13 +111,9 @@ impl Hub {
         }
         let mut tasks = self.tasks.borrow_mut();
         match event {
-            PipelineEvent::SlotRan { role, .. } => {
-                if role == Role::Lent {
-                    world.marks.hit(Mark::LentThreadRanTurn);
-                }
-                if self.is_closed(job) {
-                    world.marks.hit(Mark::ClosedOverTurn);
-                }
+            PipelineEvent::SlotRan { role: Role::Lent, .. } => world.marks.hit(Mark::LentThreadRanTurn),
+            PipelineEvent::TurnOver { turn, .. } if turn != Turn::Done && self.is_closed(job) => {
+                world.marks.hit(Mark::ClosedOverTurn);
             }
             PipelineEvent::TaskOver { .. } if self.is_closed(job) && tasks.has_parked(job) => {
                 world.marks.hit(Mark::ClosedOverParked);

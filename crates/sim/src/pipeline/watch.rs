@@ -83,13 +83,13 @@ impl Hub {
                 role,
                 at_ns,
             } => {
+                let service = self.service_of(job).unwrap_or(usize::MAX);
+                self.service.borrow_mut().entered(me, job, service);
                 if role != Role::Lent {
                     self.spares.oracle.borrow_mut().entered(me, at_ns);
                     let is_old = !self.is_young(job);
                     self.stays.borrow_mut().entered(worker, job, is_old);
                 }
-                let service = self.service_of(job).unwrap_or(usize::MAX);
-                self.service.borrow_mut().entered(me, job, service);
             }
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }

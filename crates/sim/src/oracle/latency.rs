@@ -14,7 +14,7 @@
 //!
 //! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the load.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use pipeline_exec::JobHandle;
 
@@ -56,6 +56,10 @@ pub(crate) struct LatencyOracle {
     others_young: usize,
     /// How often a worker left a job with its allowance used up.
     used_up: usize,
+    /// Number of the spare threads, and the worker's numbers of those that are in heavy or middle
+    /// jobs.
+    spares: usize,
+    strays: HashSet<usize>,
     /// How it was when the first of the short jobs came that are in flight, or were while others
     /// came.
     began: Unsettled,
@@ -91,7 +95,7 @@ pub(crate) struct Stood {
     /// Heavy and middle jobs that were young meanwhile.
     pub(crate) young: usize,
     /// None was, and no worker's allowance for young jobs was used up, since there was no short job
-    /// in flight.
+    /// in flight; and not every spare thread was in such a job by then.
     pub(crate) settled: bool,
 }
 
@@ -106,6 +110,8 @@ struct Unsettled {
     used_up: usize,
     /// A worker's allowance is used up.
     is_used_up: bool,
+    /// Every spare thread is in a heavy or middle job.
+    no_spare: bool,
 }
 
 #[derive(Debug)]
@@ -155,6 +161,24 @@ impl LatencyOracle {
         }
     }
 
+    /// There are `spares` spare threads.
+    pub(crate) fn spares(&mut self, spares: usize) {
+        self.spares = spares;
+    }
+
+    /// The spare thread with this worker's number has come to `job`.
+    pub(crate) fn spare_entered(&mut self, worker: usize, job: JobHandle) {
+        let is_other = |record: &Record| record.kind != Kind::Short;
+        if self.jobs.get(&job.seq).is_some_and(is_other) {
+            self.strays.insert(worker);
+        }
+    }
+
+    /// It has left it.
+    pub(crate) fn spare_left(&mut self, worker: usize) {
+        self.strays.remove(&worker);
+    }
+
     /// `party` is about to submit a job that is due at `due_ns`.
     pub(crate) fn is_about_to_submit(&mut self, party: usize, kind: Kind, due_ns: u64) {
         self.calls.insert(party, (kind, due_ns));
@@ -181,6 +205,7 @@ impl LatencyOracle {
                 others_young: self.others_young,
                 used_up: self.used_up,
                 is_used_up: used_up,
+                no_spare: self.spares > 0 && self.strays.len() == self.spares,
             };
             if self.shorts == 0 {
                 self.began = submitted;
@@ -367,7 +392,7 @@ impl Record {
             is_young,
             lead_ns: self.lead_ns,
             young: submitted.young + others_young - submitted.others_young,
-            settled: !was_young && !was_used_up,
+            settled: !was_young && !was_used_up && !began.no_spare,
         }
     }
 

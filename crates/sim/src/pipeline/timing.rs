@@ -104,24 +104,34 @@ impl PipeEnv<'_, '_> {
                     });
                 }
             }
-            PipelineEvent::Entered { job, role, .. } => {
+            PipelineEvent::Entered {
+                job, worker, role, ..
+            } => {
+                let mut latency = self.hub.latency.borrow_mut();
                 if role != Role::Lent {
-                    self.hub.latency.borrow_mut().entered(job);
+                    latency.entered(job);
+                }
+                if role == Role::Spare {
+                    latency.spare_entered(worker, job);
                 }
             }
             PipelineEvent::Left {
                 job,
+                worker,
                 role,
                 since_ns,
                 at_ns,
                 claims,
                 ..
             } => {
+                let mut latency = self.hub.latency.borrow_mut();
                 if role != Role::Lent {
                     let ns = if claims > 0 { at_ns - since_ns } else { 0 };
-                    let mut latency = self.hub.latency.borrow_mut();
                     latency.left(job, ns);
                     latency.aged(self.clock_ns(), |job| self.hub.is_young(job));
+                }
+                if role == Role::Spare {
+                    latency.spare_left(worker);
                 }
             }
             PipelineEvent::StageStarted { .. }

@@ -28,6 +28,7 @@ pub use figures::{Figures, Latency};
 
 use super::Summary;
 use super::jobs::{Submitter, conclude, end, look, spares};
+use crate::fault::Faults;
 use crate::line::{Fields, LineError};
 use crate::oracle::{Kind, Lines};
 use crate::outside::give_up;
@@ -187,12 +188,21 @@ impl Traffic {
         let (summary, figures, lines) = self.go(simulation, seed, false)?;
         let is_timed = simulation.strategy_kind() == StrategyKind::Earliest
             && matches!(simulation.setup().ending, Ending::Join | Ending::Idle)
-            && simulation.setup().faults == crate::fault::Faults::NONE;
+            && self.is_timed_with(simulation.setup().faults);
         if is_timed && !summary.course.cut {
             self.judge(simulation, seed, &figures, &lines)
                 .map_err(|violation| Failure::new(violation, summary.course.clone()))?;
         }
         Ok(summary)
+    }
+
+    /// Whether times mean something with these faults: long slots are a part of the load.
+    fn is_timed_with(&self, faults: Faults) -> bool {
+        let others = Faults {
+            long_slots: 0,
+            ..faults
+        };
+        others == Faults::NONE
     }
 
     /// One run; `unwatched`: without the oracles that keep books of every job.
@@ -220,6 +230,7 @@ impl Traffic {
         let begin_ns = setup.begin_ns;
         let end_ns = begin_ns.saturating_add(self.length_ns);
         hub.latency.borrow_mut().window(begin_ns, end_ns);
+        hub.latency.borrow_mut().spares(self.spares);
         let mut run: Run<Look, ()> = simulation.start();
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));

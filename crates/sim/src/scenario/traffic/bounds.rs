@@ -45,6 +45,7 @@
 use std::cell::OnceCell;
 
 use pipeline_exec::policy::shared::{STAY_QUANTA, YOUNG_QUANTA};
+use pipeline_exec::policy::stand_in::STAND_IN_QUANTA;
 
 use super::{Figures, Traffic};
 use crate::line::Fields;
@@ -68,9 +69,14 @@ const ALLOWANCE_QUANTA: u64 = 10;
 const VISITS_ENOUGH: u64 = 40;
 
 impl Traffic {
-    /// A slot, and what scheduling takes.
+    /// A slot, the longest that there may be, and what scheduling takes.
     #[must_use]
     pub fn blocking_ns(&self) -> u64 {
+        self.blocking_by_slot_ns().max(self.long_slot_ns + OVERHEAD_NS)
+    }
+
+    /// The same but for long slots.
+    fn blocking_by_slot_ns(&self) -> u64 {
         let short_ns = if self.shorts > 0 { self.short_slot_ns } else { 0 };
         let heavy_ns = if self.heavies + self.middles > 0 {
             self.heavy_slot_ns
@@ -78,6 +84,17 @@ impl Traffic {
             0
         };
         short_ns.max(heavy_ns) + OVERHEAD_NS
+    }
+
+    /// How long short jobs may wait until a worker or a spare thread is there for them, and stays as long as there are any.
+    fn lost_ns(&self) -> u64 {
+        if self.spares == 0 {
+            return self.blocking_ns();
+        }
+        let stood_in_ns = STAND_IN_QUANTA * self.quantum_ns + OVERHEAD_NS;
+        self.blocking_by_slot_ns()
+            .max(stood_in_ns)
+            .min(self.blocking_ns())
     }
 
     /// A quantum, a slot, and what scheduling takes.
@@ -101,6 +118,13 @@ impl Traffic {
             1 => alone_ns + self.blocking_ns(),
             _ => alone_ns + self.blocking_ns() + 2 * self.short_work_ns(),
         }
+    }
+
+    /// The same where slots may be long, with `ahead` short jobs in flight when it was submitted.
+    #[must_use]
+    pub fn settled_beside_long_bound_ns(&self, ahead: usize) -> u64 {
+        let visit_ns = self.short_work_ns().min(self.quantum_ns) + self.short_slot_ns + OVERHEAD_NS;
+        self.lost_ns() + (ahead as u64 + 1) * (self.short_work_ns() + OVERHEAD_NS) + visit_ns
     }
 
     /// The same short jobs without anything beside them.
@@ -225,6 +249,15 @@ impl Traffic {
         let alone_ns = OnceCell::new();
         let settled = |stood: &&Stood| stood.settled && !self.grow_old();
         lines.short.iter().filter(settled).try_for_each(|stood| {
+            if self.long_slot_ns > 0 {
+                let bound_ns = self.settled_beside_long_bound_ns(stood.ahead);
+                return at_most(
+                    Oracle::Latency,
+                    "a short job beside long slots took",
+                    stood.ns,
+                    bound_ns,
+                );
+            }
             let alone_ns = match alone_ns.get() {
                 Some(&alone_ns) => alone_ns,
                 None => {
@@ -307,7 +340,18 @@ impl Traffic {
         let each_ns = self.short_work_ns() + OVERHEAD_NS;
         let shorts_ns = ((stood.ahead as u64).div_ceil(workers) + 1) * each_ns;
         let heavies_ns = (self.youth_ns() * stood.young as u64).div_ceil(workers);
-        (shorts_ns + heavies_ns) * PARTS / YOUNG_PARTS + 2 * self.visit_ns()
+        self.beside_old_ns(shorts_ns + heavies_ns) + 2 * self.visit_ns()
+    }
+
+    /// How long `ns` of the work of young jobs take a worker that has old ones to see to as well. A visit that is longer than what the full
+    /// allowance owes is not made up for: no more than that is saved.
+    fn beside_old_ns(&self, ns: u64) -> u64 {
+        if self.long_slot_ns == 0 {
+            return ns * PARTS / YOUNG_PARTS;
+        }
+        let allowance_ns = ALLOWANCE_QUANTA * self.quantum_ns;
+        let owed_ns = allowance_ns * OLD_PARTS / YOUNG_PARTS;
+        ns + (ns / allowance_ns.max(1) + 1) * owed_ns.max(self.visit_ns())
     }
 
     /// How long it takes what was before a heavy job to let short ones of one slot in between,

@@ -14,8 +14,8 @@ const HEIGHT: u32 = 420;
 /// What lines are held against.
 const GREY: RGBColor = RGBColor(150, 150, 150);
 
-/// A quantum and a slot of the heavy jobs, in milliseconds.
-const VISIT_MS: f64 = 3.0;
+/// The work of a short job and a slot of the heavy jobs, in milliseconds.
+const WORK_AND_SLOT_MS: f64 = 2.0;
 
 /// The part of the possible speed-up that is aimed at.
 const AIM: f64 = 0.95;
@@ -26,7 +26,7 @@ pub(crate) fn beside(rows: &[Beside]) -> Drawn {
     clients.sort_unstable();
     clients.dedup();
     let mut lines = Lines::default();
-    let mut highest = VISIT_MS;
+    let mut highest = WORK_AND_SLOT_MS;
     for row in rows {
         let p99_ms = row.figures.short.p99_ns as f64 / 1e6;
         // One place after the other: what happens, happens between none and one.
@@ -44,7 +44,7 @@ pub(crate) fn beside(rows: &[Beside]) -> Drawn {
         &Frame {
             title: "99th percentile of short jobs (1 ms), ms",
             about: "heavy clients",
-            held_against: (VISIT_MS, "quantum + slot"),
+            held_against: (WORK_AND_SLOT_MS, "work + slot"),
             ends: (0.0, most),
             marks: clients.len(),
             label: &label,
@@ -174,7 +174,7 @@ mod tests {
         let loads = [(1, 0), (1, 2), (2, 0), (2, 2)];
         let rows = loads.map(|(workers, heavies)| Beside::simulated(workers, heavies).unwrap());
         let svg = beside(&rows).unwrap();
-        for text in ["1 worker\n", "2 workers", "heavy clients", "quantum + slot"] {
+        for text in ["1 worker\n", "2 workers", "heavy clients", "work + slot"] {
             assert!(svg.contains(text), "{text} is not in {svg}");
         }
         let rows = [1, 4].map(|workers| SpeedUp::simulated(workers, 100).unwrap());

@@ -12,19 +12,25 @@ use sim::{Costs, Failure, Figures, Simulation, StrategyKind, Traffic};
 
 const MS: u64 = 1_000_000;
 
-/// When all clients' first jobs have been served, which come at the same moment.
-const SETTLED_NS: u64 = 100 * MS;
+/// When all clients' first jobs, which come at the same moment, have grown old: on one worker 16 of
+/// them take 8 ms each, in 17 of 20 parts of its time.
+const SETTLED_NS: u64 = 200 * MS;
+
+/// How many heavy jobs are cancelled in the run that tells how long that takes.
+const CANCELS: u32 = 20;
 
 /// Short jobs beside some heavy clients.
 pub(crate) struct Beside {
     pub(crate) workers: usize,
     pub(crate) heavies: u32,
     pub(crate) figures: Figures,
+    /// The same with cancels.
+    pub(crate) with_cancels: Figures,
 }
 
 impl Beside {
-    /// A thousand jobs of four slots of 250 µs, an eighth of all that the workers can do, beside clients with jobs of 1,000 slots of 1 ms.
-    /// Now and then somebody cancels one of those.
+    /// A thousand jobs of four slots of 250 µs, an eighth of all that the workers can do, beside
+    /// clients with jobs of 1,000 slots of 1 ms; once more with cancels of those now and then.
     pub(crate) fn simulated(workers: usize, heavies: u32) -> Result<Self, Failure> {
         let (_, reserve) = split(workers);
         let (shorts, short_every_ns) = (1_000, 8 * MS / workers as u64);
@@ -34,15 +40,17 @@ impl Beside {
             short_after_ns: SETTLED_NS,
             length_ns: SETTLED_NS + u64::from(shorts) * short_every_ns,
             heavies,
-            cancels: if heavies > 0 { 20 } else { 0 },
             reserve,
             ..Traffic::default()
         };
         let figures = traffic.measure(workers, 1)?;
+        let cancels = if heavies > 0 { CANCELS } else { 0 };
+        let with_cancels = Traffic { cancels, ..traffic }.measure(workers, 1)?;
         Ok(Self {
             workers,
             heavies,
             figures,
+            with_cancels,
         })
     }
 }
@@ -50,16 +58,17 @@ impl Beside {
 /// A row for each load.
 pub(crate) fn beside(rows: &[Beside]) -> String {
     let mut text = String::from(
-        "| workers | heavy clients | p50, ms | p95, ms | p99, ms | max, ms | p99 above alone, ms | longest wait of a heavy job, ms | cancel to stopped p99, ms |\n\
-         |--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| workers | heavy clients | p50, ms | p95, ms | p99, ms | max, ms | p99 above alone, ms | longest wait of a heavy job, ms | with cancels: p99, ms | cancel to stopped p99, ms |\n\
+         |--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for Beside {
         workers,
         heavies,
         figures,
+        with_cancels,
     } in rows
     {
-        let Figures { short, stop, .. } = figures;
+        let short = &figures.short;
         let times = [short.p50_ns, short.p95_ns, short.p99_ns, short.max_ns]
             .map(ms)
             .join(" | ");
@@ -69,8 +78,10 @@ pub(crate) fn beside(rows: &[Beside]) -> String {
             .filter(|_| *heavies > 0)
             .map(|alone| short.p99_ns.saturating_sub(alone.figures.short.p99_ns));
         let wait = (*heavies > 0).then_some(figures.heavy_wait_ns);
+        let stop = &with_cancels.stop;
+        let cancelled = (*heavies > 0).then_some(with_cancels.short.p99_ns);
         let stop = (stop.count > 0).then_some(stop.p99_ns);
-        let rest = [alone, wait, stop].map(|ns| ns.map_or_else(|| "–".to_owned(), ms));
+        let rest = [alone, wait, cancelled, stop].map(|ns| ns.map_or_else(|| "–".to_owned(), ms));
         let rest = rest.join(" | ");
         writeln!(text, "| {workers} | {heavies} | {times} | {rest} |").expect("a string takes all");
     }

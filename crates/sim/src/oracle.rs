@@ -154,7 +154,7 @@ oracles! {
     Latency = "latency",
     /// A job that could be gone into was not, for longer than the others explain, or heavy jobs had less than their share.
     Starvation = "starvation",
-    /// A ticket fired twice, or never.
+    /// A ticket fired twice, or never, or does not say what became of its job.
     Ticket = "ticket",
     /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).
     Expectation = "expectation",

@@ -412,6 +412,7 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("policy-panic", "m43_batch_takes_for_granted"),
     ("claims", "m127_last_slot_of_a_claim_is_skipped"),
     ("task-turns", "m118_waker_outlives_its_task"),
+    ("stand-in", "m121_stands_in_for_one_long_turn"),
     ("board", "m18_rekeyed_by_remove_and_insert"),
     ("pick-order", "m84_reserve_avoids_company"),
     ("role", "m80_reserve_turns_in_a_row"),

@@ -243,7 +243,7 @@ pub(crate) struct Submitted {
     /// Whether there may be jobs that grow, and a party outside that wakes their tasks.
     pub(crate) grows: bool,
     /// What tasks complain about.
-    pub(crate) complaints: Arc<Mutex<Vec<String>>>,
+    pub(crate) complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
 /// A job that is handed over.
@@ -265,7 +265,7 @@ impl Submitted {
         self,
         simulation: &Simulation,
         config: PipelineConfig,
-        complaint: impl FnOnce() -> Option<String>,
+        complaint: impl FnOnce() -> Option<Violation>,
     ) -> Result<Summary, Failure> {
         let Self {
             hands,
@@ -338,7 +338,7 @@ pub(super) fn conclude(
     hub: &Hub,
     finished: Finished<Look, ()>,
     came_back: &[usize],
-    complaint: Option<String>,
+    complaint: Option<Violation>,
 ) -> Result<Summary, Failure> {
     let Setup { ending, begin_ns, .. } = *simulation.setup();
     let Finished {
@@ -365,7 +365,7 @@ pub(super) fn conclude(
             oracle.judge_tickets().err(),
             oracle.judge_leftovers(hub, stopped).err(),
             judge_handed_back(hub, came_back).err(),
-            complaint.map(|message| Violation::new(Oracle::Claims, message)),
+            complaint,
         ];
         let mut violations = verdicts.into_iter().flatten();
         violations.find(|violation| world.hears(violation.oracle))
@@ -439,7 +439,7 @@ impl Submitter<'_, '_> {
         jobs: Vec<Handed>,
         admitted: &AdmittedJobs,
         outside: Option<&Outside>,
-        complaints: &Arc<Mutex<Vec<String>>>,
+        complaints: &Arc<Mutex<Vec<Violation>>>,
     ) {
         let mut mine = Vec::new();
         for Handed { spec, grows } in jobs {

@@ -24,6 +24,7 @@ use pipeline_exec::Task;
 
 use super::Jobs;
 use super::plan::{Inner, Plan};
+use crate::oracle::{Oracle, Violation};
 use crate::pipeline::{Ask, Asks};
 use crate::scheduler::Dice;
 use task::{GrownTask, Shared, channel};
@@ -107,7 +108,7 @@ pub(super) struct Grown {
     cut: AtomicUsize,
     made: AtomicUsize,
     kept: AtomicUsize,
-    complaints: Arc<Mutex<Vec<String>>>,
+    complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
 /// The handle of a job; the job is left when the last clone is dropped.
@@ -217,7 +218,7 @@ impl Grown {
         job: usize,
         asks: Asks,
         outside: Outside,
-        complaints: Arc<Mutex<Vec<String>>>,
+        complaints: Arc<Mutex<Vec<Violation>>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             job,
@@ -245,19 +246,28 @@ impl Grown {
         let [alive, cut, made, kept] =
             [&self.alive, &self.cut, &self.made, &self.kept].map(|count| count.load(Ordering::Relaxed));
         if alive > 0 {
-            self.complain(format!("{alive} of its tasks are there, and its ticket has told"));
+            self.complain(
+                Oracle::Ticket,
+                format!("{alive} of its tasks are there, and its ticket has told"),
+            );
         }
         if completed && cut > 0 && !cancels {
-            self.complain(format!("it completed, and {cut} of its tasks were not done"));
+            self.complain(
+                Oracle::Ticket,
+                format!("it completed, and {cut} of its tasks were not done"),
+            );
         }
         if completed && cut == 0 && made != kept {
-            self.complain(format!("it completed, and of {made} values {kept} arrived"));
+            self.complain(
+                Oracle::Ticket,
+                format!("it completed, and of {made} values {kept} arrived"),
+            );
         }
     }
 
-    fn complain(&self, about: String) {
+    fn complain(&self, oracle: Oracle, about: String) {
         let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        complaints.push(format!("job {}: {about}", self.job));
+        complaints.push(Violation::new(oracle, format!("job {}: {about}", self.job)));
     }
 }
 

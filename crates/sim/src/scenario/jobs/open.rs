@@ -6,6 +6,7 @@ use pipeline_exec::JobHandle;
 
 use super::Submitter;
 use super::grown::{Grown, GrownPlan, Handle, Held, Next, Outside};
+use crate::oracle::Violation;
 use crate::outside::pause;
 use crate::pipeline::{Hub, Look, PipeEnv, SimState};
 use crate::ports::SimPorts;
@@ -24,7 +25,7 @@ impl Submitter<'_, '_> {
         plan: &GrownPlan,
         (state, job): (Arc<SimState>, JobHandle),
         outside: &Outside,
-        complaints: &Arc<Mutex<Vec<String>>>,
+        complaints: &Arc<Mutex<Vec<Violation>>>,
     ) -> Opened {
         let env = self.env();
         self.hub.opened(state, job);

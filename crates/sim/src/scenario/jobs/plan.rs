@@ -13,12 +13,13 @@ use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 use super::grown::GrownPlan;
 use super::{Handed, Jobs};
 use crate::fault::InjectedPanic;
+use crate::oracle::{Oracle, Violation};
 use crate::scheduler::Dice;
 
 /// Everything that the stages of a run complain about.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
-    pub(super) complaints: Arc<Mutex<Vec<String>>>,
+    pub(super) complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
 /// What a slot does.
@@ -53,7 +54,7 @@ struct PlannedStage {
     asked: AtomicUsize,
     finished: AtomicUsize,
     inner: Vec<Inner>,
-    complaints: Arc<Mutex<Vec<String>>>,
+    complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
 /// A job that a slot runs.
@@ -124,7 +125,7 @@ impl Plan {
     }
 
     /// What a stage complained about, if one did.
-    pub(super) fn complaint(&self) -> Option<String> {
+    pub(super) fn complaint(&self) -> Option<Violation> {
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         complaints.first().cloned()
     }
@@ -208,16 +209,19 @@ impl PlannedStage {
                 let Inner { spec, stage } = &self.inner[number];
                 let end = policy::nest(cx, spec.clone());
                 if end.is_ok() && Self::counted(&stage.finished) != 1 {
-                    self.complain(format!("its inner job {number} completed and was not finished"));
+                    self.complain(
+                        Oracle::Ticket,
+                        format!("its inner job {number} completed and was not finished"),
+                    );
                 }
                 Ok(end.map(drop)?)
             }
         }
     }
 
-    fn complain(&self, about: String) {
+    fn complain(&self, oracle: Oracle, about: String) {
         let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-        complaints.push(format!("{}: {about}", self.name));
+        complaints.push(Violation::new(oracle, format!("{}: {about}", self.name)));
     }
 
     /// One more; gives how many there were before.
@@ -244,26 +248,29 @@ impl Stage for PlannedStage {
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
         if Self::counted(&self.finished) > 0 {
-            self.complain(format!("slot {slot} runs after `finish`"));
+            self.complain(Oracle::Claims, format!("slot {slot} runs after `finish`"));
         }
         let ran = self.behave(self.slots[slot], cx);
         // After what it does, so that a `finish` that comes too early finds it missing.
         if Self::count(&self.runs[slot]) > 0 {
-            self.complain(format!("slot {slot} ran twice"));
+            self.complain(Oracle::Claims, format!("slot {slot} ran twice"));
         }
         ran
     }
 
     fn finish(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
         if Self::count(&self.finished) > 0 {
-            self.complain("`finish` ran twice".to_owned());
+            self.complain(Oracle::Claims, "`finish` ran twice".to_owned());
         }
         for (slot, runs) in self.runs.iter().enumerate() {
             if Self::counted(runs) != 1 {
-                self.complain(format!(
-                    "`finish` found that slot {slot} ran {} times",
-                    Self::counted(runs)
-                ));
+                self.complain(
+                    Oracle::Claims,
+                    format!(
+                        "`finish` found that slot {slot} ran {} times",
+                        Self::counted(runs)
+                    ),
+                );
             }
         }
         self.behave(self.finish, cx)

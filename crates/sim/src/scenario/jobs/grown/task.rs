@@ -12,6 +12,7 @@ use pipeline_exec::{StepCx, StepError, Task, Turn};
 use super::super::plan::Inner;
 use super::{Grown, Held, TaskPlan, Whim, lock};
 use crate::fault::InjectedPanic;
+use crate::oracle::Oracle;
 use crate::pipeline::Ask;
 
 /// A bounded channel between two tasks.
@@ -106,8 +107,10 @@ impl GrownTask {
             let mut channel = lock(&input.channel);
             if let Some(value) = channel.values.pop_front() {
                 if value != input.next {
-                    self.job
-                        .complain(format!("a channel gave {value} after {}", input.next));
+                    self.job.complain(
+                        Oracle::Claims,
+                        format!("a channel gave {value} after {}", input.next),
+                    );
                 }
                 input.next = value + 1;
                 // A neighbour numbers what it passes on itself.

@@ -16,6 +16,8 @@
 //! proxy, so tokio reports it as one of its own tasks. Closures for threads that may block are left alone.
 
 mod proxy;
+#[cfg(feature = "plan")]
+pub(crate) mod watch;
 
 use std::any::Any;
 use std::error::Error;
@@ -70,7 +72,7 @@ impl JoinSetTracer for Hook {
             None => future,
         };
         match AsyncJob::current() {
-            Some(job) => Box::pin(Proxy::new(job.spawn_boxed(future))),
+            Some(job) => Box::pin(Proxy::new(job.spawn_boxed(watched(future)))),
             None => future,
         }
     }
@@ -81,6 +83,21 @@ impl JoinSetTracer for Hook {
             None => block,
         }
     }
+}
+
+/// The same, watched by what watches the spawner.
+#[cfg(feature = "plan")]
+fn watched(future: Spawned) -> Spawned {
+    match watch::current() {
+        Some(watch) => Box::pin(watch::Watched::new(future, watch)),
+        None => future,
+    }
+}
+
+/// The same: without plans nothing is watched.
+#[cfg(not(feature = "plan"))]
+fn watched(future: Spawned) -> Spawned {
+    future
 }
 
 fn around() -> Option<&'static dyn JoinSetTracer> {

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use arrow::array::RecordBatch;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use pipeline_exec::PipelineExecutor;
-use pools::{JobOptions, Pools};
+use pools::{AsyncJob, JobOptions, Pools};
 use tokio::runtime::{Builder, Runtime};
 use windlass_datafusion::Windlass;
 
@@ -99,12 +99,43 @@ impl Engine {
 
     /// Plans and runs a query.
     pub(crate) async fn query(&self, sql: &'static str) -> anyhow::Result<Vec<RecordBatch>> {
-        let session = self.session.clone();
-        let run = async move { session.sql(sql).await?.collect().await };
+        self.run(self.plain_query(sql)).await
+    }
+
+    /// Runs a query's future where this engine computes.
+    pub(crate) async fn run<F>(&self, query: F) -> anyhow::Result<Vec<RecordBatch>>
+    where
+        F: Future<Output = datafusion::common::Result<Vec<RecordBatch>>> + Send + 'static,
+    {
         Ok(match &self.cpu {
-            Cpu::Here => run.await?,
-            Cpu::Runtime(runtime) => runtime.spawn(run).await.context("the second runtime")??,
-            Cpu::Windlass(windlass) => windlass.spawn(JobOptions::new(), run).await??,
+            Cpu::Here => query.await?,
+            Cpu::Runtime(runtime) => runtime.spawn(query).await.context("the second runtime")??,
+            Cpu::Windlass(windlass) => windlass.spawn(JobOptions::new(), query).await??,
         })
+    }
+
+    /// The same wherever what this gives is polled.
+    pub(crate) fn plain_query(
+        &self,
+        sql: &'static str,
+    ) -> impl Future<Output = datafusion::common::Result<Vec<RecordBatch>>> + Send + 'static {
+        let session = self.session.clone();
+        async move { session.sql(sql).await?.collect().await }
+    }
+
+    /// A job on windlass, on other engines none.
+    pub(crate) fn job(&self, options: JobOptions) -> Option<AsyncJob> {
+        match &self.cpu {
+            Cpu::Windlass(windlass) => Some(windlass.pools().cpu().open(options)),
+            Cpu::Here | Cpu::Runtime(_) => None,
+        }
+    }
+
+    /// How many jobs windlass has open.
+    pub(crate) fn open_jobs(&self) -> usize {
+        match &self.cpu {
+            Cpu::Windlass(windlass) => windlass.snapshot().jobs.len(),
+            Cpu::Here | Cpu::Runtime(_) => 0,
+        }
     }
 }

@@ -24,6 +24,13 @@ pub(crate) struct Load {
     pub(crate) lasts: Duration,
 }
 
+impl Load {
+    /// All queries that are asked.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.short).chain(self.heavies.iter().copied())
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
@@ -45,9 +52,6 @@ struct Span {
 }
 
 pub(crate) fn run(engine: &Engine, load: &Load, runtime: &Handle) -> anyhow::Result<Measured> {
-    for sql in load.heavies.iter().chain([&load.short]) {
-        runtime.block_on(engine.query(sql))?;
-    }
     let start = Instant::now() + WARM_UP;
     let span = Span {
         start,

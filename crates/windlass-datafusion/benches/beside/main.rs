@@ -1,39 +1,59 @@
-//! Short queries beside heavy ones, in DataFusion as it is and in DataFusion on windlass: one row of figures a run.
+//! Short queries beside heavy ones, in DataFusion as it is and in DataFusion on windlass: `cargo xtask bench --datafusion [MODE]`.
 //!
-//! `cargo xtask bench --datafusion --engine windlass --heavy q1 --clients 8`. Engines: `plain`, `batches-1024`,
-//! `second-runtime`, `windlass`. Heavy queries: `q1`, `q3`, `q9`, `q18`, `q21`, `join`, `groups`, `mix`, `builds`.
-//! Further options: `--seconds`, `--pace-ms`, `--scale`, `--short-join`, `--parquet FOLDER`, `--main N`, `--spares N`.
+//! ```text
+//!   beside   a short query at a fixed pace beside clients with heavy ones: a row for each engine
+//!   each     the 22 queries of TPC-H by one client: time and memory beside plain, and the same rows
+//!   shorts   many clients with short queries only: throughput
+//!   timeline a picture of who polls what, for each engine
+//!   cancel   a query is dropped beside heavy ones: how long until its last task is dropped
+//! ```
+//!
+//! `beside` is meant where no mode is given. [`Options`] has what a mode can be told.
 
+mod cancel;
+mod each;
 mod engine;
 mod load;
+mod options;
+mod percentile;
 mod queries;
+mod shorts;
 mod tables;
+mod timeline;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use lexopt::ValueExt as _;
+use anyhow::Context as _;
+use arrow::array::RecordBatch;
+use tokio::runtime::Runtime;
 
-use engine::{Engine, Kind};
+use engine::Engine;
 use load::{Load, Measured};
+use options::{Mode, Options};
+use percentile::at;
 use tables::Tables;
-
-struct Options {
-    engine: Kind,
-    heavy: String,
-    clients: usize,
-    seconds: f64,
-    pace_ms: u64,
-    scale: f64,
-    short_join: bool,
-    parquet: Option<PathBuf>,
-    main: Option<usize>,
-    spares: usize,
-}
 
 fn main() -> anyhow::Result<()> {
     let options = Options::read()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(engine::THREADS)
+        .enable_all()
+        .build()?;
+    let tables = match &options.parquet {
+        Some(folder) => runtime.block_on(Tables::in_files(folder, options.scale))?,
+        None => Tables::in_memory(options.scale)?,
+    };
+    match options.mode {
+        Mode::Beside => beside(&options, &tables, &runtime),
+        Mode::Each => each::run(&options, &tables, &runtime),
+        Mode::Shorts => shorts::run(&options, &tables, &runtime),
+        Mode::Timeline => timeline::run(&options, &tables, &runtime),
+        Mode::Cancel => cancel::run(&options, &tables, &runtime),
+    }
+}
+
+/// All engines in turn, as often as there are rounds.
+fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let load = Load {
         short: if options.short_join {
             queries::SHORT_JOIN
@@ -45,81 +65,86 @@ fn main() -> anyhow::Result<()> {
         pace: Duration::from_millis(options.pace_ms),
         lasts: Duration::from_secs_f64(options.seconds),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(engine::THREADS)
-        .enable_all()
-        .build()?;
-    let tables = match &options.parquet {
-        Some(folder) => runtime.block_on(Tables::in_files(folder, options.scale))?,
-        None => Tables::in_memory(options.scale)?,
-    };
-    let engine = runtime.block_on(Engine::new(options.engine, &tables, options.main, options.spares))?;
-    let measured = load::run(&engine, &load, runtime.handle())?;
-    print(&options, &measured);
+    let mut of_all = vec![Vec::new(); options.engines.len()];
+    let mut answers: Vec<Option<Vec<String>>> = vec![None; load.heavies.len() + 1];
+    for _round in 0..options.rounds {
+        for (&kind, of_engine) in options.engines.iter().zip(&mut of_all) {
+            let engine = runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?;
+            for (sql, expected) in load.queries().zip(&mut answers) {
+                let found = rows(&runtime.block_on(engine.query(sql))?)?;
+                let expected = expected.get_or_insert_with(|| found.clone());
+                anyhow::ensure!(*expected == found, "{} answers {sql} otherwise", kind.name());
+            }
+            let measured = load::run(&engine, &load, runtime.handle())?;
+            if options.rounds > 1 {
+                print(options, kind.name(), std::slice::from_ref(&measured));
+            }
+            of_engine.push(measured);
+        }
+    }
+    for (kind, of_engine) in options.engines.iter().zip(&of_all) {
+        print(options, kind.name(), of_engine);
+    }
     Ok(())
 }
 
-fn print(options: &Options, measured: &Measured) {
-    let at = |part: f64| {
-        let last = measured.latencies.len().saturating_sub(1);
-        let place = (part * last as f64).round() as usize;
-        measured
-            .latencies
-            .get(place)
-            .map_or(f64::NAN, |latency| latency.as_secs_f64() * 1e3)
-    };
-    println!(
-        "{:<15} {:>2} x {:<7} p50 {:>8.2} p95 {:>8.2} p99 {:>8.2} max {:>8.2} ms, {} asked, {} not; {:.2} heavy/s {:.2?}, {:.2} CPUs",
-        options.engine.name(),
-        options.clients,
-        options.heavy,
-        at(0.5),
-        at(0.95),
-        at(0.99),
-        at(1.0),
-        measured.latencies.len(),
-        measured.unasked,
-        measured.heavy_rates.iter().sum::<f64>(),
-        measured.heavy_rates,
-        measured.cpus,
-    );
+/// The rows as text, in no order, numbers to 9 digits: sums of doubles depend on the order of partitions.
+pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
+    let options = arrow::util::display::FormatOptions::default();
+    let mut rows = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter();
+        let columns = columns
+            .map(|column| arrow::util::display::ArrayFormatter::try_new(column, &options))
+            .collect::<Result<Vec<_>, _>>()?;
+        for row in 0..batch.num_rows() {
+            let value = |column: &arrow::util::display::ArrayFormatter<'_>| {
+                let text = column.value(row).to_string();
+                match text.parse::<f64>() {
+                    Ok(number) if text.contains(['.', 'e']) => format!("{number:.9e}"),
+                    _ => text,
+                }
+            };
+            rows.push(columns.iter().map(value).collect::<Vec<_>>().join("|"));
+        }
+    }
+    rows.sort_unstable();
+    Ok(rows)
 }
 
-impl Options {
-    fn read() -> anyhow::Result<Self> {
-        let mut options = Self {
-            engine: Kind::Windlass,
-            heavy: "q1".to_owned(),
-            clients: 8,
-            seconds: 8.0,
-            pace_ms: 50,
-            scale: 1.0,
-            short_join: false,
-            parquet: None,
-            main: None,
-            spares: engine::THREADS,
-        };
-        let mut parser = lexopt::Parser::from_env();
-        while let Some(arg) = parser.next()? {
-            match arg {
-                lexopt::Arg::Long("engine") => {
-                    let name = parser.value()?.string()?;
-                    options.engine = Kind::of_name(&name).context("no such engine")?;
-                }
-                lexopt::Arg::Long("heavy") => options.heavy = parser.value()?.string()?,
-                lexopt::Arg::Long("clients") => options.clients = parser.value()?.parse()?,
-                lexopt::Arg::Long("seconds") => options.seconds = parser.value()?.parse()?,
-                lexopt::Arg::Long("pace-ms") => options.pace_ms = parser.value()?.parse()?,
-                lexopt::Arg::Long("scale") => options.scale = parser.value()?.parse()?,
-                lexopt::Arg::Long("short-join") => options.short_join = true,
-                lexopt::Arg::Long("parquet") => options.parquet = Some(parser.value()?.into()),
-                lexopt::Arg::Long("main") => options.main = Some(parser.value()?.parse()?),
-                lexopt::Arg::Long("spares") => options.spares = parser.value()?.parse()?,
-                // Cargo says it to every program that it runs as a bench.
-                lexopt::Arg::Long("bench") => {}
-                other => bail!("{}", other.unexpected()),
-            }
-        }
-        Ok(options)
-    }
+/// A row for the rounds of an engine: percentiles of all their latencies together, and the 99th of each.
+fn print(options: &Options, engine: &str, rounds: &[Measured]) {
+    let mut latencies: Vec<_> = rounds
+        .iter()
+        .flat_map(|round| &round.latencies)
+        .copied()
+        .collect();
+    latencies.sort_unstable();
+    let mean = |of: fn(&Measured) -> f64| rounds.iter().map(of).sum::<f64>() / rounds.len() as f64;
+    let p99s: Vec<_> = rounds
+        .iter()
+        .map(|round| format!("{:.1}", at(&round.latencies, 0.99)))
+        .collect();
+    let kinds = rounds.first().map_or(0, |round| round.heavy_rates.len());
+    let by_kind: Vec<_> = (0..kinds)
+        .map(|kind| {
+            let rates = rounds.iter().map(|round| round.heavy_rates[kind]);
+            format!("{:.2}", rates.sum::<f64>() / rounds.len() as f64)
+        })
+        .collect();
+    println!(
+        "{engine:<15} {:>2} x {:<7} p50 {:>8.2} p95 {:>8.2} p99 {:>8.2} ({}) max {:>8.2} ms, {} asked, {} not; {:.2} heavy/s ({}), {:.2} CPUs",
+        options.clients,
+        options.heavy,
+        at(&latencies, 0.5),
+        at(&latencies, 0.95),
+        at(&latencies, 0.99),
+        p99s.join(", "),
+        at(&latencies, 1.0),
+        latencies.len(),
+        rounds.iter().map(|round| round.unasked).sum::<usize>(),
+        mean(|round| round.heavy_rates.iter().sum::<f64>()),
+        by_kind.join(", "),
+        mean(|round| round.cpus),
+    );
 }

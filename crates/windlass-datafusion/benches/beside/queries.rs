@@ -8,6 +8,32 @@ pub(crate) const SHORT: &str =
 pub(crate) const SHORT_JOIN: &str = "select n_name, count(*) as n, sum(s_acctbal) as balance \
      from supplier join nation on s_nationkey = n_nationkey group by n_name order by n_name";
 
+/// The queries of TPC-H in their order.
+pub(crate) const TPCH: &[&str] = &[
+    include_str!("../../tests/tpch/q01.sql"),
+    include_str!("../../tests/tpch/q02.sql"),
+    include_str!("../../tests/tpch/q03.sql"),
+    include_str!("../../tests/tpch/q04.sql"),
+    include_str!("../../tests/tpch/q05.sql"),
+    include_str!("../../tests/tpch/q06.sql"),
+    include_str!("../../tests/tpch/q07.sql"),
+    include_str!("../../tests/tpch/q08.sql"),
+    include_str!("../../tests/tpch/q09.sql"),
+    include_str!("../../tests/tpch/q10.sql"),
+    include_str!("../../tests/tpch/q11.sql"),
+    include_str!("../../tests/tpch/q12.sql"),
+    include_str!("../../tests/tpch/q13.sql"),
+    include_str!("../../tests/tpch/q14.sql"),
+    include_str!("../../tests/tpch/q15.sql"),
+    include_str!("../../tests/tpch/q16.sql"),
+    include_str!("../../tests/tpch/q17.sql"),
+    include_str!("../../tests/tpch/q18.sql"),
+    include_str!("../../tests/tpch/q19.sql"),
+    include_str!("../../tests/tpch/q20.sql"),
+    include_str!("../../tests/tpch/q21.sql"),
+    include_str!("../../tests/tpch/q22.sql"),
+];
+
 /// A heavy query by the name that the command line has for it.
 pub(crate) fn heavy(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {

@@ -6,6 +6,8 @@ use std::time::Duration;
 use datafusion_physical_plan::metrics::{Count, Metric, MetricValue, MetricsSet, Time};
 use pools::AsyncJob;
 
+use super::longest::LongestPoll;
+
 /// The sum over the queries of a node that have ended.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
@@ -13,17 +15,18 @@ pub(super) struct Measures {
 }
 
 /// What one or several jobs have used.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Used {
     tasks: usize,
     turns: u64,
     busy: Duration,
     waited: Duration,
     longest_turn: Duration,
+    longest_poll: LongestPoll,
 }
 
 impl Used {
-    fn by(job: &AsyncJob) -> Self {
+    fn by(job: &AsyncJob, longest_poll: LongestPoll) -> Self {
         let used = job.used();
         let (_over, tasks) = job.progress();
         Self {
@@ -32,6 +35,7 @@ impl Used {
             busy: used.busy,
             waited: used.waited,
             longest_turn: used.longest_turn,
+            longest_poll,
         }
     }
 
@@ -42,15 +46,16 @@ impl Used {
             busy: self.busy + other.busy,
             waited: self.waited + other.waited,
             longest_turn: self.longest_turn.max(other.longest_turn),
+            longest_poll: self.longest_poll.or(other.longest_poll),
         }
     }
 }
 
 impl Measures {
     /// A query has ended.
-    pub(super) fn add(&self, job: &AsyncJob) {
+    pub(super) fn add(&self, job: &AsyncJob, longest: LongestPoll) {
         let mut ended = self.lock();
-        *ended = ended.and(Used::by(job));
+        *ended = ended.clone().and(Used::by(job, longest));
     }
 
     /// All that was used, by a job that runs as well.
@@ -62,9 +67,13 @@ impl Measures {
     /// | `busy` | the time that the polls took, on all workers together |
     /// | `waited` | the time for which the futures waited for a worker, from a spawn or a wake, all of them together |
     /// | `longest_turn` | the longest of them: what a young job may have to wait for |
-    pub(super) fn metrics(&self, running: Option<&AsyncJob>) -> MetricsSet {
-        let ended = *self.lock();
-        let used = running.map_or(ended, |job| ended.and(Used::by(job)));
+    /// | `longest_turn_in` | the operator that it was in, where the operators' timers say so |
+    pub(super) fn metrics(&self, running: Option<(&AsyncJob, LongestPoll)>) -> MetricsSet {
+        let ended = self.lock().clone();
+        let used = match running {
+            Some((job, longest)) => ended.and(Used::by(job, longest)),
+            None => ended,
+        };
         let mut metrics = MetricsSet::new();
         let mut push = |value| metrics.push(Arc::new(Metric::new(value, None)));
         for (name, number) in [
@@ -89,6 +98,9 @@ impl Measures {
                 name: name.into(),
                 time,
             });
+        }
+        if let Some(operator) = used.longest_poll.metric() {
+            push(operator);
         }
         metrics
     }

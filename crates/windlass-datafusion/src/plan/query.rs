@@ -6,18 +6,22 @@ use datafusion_common::Result;
 use datafusion_execution::runtime_env::RuntimeEnv;
 use datafusion_execution::{SendableRecordBatchStream, TaskContext};
 use datafusion_physical_plan::ExecutionPlan;
-use pools::AsyncJob;
+use pools::{AsyncJob, AsyncTask};
 
+use super::longest::{Longest, LongestPoll};
 use super::measures::Measures;
 use super::memory::QueryMemory;
 use super::options::WindlassOptions;
 use crate::Windlass;
+use crate::hook::watch::{self, Watch, Watched};
 use crate::snapshot::Registration;
 
 /// A query that runs. Its streams share it; the job ends with the last of them.
 #[derive(Debug)]
 pub(super) struct Query {
     job: AsyncJob,
+    plan: Arc<dyn ExecutionPlan>,
+    longest: Arc<Longest>,
     /// The context that the query was asked for in, by which its other partitions are known.
     asked: Arc<TaskContext>,
     /// The one that its operators see.
@@ -29,7 +33,12 @@ pub(super) struct Query {
 
 impl Query {
     /// Opens a job as the session of `asked` wants it.
-    pub(super) fn open(windlass: &Windlass, asked: Arc<TaskContext>, measures: Arc<Measures>) -> Self {
+    pub(super) fn open(
+        windlass: &Windlass,
+        plan: &Arc<dyn ExecutionPlan>,
+        asked: Arc<TaskContext>,
+        measures: Arc<Measures>,
+    ) -> Self {
         let options = asked.session_config().options();
         let options = options.extensions.get::<WindlassOptions>();
         let options = options.cloned().unwrap_or_default();
@@ -44,6 +53,8 @@ impl Query {
         };
         Self {
             job,
+            plan: Arc::clone(plan),
+            longest: Arc::new(Longest::new(plan)),
             asked,
             context,
             measures,
@@ -60,20 +71,35 @@ impl Query {
         Arc::ptr_eq(&self.asked, context)
     }
 
-    /// Begins a partition of `plan`. What it spawns at once is a task of the job already.
-    pub(super) fn execute(
-        &self,
-        plan: &Arc<dyn ExecutionPlan>,
-        partition: usize,
-    ) -> Result<SendableRecordBatchStream> {
+    /// The longest poll of its tasks so far.
+    pub(super) fn longest(&self) -> LongestPoll {
+        self.longest.poll()
+    }
+
+    /// Begins a partition of the plan. What it spawns at once is a task of the job already.
+    pub(super) fn execute(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let context = Arc::clone(&self.context);
-        self.job.enter(|| plan.execute(partition, context))
+        let execute = || self.job.enter(|| self.plan.execute(partition, context));
+        watch::inside(&self.watch(), execute)
+    }
+
+    /// Makes a future a task of the job.
+    pub(super) fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.job.spawn(Watched::new(Box::pin(future), self.watch()))
+    }
+
+    fn watch(&self) -> Arc<dyn Watch> {
+        Arc::clone(&self.longest) as Arc<dyn Watch>
     }
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        self.measures.add(&self.job);
+        self.measures.add(&self.job, self.longest.poll());
     }
 }
 

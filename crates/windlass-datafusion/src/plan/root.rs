@@ -80,7 +80,12 @@ impl WindlassExec {
         {
             return query;
         }
-        let query = Arc::new(Query::open(&self.windlass, context, Arc::clone(&self.measures)));
+        let query = Arc::new(Query::open(
+            &self.windlass,
+            &self.input,
+            context,
+            Arc::clone(&self.measures),
+        ));
         *last = Last {
             query: Arc::downgrade(&query),
             begun: BTreeSet::from([partition]),
@@ -157,13 +162,15 @@ impl ExecutionPlan for WindlassExec {
             return self.input.execute(partition, context);
         }
         let query = self.query(partition, context);
-        let rows = query.execute(&self.input, partition)?;
+        let rows = query.execute(partition)?;
         Ok(make_cooperative(stream::from_job(query, rows)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
         let running = self.last().query.upgrade();
-        Some(self.measures.metrics(running.as_deref().map(Query::job)))
+        let running = running.as_deref();
+        let running = running.map(|query| (query.job(), query.longest()));
+        Some(self.measures.metrics(running))
     }
 
     fn statistics_from_inputs(

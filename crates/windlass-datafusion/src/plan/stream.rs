@@ -121,7 +121,7 @@ impl Stream for FromJob {
         {
             let (sender, made) = mpsc::channel(AHEAD);
             *state = State::Running {
-                making: Making::Task(query.job().spawn(make(rows, sender))),
+                making: Making::Task(query.spawn(make(rows, sender))),
                 made,
                 _query: query,
             };

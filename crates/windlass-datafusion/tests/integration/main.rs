@@ -3,6 +3,7 @@
 mod engine;
 mod faults;
 mod hook;
+mod logic;
 mod rows;
 mod runtimes;
 mod settings;

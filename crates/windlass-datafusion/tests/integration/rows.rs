@@ -39,6 +39,12 @@ impl Rows {
     }
 }
 
+impl From<Vec<RecordBatch>> for Rows {
+    fn from(batches: Vec<RecordBatch>) -> Rows {
+        Rows { batches }
+    }
+}
+
 /// Compares two answers row by row, and names the first that differs.
 pub(crate) fn assert_same(expected: &[String], found: &[String], what: &str) {
     for (number, (expected, found)) in expected.iter().zip(found).enumerate() {

@@ -1,9 +1,12 @@
 //! What a session says of its queries, and what EXPLAIN shows of them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use arrow::datatypes::DataType;
 use datafusion::error::DataFusionError;
-use datafusion::prelude::SessionConfig;
+use datafusion::logical_expr::{ColumnarValue, Volatility};
+use datafusion::prelude::{SessionConfig, create_udf};
 use windlass_datafusion::{Class, QueryEnded, WindlassOptions};
 
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
@@ -113,4 +116,38 @@ fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
         }
     });
     eventually("no job is open", || ours.windlass.snapshot().jobs.is_empty());
+}
+
+#[test]
+fn explain_analyze_names_the_operator_of_the_longest_turn() {
+    /// How long the function takes for a batch, which is longer than anything else in the query.
+    const TAKES: Duration = Duration::from_millis(20);
+    let slow = create_udf(
+        "slow",
+        vec![DataType::Int64],
+        DataType::Int64,
+        Volatility::Volatile,
+        Arc::new(|columns: &[ColumnarValue]| {
+            let began = Instant::now();
+            while began.elapsed() < TAKES {
+                std::hint::spin_loop();
+            }
+            Ok(columns[0].clone())
+        }),
+    );
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        let session = ours.session(1);
+        Numbers::new(1, 1).register_in(&session);
+        session.register_udf(slow);
+        let sql = "explain analyze select slow(n) from numbers";
+        // Another turn is the longest where its thread was kept off the core for as long.
+        for _again in 0..50 {
+            let text = Rows::of(&session, sql, sql).await.text().join(" ");
+            if text.contains("longest_turn_in=ProjectionExec") {
+                return;
+            }
+        }
+        panic!("no operator is told");
+    });
 }

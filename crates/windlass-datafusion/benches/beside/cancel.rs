@@ -1,0 +1,82 @@
+//! A query is dropped in the middle, beside heavy ones: how long until the last of its tasks is dropped.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use pools::JobOptions;
+use tokio::runtime::Runtime;
+
+use crate::engine::{Engine, Kind};
+use crate::options::Options;
+use crate::percentile::at;
+use crate::queries;
+use crate::tables::Tables;
+
+/// How long a query has run when it is dropped, by number: it is at another place each time.
+const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
+
+/// Drops queries of the heavy kind as long as it lasts.
+pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
+    let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
+    let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
+    let over = AtomicBool::new(false);
+    let mut times = thread::scope(|scope| {
+        for client in 0..options.clients {
+            let (engine, over) = (&engine, &over);
+            scope.spawn(move || {
+                // Ordering: Relaxed. It asks only to stop.
+                while !over.load(Ordering::Relaxed) {
+                    let answer = runtime.block_on(engine.query(heavies[client % heavies.len()]));
+                    assert!(answer.is_ok(), "a heavy query failed: {answer:?}");
+                }
+            });
+        }
+        thread::sleep(Duration::from_secs(1));
+        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+        let mut times = Vec::new();
+        while Instant::now() < end {
+            let after = Duration::from_millis(AFTER_MS[times.len() % AFTER_MS.len()]);
+            times.push(drop_one(&engine, runtime, heavies[0], after)?);
+        }
+        // Ordering: Relaxed. As above.
+        over.store(true, Ordering::Relaxed);
+        anyhow::Ok(times)
+    })?;
+    times.sort_unstable();
+    println!(
+        "drop to last task dropped, beside {} x {}: p50 {:.2} p99 {:.2} max {:.2} ms, {} dropped",
+        options.clients,
+        options.heavy,
+        at(&times, 0.5),
+        at(&times, 0.99),
+        at(&times, 1.0),
+        times.len()
+    );
+    let left = engine.open_jobs();
+    anyhow::ensure!(left == 0, "{left} jobs are left");
+    Ok(())
+}
+
+/// Begins a query, drops it, and gives the time until none of its tasks is there.
+fn drop_one(
+    engine: &Engine,
+    runtime: &Runtime,
+    sql: &'static str,
+    after: Duration,
+) -> anyhow::Result<Duration> {
+    let job = engine.job(JobOptions::new()).context("no job")?;
+    let _inside = runtime.enter();
+    let query = job.spawn(engine.plain_query(sql));
+    thread::sleep(after);
+    let dropped = Instant::now();
+    drop(query);
+    loop {
+        let (over, spawned) = job.progress();
+        if over == spawned {
+            return Ok(dropped.elapsed());
+        }
+        thread::sleep(Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,322 @@
+//! A picture of what each thread polls while a short query is asked beside heavy ones, of each engine: `--out FILE`.
+//!
+//! The spawn hook of DataFusion gives every future to [`Recorder`], which wraps it: a poll is a piece of time on a thread, for the
+//! query whose poll spawned it.
+
+use std::cell::Cell;
+use std::fmt::Write as _;
+use std::fs;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use datafusion::common::runtime::JoinSetTracer;
+use pools::Pools;
+use tokio::runtime::Runtime;
+use windlass_datafusion::Windlass;
+
+use crate::engine::Engine;
+use crate::options::Options;
+use crate::queries::{self, SHORT};
+use crate::tables::Tables;
+
+/// Heavy queries run for this long before what is drawn.
+const WARM_UP: Duration = Duration::from_millis(700);
+
+/// What is drawn, in milliseconds.
+const DRAWN_MS: f64 = 250.0;
+
+/// Pieces of one query on one thread that follow each other sooner than this many milliseconds are drawn as one.
+const GAP_MS: f64 = 0.05;
+
+/// Sizes of the picture, in pixels.
+const LEFT: f64 = 74.0;
+const WIDTH: f64 = 900.0;
+const LANE: f64 = 20.0;
+const HEAD: f64 = 30.0;
+
+/// Heavy queries by client, and the short one.
+const HEAVY: [&str; 8] = [
+    "#9fb8cf", "#7f9fbd", "#b9c9d6", "#8fa7b3", "#a8bfae", "#8aa9a0", "#c3c9b4", "#9aa6c4",
+];
+const SHORT_COLOUR: &str = "#d1410c";
+
+thread_local! {
+    static QUERY: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// One poll.
+#[derive(Clone, Copy)]
+struct Piece {
+    thread: ThreadId,
+    query: usize,
+    began: Instant,
+    ended: Instant,
+}
+
+/// All polls of queries, by whichever engine.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<Piece>>>);
+
+struct Recorded<F> {
+    future: F,
+    query: usize,
+    to: Recorder,
+}
+
+impl Recorder {
+    fn pieces(&self) -> Vec<Piece> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// A query's own future; `query` is 0 for a short one, and the number of a heavy client from 1.
+    fn query<F: Future>(&self, query: usize, future: F) -> Recorded<Pin<Box<F>>> {
+        Recorded {
+            future: Box::pin(future),
+            query,
+            to: self.clone(),
+        }
+    }
+}
+
+impl<F: Future + Unpin> Future for Recorded<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let before = QUERY.replace(Some(self.query));
+        let began = Instant::now();
+        let polled = Pin::new(&mut self.future).poll(cx);
+        let piece = Piece {
+            thread: thread::current().id(),
+            query: self.query,
+            began,
+            ended: Instant::now(),
+        };
+        QUERY.set(before);
+        let mut pieces = self.to.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pieces.push(piece);
+        drop(pieces);
+        polled
+    }
+}
+
+type Spawned = Pin<Box<dyn Future<Output = Box<dyn std::any::Any + Send>> + Send>>;
+
+impl JoinSetTracer for Recorder {
+    fn trace_future(&self, future: Spawned) -> Spawned {
+        match QUERY.get() {
+            Some(query) => Box::pin(Recorded {
+                future,
+                query,
+                to: self.clone(),
+            }),
+            None => future,
+        }
+    }
+
+    fn trace_block(
+        &self,
+        block: Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send>,
+    ) -> Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send> {
+        block
+    }
+}
+
+/// What was recorded of an engine.
+struct Panel {
+    name: &'static str,
+    start: Instant,
+    pieces: Vec<Piece>,
+    /// When short queries were due, and when they had their answer.
+    shorts: Vec<(Instant, Instant)>,
+}
+
+pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
+    let out = options.out.as_ref().context("`--out FILE` is missing")?;
+    let recorder = Recorder::default();
+    // The hook is the process's, so it serves the engines' pools as well.
+    Windlass::install_around(Pools::builder().cpu_threads(1).build()?, recorder.clone())?;
+    let mut panels = Vec::new();
+    for &kind in &options.engines {
+        let engine = runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?;
+        let mut panel = runtime.block_on(record(&engine, options, &recorder))?;
+        panel.name = kind.name();
+        panels.push(panel);
+    }
+    fs::write(out, draw(options, &panels))?;
+    Ok(())
+}
+
+async fn record(engine: &Engine, options: &Options, recorder: &Recorder) -> anyhow::Result<Panel> {
+    let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
+    engine.query(SHORT).await?;
+    recorder.forget();
+    let start = Instant::now() + WARM_UP;
+    let end = start + Duration::from_secs_f64(DRAWN_MS / 1e3);
+    let clients: Vec<_> = (0..options.clients)
+        .map(|client| {
+            let (engine, recorder) = (engine.clone(), recorder.clone());
+            let sql = heavies[client % heavies.len()];
+            tokio::spawn(async move {
+                while Instant::now() < end {
+                    engine
+                        .run(recorder.query(client + 1, engine.plain_query(sql)))
+                        .await?;
+                }
+                anyhow::Ok(())
+            })
+        })
+        .collect();
+    let mut due = start;
+    let mut asked = Vec::new();
+    while due < end {
+        tokio::time::sleep_until(due.into()).await;
+        let (engine, recorder) = (engine.clone(), recorder.clone());
+        asked.push(tokio::spawn(async move {
+            engine.run(recorder.query(0, engine.plain_query(SHORT))).await?;
+            anyhow::Ok((due, Instant::now()))
+        }));
+        due += Duration::from_millis(options.pace_ms);
+    }
+    let mut shorts = Vec::new();
+    for short in asked {
+        shorts.push(short.await??);
+    }
+    for client in clients {
+        client.await??;
+    }
+    Ok(Panel {
+        name: "",
+        start,
+        pieces: recorder.pieces(),
+        shorts,
+    })
+}
+
+/// The panels below each other.
+fn draw(options: &Options, panels: &[Panel]) -> String {
+    let mut body = String::new();
+    let mut top = 0.0;
+    for panel in panels {
+        top = panel.draw(options, top, &mut body);
+    }
+    let width = LEFT + WIDTH + 10.0;
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {top}\" font-family=\"sans-serif\" font-size=\"11\">\n\
+         <rect width=\"{width}\" height=\"{top}\" fill=\"white\"/>\n{body}</svg>\n"
+    )
+}
+
+impl Panel {
+    /// Milliseconds after the beginning of what is drawn.
+    fn ms(&self, at: Instant) -> f64 {
+        let after = at.saturating_duration_since(self.start).as_secs_f64();
+        let before = self.start.saturating_duration_since(at).as_secs_f64();
+        (after - before) * 1e3
+    }
+
+    /// Pieces by thread, as (query, began, ended), those of one query that follow each other as one.
+    fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
+        let mut threads = Vec::new();
+        let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();
+        let mut pieces = self.pieces.clone();
+        pieces.sort_unstable_by_key(|piece| piece.began);
+        for piece in pieces {
+            let (began, ended) = (self.ms(piece.began).max(0.0), self.ms(piece.ended).min(DRAWN_MS));
+            if ended <= began {
+                continue;
+            }
+            let known = threads.iter().position(|thread| *thread == piece.thread);
+            let lane = known.unwrap_or_else(|| {
+                threads.push(piece.thread);
+                lanes.push(Vec::new());
+                threads.len() - 1
+            });
+            match lanes[lane].last_mut() {
+                Some((query, _, until)) if *query == piece.query && began - *until < GAP_MS => {
+                    *until = until.max(ended);
+                }
+                _ => lanes[lane].push((piece.query, began, ended)),
+            }
+        }
+        lanes
+    }
+
+    /// Draws it below `top`, and gives where it ends.
+    fn draw(&self, options: &Options, top: f64, body: &mut String) -> f64 {
+        let x = |ms: f64| LEFT + ms / DRAWN_MS * WIDTH;
+        let title = match self.name {
+            "windlass" => "DataFusion on windlass",
+            "plain" => "DataFusion",
+            other => other,
+        };
+        let mut line = |text: std::fmt::Arguments<'_>| writeln!(body, "{text}").expect("a string takes all");
+        let base = top + 16.0;
+        line(format_args!(
+            "<text x=\"4\" y=\"{base}\" font-weight=\"bold\">{title}: a short query every {} ms beside {} clients with {}</text>",
+            options.pace_ms,
+            options.clients,
+            options.heavy.to_uppercase()
+        ));
+        let mut y = top + HEAD;
+        line(format_args!(
+            "<text x=\"4\" y=\"{}\">short queries</text>",
+            y + 12.0
+        ));
+        let mut free = vec![0.0_f64];
+        for &(due, answered) in &self.shorts {
+            let (due, ms) = (self.ms(due), self.ms(answered) - self.ms(due));
+            let until = due + ms.max(DRAWN_MS / 12.0);
+            let row = free.iter().position(|free| *free <= due).unwrap_or(free.len());
+            free.resize(free.len().max(row + 1), 0.0);
+            free[row] = until;
+            let (from, to) = (x(due), x((due + ms).min(DRAWN_MS)));
+            let at = y + row as f64 * 14.0;
+            line(format_args!(
+                "<rect x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"9\" fill=\"none\" stroke=\"{SHORT_COLOUR}\"/>\
+                 <text x=\"{:.1}\" y=\"{:.1}\" fill=\"{SHORT_COLOUR}\">{ms:.1} ms</text>",
+                at + 3.0,
+                (to - from).max(1.0),
+                from + 3.0,
+                at + 12.0
+            ));
+        }
+        y += free.len() as f64 * 14.0 + 6.0;
+        for (number, lane) in self.lanes().iter().enumerate() {
+            line(format_args!(
+                "<text x=\"4\" y=\"{:.1}\">thread {}</text>",
+                y + 13.0,
+                number + 1
+            ));
+            for &(query, began, ended) in lane {
+                let colour = match query {
+                    0 => SHORT_COLOUR,
+                    client => HEAVY[(client - 1) % HEAVY.len()],
+                };
+                line(format_args!(
+                    "<rect x=\"{:.1}\" y=\"{y:.1}\" width=\"{:.2}\" height=\"{}\" fill=\"{colour}\"/>",
+                    x(began),
+                    x(ended) - x(began),
+                    LANE - 3.0
+                ));
+            }
+            y += LANE;
+        }
+        for tick in (0..=DRAWN_MS as u32).step_by(50) {
+            let at = x(f64::from(tick));
+            line(format_args!(
+                "<text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#666\">{tick} ms</text>",
+                y + 12.0
+            ));
+        }
+        y + 24.0
+    }
+}

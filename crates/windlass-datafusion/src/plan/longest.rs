@@ -1,0 +1,245 @@
+//! Which operator the longest poll of a query was in.
+//!
+//! DataFusion's operators run in one another, in whatever task polls the outermost of them. What each has taken stands in
+//! timers of its own, which are read before and behind each poll of the query's futures. Of the longest poll it is told
+//! which operator had at least half of it; of several, the one that is deepest in the plan, since some timers of an
+//! operator go on in its inputs. Where two workers are in the same operator at the same time its timers have gone on for
+//! both: then, as where no timer went on for so long, none is told.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use datafusion_physical_plan::ExecutionPlan;
+use datafusion_physical_plan::metrics::{CustomMetricValue, Metric, MetricValue};
+
+use crate::hook::watch::Watch;
+
+/// Timers of operators that count what they compute. Others count waiting too, and `elapsed_compute` of a join is told
+/// when it has ended.
+const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
+
+/// How much longer than the poll a timer may say, in parts of it: its clock is read in other places.
+const SLACK: f64 = 0.1;
+
+/// The longest poll so far.
+#[derive(Debug)]
+pub(super) struct Longest {
+    plan: Arc<dyn ExecutionPlan>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    polls: u64,
+    timers: Arc<[Timer]>,
+    longest: LongestPoll,
+}
+
+/// How long a poll took, and the operator that it was in, if that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct LongestPoll {
+    took: Duration,
+    operator: Option<String>,
+}
+
+/// A timer of an operator.
+#[derive(Debug)]
+struct Timer {
+    operator: String,
+    /// Operators above it in the plan.
+    depth: usize,
+    metric: Arc<Metric>,
+}
+
+impl Timer {
+    fn ns(&self) -> usize {
+        self.metric.value().as_usize()
+    }
+}
+
+impl Longest {
+    /// Watches the operators of `plan`.
+    pub(super) fn new(plan: &Arc<dyn ExecutionPlan>) -> Self {
+        Self {
+            plan: Arc::clone(plan),
+            known: Mutex::default(),
+        }
+    }
+
+    pub(super) fn poll(&self) -> LongestPoll {
+        self.lock().longest.clone()
+    }
+
+    /// The timers that are known, and what they say. An operator has its timers once it has begun, so the plan is looked
+    /// through again behind 1, 2, 4, 8, … polls.
+    fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
+        let (again, mut timers) = {
+            let mut known = self.lock();
+            known.polls += 1;
+            (known.polls.is_power_of_two(), Arc::clone(&known.timers))
+        };
+        if again {
+            timers = self.timers();
+            self.lock().timers = Arc::clone(&timers);
+        }
+        let ns = timers.iter().map(Timer::ns).collect();
+        (timers, ns)
+    }
+
+    fn took(&self, took: Duration, timers: &Arc<[Timer]>, before: &[usize]) {
+        if took <= self.lock().longest.took {
+            return;
+        }
+        let all = self.timers();
+        let ran = all.iter().map(|timer| {
+            let known = timers
+                .iter()
+                .position(|known| Arc::ptr_eq(&known.metric, &timer.metric));
+            let ns = timer.ns() - known.map_or(0, |place| before[place]);
+            (timer.depth, Duration::from_nanos(ns as u64))
+        });
+        let ran: Vec<_> = ran.collect();
+        let operator = which(took, &ran).map(|place| all[place].operator.clone());
+        let mut known = self.lock();
+        known.timers = all;
+        if took > known.longest.took {
+            known.longest = LongestPoll { took, operator };
+        }
+    }
+
+    fn timers(&self) -> Arc<[Timer]> {
+        let mut timers = Vec::new();
+        collect(&self.plan, 0, &mut timers);
+        timers.into()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watch for Longest {
+    fn polled(&self, poll: &mut dyn FnMut()) {
+        let (timers, before) = self.before();
+        let began = Instant::now();
+        poll();
+        self.took(began.elapsed(), &timers, &before);
+    }
+}
+
+/// The place of the operator that a poll of `took` was in, of depths in the plan and times by which timers went on.
+fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
+    let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
+    let fitting = ran.iter().enumerate().filter(|(_, (_, ran))| fits(*ran));
+    fitting
+        .max_by_key(|(_, (depth, _))| *depth)
+        .map(|(place, _)| place)
+}
+
+fn collect(plan: &Arc<dyn ExecutionPlan>, depth: usize, timers: &mut Vec<Timer>) {
+    let metrics = plan.metrics().unwrap_or_default();
+    let of_compute = metrics
+        .iter()
+        .filter(|metric| TIMERS.contains(&metric.value().name()));
+    timers.extend(of_compute.map(|metric| Timer {
+        operator: plan.name().to_owned(),
+        depth,
+        metric: Arc::clone(metric),
+    }));
+    for child in plan.children() {
+        collect(child, depth + 1, timers);
+    }
+}
+
+impl LongestPoll {
+    /// The longer of both.
+    pub(super) fn or(self, other: Self) -> Self {
+        if other.took > self.took { other } else { self }
+    }
+
+    /// As a value among an operator's metrics, if the operator is known.
+    pub(super) fn metric(self) -> Option<MetricValue> {
+        self.operator.as_ref()?;
+        Some(MetricValue::Custom {
+            name: "longest_turn_in".into(),
+            value: Arc::new(In(Mutex::new(self))),
+        })
+    }
+}
+
+/// The operator, as a metric that can be shown.
+#[derive(Debug)]
+struct In(Mutex<LongestPoll>);
+
+impl In {
+    fn get(&self) -> LongestPoll {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl fmt::Display for In {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.get().operator.as_deref().unwrap_or_default())
+    }
+}
+
+impl CustomMetricValue for In {
+    fn new_empty(&self) -> Arc<dyn CustomMetricValue> {
+        Arc::new(In(Mutex::default()))
+    }
+
+    fn aggregate(&self, other: Arc<dyn CustomMetricValue>) {
+        if let Some(other) = other.as_any().downcast_ref::<Self>() {
+            let longer = self.get().or(other.get());
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = longer;
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn is_eq(&self, other: &Arc<dyn CustomMetricValue>) -> bool {
+        let other = other.as_any().downcast_ref::<Self>();
+        other.is_some_and(|other| other.get() == self.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn the_deepest_operator_with_half_of_the_poll_is_told() {
+        let ran = [(0, ms(0)), (1, ms(98)), (2, ms(90)), (3, ms(8))];
+        assert_eq!(which(ms(100), &ran), Some(2));
+        assert_eq!(
+            which(ms(20), &ran),
+            None,
+            "timers of several workers, and one too short"
+        );
+        assert_eq!(which(ms(100), &[(1, ms(49))]), None);
+        assert_eq!(which(ms(100), &[]), None);
+    }
+
+    #[test]
+    fn of_two_queries_the_longer_poll_counts() {
+        let poll = |took, operator: &str| LongestPoll {
+            took,
+            operator: Some(operator.to_owned()),
+        };
+        let both = poll(ms(3), "SortExec").or(poll(ms(2), "FilterExec"));
+        assert_eq!(both, poll(ms(3), "SortExec"));
+        let metric = both.metric().unwrap();
+        let mut all = metric.new_empty();
+        all.aggregate(&metric);
+        assert_eq!(all.to_string(), "SortExec");
+        assert_eq!(LongestPoll::default().metric(), None, "no operator is known");
+    }
+}

@@ -1,0 +1,121 @@
+//! SQL by which DataFusion tests itself gives with windlass what it gives without.
+
+use std::path::{Path, PathBuf};
+
+use datafusion::error::DataFusionError;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use sqllogictest::{DefaultColumnType, QueryExpect, Record, SortMode};
+
+use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
+use crate::rows::Rows;
+
+/// Partitions of a plan, as DataFusion's own runner of these files has it.
+const PARTITIONS: usize = 4;
+
+/// Of 100 statements the least that have to be answered, by either. The others ask for what this build of DataFusion
+/// does not have.
+const ANSWERED: usize = 75;
+
+/// What became of a statement: rows, or an error.
+type End = Result<Vec<String>, String>;
+
+/// A statement, and whether its rows come in no order.
+struct Statement {
+    sql: String,
+    unordered: bool,
+}
+
+/// The statements of a file.
+fn statements(file: &Path) -> Vec<Statement> {
+    let records = sqllogictest::parse_file::<DefaultColumnType>(file);
+    let records = records.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    let statement = |record| match record {
+        Record::Statement { sql, .. } => Some(Statement {
+            sql,
+            unordered: false,
+        }),
+        Record::Query { sql, expected, .. } => {
+            let unordered = matches!(
+                expected,
+                QueryExpect::Results {
+                    sort_mode: Some(SortMode::RowSort | SortMode::ValueSort),
+                    ..
+                }
+            );
+            Some(Statement { sql, unordered })
+        }
+        _ => None,
+    };
+    records.into_iter().filter_map(statement).collect()
+}
+
+async fn end(session: &SessionContext, statement: &Statement) -> End {
+    let frame = session.sql(&statement.sql).await;
+    let frame = frame.map_err(text)?;
+    let batches = frame.collect().await.map_err(text)?;
+    if is_about_time(&statement.sql) {
+        return Ok(Vec::new());
+    }
+    let mut rows = Rows::from(batches).text();
+    if statement.unordered {
+        rows.sort_unstable();
+    }
+    Ok(rows)
+}
+
+/// What an error says. Which partition was refused memory, and what others had by then, is chance.
+fn text(error: DataFusionError) -> String {
+    match error.find_root() {
+        DataFusionError::ResourcesExhausted(_) => "resources exhausted".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Whether the rows say how long something took, which is never the same.
+fn is_about_time(sql: &str) -> bool {
+    let mut words = sql.split_whitespace();
+    let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());
+    first == ["EXPLAIN", "ANALYZE"]
+}
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/logic");
+    let entries = folder.read_dir().expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|end| end == "slt"))
+        .collect();
+    files.sort_unstable();
+    files
+}
+
+#[test]
+fn sql_by_which_datafusion_tests_itself_gives_what_it_gives_without_windlass() {
+    let ours = Ours::with_workers(2);
+    block_on_many_threads(async {
+        for file in files() {
+            let engines: [&dyn Fn(SessionConfig) -> SessionContext; 2] =
+                [&|config| Plain.session_with(config), &|config| {
+                    ours.session_with(config)
+                }];
+            let config = SessionConfig::new()
+                .with_target_partitions(PARTITIONS)
+                .with_information_schema(true);
+            let [plain, ours] = engines.map(|engine| engine(config.clone()));
+            let statements = statements(&file);
+            let mut answered = 0;
+            for statement in &statements {
+                let expected = end(&plain, statement).await;
+                let found = end(&ours, statement).await;
+                assert_eq!(expected, found, "{}: {}", file.display(), statement.sql);
+                answered += usize::from(found.is_ok());
+            }
+            assert!(
+                answered * 100 >= statements.len() * ANSWERED,
+                "{}: {answered} of {} statements have an answer",
+                file.display(),
+                statements.len()
+            );
+        }
+    });
+}

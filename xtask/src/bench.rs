@@ -9,7 +9,7 @@
 //! reads a table from a file and from a server that is slow, beside computing over it. `cargo xtask bench --lists [ARGS...]`
 //! is about the lists that grow in chunks, and how a partition is found; with `--write` it writes `benches/lists.md`.
 //!
-//! `cargo xtask bench --datafusion [ARGS...]` runs a short query beside heavy ones in DataFusion, as it is or on windlass.
+//! `cargo xtask bench --datafusion [MODE] [ARGS...]` asks DataFusion as it is and on windlass: short queries beside heavy ones, and more.
 
 use std::ffi::{OsStr, OsString};
 

@@ -24,6 +24,7 @@ cargo xtask <subcommand>
                    --queries: a short query beside heavy ones, here and in other engines (--rounds, --seconds, --write)
                    --groups: GROUP BY with few and many groups, here and in other engines (--rounds, --runs, --rows)
                    --lists: lists that grow in chunks, and finding a partition (--rounds, --write)
+                   --datafusion [MODE]: DataFusion as it is and on windlass (beside, each, shorts, cancel, objects, timeline)
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices
   docs [--open]    rustdoc of the workspace, warnings denied
   outside          small crates outside the workspace, each on one library alone

@@ -1,6 +1,6 @@
 #![doc = include_str!("grow/README.md")]
 //!
-//! This file is the steps of that protocol; [`tasks`](super::tasks) has the table that they change.
+//! This file is the steps of that protocol; `policy::tasks` has the table that they change.
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -123,6 +123,11 @@ impl Engine {
         async move { session.sql(sql).await?.collect().await }
     }
 
+    /// Whose tables and settings queries see.
+    pub(crate) fn session(&self) -> &SessionContext {
+        &self.session
+    }
+
     /// A job on windlass, on other engines none.
     pub(crate) fn job(&self, options: JobOptions) -> Option<AsyncJob> {
         match &self.cpu {

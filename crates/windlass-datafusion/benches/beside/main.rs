@@ -4,6 +4,7 @@
 //!   beside   a short query at a fixed pace beside clients with heavy ones: a row for each engine
 //!   each     the 22 queries of TPC-H by one client: time and memory beside plain, and the same rows
 //!   shorts   many clients with short queries only: throughput
+//!   objects  a query over an object that is far away, beside heavy ones
 //!   timeline a picture of who polls what, for each engine
 //!   cancel   a query is dropped beside heavy ones: how long until its last task is dropped
 //! ```
@@ -14,6 +15,7 @@ mod cancel;
 mod each;
 mod engine;
 mod load;
+mod objects;
 mod options;
 mod percentile;
 mod queries;
@@ -40,13 +42,16 @@ fn main() -> anyhow::Result<()> {
         .enable_all()
         .build()?;
     let tables = match &options.parquet {
-        Some(folder) => runtime.block_on(Tables::in_files(folder, options.scale))?,
-        None => Tables::in_memory(options.scale)?,
+        Some(folder) if options.mode != Mode::Objects => {
+            runtime.block_on(Tables::in_files(folder, options.scale))?
+        }
+        _ => Tables::in_memory(options.scale)?,
     };
     match options.mode {
         Mode::Beside => beside(&options, &tables, &runtime),
         Mode::Each => each::run(&options, &tables, &runtime),
         Mode::Shorts => shorts::run(&options, &tables, &runtime),
+        Mode::Objects => objects::run(&options, &tables, &runtime),
         Mode::Timeline => timeline::run(&options, &tables, &runtime),
         Mode::Cancel => cancel::run(&options, &tables, &runtime),
     }

@@ -14,6 +14,7 @@ pub(crate) enum Mode {
     Shorts,
     Cancel,
     Timeline,
+    Objects,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +34,7 @@ pub(crate) struct Options {
     pub(crate) scale: f64,
     /// `--short-join`: the short query is a join.
     pub(crate) short_join: bool,
-    /// `--parquet FOLDER`: the tables are files there, not in memory.
+    /// `--parquet FOLDER`: the tables are files there, not in memory; for `objects` only the object is.
     pub(crate) parquet: Option<PathBuf>,
     /// `--main`: how many of our workers are main workers, where not all.
     pub(crate) main: Option<usize>,
@@ -72,6 +73,7 @@ impl Options {
                         "shorts" => Mode::Shorts,
                         "cancel" => Mode::Cancel,
                         "timeline" => Mode::Timeline,
+                        "objects" => Mode::Objects,
                         other => bail!("there is no mode `{other}`"),
                     };
                 }

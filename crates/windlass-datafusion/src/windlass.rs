@@ -76,7 +76,7 @@ impl Windlass {
     /// Runs a future as the first task of a job of its own; what it spawns by DataFusion belongs to the same job. For
     /// a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
     ///
-    /// Dropping the task cancels the job's work in it. The future never blocks its worker: it is polled for a
+    /// Dropping the task cancels the job, and with it all that was spawned in it. The future never blocks its worker: it is polled for a
     /// while at a time, between tasks of other jobs.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
@@ -84,7 +84,7 @@ impl Windlass {
         F::Output: Send + 'static,
     {
         let (job, open) = self.open(options);
-        job.spawn(async move {
+        job.spawn_root(async move {
             let _open = open;
             future.await
         })

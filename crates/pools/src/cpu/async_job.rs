@@ -131,7 +131,16 @@ impl AsyncJob {
         self.spawn_boxed(Box::pin(future))
     }
 
-    /// The same for a future that is boxed already.
+    /// The same for the future that the whole job is for: dropping the task cancels the job, and with it at once all that was spawned
+    /// in it. To drop the task of [`spawn`](Self::spawn) is less and later: a worker drops that future when the job has its next turn.
+    pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
+    where
+        F: Future<Output: Send + 'static> + Send + 'static,
+    {
+        self.spawn(future).root_of(self.clone())
+    }
+
+    /// The same as [`spawn`](Self::spawn) for a future that is boxed already.
     pub fn spawn_boxed<T: Send + 'static>(&self, future: TaskFuture<T>) -> AsyncTask<T> {
         let output = Output::pending();
         let Some(Admitted { open, runtime, .. }) = &self.inner.admitted else {

@@ -11,13 +11,16 @@ use std::task::{Context, Poll, Waker};
 
 use pipeline_exec::OpenTask;
 
+use super::async_job::AsyncJob;
+
 /// A future without its type.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A future that is handed back since it can no longer run where it was spawned. Await it to run it here.
 pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
-/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the future.
+/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the future,
+/// and the whole job if that was [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root).
 ///
 /// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future is resumed
 /// in whoever awaits this.
@@ -26,6 +29,8 @@ pub struct AsyncTask<T> {
     output: Arc<Output<T>>,
     /// `None` if the job did not take it.
     task: Option<OpenTask>,
+    /// What is cancelled in place of the task.
+    root_of: Option<AsyncJob>,
 }
 
 /// Why a spawned future has no output.
@@ -79,7 +84,17 @@ impl<T> Output<T> {
 
 impl<T> AsyncTask<T> {
     pub(super) fn new(output: Arc<Output<T>>, task: Option<OpenTask>) -> Self {
-        Self { output, task }
+        Self {
+            output,
+            task,
+            root_of: None,
+        }
+    }
+
+    /// The same, and dropping it cancels `job`.
+    pub(super) fn root_of(mut self, job: AsyncJob) -> Self {
+        self.root_of = Some(job);
+        self
     }
 
     /// Whether there is an output, or will be none: it can be awaited without waiting.
@@ -119,10 +134,13 @@ impl<T> Future for AsyncTask<T> {
 
 impl<T> Drop for AsyncTask<T> {
     fn drop(&mut self) {
-        if let Some(task) = &self.task
-            && !self.is_finished()
-        {
-            task.cancel();
+        if self.is_finished() {
+            return;
+        }
+        match (&self.root_of, &self.task) {
+            (Some(job), _) => job.cancel(),
+            (None, Some(task)) => task.cancel(),
+            (None, None) => {}
         }
     }
 }

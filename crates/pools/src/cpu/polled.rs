@@ -1,10 +1,14 @@
-//! A future as a task of a job: a turn polls it once.
+//! A future as a task of a job: a turn polls it, once or some times.
 //!
 //! The poll happens inside a tokio runtime, so that timers, sockets and `spawn_blocking` of the future are that
 //! runtime's, and inside tokio's cooperative budget. Each unit of the budget is a step of a stream, such as a
 //! batch of rows; a stream that has used the budget up pauses, and its next poll is another turn. The full
-//! budget of 128 units may last 50 ms where a unit is a batch that is aggregated, so a turn burns a part of
-//! it before it polls: as much as leaves about [`TURN_NS`].
+//! budget of 128 units may last 50 ms where a unit is a batch that is aggregated, so a part of it is burnt
+//! before each poll: as much as leaves about [`POLL_NS`].
+//!
+//! A future that has paused for want of budget is polled again in the same turn, up to [`TURN`], unless its
+//! worker is to leave the job. What it works on is in the core's caches, while another task of the job would
+//! bring its own.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,19 +24,22 @@ use tokio::task::coop;
 use super::async_job::AsyncJob;
 use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 
-/// Nanoseconds that a turn is to last.
-const TURN_NS: u64 = 700_000;
+/// Nanoseconds that a poll is to last.
+const POLL_NS: u64 = 700_000;
+
+/// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a long turn.
+const TURN: Duration = Duration::from_millis(2);
 
 /// Units of tokio's cooperative budget that a poll has.
 const BUDGET: u32 = 128;
 
-/// The fewest units that a turn leaves. A stream inside a stream takes a unit each for one step.
+/// The fewest units that a poll leaves. A stream inside a stream takes a unit each for one step.
 const UNITS_MIN: u32 = 2;
 
-/// Units that the first turn leaves.
-const UNITS_FIRST: u32 = 8;
+/// Units that the first poll leaves.
+const UNITS_FIRST: u32 = 3;
 
-/// The most units that are left because a turn got nowhere.
+/// The most units that are left because a poll got nowhere.
 const UNITS_STUCK_MAX: u32 = 32;
 
 /// A future that takes turns.
@@ -56,7 +63,7 @@ struct TurnWaker {
     /// Identifies the thread that polls now; 0: none does.
     polled_by: AtomicUsize,
     paused: AtomicBool,
-    /// Nanoseconds since `epoch` at which the future was woken first after its last turn began; 0: it was not.
+    /// Nanoseconds since `epoch` at which the future was woken first after its last poll began; 0: it was not.
     woken_ns: AtomicU64,
     epoch: Instant,
 }
@@ -75,7 +82,7 @@ enum Paused {
     WithoutProgress,
 }
 
-/// How many units of tokio's budget a turn leaves.
+/// How many units of tokio's budget a poll leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Budget {
     units: u32,
@@ -142,24 +149,34 @@ impl<T: Send> Task for Polled<T> {
         "future"
     }
 
-    fn turn(&mut self, _cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
-        let began = Instant::now();
-        let waited = match &self.waker {
-            None => began - self.spawned,
-            Some(waker) => waker.turn_begins(began),
-        };
-        let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
-        let took = began.elapsed();
-        self.job.note_turn(took, waited);
-        match polled {
-            Ok((Poll::Ready(output), _)) => self.end(Ended::Ready(output)),
-            Err(payload) => self.end(Ended::Panicked(payload)),
-            Ok((Poll::Pending, paused)) => {
-                self.budget.learn(took, paused);
-                return Ok(Turn::Parked);
+    fn turn(&mut self, cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
+        let turn_began = Instant::now();
+        let mut began = turn_began;
+        loop {
+            let waited = match &self.waker {
+                None => began - self.spawned,
+                Some(waker) => waker.poll_begins(began),
+            };
+            let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
+            let ended = Instant::now();
+            self.job.note_turn(ended - began, waited);
+            match polled {
+                Ok((Poll::Ready(output), _)) => self.end(Ended::Ready(output)),
+                Err(payload) => self.end(Ended::Panicked(payload)),
+                Ok((Poll::Pending, paused)) => {
+                    self.budget.learn(ended - began, paused);
+                    if paused.is_none() {
+                        return Ok(Turn::Parked);
+                    }
+                    if ended - turn_began >= TURN || cx.is_cancelled() || cx.should_yield() {
+                        return Ok(Turn::Again);
+                    }
+                    began = ended;
+                    continue;
+                }
             }
+            return Ok(Turn::Done);
         }
-        Ok(Turn::Done)
     }
 }
 
@@ -187,7 +204,7 @@ impl<T> Drop for Polled<T> {
 }
 
 impl Budget {
-    /// Uses up what a turn is not to have.
+    /// Uses up what a poll is not to have.
     fn burn_the_rest(self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in self.units..BUDGET {
@@ -198,10 +215,10 @@ impl Budget {
         }
     }
 
-    /// A turn took `took`; the future paused by itself, or waits.
+    /// A poll took `took`; the future paused by itself, or waits.
     fn learn(&mut self, took: Duration, paused: Option<Paused>) {
         let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
-        let fits = u64::from(self.units).saturating_mul(TURN_NS) / took_ns;
+        let fits = u64::from(self.units).saturating_mul(POLL_NS) / took_ns;
         let fits = u32::try_from(fits).unwrap_or(BUDGET);
         self.units = match paused {
             Some(Paused::BudgetUsedUp) => fits.min(self.units * 2),
@@ -224,8 +241,8 @@ impl TurnWaker {
         }
     }
 
-    /// A turn begins at `now`. Gives how long the future has waited for it since it was woken.
-    fn turn_begins(&self, now: Instant) -> Duration {
+    /// A poll begins at `now`. Gives how long the future has waited for it since it was woken.
+    fn poll_begins(&self, now: Instant) -> Duration {
         // Ordering: Relaxed. A number for people.
         match self.woken_ns.swap(0, Ordering::Relaxed) {
             0 => Duration::ZERO,
@@ -268,9 +285,11 @@ impl Wake for TurnWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         // Ordering: Relaxed, both. As in `polling`.
         if self.polled_by.load(Ordering::Relaxed) == this_thread() {
+            // The turn polls once more, or says so when it ends.
             self.paused.store(true, Ordering::Relaxed);
+            return;
         }
-        // Ordering: Relaxed, both. A number for people; the first wake after a turn counts.
+        // Ordering: Relaxed, both. A number for people; the first wake after a poll counts.
         if self.woken_ns.load(Ordering::Relaxed) == 0 {
             let ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.woken_ns.store(ns.max(1), Ordering::Relaxed);

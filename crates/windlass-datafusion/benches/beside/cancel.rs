@@ -12,6 +12,7 @@ use crate::engine::{Engine, Kind};
 use crate::options::Options;
 use crate::percentile::at;
 use crate::queries;
+use crate::recorder::Recorder;
 use crate::tables::Tables;
 
 /// How long a query has run when it is dropped, by number: it is at another place each time.
@@ -19,6 +20,7 @@ const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 
 /// Drops queries of the heavy kind as long as it lasts.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
+    let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
     let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
     let over = AtomicBool::new(false);
@@ -38,7 +40,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
         let mut times = Vec::new();
         while Instant::now() < end {
             let after = Duration::from_millis(AFTER_MS[times.len() % AFTER_MS.len()]);
-            times.push(drop_one(&engine, runtime, heavies[0], after)?);
+            times.push(drop_one(&engine, &recorder, runtime, heavies[0], after)?);
         }
         // Ordering: Relaxed. As above.
         over.store(true, Ordering::Relaxed);
@@ -62,20 +64,23 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
 /// Begins a query, drops it, and gives the time until none of its tasks is there.
 fn drop_one(
     engine: &Engine,
+    recorder: &Recorder,
     runtime: &Runtime,
     sql: &'static str,
     after: Duration,
 ) -> anyhow::Result<Duration> {
     let job = engine.job(JobOptions::new()).context("no job")?;
     let _inside = runtime.enter();
-    let query = job.spawn(engine.plain_query(sql));
+    let query = job.spawn_root(recorder.query(0, engine.plain_query(sql)));
     thread::sleep(after);
     let dropped = Instant::now();
     drop(query);
     loop {
         let (over, spawned) = job.progress();
         if over == spawned {
-            return Ok(dropped.elapsed());
+            let last = recorder.last_drop().context("no task was dropped")?;
+            recorder.forget();
+            return Ok(last.saturating_duration_since(dropped));
         }
         thread::sleep(Duration::from_micros(50));
     }

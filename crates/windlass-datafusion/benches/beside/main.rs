@@ -19,6 +19,7 @@ mod objects;
 mod options;
 mod percentile;
 mod queries;
+mod recorder;
 mod shorts;
 mod tables;
 mod timeline;
@@ -38,7 +39,7 @@ use tables::Tables;
 fn main() -> anyhow::Result<()> {
     let options = Options::read()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(engine::THREADS)
+        .worker_threads(options.threads)
         .enable_all()
         .build()?;
     let tables = match &options.parquet {

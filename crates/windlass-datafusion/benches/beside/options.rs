@@ -22,7 +22,7 @@ pub(crate) struct Options {
     pub(crate) mode: Mode,
     /// `--engine`, once for each: `plain`, `batches-1024`, `second-runtime`, `windlass`.
     pub(crate) engines: Vec<Kind>,
-    /// `--heavy`: `q1`, `q3`, `q9`, `q18`, `q21`, `join`, `groups`, `mix`, `builds`.
+    /// `--heavy`: `q1` to `q22`, `join`, `groups`, `mix`, `builds`.
     pub(crate) heavy: String,
     /// `--clients`: those with heavy queries, or of `shorts`.
     pub(crate) clients: usize,
@@ -40,6 +40,8 @@ pub(crate) struct Options {
     pub(crate) main: Option<usize>,
     /// `--spares`: number of our spare threads.
     pub(crate) spares: usize,
+    /// `--threads` of the runtime that queries are asked in; plain DataFusion computes on them.
+    pub(crate) threads: usize,
     /// `--rounds`: how often all engines have their turn.
     pub(crate) rounds: usize,
     /// `--out FILE`: where the picture goes.
@@ -60,6 +62,7 @@ impl Options {
             parquet: None,
             main: None,
             spares: engine::THREADS,
+            threads: engine::THREADS,
             rounds: 1,
             out: None,
         };
@@ -92,6 +95,7 @@ impl Options {
                 lexopt::Arg::Long("parquet") => options.parquet = Some(parser.value()?.into()),
                 lexopt::Arg::Long("main") => options.main = Some(parser.value()?.parse()?),
                 lexopt::Arg::Long("spares") => options.spares = parser.value()?.parse()?,
+                lexopt::Arg::Long("threads") => options.threads = parser.value()?.parse()?,
                 lexopt::Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
                 lexopt::Arg::Long("out") => options.out = Some(parser.value()?.into()),
                 // Cargo says it to every program that it runs as a bench.

@@ -1,27 +1,17 @@
 //! A picture of what each thread polls while a short query is asked beside heavy ones, of each engine: `--out FILE`.
 //!
-//! The spawn hook of DataFusion gives every future to [`Recorder`], which wraps it: a poll is a piece of time on a thread, for the
-//! query whose poll spawned it.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::fs;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
-use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use datafusion::common::runtime::JoinSetTracer;
-use pools::Pools;
 use tokio::runtime::Runtime;
-use windlass_datafusion::Windlass;
 
 use crate::engine::Engine;
 use crate::options::Options;
 use crate::queries::{self, SHORT};
+use crate::recorder::{Piece, Recorder};
 use crate::tables::Tables;
 
 /// Heavy queries run for this long before what is drawn.
@@ -45,91 +35,6 @@ const HEAVY: [&str; 8] = [
 ];
 const SHORT_COLOUR: &str = "#d1410c";
 
-thread_local! {
-    static QUERY: Cell<Option<usize>> = const { Cell::new(None) };
-}
-
-/// One poll.
-#[derive(Clone, Copy)]
-struct Piece {
-    thread: ThreadId,
-    query: usize,
-    began: Instant,
-    ended: Instant,
-}
-
-/// All polls of queries, by whichever engine.
-#[derive(Clone, Default)]
-struct Recorder(Arc<Mutex<Vec<Piece>>>);
-
-struct Recorded<F> {
-    future: F,
-    query: usize,
-    to: Recorder,
-}
-
-impl Recorder {
-    fn pieces(&self) -> Vec<Piece> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn forget(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
-
-    /// A query's own future; `query` is 0 for a short one, and the number of a heavy client from 1.
-    fn query<F: Future>(&self, query: usize, future: F) -> Recorded<Pin<Box<F>>> {
-        Recorded {
-            future: Box::pin(future),
-            query,
-            to: self.clone(),
-        }
-    }
-}
-
-impl<F: Future + Unpin> Future for Recorded<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let before = QUERY.replace(Some(self.query));
-        let began = Instant::now();
-        let polled = Pin::new(&mut self.future).poll(cx);
-        let piece = Piece {
-            thread: thread::current().id(),
-            query: self.query,
-            began,
-            ended: Instant::now(),
-        };
-        QUERY.set(before);
-        let mut pieces = self.to.0.lock().unwrap_or_else(PoisonError::into_inner);
-        pieces.push(piece);
-        drop(pieces);
-        polled
-    }
-}
-
-type Spawned = Pin<Box<dyn Future<Output = Box<dyn std::any::Any + Send>> + Send>>;
-
-impl JoinSetTracer for Recorder {
-    fn trace_future(&self, future: Spawned) -> Spawned {
-        match QUERY.get() {
-            Some(query) => Box::pin(Recorded {
-                future,
-                query,
-                to: self.clone(),
-            }),
-            None => future,
-        }
-    }
-
-    fn trace_block(
-        &self,
-        block: Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send>,
-    ) -> Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send> {
-        block
-    }
-}
-
 /// What was recorded of an engine.
 struct Panel {
     name: &'static str,
@@ -141,9 +46,7 @@ struct Panel {
 
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let out = options.out.as_ref().context("`--out FILE` is missing")?;
-    let recorder = Recorder::default();
-    // The hook is the process's, so it serves the engines' pools as well.
-    Windlass::install_around(Pools::builder().cpu_threads(1).build()?, recorder.clone())?;
+    let recorder = Recorder::install()?;
     let mut panels = Vec::new();
     for &kind in &options.engines {
         let engine = runtime.block_on(Engine::new(kind, tables, options.main, options.spares))?;

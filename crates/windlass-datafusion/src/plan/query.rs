@@ -1,6 +1,7 @@
 //! One execution of a plan: the job whose tasks poll it, and the context in which it executes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion_common::Result;
 use datafusion_execution::runtime_env::RuntimeEnv;
@@ -28,6 +29,8 @@ pub(super) struct Query {
     context: Arc<TaskContext>,
     /// Where it leaves what it has used.
     measures: Arc<Measures>,
+    /// A stream of it was dropped before its end.
+    was_dropped: AtomicBool,
     _open: Registration,
 }
 
@@ -58,6 +61,7 @@ impl Query {
             asked,
             context,
             measures,
+            was_dropped: AtomicBool::new(false),
             _open: open,
         }
     }
@@ -83,6 +87,13 @@ impl Query {
         watch::inside(&self.watch(), execute)
     }
 
+    /// A stream of it is dropped before its end. With the last stream the job is cancelled: its rows have no
+    /// reader.
+    pub(super) fn drop_early(&self) {
+        // Ordering: Relaxed. See `drop`.
+        self.was_dropped.store(true, Ordering::Relaxed);
+    }
+
     /// Makes a future a task of the job.
     pub(super) fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
     where
@@ -99,6 +110,10 @@ impl Query {
 
 impl Drop for Query {
     fn drop(&mut self) {
+        // Ordering: Relaxed. The last stream was dropped behind all others.
+        if self.was_dropped.load(Ordering::Relaxed) {
+            self.job.cancel();
+        }
         self.measures.add(&self.job, self.longest.poll());
     }
 }

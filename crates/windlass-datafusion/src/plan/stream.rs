@@ -4,8 +4,8 @@
 //!   task of the job: polls the plan ──► batches, at most AHEAD ──► whoever collects, on any runtime
 //! ```
 //!
-//! The task begins when the first row is asked for, and rests while nobody takes what it has made. Dropping the stream
-//! cancels the task, and with it all that the plan has spawned.
+//! The task begins when the first row is asked for, and rests while what it has made is not taken. Dropping the stream
+//! cancels the task; with the last stream of a query its job is cancelled, and with it all that the plan has spawned.
 
 use std::error::Error;
 use std::fmt;
@@ -72,7 +72,7 @@ enum State {
     Running {
         making: Making,
         made: Receiver<Result<RecordBatch>>,
-        _query: Arc<Query>,
+        query: Arc<Query>,
     },
     /// There are no more rows.
     Ended,
@@ -123,7 +123,7 @@ impl Stream for FromJob {
             *state = State::Running {
                 making: Making::Task(query.spawn(make(rows, sender))),
                 made,
-                _query: query,
+                query,
             };
         }
         let State::Running { making, made, .. } = state else {
@@ -140,6 +140,14 @@ impl Stream for FromJob {
                 // The sender goes a moment before its task has ended.
                 Poll::Ready(None) | Poll::Pending => ready!(making.poll(cx)),
             }
+        }
+    }
+}
+
+impl Drop for FromJob {
+    fn drop(&mut self) {
+        if let State::Running { query, .. } = &self.state {
+            query.drop_early();
         }
     }
 }

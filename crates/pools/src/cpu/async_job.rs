@@ -93,7 +93,7 @@ struct Counters {
 /// What a job has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUse {
-    /// Polls of its futures.
+    /// Polls of its futures: each of them is a boundary at which a worker can leave the job.
     pub turns: u64,
     /// The time that they took together, on all workers.
     pub busy: Duration,

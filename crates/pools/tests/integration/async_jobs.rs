@@ -1,7 +1,7 @@
 //! Jobs for async work: futures that run as turns of one job.
 
 use std::future::{Future, pending, poll_fn};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
@@ -227,6 +227,50 @@ fn a_future_that_never_waits_is_paused_by_its_budget() {
     pollster::block_on(steps).unwrap();
     // At most the whole budget of 128 units a turn.
     assert!(job.used().turns >= 10_000 / 128, "{:?}", job.used());
+}
+
+#[test]
+fn a_future_that_wakes_itself_for_ever_leaves_the_only_worker_to_the_future_it_waits_for() {
+    let pools = pools(1);
+    let job = pools.cpu().open(JobOptions::new());
+    let flag = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&flag);
+    let waits = job.spawn(poll_fn(move |cx| {
+        // Ordering: Relaxed, both. Nothing else is published by it.
+        if raised.load(Ordering::Relaxed) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }));
+    let raises = job.spawn(async move { flag.store(true, Ordering::Relaxed) });
+    pollster::block_on(async { (waits.await.unwrap(), raises.await.unwrap()) });
+}
+
+#[test]
+fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
+    let pools = pools(2);
+    let job = pools.cpu().open(JobOptions::new());
+    let (dropped, drops) = channel();
+    let (started, starts) = channel();
+    let (told, inner) = (Told(dropped.clone()), Told(dropped));
+    let root = job.spawn_root(async move {
+        let _told = told;
+        let job = AsyncJob::current().unwrap();
+        let spawned = job.spawn(async move {
+            let _told = inner;
+            pending::<()>().await;
+        });
+        // It is not this handle whose drop ends the inner future.
+        std::mem::forget(spawned);
+        started.send(()).unwrap();
+        pending::<()>().await;
+    });
+    starts.recv().unwrap();
+    drop(root);
+    drops.recv().unwrap();
+    drops.recv().unwrap();
+    assert_eq!(job.stopped(), Some(JobErrorKind::Cancelled));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! A query over an object of a server that takes 20 ms for each request, beside heavy ones: how fast it reads, and how long a request
 //! takes until its bytes are in hand.
 //!
-//! The second runtime is set up as DataFusion's example of two runtimes is: it computes, and each request is made on the first one.
+//! Where DataFusion computes elsewhere than on the runtime of its clients, the store makes each request on that one, as in
+//! DataFusion's example of two runtimes. Polled by a query's own tasks, an answer would wait until its job has a turn.
 
 use std::fmt;
 use std::fs;
@@ -66,7 +67,9 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
             let store = Remote {
                 address: server.address(),
                 size,
-                io: (kind == Kind::SecondRuntime).then(|| runtime.handle().clone()),
+                io: [Kind::SecondRuntime, Kind::Windlass]
+                    .contains(&kind)
+                    .then(|| runtime.handle().clone()),
                 times: Arc::default(),
             };
             let times = Arc::clone(&store.times);

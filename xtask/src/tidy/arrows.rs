@@ -36,6 +36,7 @@ const TESTS_ONLY: &[(&str, &str)] = &[
     ("columnar", "sim"),
     ("query", "sim"),
     ("query", "object-server"),
+    ("windlass-datafusion", "object-server"),
     ("scan", "sim"),
     ("pools", "sim"),
     ("windlass", "sim"),

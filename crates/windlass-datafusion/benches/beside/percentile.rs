@@ -1,4 +1,4 @@
-//! Percentiles of times.
+//! Percentiles of times that are in order of size, as all modes print them.
 
 use std::time::Duration;
 

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use arrow::array::RecordBatch;
+use datafusion::execution::SessionStateBuilder;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use pipeline_exec::PipelineExecutor;
 use pools::{AsyncJob, JobOptions, Pools};
 use tokio::runtime::{Builder, Runtime};
-use windlass_datafusion::Windlass;
+use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::tables::Tables;
 
@@ -23,16 +24,19 @@ pub(crate) enum Kind {
     SmallBatches,
     /// A second runtime for CPU work.
     SecondRuntime,
-    /// DataFusion's tasks as jobs of windlass.
+    /// DataFusion's tasks as jobs of windlass: each query as a future of a job, planning included.
     Windlass,
+    /// The same by the one line on a session's builder: planning stays with the client.
+    Session,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 4] = [
+    pub(crate) const ALL: [Self; 5] = [
         Self::Plain,
         Self::SmallBatches,
         Self::SecondRuntime,
         Self::Windlass,
+        Self::Session,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -41,6 +45,7 @@ impl Kind {
             Self::SmallBatches => "batches-1024",
             Self::SecondRuntime => "second-runtime",
             Self::Windlass => "windlass",
+            Self::Session => "session",
         }
     }
 
@@ -74,8 +79,6 @@ impl Engine {
         if kind == Kind::SmallBatches {
             config = config.with_batch_size(1_024);
         }
-        let session = SessionContext::new_with_config(config);
-        tables.register(&session, THREADS).await?;
         let cpu = match kind {
             Kind::Plain | Kind::SmallBatches => Cpu::Here,
             Kind::SecondRuntime => {
@@ -86,7 +89,7 @@ impl Engine {
                     .build()?;
                 Cpu::Runtime(Arc::new(runtime))
             }
-            Kind::Windlass => {
+            Kind::Windlass | Kind::Session => {
                 let mut executor = PipelineExecutor::builder().threads(THREADS).spares(spares);
                 if let Some(main) = main {
                     executor = executor.roles(main, THREADS - main);
@@ -94,6 +97,18 @@ impl Engine {
                 Cpu::Windlass(Windlass::install(Pools::from_executor(executor.build()?))?)
             }
         };
+        let (session, cpu) = match cpu {
+            Cpu::Windlass(windlass) if kind == Kind::Session => {
+                let state = SessionStateBuilder::new()
+                    .with_config(config)
+                    .with_default_features()
+                    .with_windlass(&windlass)
+                    .build();
+                (SessionContext::new_with_state(state), Cpu::Here)
+            }
+            cpu => (SessionContext::new_with_config(config), cpu),
+        };
+        tables.register(&session, THREADS).await?;
         Ok(Self { session, cpu })
     }
 

@@ -20,7 +20,7 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) mode: Mode,
-    /// `--engine`, once for each: `plain`, `batches-1024`, `second-runtime`, `windlass`.
+    /// `--engine`, once for each: `plain`, `batches-1024`, `second-runtime`, `windlass`, `session`.
     pub(crate) engines: Vec<Kind>,
     /// `--heavy`: `q1` to `q22`, `join`, `groups`, `mix`, `builds`.
     pub(crate) heavy: String,

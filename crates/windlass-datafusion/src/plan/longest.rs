@@ -97,7 +97,7 @@ impl Longest {
             let known = timers
                 .iter()
                 .position(|known| Arc::ptr_eq(&known.metric, &timer.metric));
-            let ns = timer.ns() - known.map_or(0, |place| before[place]);
+            let ns = timer.ns().saturating_sub(known.map_or(0, |place| before[place]));
             (timer.depth, Duration::from_nanos(ns as u64))
         });
         let ran: Vec<_> = ran.collect();

@@ -101,7 +101,7 @@ executor_core::planted_bugs! {
     m118_waker_outlives_its_task,
     /// A job that grows is charged for nothing.
     m119_turns_are_not_charged,
-    /// Whoever publishes young work that finds every worker busy tells no spare thread.
+    /// A party that publishes young work while every worker is busy tells no spare thread.
     m120_no_spare_is_told,
     /// A spare thread stands in as soon as one worker has been in a turn for long.
     m121_stands_in_for_one_long_turn,
@@ -109,7 +109,7 @@ executor_core::planted_bugs! {
     m122_spare_parks_without_a_second_look,
     /// What a spare thread leaves open is no worker's.
     m124_spare_hands_on_nothing,
-    /// Whoever goes into a job and leaves young work waiting has no spare thread told.
+    /// A worker that goes into a job and leaves young work waiting has no spare thread told.
     m125_young_work_left_unwatched,
     /// A party that finds every spare thread awake does not look once more.
     m126_arms_once,

@@ -1,4 +1,5 @@
-//! The hook of the process: what DataFusion spawns while a job's task is polled becomes a task of that job.
+//! The hook of the process: what DataFusion spawns while a job's task is polled becomes a task of
+//! that job.
 //!
 //! ```text
 //!   a worker polls a task of job 7
@@ -8,12 +9,13 @@
 //!            tokio's task: a proxy that awaits the task of job 7
 //! ```
 //!
-//! `datafusion-common-runtime` gives every future that it spawns to one tracer of the process, on the thread that
-//! spawns. On a thread that polls for no job the future comes back as it was, so a session that knows nothing of this
-//! crate is not changed by it.
+//! `datafusion-common-runtime` gives every future that it spawns to one tracer of the process, on
+//! the thread that spawns. On a thread that polls for no job the future comes back as it was, so a
+//! session that knows nothing of this crate is not changed by it.
 //!
-//! Aborting tokio's task drops the proxy, which cancels the task of the job. A panic of the future is resumed in the
-//! proxy, so tokio reports it as one of its own tasks. Closures for threads that may block are left alone.
+//! Aborting tokio's task drops the proxy, which cancels the task of the job. A panic of the future
+//! is resumed in the proxy, so tokio reports it as one of its own tasks. Closures for threads that
+//! may block are left alone.
 
 mod proxy;
 #[cfg(feature = "plan")]
@@ -56,7 +58,8 @@ pub(crate) fn install(
         Some(at) => return Err(HookTaken::ByWindlass { at }),
         None => {}
     }
-    // Before the hook is called. Where the hook is not to be had this stays unused for ever: a tracer is never unset.
+    // Before the hook is called. Where the hook is not to be had this stays unused for ever: a
+    // tracer is never unset.
     AROUND.get_or_init(|| around);
     set_join_set_tracer(&HOOK).map_err(|_already_set| HookTaken::ByAnother)?;
     *installed = Some(at);
@@ -104,18 +107,19 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
     AROUND.get()?.as_deref()
 }
 
-/// Why the hook of the process could not be set. DataFusion has one for each process, and it cannot be taken back.
+/// Why the hook of the process could not be set. DataFusion has one for each process, and it cannot
+/// be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {
-    /// This crate has it, installed without the tracer that was to be wrapped now. Nothing has changed: queries are
-    /// jobs, and the tracer sees nothing.
+    /// This crate has it, installed without the tracer that was to be wrapped now. Nothing has
+    /// changed: queries are jobs, and the tracer sees nothing.
     ByWindlass {
         /// The first call that installed it.
         at: &'static Location<'static>,
     },
-    /// Another part of the program called `set_join_set_tracer` first. DataFusion does not say which: its tasks go
-    /// through that tracer, and no query becomes a job.
+    /// Another part of the program called `set_join_set_tracer` first. DataFusion does not say
+    /// which: its tasks go through that tracer, and no query becomes a job.
     ByAnother,
 }
 

@@ -1,4 +1,5 @@
-//! Queries as jobs: the node on a plan's root opens one, and the planner's wrapper puts the node there.
+//! Queries as jobs: the node on a plan's root opens one, and the planner's wrapper puts the node
+//! there.
 //!
 //! | module | is |
 //! |---|---|

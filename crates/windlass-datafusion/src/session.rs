@@ -14,11 +14,12 @@ use crate::{Windlass, WindlassOptions, WindlassPlanner};
 
 /// Makes the queries of a session jobs.
 pub trait WindlassExt {
-    /// Queries of this session are jobs in the pools of `windlass`, and `SET windlass.class`, `windlass.deadline`,
-    /// `windlass.max_workers` and `windlass.memory` say how they run: see [`WindlassOptions`].
+    /// Queries of this session are jobs in the pools of `windlass`, and `SET windlass.class`,
+    /// `windlass.deadline`, `windlass.max_workers` and `windlass.memory` say how they run: see
+    /// [`WindlassOptions`].
     ///
-    /// To be called behind whatever sets the session's configuration or its query planner: what is there then stays,
-    /// and is wrapped.
+    /// To be called behind whatever sets the session's configuration or its query planner: what is
+    /// there then stays, and is wrapped.
     ///
     /// ```
     /// use datafusion::execution::SessionStateBuilder;

@@ -1,4 +1,5 @@
-//! Which jobs a [`Windlass`](crate::Windlass) has open: what runs now, since when, and how far it is.
+//! Which jobs a [`Windlass`](crate::Windlass) has open: what runs now, since when, and how far it
+//! is.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -37,7 +37,8 @@ struct Shared {
 impl Windlass {
     /// Sets the hook of the process, and opens jobs in `pools` from then on.
     ///
-    /// The hook belongs to no pools: a second call finds it set, and gives a handle to its own pools.
+    /// The hook belongs to no pools: a second call finds it set, and gives a handle to its own
+    /// pools.
     ///
     /// # Errors
     ///
@@ -48,12 +49,13 @@ impl Windlass {
         Ok(Self::of(pools))
     }
 
-    /// The same for a program that has a tracer of its own, such as one that puts each task into a span: the tracer
-    /// gets every future first, and what it makes of it is polled by the job.
+    /// The same for a program that has a tracer of its own, such as one that puts each task into a
+    /// span: the tracer gets every future first, and what it makes of it is polled by the job.
     ///
     /// # Errors
     ///
-    /// As [`install`](Self::install), and when the hook has been installed before: it is around one tracer at most.
+    /// As [`install`](Self::install), and when the hook has been installed before: it is around one
+    /// tracer at most.
     #[track_caller]
     pub fn install_around(pools: Pools, tracer: impl JoinSetTracer) -> Result<Self, HookTaken> {
         hook::install(Some(Box::new(tracer)), Location::caller())?;
@@ -73,11 +75,12 @@ impl Windlass {
         &self.shared.pools
     }
 
-    /// Runs a future as the first task of a job of its own; what it spawns by DataFusion belongs to the same job. For
-    /// a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
+    /// Runs a future as the first task of a job of its own; what it spawns by DataFusion belongs to
+    /// the same job. For a whole query, planning included: `async {
+    /// ctx.sql(..).await?.collect().await }`.
     ///
-    /// Dropping the task cancels the job, and with it all that was spawned in it. The future never blocks its worker: it is polled for a
-    /// while at a time, between tasks of other jobs.
+    /// Dropping the task cancels the job, and with it all that was spawned in it. The future never
+    /// blocks its worker: it is polled for a while at a time, between tasks of other jobs.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,

@@ -1,5 +1,5 @@
-//! A program with a tracer of its own: the hook is put around it. The hook is the process's, so this is a program of
-//! its own.
+//! A program with a tracer of its own: the hook is put around it. The hook is the process's, so
+//! this is a program of its own.
 
 use std::any::Any;
 use std::future::Future;

@@ -1,4 +1,5 @@
-//! A program whose tracer was set by another part of it. It is never taken back, so this is a program of its own.
+//! A program whose tracer was set by another part of it. It is never taken back, so this is a
+//! program of its own.
 
 use std::any::Any;
 use std::future::Future;

@@ -147,8 +147,9 @@ impl<W> Claims<W> {
             let left = run.units() - slot;
             let taken = wanted(run.stage(), left).clamp(1, left);
             let taken_to = ClaimWord::at(number, slot + taken);
-            // Before the exchange, with which the claim is certain: whoever hears of it then hears at once. A
-            // run that starts after this reading is settled by its starter.
+            // Read before the exchange with which the claim is certain, so that a party that hears
+            // of the claim then hears of its end with it. A run that starts after this reading is
+            // settled by its starter.
             let last = taken == left && self.run(mem, number + 1).is_none();
             let by_store = mutant::m14_claim_by_load_and_store();
             if by_store {

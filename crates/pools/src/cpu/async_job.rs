@@ -28,13 +28,13 @@ use crate::pools::Pools;
 
 /// A job for async work. A handle; clones are the same job.
 ///
-/// Futures that are [spawned](Self::spawn) into it run on CPU workers, one poll a turn. To the workers the job is
-/// one among others, however many futures it has: they share its class, its deadline, its limit of workers and its
-/// share of the time. While a future waits it has no worker.
+/// Futures that are [spawned](Self::spawn) into it run on CPU workers, in turns. To the
+/// workers the job is one among others, however many futures it has: they share its class, its
+/// deadline, its limit of workers and its share of the time. While a future waits it has no worker.
 ///
-/// A poll should end after about a millisecond, or young jobs wait for it. Streams that take part in
-/// tokio's cooperative budget are paused in time; a future that computes for long in one poll says
-/// `tokio::task::yield_now().await` in between.
+/// A poll should end after about a millisecond, or young jobs wait for it. Streams that take part
+/// in tokio's cooperative budget are paused in time; a future that computes for long in one poll
+/// says `tokio::task::yield_now().await` in between.
 ///
 /// The job ends when all handles are dropped and all futures are over.
 ///
@@ -99,7 +99,8 @@ pub struct JobUse {
     pub busy: Duration,
     /// The longest of them.
     pub longest_turn: Duration,
-    /// The time for which its futures waited for a worker, added up over the futures: from a spawn or a wake to the turn.
+    /// The time for which its futures waited for a worker, added up over the futures: from a spawn
+    /// or a wake to the turn.
     pub waited: Duration,
 }
 
@@ -131,8 +132,9 @@ impl AsyncJob {
         self.spawn_boxed(Box::pin(future))
     }
 
-    /// The same for the future that the whole job is for: dropping the task cancels the job, and with it at once all that was spawned
-    /// in it. To drop the task of [`spawn`](Self::spawn) is less and later: a worker drops that future when the job has its next turn.
+    /// The same for the future that the whole job is for: dropping the task cancels the job, and
+    /// with it at once all that was spawned in it. To drop the task of [`spawn`](Self::spawn) is
+    /// less and later: a worker drops that future when the job has its next turn.
     pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -153,8 +155,8 @@ impl AsyncJob {
         AsyncTask::new(output, task)
     }
 
-    /// The job whose code this thread runs now: in one of its futures, or inside [`enter`](Self::enter) or a
-    /// future in its [`scope`](Self::scope).
+    /// The job whose code this thread runs now: in one of its futures, or inside
+    /// [`enter`](Self::enter) or a future in its [`scope`](Self::scope).
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT
@@ -163,7 +165,8 @@ impl AsyncJob {
             .flatten()
     }
 
-    /// Calls `call` with this job as the [`current`](Self::current) one. It runs here, on this thread.
+    /// Calls `call` with this job as the [`current`](Self::current) one. It runs here, on this
+    /// thread.
     pub fn enter<R>(&self, call: impl FnOnce() -> R) -> R {
         struct Before(Option<AsyncJob>);
 
@@ -180,8 +183,8 @@ impl AsyncJob {
         call()
     }
 
-    /// A future that is polled with this job as the [`current`](Self::current) one, by whoever polls it. To run
-    /// it on the job's workers, [`spawn`](Self::spawn) it.
+    /// A future that is polled with this job as the [`current`](Self::current) one, by whoever
+    /// polls it. To run it on the job's workers, [`spawn`](Self::spawn) it.
     pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
         Scoped {
             job: self.clone(),
@@ -189,8 +192,8 @@ impl AsyncJob {
         }
     }
 
-    /// Ends it: no future of it is polled again, those that wait are dropped now, those that run are dropped
-    /// after their poll. Nothing happens if it has ended.
+    /// Ends it: no future of it is polled again, those that wait are dropped now, those that run
+    /// are dropped after their poll. Nothing happens if it has ended.
     pub fn cancel(&self) {
         if let Some(admitted) = &self.inner.admitted {
             admitted.control.cancel();
@@ -227,8 +230,8 @@ impl AsyncJob {
         }
     }
 
-    /// Why its futures are not polled any more; `None` as long as they may be, and if the job was not admitted.
-    /// [`HandedBack`](JobErrorKind::HandedBack): the pool ends.
+    /// Why its futures are not polled any more; `None` as long as they may be, and if the job was
+    /// not admitted. [`HandedBack`](JobErrorKind::HandedBack): the pool ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.inner.admitted.as_ref()?.control.stopped()
@@ -252,7 +255,8 @@ impl AsyncJob {
         used.longest_turn_ns.fetch_max(ns, Ordering::Relaxed);
     }
 
-    /// Workers end a job that is late when they look at the board. They do not look while every job waits.
+    /// Workers end a job that is late when they look at the board. They do not look while every job
+    /// waits.
     fn set_alarm(&self, cpu: &CpuPool) {
         let Some(deadline) = self.inner.options.terms.deadline else {
             return;

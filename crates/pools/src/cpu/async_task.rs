@@ -16,14 +16,16 @@ use super::async_job::AsyncJob;
 /// A future without its type.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A future that is handed back since it can no longer run where it was spawned. Await it to run it here.
+/// A future that is handed back since it can no longer run where it was spawned. Await it to run it
+/// here.
 pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
-/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it cancels the future,
-/// and the whole job if that was [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root).
+/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
+/// cancels the future, and the whole job if that was
+/// [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root).
 ///
-/// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future is resumed
-/// in whoever awaits this.
+/// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future
+/// is resumed in whoever awaits this.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,
@@ -36,7 +38,8 @@ pub struct AsyncTask<T> {
 /// Why a spawned future has no output.
 #[non_exhaustive]
 pub enum TaskError<T> {
-    /// It never ran and will not: the pool has ended, admits no more jobs, or could not be started. Here it is.
+    /// It never ran and will not: the pool has ended, admits no more jobs, or could not be started.
+    /// Here it is.
     NotRun(HandedBack<T>),
     /// Its job was cancelled.
     Cancelled,

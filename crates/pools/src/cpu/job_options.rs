@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use pipeline_exec::{Class, Terms};
 
-/// What a job for async work is called and may take: plain data, for [`CpuPool::open`](super::CpuPool::open).
+/// What a job for async work is called and may take: plain data, for
+/// [`CpuPool::open`](super::CpuPool::open).
 ///
 /// ```
 /// use pipeline_exec::Class;
@@ -56,14 +57,16 @@ impl JobOptions {
         self
     }
 
-    /// How long it may take, from its opening on. A job that is late gets no further turn, and its tasks give
-    /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). By default as long as it needs.
+    /// How long it may take, from its opening on. A job that is late gets no further turn, and its
+    /// tasks give [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). By default
+    /// as long as it needs.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// The most workers that run its tasks at the same time, at least 1. By default as many as there are.
+    /// The most workers that run its tasks at the same time, at least 1. By default as many as
+    /// there are.
     ///
     /// # Panics
     ///
@@ -74,8 +77,8 @@ impl JobOptions {
         self
     }
 
-    /// The bytes that it may hold. The pools do not account for memory; whoever runs queries in the job
-    /// does, and reads this ([`memory_limit`](Self::memory_limit)). By default without a limit.
+    /// The bytes that it may hold. The pools do not account for memory; whoever runs queries in the
+    /// job does, and reads this ([`memory_limit`](Self::memory_limit)). By default without a limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self

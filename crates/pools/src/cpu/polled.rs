@@ -1,14 +1,15 @@
 //! A future as a task of a job: a turn polls it, once or some times.
 //!
-//! The poll happens inside a tokio runtime, so that timers, sockets and `spawn_blocking` of the future are that
-//! runtime's, and inside tokio's cooperative budget. Each unit of the budget is a step of a stream, such as a
-//! batch of rows; a stream that has used the budget up pauses, and its next poll is another turn. The full
-//! budget of 128 units may last 50 ms where a unit is a batch that is aggregated, so a part of it is burnt
-//! before each poll: as much as leaves about [`POLL_NS`].
+//! The poll happens inside a tokio runtime, so that timers, sockets and `spawn_blocking` of the
+//! future are that runtime's, and inside tokio's cooperative budget. Each unit of the budget is a
+//! step of a stream, such as a batch of rows; a stream that has used the budget up pauses, and its
+//! next poll is another turn. The full budget of 128 units may last 50 ms where a unit is a batch
+//! that is aggregated, so a part of it is burnt before each poll: as much as leaves about
+//! [`POLL_NS`].
 //!
-//! A future that has paused for want of budget is polled again in the same turn, up to [`TURN`], unless its
-//! worker is to leave the job. What it works on is in the core's caches, while another task of the job would
-//! bring its own.
+//! A future that has paused for want of budget is polled again in the same turn, up to [`TURN`],
+//! unless its worker is to leave the job. What it works on is in the core's caches, while another
+//! task of the job would bring its own.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +28,8 @@ use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 /// Nanoseconds that a poll is to last.
 const POLL_NS: u64 = 700_000;
 
-/// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a long turn.
+/// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a
+/// long turn.
 const TURN: Duration = Duration::from_millis(2);
 
 /// Units of tokio's cooperative budget that a poll has.
@@ -56,14 +58,15 @@ pub(super) struct Polled<T> {
     spawned: Instant,
 }
 
-/// The waker that a future sees. It tells a future that has paused by itself, for want of budget, from one that
-/// waits for something else: the former wakes itself on the thread that polls it.
+/// The waker that a future sees. It tells a future that has paused by itself, for want of budget,
+/// from one that waits for something else: the former wakes itself on the thread that polls it.
 struct TurnWaker {
     task: Waker,
     /// Identifies the thread that polls now; 0: none does.
     polled_by: AtomicUsize,
     paused: AtomicBool,
-    /// Nanoseconds since `epoch` at which the future was woken first after its last poll began; 0: it was not.
+    /// Nanoseconds since `epoch` at which the future was woken first after its last poll began; 0:
+    /// it was not.
     woken_ns: AtomicU64,
     epoch: Instant,
 }
@@ -135,7 +138,8 @@ impl<T> Polled<T> {
     /// It is over.
     fn end(&mut self, ended: Ended<T>) {
         let future = self.future.take();
-        // Before the output is told: what the future held is free then. If that panics, it is the output's panic.
+        // Before the output is told: what the future held is free then. If that panics, it is the
+        // output's panic.
         let ended = match catch_unwind(AssertUnwindSafe(|| self.job.enter(|| drop(future)))) {
             Ok(()) => ended,
             Err(payload) => Ended::Panicked(payload),
@@ -160,22 +164,25 @@ impl<T: Send> Task for Polled<T> {
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
             self.job.note_turn(ended - began, waited);
-            match polled {
-                Ok((Poll::Ready(output), _)) => self.end(Ended::Ready(output)),
-                Err(payload) => self.end(Ended::Panicked(payload)),
-                Ok((Poll::Pending, paused)) => {
-                    self.budget.learn(ended - began, paused);
-                    if paused.is_none() {
-                        return Ok(Turn::Parked);
-                    }
-                    if ended - turn_began >= TURN || cx.is_cancelled() || cx.should_yield() {
-                        return Ok(Turn::Again);
-                    }
-                    began = ended;
-                    continue;
+            let paused = match polled {
+                Ok((Poll::Pending, paused)) => paused,
+                Ok((Poll::Ready(output), _)) => {
+                    self.end(Ended::Ready(output));
+                    return Ok(Turn::Done);
                 }
+                Err(payload) => {
+                    self.end(Ended::Panicked(payload));
+                    return Ok(Turn::Done);
+                }
+            };
+            self.budget.learn(ended - began, paused);
+            if paused.is_none() {
+                return Ok(Turn::Parked);
             }
-            return Ok(Turn::Done);
+            if ended - turn_began >= TURN || cx.is_cancelled() || cx.should_yield() {
+                return Ok(Turn::Again);
+            }
+            began = ended;
         }
     }
 }
@@ -222,7 +229,8 @@ impl Budget {
         let fits = u32::try_from(fits).unwrap_or(BUDGET);
         self.units = match paused {
             Some(Paused::BudgetUsedUp) => fits.min(self.units * 2),
-            // Streams inside streams each take a unit, and give it back when an inner one gets none.
+            // Streams inside streams each take a unit, and give it back when an inner one gets
+            // none.
             Some(Paused::WithoutProgress) => fits.min((self.units * 2).min(UNITS_STUCK_MAX.max(self.units))),
             None => fits.min(self.units),
         }
@@ -254,8 +262,8 @@ impl TurnWaker {
 
     /// This thread polls from now on.
     fn polling(&self) -> Polling<'_> {
-        // Ordering: Relaxed, both. Only this thread's own wakes are compared with what it writes here; another thread
-        // finds another thread's number, whichever of its values it reads.
+        // Ordering: Relaxed, both. Only this thread's own wakes are compared with what it writes
+        // here; another thread finds another thread's number, whichever of its values it reads.
         self.paused.store(false, Ordering::Relaxed);
         self.polled_by.store(this_thread(), Ordering::Relaxed);
         Polling { waker: self }

@@ -1,7 +1,8 @@
-//! How long jobs take in virtual time: from when they were due to their end, between two services, from a cancel until they stand still.
+//! How long jobs take in virtual time: from when they were due to their end, between two services,
+//! from a cancel until they stand still.
 //!
-//! The oracle is told when a slot begins and when it has taken its time, by the clock of the party that runs it. From that alone, and not
-//! from what the policy says about itself, it has
+//! The oracle is told when a slot begins and when it has taken its time, by the clock of the party
+//! that runs it. From that alone, and not from what the policy says about itself, it has
 //!
 //! - the *latency* of a job, from when it was due; late submission counts as waiting, since the arrivals are an open loop;
 //! - the *wait* of a job: the longest time in which it had slots to claim and no worker was in one of its slots;
@@ -12,7 +13,8 @@
 //! Two more things it is told, for they decide what a job may wait: whether a job is young, and
 //! that a worker's allowance for young jobs is used up.
 //!
-//! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the load.
+//! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the
+//! load.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,7 +1,8 @@
-//! Spare threads: they stand in when every worker is in a long turn, take young work, and none of it waits without one that watches.
+//! Spare threads: they stand in when every worker is in a long turn, take young work, and none of
+//! it waits without one that watches.
 //!
-//! The oracle keeps its own books of what each worker and each spare thread runs, since when, by the clock as that party has read it. What it
-//! holds against a run:
+//! The oracle keeps its own books of what each worker and each spare thread runs, since when, by
+//! the clock as that party has read it. What it holds against a run:
 //!
 //! - a spare thread goes into a job though, since it began to look, one of the workers was in no job all the while, or had begun what
 //!   it runs less than two quanta before, as the spare thread's clock has it; or another spare thread had;
@@ -10,7 +11,8 @@
 //! - every worker and every spare thread that is awake is in a slot, no party outside is in a call, a young job could be gone into, and a
 //!   spare thread is parked: then one watches, or has been told to.
 //!
-//! A party stores when it began something a moment after it has read its clock. In between the oracle takes both for possible.
+//! A party stores when it began something a moment after it has read its clock. In between the
+//! oracle takes both for possible.
 
 use std::collections::HashSet;
 
@@ -95,7 +97,8 @@ impl Turn {
 }
 
 impl StandInOracle {
-    /// No party is in a job, and every spare thread is awake. One stands in when all have been in their turns for `after_ns`.
+    /// No party is in a job, and every spare thread is awake. One stands in when all have been in
+    /// their turns for `after_ns`.
     pub(crate) fn new(workers: usize, spares: usize, quantum_ns: u64, after_ns: u64) -> Self {
         let parties = if spares == 0 { 0 } else { workers + spares };
         let thread = Thread {
@@ -206,8 +209,8 @@ impl StandInOracle {
         }
     }
 
-    /// `party` leaves the job in which it was, and in which it has claimed something or not. If not, a spare thread goes on to look where
-    /// it was.
+    /// `party` leaves the job in which it was, and in which it has claimed something or not. If
+    /// not, a spare thread goes on to look where it was.
     pub(crate) fn left(&mut self, party: usize, has_claimed: bool) {
         self.goes_on(party);
         if let Some(spare) = self.spare_of(party) {
@@ -234,7 +237,8 @@ impl StandInOracle {
         }
     }
 
-    /// Spare thread `party` has claimed slots of `job` under the number `worker`. Gives whether that is the first time in a visit.
+    /// Spare thread `party` has claimed slots of `job` under the number `worker`. Gives whether
+    /// that is the first time in a visit.
     pub(crate) fn claimed(&mut self, party: usize, job: JobHandle, worker: usize) -> Result<bool, Violation> {
         let number = party + 1;
         let Some(spare) = self.spare_of(party).filter(|_| worker == number) else {
@@ -295,8 +299,9 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// Spare thread number `spare` is woken, and says that it is awake or that it is parked: then the wake comes late, and means nothing any
-    /// more. Gives whether it watches, and is to look sooner.
+    /// Spare thread number `spare` is woken, and says that it is awake or that it is parked: then
+    /// the wake comes late, and means nothing any more. Gives whether it watches, and is to look
+    /// sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];
@@ -314,8 +319,9 @@ impl StandInOracle {
         }
     }
 
-    /// Whether all that could see to young work are in slots, and a spare thread is parked that nobody has told to watch. `calls` is the number
-    /// of parties outside that are in a call, spare threads that are awake among them.
+    /// Whether all that could see to young work are in slots, and a spare thread is parked that
+    /// nobody has told to watch. `calls` is the number of parties outside that are in a call, spare
+    /// threads that are awake among them.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));
         let mut awake = 0;
@@ -381,7 +387,8 @@ mod tests {
     const SPARE: usize = 2;
     const NUMBER: usize = 3;
 
-    /// Two workers in slots, the first since 1,000 ns and the other since 1,100; a spare thread stands in after 200.
+    /// Two workers in slots, the first since 1,000 ns and the other since 1,100; a spare thread
+    /// stands in after 200.
     fn both_in_slots() -> StandInOracle {
         let mut oracle = StandInOracle::new(2, 2, 100, 200);
         for (worker, since_ns) in [(0, 1_000), (1, 1_100)] {
@@ -395,7 +402,8 @@ mod tests {
         oracle
     }
 
-    /// What is said when the spare thread reads its clock at `now_ns`, finds a job young or not, and claims.
+    /// What is said when the spare thread reads its clock at `now_ns`, finds a job young or not,
+    /// and claims.
     fn stands_in(oracle: &mut StandInOracle, now_ns: u64, finds_young: bool) -> Result<bool, Oracle> {
         oracle.woke(SPARE);
         oracle.read_clock(SPARE, now_ns);

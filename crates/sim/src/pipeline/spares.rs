@@ -1,7 +1,8 @@
 //! Spare threads in the simulator, and the long slots for which they are there.
 //!
-//! A spare thread is a party outside, right behind the workers. It runs the policy's own [`run_spare`](policy::stand_in::run_spare), and sleeps
-//! in virtual time. While it is awake it is in a call, as a submitter is in one: it may have published what no worker has heard of yet.
+//! A spare thread is a party outside, right behind the workers. It runs the policy's own
+//! [`run_spare`](policy::stand_in::run_spare), and sleeps in virtual time. While it is awake it is
+//! in a call, as a submitter is in one: it may have published what no worker has heard of yet.
 
 use std::cell::{Cell, RefCell};
 
@@ -57,7 +58,8 @@ impl Hub {
         self.shared.spares()
     }
 
-    /// What a slot of `spec` takes that would take `slot_ns`. When a long slot strikes, as many are long in a row as there are workers.
+    /// What a slot of `spec` takes that would take `slot_ns`. When a long slot strikes, as many are
+    /// long in a row as there are workers.
     pub(super) fn slot_takes(&self, world: &mut World, party: usize, spec: &JobSpec, slot_ns: u64) -> u64 {
         let Extras {
             long_ns, may_be_long, ..
@@ -111,7 +113,8 @@ impl Hub {
         }
     }
 
-    /// `party` sleeps in a slot that waits for a job of its own, or goes on; or in no slot, as one outside that is lent.
+    /// `party` sleeps in a slot that waits for a job of its own, or goes on; or in no slot, as one
+    /// outside that is lent.
     pub(super) fn sleeps_in_slot(&self, world: &mut World, party: usize, sleeps: bool) {
         self.spares.oracle.borrow_mut().asleep(party, sleeps);
         if sleeps {

@@ -1,4 +1,5 @@
-//! A query is dropped in the middle, beside heavy ones: how long until the last of its tasks is dropped.
+//! A query is dropped in the middle, beside heavy ones: how long until the last of its tasks is
+//! dropped.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

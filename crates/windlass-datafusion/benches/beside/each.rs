@@ -1,4 +1,5 @@
-//! The 22 queries of TPC-H, one after another by one client: time and memory of each engine beside the first.
+//! The 22 queries of TPC-H, one after another by one client: time and memory of each engine beside
+//! the first.
 
 use std::fs;
 use std::time::{Duration, Instant};

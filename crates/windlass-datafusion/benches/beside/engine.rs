@@ -1,4 +1,5 @@
-//! The engines: DataFusion as it is, two ways in which its users keep short queries short today, and DataFusion on windlass.
+//! The engines: DataFusion as it is, two ways in which its users keep short queries short today,
+//! and DataFusion on windlass.
 
 use std::sync::Arc;
 

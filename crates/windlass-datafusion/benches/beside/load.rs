@@ -1,8 +1,10 @@
-//! One load on one engine: heavy clients with queries back to back, and a client whose short query is due at a fixed pace.
+//! One load on one engine: heavy clients with queries back to back, and a client whose short query
+//! is due at a fixed pace.
 //!
-//! Each client is a thread of its own that blocks on its query, as a server's connection would await it. The loop is open: a query
-//! is due when it is due, however long those before it took, and its latency counts from then on. A client that falls behind
-//! asks at once; what it has not asked by the end is counted.
+//! Each client is a thread of its own that blocks on its query, as a server's connection would
+//! await it. The loop is open: a query is due when it is due, however long those before it took,
+//! and its latency counts from then on. A client that falls behind asks at once; what it has not
+//! asked by the end is counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

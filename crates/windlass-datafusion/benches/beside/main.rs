@@ -1,4 +1,5 @@
-//! Short queries beside heavy ones, in DataFusion as it is and in DataFusion on windlass: `cargo xtask bench --datafusion [MODE]`.
+//! Short queries beside heavy ones, in DataFusion as it is and in DataFusion on windlass: `cargo
+//! xtask bench --datafusion [MODE]`.
 //!
 //! ```text
 //!   beside   a short query at a fixed pace beside clients with heavy ones: a row for each engine
@@ -94,7 +95,8 @@ fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Resu
     Ok(())
 }
 
-/// The rows as text, in no order, numbers to 9 digits: sums of doubles depend on the order of partitions.
+/// The rows as text, in no order, numbers to 9 digits: sums of doubles depend on the order of
+/// partitions.
 pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     let options = arrow::util::display::FormatOptions::default();
     let mut rows = Vec::new();
@@ -118,7 +120,8 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     Ok(rows)
 }
 
-/// A row for the rounds of an engine: percentiles of all their latencies together, and the 99th of each.
+/// A row for the rounds of an engine: percentiles of all their latencies together, and the 99th of
+/// each.
 fn print(options: &Options, engine: &str, rounds: &[Measured]) {
     let mut latencies: Vec<_> = rounds
         .iter()

@@ -1,8 +1,9 @@
-//! A query over an object of a server that takes 20 ms for each request, beside heavy ones: how fast it reads, and how long a request
-//! takes until its bytes are in hand.
+//! A query over an object of a server that takes 20 ms for each request, beside heavy ones: how
+//! fast it reads, and how long a request takes until its bytes are in hand.
 //!
-//! Where DataFusion computes elsewhere than on the runtime of its clients, the store makes each request on that one, as in
-//! DataFusion's example of two runtimes. Polled by a query's own tasks, an answer would wait until its job has a turn.
+//! Where DataFusion computes elsewhere than on the runtime of its clients, the store makes each
+//! request on that one, as in DataFusion's example of two runtimes. Polled by a query's own tasks,
+//! an answer would wait until its job has a turn.
 
 use std::fmt;
 use std::fs;

@@ -34,7 +34,8 @@ pub(crate) struct Options {
     pub(crate) scale: f64,
     /// `--short-join`: the short query is a join.
     pub(crate) short_join: bool,
-    /// `--parquet FOLDER`: the tables are files there, not in memory; for `objects` only the object is.
+    /// `--parquet FOLDER`: the tables are files there, not in memory; for `objects` only the object
+    /// is.
     pub(crate) parquet: Option<PathBuf>,
     /// `--main`: how many of our workers are main workers, where not all.
     pub(crate) main: Option<usize>,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// The time below which `part` of them are, in milliseconds. They are in order of size; of none it is not a number.
+/// The time below which `part` of them are, in milliseconds. They are in order of size; of none it
+/// is not a number.
 pub(crate) fn at(times: &[Duration], part: f64) -> f64 {
     let last = times.len().saturating_sub(1);
     let place = (part * last as f64).round() as usize;

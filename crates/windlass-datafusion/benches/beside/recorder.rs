@@ -1,5 +1,5 @@
-//! Who polls what: a poll is a piece of time on a thread, for the query whose poll spawned it. The spawn hook of DataFusion gives every
-//! future to the recorder, which wraps it.
+//! Who polls what: a poll is a piece of time on a thread, for the query whose poll spawned it. The
+//! spawn hook of DataFusion gives every future to the recorder, which wraps it.
 
 use std::any::Any;
 use std::cell::Cell;

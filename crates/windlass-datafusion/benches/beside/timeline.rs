@@ -1,4 +1,5 @@
-//! A picture of what each thread polls while a short query is asked beside heavy ones, of each engine: `--out FILE`.
+//! A picture of what each thread polls while a short query is asked beside heavy ones, of each
+//! engine: `--out FILE`.
 //!
 
 use std::fmt::Write as _;
@@ -20,7 +21,8 @@ const WARM_UP: Duration = Duration::from_millis(700);
 /// What is drawn, in milliseconds.
 const DRAWN_MS: f64 = 250.0;
 
-/// Pieces of one query on one thread that follow each other sooner than this many milliseconds are drawn as one.
+/// Pieces of one query on one thread that follow each other sooner than this many milliseconds are
+/// drawn as one.
 const GAP_MS: f64 = 0.05;
 
 /// Sizes of the picture, in pixels.
@@ -126,7 +128,8 @@ impl Panel {
         (after - before) * 1e3
     }
 
-    /// Pieces by thread, as (query, began, ended), those of one query that follow each other as one.
+    /// Pieces by thread, as (query, began, ended), those of one query that follow each other as
+    /// one.
     fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
         let mut threads = Vec::new();
         let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();

@@ -37,8 +37,9 @@ impl Future for Proxy {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(output)) => return Poll::Ready(output),
                     Poll::Ready(Err(TaskError::NotRun(future))) => self.0 = State::Back(future.into_future()),
-                    // There is no output, and the contract leaves no other way to end: tokio reports a panic of this
-                    // task, without a message on the way. What awaits it is a task of the same job, which has ended too.
+                    // There is no output, and the contract leaves no other way to end: tokio
+                    // reports a panic of this task, without a message on the way. What awaits it is
+                    // a task of the same job, which has ended too.
                     Poll::Ready(Err(error)) => resume_unwind(Box::new(error.to_string())),
                 },
             }

@@ -1,9 +1,10 @@
 //! Which operator the longest poll of a query was in.
 //!
-//! DataFusion's operators run in one another, in whatever task polls the outermost of them. What each has taken stands in
-//! timers of its own, which are read before and behind each poll of the query's futures. Of the longest poll it is told
-//! which operator had at least half of it; of several, the one that is deepest in the plan, since some timers of an
-//! operator go on in its inputs. Where two workers are in the same operator at the same time its timers have gone on for
+//! DataFusion's operators run in one another, in whatever task polls the outermost of them. What
+//! each has taken stands in timers of its own, which are read before and behind each poll of the
+//! query's futures. Of the longest poll it is told which operator had at least half of it; of
+//! several, the one that is deepest in the plan, since some timers of an operator go on in its
+//! inputs. Where two workers are in the same operator at the same time its timers have gone on for
 //! both: then, as where no timer went on for so long, none is told.
 
 use std::any::Any;
@@ -16,11 +17,12 @@ use datafusion_physical_plan::metrics::{CustomMetricValue, Metric, MetricValue};
 
 use crate::hook::watch::Watch;
 
-/// Timers of operators that count what they compute. Others count waiting too, and `elapsed_compute` of a join is told
-/// when it has ended.
+/// Timers of operators that count what they compute. Others count waiting too, and
+/// `elapsed_compute` of a join is told when it has ended.
 const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
 
-/// How much longer than the poll a timer may say, in parts of it: its clock is read in other places.
+/// How much longer than the poll a timer may say, in parts of it: its clock is read in other
+/// places.
 const SLACK: f64 = 0.1;
 
 /// The longest poll so far.
@@ -72,8 +74,8 @@ impl Longest {
         self.lock().longest.clone()
     }
 
-    /// The timers that are known, and what they say. An operator has its timers once it has begun, so the plan is looked
-    /// through again behind 1, 2, 4, 8, … polls.
+    /// The timers that are known, and what they say. An operator has its timers once it has begun,
+    /// so the plan is looked through again behind 1, 2, 4, 8, … polls.
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
             let mut known = self.lock();
@@ -129,7 +131,8 @@ impl Watch for Longest {
     }
 }
 
-/// The place of the operator that a poll of `took` was in, of depths in the plan and times by which timers went on.
+/// The place of the operator that a poll of `took` was in, of depths in the plan and times by which
+/// timers went on.
 fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
     let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
     let fitting = ran.iter().enumerate().filter(|(_, (_, ran))| fits(*ran));

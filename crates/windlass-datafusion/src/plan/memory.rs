@@ -17,8 +17,9 @@ use datafusion_execution::memory_pool::{
 
 /// The memory pool of one query, inside that of its session.
 ///
-/// Operators that can spill have equal parts of what the others leave, as in DataFusion's `FairSpillPool`; so one of
-/// them does not take what another needs to go on. Each byte is also one of the pool outside, which may refuse it.
+/// Operators that can spill have equal parts of what the others leave, as in DataFusion's
+/// `FairSpillPool`; so one of them does not take what another needs to go on. Each byte is also one
+/// of the pool outside, which may refuse it.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -36,13 +36,13 @@ use pools::JobOptions;
 pub struct WindlassOptions {
     /// How urgent the session's queries are beside others.
     pub class: Class,
-    /// The longest that a query may take, from the begin of its execution. Over it, the query ends with
-    /// [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
+    /// The longest that a query may take, from the begin of its execution. Over it, the query ends
+    /// with [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
     pub deadline: Option<Duration>,
     /// The most workers that compute a query at the same time; `Some(0)` counts as one.
     pub max_workers: Option<usize>,
-    /// The bytes that a query may hold, within what the session's memory pool gives. Operators that can spill do so
-    /// at this limit; others end the query with DataFusion's `ResourcesExhausted`.
+    /// The bytes that a query may hold, within what the session's memory pool gives. Operators that
+    /// can spill do so at this limit; others end the query with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
 }
 

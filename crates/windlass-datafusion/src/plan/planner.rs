@@ -22,7 +22,8 @@ pub struct WindlassPlanner {
 }
 
 impl WindlassPlanner {
-    /// Wraps `planner`. A planner that cuts plans up for other machines goes inside: this one comes last.
+    /// Wraps `planner`. A planner that cuts plans up for other machines goes inside: this one comes
+    /// last.
     pub fn new(planner: Arc<dyn QueryPlanner + Send + Sync>, windlass: &Windlass) -> Self {
         Self {
             planner,
@@ -50,7 +51,8 @@ fn wrap(plan: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Result<Arc<dyn Exe
     if is_wrapped || plan.is::<ExplainExec>() {
         return Ok(plan);
     }
-    // It shows what the plan below it has measured: below it, the node's own measures are among that.
+    // It shows what the plan below it has measured: below it, the node's own measures are among
+    // that.
     if plan.is::<AnalyzeExec>() {
         let below = plan.children().into_iter().cloned();
         let below = below.map(|child| wrap(child, windlass)).collect::<Result<_>>()?;

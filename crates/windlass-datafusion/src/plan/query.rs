@@ -87,8 +87,8 @@ impl Query {
         watch::inside(&self.watch(), execute)
     }
 
-    /// A stream of it is dropped before its end. With the last stream the job is cancelled: its rows have no
-    /// reader.
+    /// A stream of it is dropped before its end. With the last stream the job is cancelled: its
+    /// rows have no reader.
     pub(super) fn drop_early(&self) {
         // Ordering: Relaxed. See `drop`.
         self.was_dropped.store(true, Ordering::Relaxed);

@@ -25,9 +25,10 @@ use crate::Windlass;
 
 /// Passes its input's rows on, computed by a job.
 ///
-/// Each execution of the plan opens a job with what the session's [`WindlassOptions`](crate::WindlassOptions) say; its
-/// partitions are tasks of that job, and so is all that they spawn. A plan that is executed in a task of a job already
-/// (by [`Windlass::spawn`](crate::Windlass::spawn), or below another such node) stays in that job.
+/// Each execution of the plan opens a job with what the session's
+/// [`WindlassOptions`](crate::WindlassOptions) say; its partitions are tasks of that job, and so is
+/// all that they spawn. A plan that is executed in a task of a job already (by
+/// [`Windlass::spawn`](crate::Windlass::spawn), or below another such node) stays in that job.
 ///
 /// For other code the node is transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
@@ -70,8 +71,8 @@ impl WindlassExec {
         &self.input
     }
 
-    /// The query that a partition belongs to: one that has begun in the same context and not with this partition, or a
-    /// new one.
+    /// The query that a partition belongs to: one that has begun in the same context and not with
+    /// this partition, or a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()

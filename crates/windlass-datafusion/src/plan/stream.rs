@@ -1,11 +1,13 @@
-//! Rows on their way from the job to whoever collects them, and how a query that did not come to its end is told.
+//! Rows on their way from the job to whoever collects them, and how a query that did not come to
+//! its end is told.
 //!
 //! ```text
 //!   task of the job: polls the plan ──► batches, at most AHEAD ──► whoever collects, on any runtime
 //! ```
 //!
-//! The task begins when the first row is asked for, and rests while what it has made is not taken. Dropping the stream
-//! cancels the task; with the last stream of a query its job is cancelled, and with it all that the plan has spawned.
+//! The task begins when the first row is asked for, and rests while what it has made is not taken.
+//! Dropping the stream cancels the task; with the last stream of a query its job is cancelled, and
+//! with it all that the plan has spawned.
 
 use std::error::Error;
 use std::fmt;
@@ -25,7 +27,8 @@ use pools::{AsyncTask, TaskError};
 
 use super::query::Query;
 
-/// Batches that may wait for whoever collects before the task rests, beside one for the sender itself.
+/// Batches that may wait for whoever collects before the task rests, beside one for the sender
+/// itself.
 const AHEAD: usize = 1;
 
 /// Why a query ended before its rows did, as the source of DataFusion's `External` error.
@@ -88,7 +91,8 @@ enum Making {
 }
 
 impl Making {
-    /// Polls it, and gives whether it has ended or changed its place just now: then there may be news of rows.
+    /// Polls it, and gives whether it has ended or changed its place just now: then there may be
+    /// news of rows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Task(task) => match Pin::new(task).poll(cx) {

@@ -1,4 +1,5 @@
-//! Queries that do not come to their end: as plain DataFusion has it, or with an error that says what happened.
+//! Queries that do not come to their end: as plain DataFusion has it, or with an error that says
+//! what happened.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -149,7 +150,8 @@ fn a_query_that_runs_when_the_pools_end_says_so() {
 fn a_sort_over_its_memory_spills_and_gives_plain_datafusions_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        // 16 MB in each partition, and a quarter of what is left of 64 MiB when each has set 10 MB aside to merge with.
+        // 16 MB in each partition, and a quarter of what is left of 64 MiB when each has set 10 MB
+        // aside to merge with.
         let numbers = Numbers::new(PARTITIONS, 1_000);
         let sql = "select n, n * 7 % 1000003 as m from numbers order by m, n";
         let mut answers = Vec::new();

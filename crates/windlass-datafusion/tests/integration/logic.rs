@@ -12,8 +12,8 @@ use crate::rows::Rows;
 /// Partitions of a plan, as DataFusion's own runner of these files has it.
 const PARTITIONS: usize = 4;
 
-/// Of 100 statements the least that have to be answered, by either. The others ask for what this build of DataFusion
-/// does not have.
+/// Of 100 statements the least that have to be answered, by either. The others ask for what this
+/// build of DataFusion does not have.
 const ANSWERED: usize = 75;
 
 /// The error of a statement for which memory did not suffice.
@@ -66,8 +66,8 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// What an error says, without what is chance: which partition was refused memory and what others had by then, and
-/// which of several names that are alike is proposed, behind the first line.
+/// What an error says, without what is chance: which partition was refused memory and what others
+/// had by then, and which of several names that are alike is proposed, behind the first line.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -114,7 +114,8 @@ fn sql_by_which_datafusion_tests_itself_gives_what_it_gives_without_windlass() {
             for statement in &statements {
                 let expected = end(&plain, statement).await;
                 let found = end(&ours, statement).await;
-                // Partitions share the memory that a file allows, so whether it suffices is chance, also without windlass.
+                // Partitions share the memory that a file allows, so whether it suffices is chance,
+                // also without windlass.
                 let exhausted = Err(EXHAUSTED.to_owned());
                 if expected != exhausted && found != exhausted {
                     assert_eq!(expected, found, "{}: {}", file.display(), statement.sql);

@@ -1,4 +1,5 @@
-//! What becomes of DataFusion's tasks and queries, through the public names: one binary for all themes.
+//! What becomes of DataFusion's tasks and queries, through the public names: one binary for all
+//! themes.
 
 mod engine;
 mod faults;

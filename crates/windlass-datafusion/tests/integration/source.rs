@@ -21,7 +21,8 @@ pub(crate) const BATCH_ROWS: usize = 1_000;
 static SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)])));
 
-/// The table `numbers`, with the one column `n`: batch after batch the numbers from 0, in each partition.
+/// The table `numbers`, with the one column `n`: batch after batch the numbers from 0, in each
+/// partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(crate) partitions: usize,

@@ -1,4 +1,5 @@
-//! Rows on their way out of the job: when they are made, how many wait, and what a drop leaves behind.
+//! Rows on their way out of the job: when they are made, how many wait, and what a drop leaves
+//! behind.
 
 use datafusion::physical_plan::{execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionContext;
@@ -8,8 +9,8 @@ use pools::JobOptions;
 use crate::engine::{Engine, Ours, block_on_many_threads};
 use crate::source::{BATCH_ROWS, Numbers, eventually};
 
-/// Batches that are made beyond those that were taken, at the most: two in the channel, and one in the operator that
-/// makes batches of another size.
+/// Batches that are made beyond those that were taken, at the most: two in the channel, and one in
+/// the operator that makes batches of another size.
 const AHEAD_MAX: usize = 3;
 
 fn session(ours: &Ours, numbers: &Numbers) -> SessionContext {

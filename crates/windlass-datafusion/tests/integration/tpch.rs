@@ -54,7 +54,8 @@ async fn answers(engine: &impl Engine, source: &impl Source, partitions: usize) 
     answers
 }
 
-/// Runs all queries on an engine, and compares the answers with the published ones and with those of `plain`.
+/// Runs all queries on an engine, and compares the answers with the published ones and with those
+/// of `plain`.
 async fn check(
     engine: &impl Engine,
     source: &impl Source,

@@ -1,4 +1,5 @@
-//! What the policy promises of a load, in numbers that follow from the load: quantum, slots, jobs, 85 : 15.
+//! What the policy promises of a load, in numbers that follow from the load: quantum, slots, jobs,
+//! 85 : 15.
 //!
 //! | word | is | because |
 //! |---|---|---|
@@ -86,7 +87,8 @@ impl Traffic {
         short_ns.max(heavy_ns) + OVERHEAD_NS
     }
 
-    /// How long short jobs may wait until a worker or a spare thread is there for them, and stays as long as there are any.
+    /// How long short jobs may wait until a worker or a spare thread is there for them, and stays
+    /// as long as there are any.
     fn lost_ns(&self) -> u64 {
         if self.spares == 0 {
             return self.blocking_ns();
@@ -103,8 +105,8 @@ impl Traffic {
         self.quantum_ns + self.blocking_ns()
     }
 
-    /// How long a heavy or a middle job that has been served may wait for one of `workers` workers, whatever the short ones do, if those
-    /// stay young.
+    /// How long a heavy or a middle job that has been served may wait for one of `workers` workers,
+    /// whatever the short ones do, if those stay young.
     #[must_use]
     pub fn wait_bound_ns(&self, workers: usize) -> u64 {
         self.old_wait_ns(workers, self.heavy_and_middle(), self.stay_ns())
@@ -203,7 +205,8 @@ impl Traffic {
     ) -> Result<(), Violation> {
         let workers = simulation.setup().config.workers;
         let share = figures.heavy_share + figures.middle_share;
-        // A heavy job that is young, since the one before it was cancelled, stands in line with others.
+        // A heavy job that is young, since the one before it was cancelled, stands in line with
+        // others.
         let part = lines.old_ns as f64 / self.length_ns.max(1) as f64;
         let least = self.least_share(workers, self.old_jobs(lines)) * part;
         let is_long = lines.old_ns >= VISITS_ENOUGH * self.visit_ns();
@@ -215,7 +218,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// The least part of the time of all workers that is for heavy and middle jobs, if `old` are old.
+    /// The least part of the time of all workers that is for heavy and middle jobs, if `old` are
+    /// old.
     fn least_share(&self, workers: usize, old: u64) -> f64 {
         let of_old = OLD_PARTS as f64 / PARTS as f64;
         // Reserve takes the heaviest of the old jobs; what a main worker has for them, short ones
@@ -343,8 +347,9 @@ impl Traffic {
         self.beside_old_ns(shorts_ns + heavies_ns) + 2 * self.visit_ns()
     }
 
-    /// How long `ns` of the work of young jobs take a worker that has old ones to see to as well. A visit that is longer than what the full
-    /// allowance owes is not made up for: no more than that is saved.
+    /// How long `ns` of the work of young jobs take a worker that has old ones to see to as well. A
+    /// visit that is longer than what the full allowance owes is not made up for: no more than that
+    /// is saved.
     fn beside_old_ns(&self, ns: u64) -> u64 {
         if self.long_slot_ns == 0 {
             return ns * PARTS / YOUNG_PARTS;

@@ -115,4 +115,8 @@ executor_core::planted_bugs! {
     m126_arms_once,
     /// The last slot of a claim of several is accounted for and does not run.
     m127_last_slot_of_a_claim_is_skipped,
+    /// A single worker counts its turns on a used-up allowance together with all others.
+    m128_turns_counted_together,
+    /// A spare thread is told to watch first, and named as the one that watches afterwards.
+    m129_told_before_it_is_named,
 }

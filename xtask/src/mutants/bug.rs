@@ -215,6 +215,13 @@ pub(crate) const BUGS: &[Bug] = &[
     sim(PIPELINE, "m58_allowance_ignored"),
     sim(PIPELINE, "m114_old_stay_does_not_look"),
     sim(PIPELINE, "m127_last_slot_of_a_claim_is_skipped"),
+    sim(PIPELINE, "m128_turns_counted_together"),
+    bug(
+        PIPELINE,
+        "m129_told_before_it_is_named",
+        Layer::Loom,
+        Hint::Model("a_thread_that_wakes_by_itself_while_it_is_told"),
+    ),
     bug(
         PIPELINE,
         "m73_sleeps_without_a_last_look",

@@ -207,14 +207,24 @@ pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
     env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
 }
 
-/// The role in which `worker` looks this time.
+/// The role in which `worker` looks this time. A single worker counts the turns that it takes on a
+/// used-up allowance by themselves: were all turns counted together, those on a used-up allowance
+/// could fall on reserve turns again and again, and the heaviest old job had what is for all of
+/// them.
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
-    let PipelineConfig { main, reserve, .. } = *env.shared().config();
+    let shared = env.shared();
+    let PipelineConfig { main, reserve, .. } = *shared.config();
     let reserve_turn = match reserve {
-        0 if main == 1 && mutant::m80_reserve_turns_in_a_row() => {
-            env.shared().next_turn(env) % TURNS < RESERVE_TURNS
+        0 if main == 1 => {
+            let old_first =
+                shared.is_allowance_used_up(env, worker) && !mutant::m128_turns_counted_together();
+            let turn = shared.next_turn(env, old_first);
+            if mutant::m80_reserve_turns_in_a_row() {
+                turn % TURNS < RESERVE_TURNS
+            } else {
+                (turn + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS
+            }
         }
-        0 if main == 1 => (env.shared().next_turn(env) + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS,
         _ => worker >= main,
     };
     if reserve_turn { Role::Reserve } else { Role::Main }

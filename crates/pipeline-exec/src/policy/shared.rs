@@ -60,8 +60,9 @@ pub struct PipelineShared<W, B, Q, T> {
     stopping: CachePadded<W>,
     /// How many jobs stand in the order of deadlines, or are about to.
     deadlines: CachePadded<W>,
-    /// Turns of a single worker, which has both roles.
-    turns: W,
+    /// Turns of a single worker, which has both roles: those that it took while its allowance for
+    /// young jobs was not used up, and those while it was.
+    turns: [W; 2],
     /// Publications of something to claim in a young job, wrapping around.
     young_arrivals: CachePadded<W>,
 }
@@ -97,7 +98,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
             service_floor: CachePadded::new(word(0)),
             stopping: CachePadded::new(word(0)),
             deadlines: CachePadded::new(word(0)),
-            turns: word(0),
+            turns: [word(0), word(0)],
             young_arrivals: CachePadded::new(word(0)),
             config,
         }
@@ -221,9 +222,15 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.seqs, Ordering::Relaxed)
     }
 
-    pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+    /// How many turns a single worker has taken before this one on a used-up allowance, or on one
+    /// that was not.
+    pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M, old_first: bool) -> usize {
         // Ordering: Relaxed. Only the single worker counts here.
-        mem.fetch(&self.turns, Fetch::Add(1), Ordering::Relaxed)
+        mem.fetch(
+            &self.turns[usize::from(old_first)],
+            Fetch::Add(1),
+            Ordering::Relaxed,
+        )
     }
 
     /// Where a job's service goes on when it grows old.

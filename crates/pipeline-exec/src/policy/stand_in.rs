@@ -91,9 +91,9 @@ impl<W> StandIns<W> {
 
     /// Whether spare thread number `spare` was told to watch, and has not parked since.
     pub(crate) fn is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
-        // Ordering: Relaxed. It parks by a parker that orders the wake; what it reads afterwards are hints, or
-        // ordered by the fence of its own rest.
-        mem.load(&self.awake[spare], Ordering::Relaxed) != 0
+        // Ordering: Acquire. Edge `stand-in/tell`: pairs with the read-modify-write in `tell`. A
+        // thread that finds itself told finds its number in `watched`, also when it was not woken.
+        mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
     /// The spare thread that watches, if one does.
@@ -121,13 +121,24 @@ impl<W> StandIns<W> {
 
     /// Step tell: makes a parked spare thread watch, if there is one. The caller has taken the watch, and wakes it.
     fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
-        let parked = (0..self.spares()).find(|&spare| {
-            // Ordering: Relaxed. It decides which one; the wake orders what the spare thread reads.
-            mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Relaxed) == 0
-        })?;
-        // Ordering: Relaxed. As above.
-        mem.store(&self.watched, TELLS + 1 + parked, Ordering::Relaxed);
-        Some(parked)
+        (0..self.spares()).find(|&spare| {
+            let name = || {
+                // Ordering: Relaxed. The release below orders it.
+                mem.store(&self.watched, TELLS + 1 + spare, Ordering::Relaxed);
+            };
+            // A thread that wakes by itself may watch, and rest again, before it is woken. So it is
+            // named before it is told: its own write of `watched` is to be the later one.
+            if !mutant::m129_told_before_it_is_named() {
+                name();
+            }
+            // Ordering: Release. Edge `stand-in/tell`: pairs with the load in `is_awake`. What the
+            // thread writes to `watched` comes after its name there.
+            let was_parked = mem.fetch(&self.awake[spare], Fetch::Or(1), Ordering::Release) == 0;
+            if was_parked && mutant::m129_told_before_it_is_named() {
+                name();
+            }
+            was_parked
+        })
     }
 
     /// Whether a spare thread is parked, or about to be.

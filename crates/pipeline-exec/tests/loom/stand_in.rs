@@ -8,6 +8,7 @@ use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
 use loom::thread;
+use pipeline_exec::policy::PipelinePorts as _;
 use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
 
 use crate::harness::model;
@@ -49,6 +50,25 @@ fn young_work_published_while_the_last_spare_thread_parks() {
             play(&scene, 1, held.expect("nobody closes here").0);
         },
     );
+}
+
+/// A parked spare thread wakes by itself just when it is told to watch. It takes the young job and
+/// parks before the party that told it has gone on, and is to be told again for the next one.
+#[test]
+fn a_thread_that_wakes_by_itself_while_it_is_told() {
+    model("a_thread_that_wakes_by_itself_while_it_is_told", Some(3), || {
+        let scene = Scene::with_spares(1, 4, 1);
+        let held = scene.submit_old(does(&scene, |scene| {
+            // From now on the thread needs no sleep before it stands in.
+            submit_young(scene);
+            scene.wait_ended(1);
+            scene.wake_spare(0);
+            submit_young(scene);
+            submit_young(scene);
+            scene.wait_ended(3);
+        }));
+        play(&scene, 1, held.expect("nobody closes here").0);
+    });
 }
 
 /// The spare thread that watches goes into a job whose slot ends when a second one has ended, which is published meanwhile:

@@ -4,8 +4,9 @@
 //! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots of a job. Of what a worker reads
 //! (the orders and the clock) and claims, the oracle holds against it:
 //!
-//! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single worker, which has both, takes
-//!   a reserve turn after at most six main ones and never two in a row, 17 to 3;
+//! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single
+//!   worker, which has both, takes a reserve turn after at most six main ones and never two in a
+//!   row, 17 to 3, and that holds for the turns on a used-up allowance and for the others alone;
 //! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles. A
 //!   reserve worker's comes after a scan of the heaviest jobs. If that went before, it may also
 //!   come after a scan of the young jobs, to a young job, or after a look at the singles: where
@@ -50,9 +51,15 @@ struct Turn {
     /// Since the last claim the queue of singles was seen to be empty.
     no_single: bool,
     visited: bool,
-    /// Turns of a single worker in the same role, but for those that found nothing in between.
-    main_turns: u32,
-    reserve_turns: u32,
+    /// Of a single worker: its turns while its allowance was not used up, and those while it was.
+    rows: [Row; 2],
+}
+
+/// Turns of a single worker in the same role, but for those that found nothing in between.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    main: u32,
+    reserve: u32,
 }
 
 /// Where a worker looks.
@@ -124,14 +131,9 @@ impl TurnOracle {
 
     /// `worker` begins a look.
     pub(crate) fn look_began(&mut self, worker: usize) {
-        let Turn {
-            main_turns,
-            reserve_turns,
-            ..
-        } = self.workers[worker];
+        let rows = self.workers[worker].rows;
         self.workers[worker] = Turn {
-            main_turns,
-            reserve_turns,
+            rows,
             ..Turn::default()
         };
     }
@@ -173,7 +175,7 @@ impl TurnOracle {
             Order::Served { .. } => {}
         }
         if turn.nothing_heavy && turn.no_single {
-            (turn.main_turns, turn.reserve_turns) = (0, 0);
+            turn.rows = [Row::default(); 2];
         }
     }
 
@@ -198,7 +200,7 @@ impl TurnOracle {
         }
         let single = main == 1 && reserve == 0;
         if single {
-            turn.count(worker, role)?;
+            turn.rows[usize::from(claim.old_first)].count(worker, role)?;
         } else if (worker >= main) != (role == Role::Reserve) {
             return Err(said(format!(
                 "worker {worker} of {main} main ones claims as {role:?}"
@@ -218,23 +220,28 @@ impl TurnOracle {
     }
 }
 
-impl Turn {
-    /// Of a single worker.
+impl Row {
     fn count(&mut self, worker: usize, role: Role) -> Result<(), Violation> {
-        match role {
-            Role::Main => (self.main_turns, self.reserve_turns) = (self.main_turns + 1, 0),
-            Role::Reserve => (self.main_turns, self.reserve_turns) = (0, self.reserve_turns + 1),
+        *self = match role {
+            Role::Main => Self {
+                main: self.main + 1,
+                reserve: 0,
+            },
+            Role::Reserve => Self {
+                main: 0,
+                reserve: self.reserve + 1,
+            },
             Role::Lent | Role::Spare => {
                 return Err(said(format!(
                     "worker {worker} claims as a {} thread",
                     role.name()
                 )));
             }
-        }
-        if self.main_turns > MAIN_TURNS_MAX || self.reserve_turns > 1 {
+        };
+        if self.main > MAIN_TURNS_MAX || self.reserve > 1 {
             return Err(said(format!(
                 "worker {worker}, the only one, took {} main and {} reserve turns in a row",
-                self.main_turns, self.reserve_turns
+                self.main, self.reserve
             )));
         }
         Ok(())
@@ -345,6 +352,18 @@ mod tests {
         assert_eq!(turn(&mut oracle, SERVED, Role::Main), Err(Oracle::Role));
         assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Ok(Came::Own));
         assert_eq!(turn(&mut oracle, HEAVIEST, Role::Reserve), Err(Oracle::Role));
+    }
+
+    #[test]
+    fn turns_on_a_used_up_allowance_are_a_row_of_their_own() {
+        let mut oracle = oracle(1, 0);
+        let heaviest = |oracle: &mut TurnOracle, old_first| {
+            claims_after(oracle, HEAVIEST, Role::Reserve, false, old_first)
+        };
+        assert_eq!(heaviest(&mut oracle, true), Ok(Came::Own));
+        assert_eq!(heaviest(&mut oracle, false), Ok(Came::Own));
+        assert_eq!(turn(&mut oracle, SERVED, Role::Main), Ok(Came::Own));
+        assert_eq!(heaviest(&mut oracle, true), Err(Oracle::Role));
     }
 
     #[test]

@@ -13,7 +13,7 @@ struct Entry {
     line: String,
     once: String,
     story: String,
-    choices: Choices,
+    choices: Option<Choices>,
 }
 
 #[test]
@@ -37,7 +37,9 @@ fn what_was_wrong_once_is_right_now() {
             .parse()
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let scenario = Scenario::from_line(&line).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for choices in [line.choices.clone(), Some(entry.choices)] {
+        let by_line = line.choices.clone();
+        let by_choices = entry.choices.map(Some);
+        for choices in std::iter::once(by_line).chain(by_choices) {
             let options = RunOptions {
                 silenced: None,
                 choices,

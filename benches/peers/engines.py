@@ -1,4 +1,6 @@
-"""Engines that are used from Python: each loads tables from Parquet files, and gives clients that run SQL and return rows."""
+"""Engines that are used from Python: each loads tables from Parquet files, or reads those for each query, and gives clients that
+run SQL and return rows.
+"""
 
 import importlib.metadata
 import os
@@ -9,12 +11,15 @@ class DuckDb:
 
     package = "duckdb"
 
-    def __init__(self, tables, threads):
+    def __init__(self, tables, threads, from_files):
         import duckdb
 
         self.connection = duckdb.connect(config={"threads": threads})
         for name, path in tables.items():
-            self.connection.execute(f"create table {name} as select * from read_parquet(?)", [path])
+            if from_files:
+                self.connection.execute(f"create view {name} as select * from read_parquet('{path}')")
+            else:
+                self.connection.execute(f"create table {name} as select * from read_parquet(?)", [path])
 
     def client(self):
         cursor = self.connection.cursor()
@@ -27,7 +32,7 @@ class DataFusion:
     package = "datafusion"
     batch_rows = 8192
 
-    def __init__(self, tables, threads):
+    def __init__(self, tables, threads, from_files):
         os.environ["TOKIO_WORKER_THREADS"] = str(threads)
         import datafusion
         import pyarrow.parquet
@@ -36,6 +41,9 @@ class DataFusion:
         config = config.with_target_partitions(threads).with_batch_size(self.batch_rows)
         self.context = datafusion.SessionContext(config)
         for name, path in tables.items():
+            if from_files:
+                self.context.register_parquet(name, path)
+                continue
             table = pyarrow.parquet.read_table(path).combine_chunks()
             batches = table.to_batches(max_chunksize=self.batch_rows)
             partitions = [batches[start::threads] for start in range(threads)]
@@ -60,11 +68,12 @@ class Polars:
 
     package = "polars"
 
-    def __init__(self, tables, threads):
+    def __init__(self, tables, threads, from_files):
         os.environ["POLARS_MAX_THREADS"] = str(threads)
         import polars
 
-        frames = {name: polars.read_parquet(path) for name, path in tables.items()}
+        read = polars.scan_parquet if from_files else polars.read_parquet
+        frames = {name: read(path) for name, path in tables.items()}
         self.context = polars.SQLContext(frames)
 
     def client(self):

@@ -162,6 +162,7 @@ def main():
     parser.add_argument("--clients", type=int, nargs="+", default=[0, 2, 8])
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--pace-ms", type=float, default=50.0)
+    parser.add_argument("--from-files", action="store_true", help="each query reads the Parquet files")
     options = parser.parse_args()
     if options.versions:
         print(json.dumps(versions()))
@@ -171,7 +172,7 @@ def main():
     with open(options.workload, encoding="utf-8") as file:
         workload = json.load(file)
     tables = {name: workload[name] for name in ("lineitem", "customer")}
-    clients = Clients(ENGINES[options.engine](tables, options.threads), workload)
+    clients = Clients(ENGINES[options.engine](tables, options.threads, options.from_files), workload)
     # Each kind once beforehand, so that nothing is measured that happens only the first time.
     clients.short()()
     clients.heavy()()

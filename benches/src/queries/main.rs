@@ -45,14 +45,15 @@ const SECONDS: f64 = 20.0;
 const SECONDS_QUICK: f64 = 4.0;
 const CLIENTS: [usize; 3] = [0, 2, 8];
 
-const USAGE: &str = "usage: queries [--rounds N] [--seconds S] [--quick] [--clients H,H] [--engine NAME]... [--python PROGRAM] \
-[--write FOLDER]
+const USAGE: &str = "usage: queries [--rounds N] [--seconds S] [--quick] [--clients H,H] [--engine NAME]... [--from-files] \
+[--python PROGRAM] [--write FOLDER]
 
   --rounds N        rounds of each engine, 1 or more (2)
   --seconds S       how long short queries become due, for each load (20)
   --quick           a first look: one round of 4 seconds
   --clients H,H     numbers of clients with heavy queries (0,2,8)
   --engine NAME     only this one, can be given more than once: windlass, duckdb, datafusion, datafusion-1024, polars
+  --from-files      each query reads the tables' Parquet files; without it they are loaded beforehand
   --python PROGRAM  the Python that has the peers (python3)
   --write FOLDER    also write the generated part of queries.md and the plot in this folder; of all engines in full";
 
@@ -67,6 +68,7 @@ struct Options {
     seconds: f64,
     clients: Vec<usize>,
     engines: Vec<String>,
+    from_files: bool,
     python: PathBuf,
     folder: Option<PathBuf>,
 }
@@ -78,6 +80,7 @@ impl Options {
             seconds: SECONDS,
             clients: CLIENTS.to_vec(),
             engines: Vec::new(),
+            from_files: false,
             python: "python3".into(),
             folder: None,
         };
@@ -96,6 +99,10 @@ impl Options {
                 }
                 Arg::Long("engine") => {
                     options.engines.push(parser.value()?.string()?);
+                    is_full = false;
+                }
+                Arg::Long("from-files") => {
+                    options.from_files = true;
                     is_full = false;
                 }
                 Arg::Long("python") => options.python = parser.value()?.into(),
@@ -132,15 +139,23 @@ fn run(options: &Options) -> anyhow::Result<()> {
         eprintln!("{missing}");
     }
     eprintln!("generating TPC-H rows at scale {SCALE}");
-    let tables = Tables::generate(SCALE, &PipelineExecutor::new(THREADS)?)?;
-    let answers = tables.answers()?;
+    let executor = PipelineExecutor::new(THREADS)?;
+    let generated = Tables::generate(SCALE, &executor)?;
+    let answers = generated.answers()?;
     let folder = tempfile::tempdir()?;
-    let workload = tables.write_for_peers(folder.path(), &answers)?;
+    let workload = generated.write_for_peers(folder.path(), &answers)?;
+    let tables = if options.from_files {
+        generated.written(folder.path(), &executor)?
+    } else {
+        generated.loaded()
+    };
+    drop((generated, executor));
     let loads = Loads {
         clients: &options.clients,
         threads: THREADS,
         seconds: options.seconds,
         pace_ms: PACE.as_secs_f64() * 1e3,
+        from_files: options.from_files,
     };
 
     let mut measured: Vec<(&str, Measured)> = Vec::new();
@@ -148,7 +163,7 @@ fn run(options: &Options) -> anyhow::Result<()> {
     for round in 1..=options.rounds {
         if options.asks_for(report::OURS) {
             eprintln!("round {round}: {}", report::OURS);
-            let windlass = Windlass::new(&tables, &answers, THREADS)?;
+            let windlass = Windlass::new(tables.clone(), &answers, THREADS)?;
             windlass.short()?;
             windlass.heavy()?;
             for &clients in &options.clients {
@@ -260,7 +275,12 @@ mod tests {
     fn only_a_run_of_everything_in_full_is_written() {
         let full = read(&["--write", "benches", "--rounds", "3"]).unwrap();
         assert_eq!((full.rounds, full.seconds), (3, SECONDS));
-        for narrowed in [&["--quick"][..], &["--clients", "0,2"], &["--engine", "duckdb"]] {
+        for narrowed in [
+            &["--quick"][..],
+            &["--clients", "0,2"],
+            &["--engine", "duckdb"],
+            &["--from-files"],
+        ] {
             assert!(read(narrowed).is_ok(), "{narrowed:?}");
             assert!(
                 read(&[narrowed, &["--write", "benches"]].concat()).is_err(),

@@ -26,6 +26,8 @@ pub(crate) struct Loads<'a> {
     pub(crate) threads: usize,
     pub(crate) seconds: f64,
     pub(crate) pace_ms: f64,
+    /// Each query reads the files.
+    pub(crate) from_files: bool,
 }
 
 /// All loads on a peer, once, in a process of its own.
@@ -46,6 +48,9 @@ pub(crate) fn run(
         loads.pace_ms.to_string().into(),
         "--clients".into(),
     ]);
+    if loads.from_files {
+        arguments.insert(0, "--from-files".into());
+    }
     arguments.extend(loads.clients.iter().map(|clients| clients.to_string().into()));
     let measured: Vec<Measured> = python.run(peer, workload, arguments)?;
     ensure!(

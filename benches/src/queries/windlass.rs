@@ -1,5 +1,6 @@
 //! Our engine as a client uses it: text in, checked answer out, planned anew each time as the peers do.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
@@ -7,10 +8,11 @@ use arrow::array::{Array as _, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 use arrow::util::display::array_value_to_string;
 use benches::lineitem;
+use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
 use query::{Catalog, PipelineBuilder, QueryPlanner, QueryResult};
 
-use super::workload::{Answers, Group, SHORT, Tables};
+use super::workload::{Answers, Group, SHORT};
 
 /// The executor with the tables.
 #[derive(Debug)]
@@ -36,11 +38,16 @@ pub(crate) struct Phases {
 }
 
 impl Windlass {
-    /// Over loaded tables, with `threads` threads.
-    pub(crate) fn new(tables: &Tables, answers: &Answers, threads: usize) -> anyhow::Result<Self> {
+    /// Over these tables, with `threads` threads.
+    pub(crate) fn new(
+        tables: Vec<Arc<dyn TableSource>>,
+        answers: &Answers,
+        threads: usize,
+    ) -> anyhow::Result<Self> {
         let mut catalog = Catalog::new();
-        catalog.register(tables.lineitem.clone())?;
-        catalog.register(tables.customer.clone())?;
+        for table in tables {
+            catalog.register(table)?;
+        }
         Ok(Self {
             executor: PipelineExecutor::new(threads)?,
             tables: catalog,
@@ -157,22 +164,32 @@ fn is_close(ours: &[Group], known: &[Group]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Tables;
 
     #[test]
     fn our_answers_are_those_of_the_plain_loop_and_others_are_noticed() {
-        let tables = Tables::generate(0.01, &PipelineExecutor::new(2).unwrap()).unwrap();
-        let answers = tables.answers().unwrap();
-        let windlass = Windlass::new(&tables, &answers, 2).unwrap();
-        windlass.short().unwrap();
-        windlass.heavy().unwrap();
+        let executor = PipelineExecutor::new(2).unwrap();
+        let generated = Tables::generate(0.01, &executor).unwrap();
+        let answers = generated.answers().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        generated.write_for_peers(folder.path(), &answers).unwrap();
+        let tables = generated.loaded();
+        for tables in [
+            tables.clone(),
+            generated.written(folder.path(), &executor).unwrap(),
+        ] {
+            let windlass = Windlass::new(tables, &answers, 2).unwrap();
+            windlass.short().unwrap();
+            windlass.heavy().unwrap();
+        }
 
         let mut wrong = answers.clone();
         wrong.short += 1;
         wrong.heavy[0].avg_qty += 1e-3;
-        let doubting = Windlass::new(&tables, &wrong, 2).unwrap();
+        let doubting = Windlass::new(tables.clone(), &wrong, 2).unwrap();
         assert!(doubting.short().is_err());
         assert!(doubting.heavy().is_err());
         wrong.heavy = answers.heavy[1..].to_vec();
-        assert!(Windlass::new(&tables, &wrong, 2).unwrap().heavy().is_err());
+        assert!(Windlass::new(tables.clone(), &wrong, 2).unwrap().heavy().is_err());
     }
 }

@@ -15,7 +15,7 @@ use benches::lineitem;
 use benches::parquet_file::{self, indices, read};
 use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
-use query::source::{ScaleFactor, TpchTable, TpchTableKind};
+use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
 use serde::Serialize;
 
 /// A filter and a count over 150,000 rows.
@@ -82,6 +82,21 @@ impl Tables {
             lineitem: load(TpchTableKind::Lineitem, &lineitem::COLUMNS)?,
             customer: load(TpchTableKind::Customer, &CUSTOMER)?,
         })
+    }
+
+    /// For our engine, as they are.
+    pub(crate) fn loaded(&self) -> Vec<Arc<dyn TableSource>> {
+        vec![self.lineitem.clone(), self.customer.clone()]
+    }
+
+    /// For our engine, as the files that [`write_for_peers`](Self::write_for_peers) has written into `folder`.
+    pub(crate) fn written(
+        &self,
+        folder: &Path,
+        executor: &PipelineExecutor,
+    ) -> anyhow::Result<Vec<Arc<dyn TableSource>>> {
+        let open = |table: &TpchTable| source::open(table.name(), file(table, folder), executor);
+        Ok(vec![open(&self.lineitem)?, open(&self.customer)?])
     }
 
     /// The answers, from a plain loop over the rows.
@@ -172,9 +187,13 @@ fn decimal(value: i128, places: u32) -> String {
 }
 
 fn write(table: &TpchTable, columns: &[&str], folder: &Path) -> anyhow::Result<PathBuf> {
-    let path = folder.join(format!("{}.parquet", table.name()));
+    let path = file(table, folder);
     parquet_file::write(table, columns, None, &path)?;
     Ok(path)
+}
+
+fn file(table: &TpchTable, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.parquet", table.name()))
 }
 
 #[cfg(test)]

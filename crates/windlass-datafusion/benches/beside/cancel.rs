@@ -1,7 +1,6 @@
 //! A query is dropped in the middle, beside heavy ones: how long until the last of its tasks is
 //! dropped.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use pools::JobOptions;
 use tokio::runtime::Runtime;
 
 use crate::engine::{Engine, Kind};
+use crate::heavy::HeavyClients;
 use crate::options::Options;
 use crate::percentile::at;
 use crate::queries;
@@ -23,30 +23,20 @@ const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
-    let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
-    let over = AtomicBool::new(false);
-    let mut times = thread::scope(|scope| {
-        for client in 0..options.clients {
-            let (engine, over) = (&engine, &over);
-            scope.spawn(move || {
-                // Ordering: Relaxed. It asks only to stop.
-                while !over.load(Ordering::Relaxed) {
-                    let answer = runtime.block_on(engine.query(heavies[client % heavies.len()]));
-                    assert!(answer.is_ok(), "a heavy query failed: {answer:?}");
-                }
-            });
-        }
-        thread::sleep(Duration::from_secs(1));
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
-        let mut times = Vec::new();
-        while Instant::now() < end {
-            let after = Duration::from_millis(AFTER_MS[times.len() % AFTER_MS.len()]);
-            times.push(drop_one(&engine, &recorder, runtime, heavies[0], after)?);
-        }
-        // Ordering: Relaxed. As above.
-        over.store(true, Ordering::Relaxed);
-        anyhow::Ok(times)
+    let dropped = queries::heavy(&options.heavy).context("no such heavy query")?[0];
+    let asked = engine.clone();
+    let heavies = HeavyClients::start(options, runtime.handle(), move |_client, sql| {
+        let engine = asked.clone();
+        async move { engine.query(sql).await }
     })?;
+    thread::sleep(Duration::from_secs(1));
+    let end = Instant::now() + Duration::from_secs_f64(options.seconds);
+    let mut times = Vec::new();
+    while Instant::now() < end {
+        let after = Duration::from_millis(AFTER_MS[times.len() % AFTER_MS.len()]);
+        times.push(drop_one(&engine, &recorder, runtime, dropped, after)?);
+    }
+    runtime.block_on(heavies.stop())?;
     times.sort_unstable();
     println!(
         "drop to last task dropped, beside {} x {}: p50 {:.2} p99 {:.2} max {:.2} ms, {} dropped",
@@ -57,7 +47,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
         at(&times, 1.0),
         times.len()
     );
-    let left = engine.open_jobs();
+    let left = engine.jobs_in_flight();
     anyhow::ensure!(left == 0, "{left} jobs are left");
     Ok(())
 }

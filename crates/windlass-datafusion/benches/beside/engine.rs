@@ -152,10 +152,13 @@ impl Engine {
         }
     }
 
-    /// How many jobs windlass has open.
-    pub(crate) fn open_jobs(&self) -> usize {
+    /// How many jobs the executor below windlass has that have not ended.
+    pub(crate) fn jobs_in_flight(&self) -> usize {
         match &self.cpu {
-            Cpu::Windlass(windlass) => windlass.snapshot().jobs.len(),
+            Cpu::Windlass(windlass) => {
+                let executor = windlass.snapshot().pools.cpu;
+                executor.map_or(0, |executor| executor.queue_depth)
+            }
             Cpu::Here | Cpu::Runtime(_) => 0,
         }
     }

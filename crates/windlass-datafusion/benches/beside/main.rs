@@ -15,6 +15,7 @@
 mod cancel;
 mod each;
 mod engine;
+mod heavy;
 mod load;
 mod objects;
 mod options;

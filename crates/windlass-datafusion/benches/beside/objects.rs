@@ -10,7 +10,6 @@ use std::fs;
 use std::io;
 use std::net::SocketAddr;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,9 +29,9 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Handle, Runtime};
 
 use crate::engine::{Engine, Kind};
+use crate::heavy::HeavyClients;
 use crate::options::Options;
 use crate::percentile::at;
-use crate::queries;
 use crate::rows;
 use crate::tables::Tables;
 
@@ -106,23 +105,11 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
 
 /// Queries over the object a second, one after another, and heavy ones.
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
-    let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
-    let over = Arc::new(AtomicBool::new(false));
-    let clients: Vec<_> = (0..options.clients)
-        .map(|client| {
-            let (engine, over) = (engine.clone(), Arc::clone(&over));
-            let sql = heavies[client % heavies.len()];
-            tokio::spawn(async move {
-                let mut done = 0.0;
-                // Ordering: Relaxed. It asks only to stop.
-                while !over.load(Ordering::Relaxed) {
-                    engine.query(sql).await?;
-                    done += 1.0;
-                }
-                anyhow::Ok(done)
-            })
-        })
-        .collect();
+    let asked = engine.clone();
+    let heavies = HeavyClients::start(options, &Handle::current(), move |_client, sql| {
+        let engine = asked.clone();
+        async move { engine.query(sql).await }
+    })?;
     let began = Instant::now();
     let lasts = Duration::from_secs_f64(options.seconds);
     let mut done = 0.0;
@@ -131,13 +118,8 @@ async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64
         done += 1.0;
     }
     let read = done / began.elapsed().as_secs_f64();
-    // Ordering: Relaxed. As above.
-    over.store(true, Ordering::Relaxed);
-    let mut heavy = 0.0;
-    for client in clients {
-        heavy += client.await??;
-    }
-    Ok((read, heavy / began.elapsed().as_secs_f64()))
+    let heavy = heavies.stop().await?;
+    Ok((read, heavy as f64 / began.elapsed().as_secs_f64()))
 }
 
 /// The server's object.

@@ -1,17 +1,17 @@
 //! A picture of what each thread polls while a short query is asked beside heavy ones, of each
 //! engine: `--out FILE`.
-//!
 
 use std::fmt::Write as _;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 use crate::engine::Engine;
+use crate::heavy::HeavyClients;
 use crate::options::Options;
-use crate::queries::{self, SHORT};
+use crate::queries::SHORT;
 use crate::recorder::{Piece, Recorder};
 use crate::tables::Tables;
 
@@ -61,25 +61,18 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
 }
 
 async fn record(engine: &Engine, options: &Options, recorder: &Recorder) -> anyhow::Result<Panel> {
-    let heavies = queries::heavy(&options.heavy).context("no such heavy query")?;
     engine.query(SHORT).await?;
     recorder.forget();
     let start = Instant::now() + WARM_UP;
     let end = start + Duration::from_secs_f64(DRAWN_MS / 1e3);
-    let clients: Vec<_> = (0..options.clients)
-        .map(|client| {
-            let (engine, recorder) = (engine.clone(), recorder.clone());
-            let sql = heavies[client % heavies.len()];
-            tokio::spawn(async move {
-                while Instant::now() < end {
-                    engine
-                        .run(recorder.query(client + 1, engine.plain_query(sql)))
-                        .await?;
-                }
-                anyhow::Ok(())
-            })
-        })
-        .collect();
+    let asked = (engine.clone(), recorder.clone());
+    let heavies = HeavyClients::start(options, &Handle::current(), move |client, sql| {
+        let (engine, recorder) = asked.clone();
+        async move {
+            let query = recorder.query(client + 1, engine.plain_query(sql));
+            engine.run(query).await
+        }
+    })?;
     let mut due = start;
     let mut asked = Vec::new();
     while due < end {
@@ -95,9 +88,7 @@ async fn record(engine: &Engine, options: &Options, recorder: &Recorder) -> anyh
     for short in asked {
         shorts.push(short.await??);
     }
-    for client in clients {
-        client.await??;
-    }
+    heavies.stop().await?;
     Ok(Panel {
         name: "",
         start,

@@ -31,10 +31,19 @@ impl Rows {
         self.lines(|value| format!("{value:.12}"))
     }
 
+    /// The values of each row, floats with all their digits.
+    pub(crate) fn cells(&self) -> Vec<Vec<String>> {
+        self.batches
+            .iter()
+            .flat_map(|batch| cells(batch, f64_exactly))
+            .collect()
+    }
+
     fn lines(&self, float: fn(f64) -> String) -> Vec<String> {
         self.batches
             .iter()
-            .flat_map(|batch| lines(batch, float))
+            .flat_map(|batch| cells(batch, float))
+            .map(|row| words(&row.join(" ")))
             .collect()
     }
 }
@@ -57,17 +66,14 @@ fn f64_exactly(value: f64) -> String {
     format!("{value:?}")
 }
 
-fn lines(batch: &RecordBatch, float: fn(f64) -> String) -> Vec<String> {
+fn cells(batch: &RecordBatch, float: fn(f64) -> String) -> Vec<Vec<String>> {
     let columns: Vec<Vec<String>> = batch
         .columns()
         .iter()
         .map(|column| values(column, float))
         .collect();
-    let line = |row: usize| {
-        let values: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
-        words(&values.join(" "))
-    };
-    (0..batch.num_rows()).map(line).collect()
+    let row = |row: usize| columns.iter().map(|column| column[row].clone()).collect();
+    (0..batch.num_rows()).map(row).collect()
 }
 
 /// The values of a column as text; numbers without zeros at the end of a fraction.

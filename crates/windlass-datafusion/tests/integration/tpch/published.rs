@@ -1,0 +1,102 @@
+//! Published answers to the 22 queries, which an engine's are held against.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+
+use super::queries::Query;
+use crate::rows::{Rows, assert_same};
+
+/// Two numbers are the same if they differ by less than this much, or by this part of one of them:
+/// the answers of the kit are rounded to two places, and its quotients earlier than that. The TPC
+/// allows sums to differ by 100.
+const TOLERANCE: f64 = 0.01;
+const TOLERANCE_PART: f64 = 1e-6;
+
+/// Rows of the longest answers of the kit that are cut off.
+const LIMIT: usize = 100;
+
+/// Answers at one scale.
+pub(crate) trait Published {
+    /// The scale factor.
+    fn scale(&self) -> f64;
+
+    /// Panics where `answer` is not the published answer to `query`.
+    fn assert_answer(&self, query: Query, answer: &Rows, what: &str);
+}
+
+/// Those in this repository, at scale 0.1.
+#[derive(Debug)]
+pub(crate) struct AtTenth;
+
+impl Published for AtTenth {
+    fn scale(&self) -> f64 {
+        0.1
+    }
+
+    fn assert_answer(&self, query: Query, answer: &Rows, what: &str) {
+        assert_same(&query.published(), &answer.text_to_12_digits(), what);
+    }
+}
+
+/// Those of the TPC's kit, at scale 1, from a folder: a file `qN.out` for each query, with a line of
+/// names, then one for each row, its values between bars.
+#[derive(Debug)]
+pub(crate) struct AtOne {
+    folder: PathBuf,
+}
+
+impl AtOne {
+    /// The folder that the variable `WINDLASS_TPCH_ANSWERS` names.
+    pub(crate) fn from_environment() -> Self {
+        let folder = env::var_os("WINDLASS_TPCH_ANSWERS").expect("WINDLASS_TPCH_ANSWERS names a folder");
+        Self {
+            folder: folder.into(),
+        }
+    }
+}
+
+impl Published for AtOne {
+    fn scale(&self) -> f64 {
+        1.0
+    }
+
+    fn assert_answer(&self, query: Query, answer: &Rows, what: &str) {
+        let number = query.name().trim_start_matches(['Q', '0']);
+        let file = self.folder.join(format!("q{number}.out"));
+        let published =
+            fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let published: Vec<Vec<&str>> = published
+            .lines()
+            .skip(1)
+            .map(|line| line.split('|').map(str::trim).collect())
+            .collect();
+        let found = answer.cells();
+        // Queries here have limits of their own, and the kit's answers end at the limits of the
+        // specification: the first rows are the same.
+        let limited = (query.sql().contains("limit") || published.len() == LIMIT) && !found.is_empty();
+        assert!(
+            found.len() == published.len() || limited,
+            "{what}: {} rows, not {}",
+            found.len(),
+            published.len()
+        );
+        for (number, (found, published)) in found.iter().zip(&published).enumerate() {
+            let same = found.len() == published.len()
+                && found
+                    .iter()
+                    .zip(published)
+                    .all(|(found, published)| is_same(found, published));
+            assert!(same, "{what}, row {number}: {found:?}, not {published:?}");
+        }
+    }
+}
+
+fn is_same(found: &str, published: &str) -> bool {
+    let near = || {
+        let (found, published): (f64, f64) = (found.parse().ok()?, published.parse().ok()?);
+        Some((found - published).abs() < TOLERANCE.max(TOLERANCE_PART * published.abs()))
+    };
+    // The kit's answers have blanks around values.
+    found.trim() == published || near() == Some(true)
+}

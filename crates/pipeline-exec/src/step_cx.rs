@@ -1,7 +1,7 @@
 //! What a running slot is told: where it runs, for whom, and whether to stop.
 
 use std::fmt;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use executor_core::ports::{Native, NativeWord};
 
@@ -53,6 +53,8 @@ pub struct StepCx<'a> {
 pub(crate) trait Watch {
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
+    /// What runs was on a core for so many nanoseconds. Where no job is charged, it means nothing.
+    fn was_on_core(&self, _ns: u64) {}
 }
 
 /// Who runs jobs for slots.
@@ -110,6 +112,15 @@ impl<'a> StepCx<'a> {
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()
+    }
+
+    /// Tells for how long this slot or turn was on a core, so that its job is charged for that. A
+    /// job is charged for the time that passes otherwise, also while the operating system gives the
+    /// core to others: a young job that was left waiting so would be old, and stand behind heavy
+    /// ones. The last call in a slot or turn counts.
+    pub fn was_on_core(&self, time: Duration) {
+        self.watch
+            .was_on_core(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 

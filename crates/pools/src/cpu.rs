@@ -25,6 +25,7 @@ mod async_task;
 mod cx;
 mod job_options;
 mod nice;
+mod on_core;
 mod polled;
 mod task;
 

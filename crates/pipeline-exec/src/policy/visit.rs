@@ -80,6 +80,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         visitor,
         arrivals: Cell::new(visitor.gives_way),
         gives_way: Cell::new(false),
+        on_core_ns: Cell::new(None),
+        off_core_ns: Cell::new(None),
     };
     let Visitor {
         worker,
@@ -141,8 +143,7 @@ pub(crate) fn visit<E: PipelinePorts>(
         let (shared, ns) = (env.shared(), now_ns - began_ns);
         shared.allowances.pay(env, worker, visitor.pays, ns);
         if !(state.grows && mutant::m119_turns_are_not_charged()) {
-            // A spare thread shares its core with the turn for which it stands in.
-            let charged_ns = if role == Role::Spare { ns / 2 } else { ns };
+            let charged_ns = visit.charged_ns(ns);
             state.charge(env, charged_ns, shared.young_tag(), shared.service_floor(env));
         }
     }
@@ -177,6 +178,10 @@ struct Visit<'a, E: PipelinePorts> {
     arrivals: Cell<Option<usize>>,
     /// A young job waits, so that the visit is over.
     gives_way: Cell<bool>,
+    /// Nanoseconds for which the slot or turn that runs was on a core, as it has told.
+    on_core_ns: Cell<Option<u64>>,
+    /// Nanoseconds for which those that have told were on none; `None` if none has told.
+    off_core_ns: Cell<Option<u64>>,
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
@@ -295,8 +300,9 @@ impl<E: PipelinePorts> Visit<'_, E> {
             let slot = rest.start;
             self.run_slot(stage, slot);
             rest.start += 1;
+            let slot_ns = now_ns;
             now_ns = env.now_ns();
-            self.boundary(now_ns);
+            self.boundary(slot_ns, now_ns);
         }
         if !rest.is_empty() {
             env.observe(PipelineEvent::GivenUp {
@@ -347,7 +353,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
                 Err(failure) => self.fail(failure),
             }
             now_ns = env.now_ns();
-            self.boundary(now_ns);
+            self.boundary(began_ns, now_ns);
         }
         if state.is_past_deadline(now_ns) {
             close(env, state, job, CloseReason::DeadlineExceeded);
@@ -355,11 +361,26 @@ impl<E: PipelinePorts> Visit<'_, E> {
         grow::turn_over(env, state, job, number, paused, turn, now_ns)
     }
 
-    /// A slot or a turn is over; what comes next begins now.
+    /// A slot or a turn is over that began at `began_ns`; what comes next begins now.
     #[inline]
-    fn boundary(&self, now_ns: u64) {
+    fn boundary(&self, began_ns: u64, now_ns: u64) {
         let stand_ins = &self.env.shared().stand_ins;
         stand_ins.begins(self.env, self.visitor.worker, now_ns);
+        if let Some(on_core_ns) = self.on_core_ns.take() {
+            let off_core_ns = (now_ns - began_ns).saturating_sub(on_core_ns);
+            let before_ns = self.off_core_ns.get().unwrap_or(0);
+            self.off_core_ns.set(Some(before_ns + off_core_ns));
+        }
+    }
+
+    /// What the job is charged for a visit of `ns` nanoseconds.
+    fn charged_ns(&self, ns: u64) -> u64 {
+        match self.off_core_ns.get() {
+            Some(off_core_ns) => ns.saturating_sub(off_core_ns),
+            // A spare thread shares its core with the turn for which it stands in.
+            None if self.visitor.role == Role::Spare => ns / 2,
+            None => ns,
+        }
     }
 
     fn run_slot(&self, stage: usize, slot: usize) {
@@ -536,6 +557,10 @@ impl<E: PipelinePorts> Watch for Visit<'_, E> {
 
     fn should_yield(&self) -> bool {
         self.is_over(self.env.now_ns())
+    }
+
+    fn was_on_core(&self, ns: u64) {
+        self.on_core_ns.set(Some(ns));
     }
 }
 

@@ -477,6 +477,34 @@ fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile(
 }
 
 #[test]
+fn a_job_whose_thread_had_no_core_for_a_while_is_as_young_as_its_turns_tell() {
+    for tells in [true, false] {
+        let plain = Plain::with_quantum(1, 0, Duration::from_millis(1));
+        let clock = Arc::new(AtomicU64::new(0));
+        plain.follow(&clock);
+        let turns = Arc::new(AtomicUsize::new(0));
+        let job = plain.open("waits for a core", Class::Normal);
+        let counted = Arc::clone(&turns);
+        // In 100 ms a job grows old that is charged for all of them.
+        let turn = move |cx: &StepCx<'_>, _: &Waker| {
+            clock.fetch_add(100_000_000, Ordering::Relaxed);
+            if tells {
+                cx.was_on_core(Duration::from_millis(1));
+            }
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(Turn::Again)
+        };
+        plain.spawn(&job, task(turn));
+        assert!(plain.main_runs_one(0));
+        let old = Counting::new(10);
+        plain.submit("old", 0, Class::Batch, vec![old.clone()]);
+        assert!(plain.main_runs_one(0));
+        let found = (turns.load(Ordering::Relaxed), old.ran() == 0);
+        assert_eq!(found, if tells { (2, true) } else { (1, false) });
+    }
+}
+
+#[test]
 fn the_time_in_which_a_task_is_dropped_is_the_visits() {
     let plain = Plain::with_quantum(1, 0, Duration::from_millis(1));
     let clock = Arc::new(AtomicU64::new(0));

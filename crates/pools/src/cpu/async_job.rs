@@ -95,9 +95,10 @@ struct Counters {
 pub struct JobUse {
     /// Polls of its futures: each of them is a boundary at which a worker can leave the job.
     pub turns: u64,
-    /// The time that they took together, on all workers.
+    /// The time that they were on a core together, on all workers; where the operating system does
+    /// not tell, the time that they took.
     pub busy: Duration,
-    /// The longest of them.
+    /// How long the longest of them took: a worker was not to be had meanwhile.
     pub longest_turn: Duration,
     /// The time for which its futures waited for a worker, added up over the futures: from a spawn
     /// or a wake to the turn.
@@ -243,16 +244,16 @@ impl AsyncJob {
         self.inner.admitted.is_some()
     }
 
-    /// A poll of one of its futures took `took`, for which it had waited for `waited`.
-    pub(super) fn note_turn(&self, took: Duration, waited: Duration) {
+    /// A poll of one of its futures has used a core for `busy` and lasted for `lasted`, and the
+    /// future had waited for it for `waited`.
+    pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let ns = nanos(took);
         let used = &self.inner.used;
         // Ordering: Relaxed, all. Numbers for people.
         used.turns.fetch_add(1, Ordering::Relaxed);
-        used.busy_ns.fetch_add(ns, Ordering::Relaxed);
+        used.busy_ns.fetch_add(nanos(busy), Ordering::Relaxed);
         used.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
-        used.longest_turn_ns.fetch_max(ns, Ordering::Relaxed);
+        used.longest_turn_ns.fetch_max(nanos(lasted), Ordering::Relaxed);
     }
 
     /// Workers end a job that is late when they look at the board. They do not look while every job

@@ -24,6 +24,7 @@ use tokio::task::coop;
 
 use super::async_job::AsyncJob;
 use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
+use super::on_core::OnCore;
 
 /// Nanoseconds that a poll is to last.
 const POLL_NS: u64 = 700_000;
@@ -156,6 +157,8 @@ impl<T: Send> Task for Polled<T> {
     fn turn(&mut self, cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
         let turn_began = Instant::now();
         let mut began = turn_began;
+        let core = OnCore::begins();
+        let mut used = Duration::ZERO;
         loop {
             let waited = match &self.waker {
                 None => began - self.spawned,
@@ -163,7 +166,14 @@ impl<T: Send> Task for Polled<T> {
             };
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
-            self.job.note_turn(ended - began, waited);
+            // What the operating system gave to other threads meanwhile is not the future's doing.
+            let on_core = core.so_far();
+            if let Some(on_core) = on_core {
+                cx.was_on_core(on_core);
+            }
+            let before = std::mem::replace(&mut used, on_core.unwrap_or(ended - turn_began));
+            let took = used.saturating_sub(before);
+            self.job.note_turn(took, ended - began, waited);
             let paused = match polled {
                 Ok((Poll::Pending, paused)) => paused,
                 Ok((Poll::Ready(output), _)) => {
@@ -175,7 +185,7 @@ impl<T: Send> Task for Polled<T> {
                     return Ok(Turn::Done);
                 }
             };
-            self.budget.learn(ended - began, paused);
+            self.budget.learn(took, paused);
             if paused.is_none() {
                 return Ok(Turn::Parked);
             }

@@ -64,7 +64,7 @@ impl Measures {
     /// |---|---|
     /// | `tasks` | futures that the job ran: partitions, and what they spawned |
     /// | `turns` | polls of them |
-    /// | `busy` | the time that the polls took, on all workers together |
+    /// | `busy` | the time that the polls were on a core, on all workers together |
     /// | `waited` | the time for which the futures waited for a worker, from a spawn or a wake, all of them together |
     /// | `longest_turn` | the longest of them: what a young job may have to wait for |
     /// | `longest_turn_in` | the operator that it was in, where the operators' timers say so |

@@ -1,0 +1,60 @@
+//! For how long this thread has been on a core: the time that passes, less what the operating
+//! system gives to other threads.
+
+use std::marker::PhantomData;
+use std::time::Duration;
+
+/// A thread's reading of its own time on a core. It stays with the thread.
+pub(super) struct OnCore {
+    /// `None` where the operating system does not tell.
+    began: Option<Duration>,
+    of_this_thread: PhantomData<*const ()>,
+}
+
+impl OnCore {
+    /// From now on.
+    pub(super) fn begins() -> Self {
+        Self {
+            began: read(),
+            of_this_thread: PhantomData,
+        }
+    }
+
+    /// Since it began; `None` where the operating system does not tell.
+    pub(super) fn so_far(&self) -> Option<Duration> {
+        Some(read()?.saturating_sub(self.began?))
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn read() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read() -> Option<Duration> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_sleep_is_not_on_a_core_and_a_loop_is() {
+        let core = OnCore::begins();
+        let began = Instant::now();
+        thread::sleep(Duration::from_millis(50));
+        let asleep = core.so_far().unwrap();
+        assert!(asleep <= began.elapsed() / 2, "{asleep:?}");
+        while core.so_far().unwrap() < Duration::from_millis(5) {
+            std::hint::spin_loop();
+        }
+        assert!(began.elapsed() >= Duration::from_millis(55) - asleep);
+    }
+}

@@ -11,7 +11,8 @@ use crate::job_id::JobId;
 use crate::policy::{JobEnd, JobSpec, by_hand};
 use crate::report::JobReport;
 
-/// How whoever runs a slot came to its job: the two orders in which workers look for one, and none.
+/// How the thread that runs a slot came to its job: the two orders in which workers look for one,
+/// and none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// Takes the job that has received the least service, so that short jobs keep moving.
@@ -21,7 +22,8 @@ pub enum Role {
     /// It is no worker, but a thread that waits for this job and is lent to it meanwhile:
     /// [`run_until`](crate::PipelineExecutor::run_until).
     Lent,
-    /// It is no worker, but a spare thread: every worker is in a long slot or turn, and this job is young.
+    /// It is no worker, but a spare thread: every worker is in a long slot or turn, and this job is
+    /// young.
     Spare,
 }
 
@@ -45,7 +47,8 @@ pub struct StepCx<'a> {
     /// None: there is no job around it.
     job: Option<&'a JobId>,
     watch: &'a dyn Watch,
-    /// That of the slot around it, if it runs by hand inside one: so that the way there does not get longer with the depth.
+    /// That of the slot around it, if it runs by hand inside one: so that the way there does not
+    /// get longer with the depth.
     nest: &'a dyn Nest,
 }
 
@@ -53,13 +56,14 @@ pub struct StepCx<'a> {
 pub(crate) trait Watch {
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
-    /// What runs was on a core for so many nanoseconds. Where no job is charged, it means nothing.
+    /// What runs was on a core for this many nanoseconds. Where no job is charged, it means
+    /// nothing.
     fn was_on_core(&self, _ns: u64) {}
 }
 
 /// Who runs jobs for slots.
 pub(crate) trait Nest {
-    /// Runs a job of the slot's own; `cx` is that of whoever asks.
+    /// Runs a job of the slot's own; `cx` is that of the slot that asks.
     fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 }
 
@@ -79,9 +83,10 @@ impl<'a> StepCx<'a> {
         }
     }
 
-    /// Number of the worker that runs the slot, from 0. A thread that is lent to the job has the one behind the last worker's, and
-    /// [spare threads](crate::PipelineBuilder::spares) have those behind it: a table by number needs a place more than there are workers
-    /// and spare threads together. No two threads have the same number in a job at the same time.
+    /// Number of the worker that runs the slot, from 0. A thread that is lent to the job has the
+    /// one behind the last worker's, and [spare threads](crate::PipelineBuilder::spares) have those
+    /// behind it: a table by number needs a place more than there are workers and spare threads
+    /// together. No two threads have the same number in a job at the same time.
     #[must_use]
     pub fn worker_id(&self) -> usize {
         self.worker
@@ -99,8 +104,9 @@ impl<'a> StepCx<'a> {
         self.job.map_or("pipe-detached", |id| id)
     }
 
-    /// Whether the job is over already: cancelled, failed, past its deadline, or its executor shut down. The slot's
-    /// result is not needed any more, so it should return soon; with what, does not matter.
+    /// Whether the job is over already: cancelled, failed, past its deadline, or its executor shut
+    /// down. The slot's result is not needed any more, so it should return soon; with what, does
+    /// not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.watch.is_cancelled()
@@ -125,15 +131,20 @@ impl<'a> StepCx<'a> {
 }
 
 impl<'a> StepCx<'a> {
-    /// Runs a job inside this slot, and gives its end: waits by running the job's slots, and those of no other job.
+    /// Runs a job inside this slot, and gives its end: waits by running the job's slots, and those
+    /// of no other job.
     ///
-    /// The job is handed to the same executor, so that idle workers join in. This one, whatever they do, runs slots of it until it
-    /// has ended, as [a lent thread](crate::PipelineExecutor::run_until) does; its steps then see [`Role::Lent`] and the number behind the last worker's.
-    /// It sleeps only while others run the last slots. So it cannot deadlock, however many slots wait like this, and never finds itself in
-    /// another's code with its own locks held. When the executor admits no more jobs, or drains, the whole job is run here, by hand.
+    /// The job is handed to the same executor, so that idle workers join in. This one, whatever
+    /// they do, runs slots of it until it has ended, as [a lent
+    /// thread](crate::PipelineExecutor::run_until) does; its steps then see [`Role::Lent`] and the
+    /// number behind the last worker's. It sleeps only while others run the last slots. So it
+    /// cannot deadlock, however many slots wait like this, and never finds itself in another's code
+    /// with its own locks held. When the executor admits no more jobs, or drains, the whole job is
+    /// run here, by hand.
     ///
-    /// When this slot's job is closed, so is the inner one: it ends as [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. Until
-    /// it has ended the slot holds its worker, past its quantum.
+    /// When this slot's job is closed, so is the inner one: it ends as
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. Until it has
+    /// ended the slot holds its worker, past its quantum.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
@@ -163,7 +174,8 @@ impl<'a> StepCx<'a> {
         job.run_inside(self)
     }
 
-    /// Runs a job as this slot's for `cx`, which is this one or that of a slot that runs by hand inside it.
+    /// Runs a job as this slot's for `cx`, which is this one or that of a slot that runs by hand
+    /// inside it.
     pub(crate) fn nest_as(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
         self.nest.nest(cx, spec)
     }
@@ -181,7 +193,8 @@ impl<'a> StepCx<'a> {
 }
 
 impl StepCx<'static> {
-    /// A context without a job around it, for tests of stages: worker 0, never cancelled, never asked to yield.
+    /// A context without a job around it, for tests of stages: worker 0, never cancelled, never
+    /// asked to yield.
     ///
     /// ```
     /// use pipeline_exec::{PipelineStep, StepCx};
@@ -206,7 +219,7 @@ impl fmt::Debug for StepCx<'_> {
     }
 }
 
-/// Nobody stops it.
+/// It is never stopped.
 pub(crate) struct Detached;
 
 impl Watch for Detached {

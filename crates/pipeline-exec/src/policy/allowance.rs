@@ -93,7 +93,8 @@ impl<W> Allowances<W> {
         mem.store(word, after, Ordering::Relaxed);
     }
 
-    /// Whether `worker` takes a single first this time, and not a young job of the board: every other time.
+    /// Whether `worker` takes a single first this time, and not a young job of the board: every
+    /// other time.
     pub(crate) fn single_comes_first<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         let word = &self.workers[worker].turns;
         // Ordering: Relaxed, both. Its own word.

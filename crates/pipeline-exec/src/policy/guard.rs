@@ -1,5 +1,5 @@
-//! Calls into foreign code: a user's stage, and whatever else may panic. What it returns, or how it failed. A panic goes no further than
-//! here, nor does one of what such a panic carries.
+//! Calls into foreign code: a user's stage, and whatever else may panic. What it returns, or how it
+//! failed. A panic goes no further than here, nor does one of what such a panic carries.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -79,7 +79,8 @@ pub(crate) fn quietly(call: impl FnOnce()) {
     }
 }
 
-/// Drops what a panic carried. If that panics in its turn, what comes of it is leaked, since nobody could ever drop it in peace.
+/// Drops what a panic carried. If that panics in its turn, what comes of it is leaked, since no
+/// party could ever drop it in peace.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(endless);

@@ -23,9 +23,10 @@ pub struct Looks<W> {
 /// What becomes of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookEnd {
-    /// It goes to the back of the executor's queue: there is more to do, and others may want the worker.
+    /// It goes to the back of the executor's queue: there is more to do, and others may want the
+    /// worker.
     Again,
-    /// It is over. Whoever publishes work next hands over another.
+    /// It is over. The party that publishes work next hands over another.
     Over,
 }
 
@@ -59,8 +60,9 @@ pub fn look<E: PipelinePorts>(env: &E, worker: usize) -> LookEnd {
     }
 }
 
-/// Lets up to `wanted` workers more look, as far as there are any. The caller has published, and has passed a sequentially
-/// consistent fence. `false` if none of them will, because the workers are leaving.
+/// Lets up to `wanted` workers more look, as far as there are any. The caller has published, and
+/// has passed a sequentially consistent fence. `false` if none of them will, because the workers
+/// are leaving.
 pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
     let looks = &env.shared().looks;
     let taken = looks.take_up(env, wanted);
@@ -86,8 +88,8 @@ impl<W> Looks<W> {
         mem.load(&self.out, Ordering::Relaxed)
     }
 
-    /// Step take-up: takes up to `wanted` looks for the caller to hand over. The caller has published, and has passed a
-    /// sequentially consistent fence.
+    /// Step take-up: takes up to `wanted` looks for the caller to hand over. The caller has
+    /// published, and has passed a sequentially consistent fence.
     pub(crate) fn take_up<M: Memory<Word = W>>(&self, mem: &M, wanted: usize) -> usize {
         // Ordering: Relaxed. Step read-out; the caller's fence orders it, edge `look/publish`.
         let mut out = mem.load(&self.out, Ordering::Relaxed);
@@ -96,7 +98,8 @@ impl<W> Looks<W> {
             if taken == 0 {
                 return 0;
             }
-            // Ordering: Relaxed. A bound on one word; the look itself is handed over by the executor's queue.
+            // Ordering: Relaxed. A bound on one word; the look itself is handed over by the
+            // executor's queue.
             match mem.compare_exchange(&self.out, out, out + taken, Ordering::Relaxed) {
                 Ok(_) => return taken,
                 Err(now) => out = now,
@@ -104,18 +107,20 @@ impl<W> Looks<W> {
         }
     }
 
-    /// Puts back looks that were taken up and that nobody will run.
+    /// Puts back looks that were taken up and that no worker will run.
     pub(crate) fn drop_taken<M: Memory<Word = W>>(&self, mem: &M, looks: usize) {
         // Ordering: Relaxed. It happens only when the workers leave for good.
         mem.fetch(&self.out, Fetch::Sub(looks), Ordering::Relaxed);
     }
 
-    /// Steps lay-down, lay-fence, look-again: a look that found nothing. `true` if it goes on after all.
+    /// Steps lay-down, lay-fence, look-again: a look that found nothing. `true` if it goes on after
+    /// all.
     pub(crate) fn lay_down<M: Memory<Word = W>>(&self, mem: &M, look_again: impl Fn() -> bool) -> bool {
         // Ordering: Relaxed. Step lay-down; ordered by the fence.
         mem.fetch(&self.out, Fetch::Sub(1), Ordering::Relaxed);
-        // Ordering: SeqCst fence, step lay-fence. Edge `look/publish`: pairs with the fence in `publish`. Whichever comes
-        // second, its side sees the other's write: the job on the board, or one look fewer.
+        // Ordering: SeqCst fence, step lay-fence. Edge `look/publish`: pairs with the fence in
+        // `publish`. Whichever comes second, its side sees the other's write: the job on the board,
+        // or one look fewer.
         mem.fence(Ordering::SeqCst);
         look_again() && self.take_up(mem, 1) == 1
     }

@@ -38,7 +38,8 @@ use super::visit::{Visitor, visit};
 use crate::mutant;
 use crate::step_cx::Role;
 
-/// Of how many turns a single worker takes `RESERVE_TURNS` in the reserve role: 17 to 3, as 85 to 15.
+/// Of how many turns a single worker takes `RESERVE_TURNS` in the reserve role: 17 to 3, as 85 to
+/// 15.
 const TURNS: usize = 20;
 const RESERVE_TURNS: usize = 3;
 
@@ -52,7 +53,8 @@ pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u6
     visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// One visit of worker `worker`, which looks at `now_ns`, in the main role. Gives when it ended; `None` if it found nothing to claim.
+/// One visit of worker `worker`, which looks at `now_ns`, in the main role. Gives when it ended;
+/// `None` if it found nothing to claim.
 pub(crate) fn visit_as_main<E: PipelinePorts>(
     env: &E,
     worker: usize,
@@ -165,7 +167,8 @@ pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>
     Some((job, body))
 }
 
-/// From `first` on in the order of service, and while tags are `within`, the first job that a worker could go into.
+/// From `first` on in the order of service, and while tags are `within`, the first job that a
+/// worker could go into.
 fn first_open<E: PipelinePorts>(
     env: &E,
     first: Option<JobHandle>,
@@ -189,7 +192,7 @@ fn first_open<E: PipelinePorts>(
     found
 }
 
-/// Only with a planted bug: whether somebody is in a job.
+/// Only with a planted bug: whether a worker is in a job.
 fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     let young_tag = env.shared().young_tag();
     let service = body.state.service(env);
@@ -334,7 +337,8 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
     /// The visitor that this worker is to a job.
     fn visitor(&self, is_old: bool, single: bool) -> Visitor {
         let now_ns = self.clock_ns.get();
-        // A spare thread goes into no old job; one that has grown old since is left as a young one would be.
+        // A spare thread goes into no old job; one that has grown old since is left as a young one
+        // would be.
         let is_old = is_old && self.role != Role::Spare;
         let (pays, stays) = match (is_old, self.old_first) {
             (true, false) => (Pays::Old, true),
@@ -364,7 +368,8 @@ pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
         })
 }
 
-/// The first single that has not ended yet. It is gone from the queue, so there is nobody to be quicker than; but it may be closed.
+/// The first single that has not ended yet. It is gone from the queue, so no other
+/// party can take it first; but it may be closed.
 fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
     while let Some(job) = env.shared().board.pop_single(env) {
         if let Some(body) = find(env, job) {

@@ -54,7 +54,8 @@ pub struct PipelineShared<W, B, Q, T> {
     pub(crate) allowances: Allowances<W>,
     /// Spare threads, and what they go by.
     pub(crate) stand_ins: StandIns<W>,
-    /// Service that the least served old job had when one was last taken: where jobs that grow old go on.
+    /// Service that the least served old job had when one was last taken: where jobs that grow old
+    /// go on.
     service_floor: CachePadded<W>,
     /// Not 0 once the executor is being shut down.
     stopping: CachePadded<W>,
@@ -68,8 +69,8 @@ pub struct PipelineShared<W, B, Q, T> {
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
-    /// An executor without jobs, on an empty board and an empty table with at least `config.capacity` places; words are made
-    /// by `word`.
+    /// An executor without jobs, on an empty board and an empty table with at least
+    /// `config.capacity` places; words are made by `word`.
     ///
     /// # Panics
     ///
@@ -104,8 +105,9 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         }
     }
 
-    /// The same with `spares` spare threads, at most one for each worker: see [`stand_in`](mod@super::stand_in). Before any job
-    /// is submitted. None if the quantum is so short that no job is young: there is nothing for them.
+    /// The same with `spares` spare threads, at most one for each worker: see
+    /// [`stand_in`](mod@super::stand_in). Before any job is submitted. None if the quantum is so
+    /// short that no job is young: there is nothing for them.
     ///
     /// # Panics
     ///
@@ -132,7 +134,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         lent_number(self.workers()) + 1 + spare
     }
 
-    /// Nanoseconds for which all workers must have been in one turn each before a spare thread stands in.
+    /// Nanoseconds for which all workers must have been in one turn each before a spare thread
+    /// stands in.
     pub fn stand_in_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
@@ -212,7 +215,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. Submissions of one thread are numbered in their order; of several there is none.
+        // Ordering: Relaxed. Submissions of one thread are numbered in their order; of several
+        // there is none.
         mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
     }
 
@@ -241,7 +245,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
 
     /// The least served old job had `service` when it was taken.
     pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
-        // Ordering: Relaxed, both. A hint; that a race may lower it again for a moment does no harm.
+        // Ordering: Relaxed, both. A hint; that a race may lower it again for a moment does no
+        // harm.
         if mem.load(&self.service_floor, Ordering::Relaxed) < service {
             mem.store(&self.service_floor, service, Ordering::Relaxed);
         }
@@ -259,15 +264,16 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.deadlines, Ordering::Relaxed) != 0
     }
 
-    /// From now on nobody goes into a job, and whoever puts one on the board closes it again.
+    /// From now on no worker goes into a job, and the party that puts one on the board closes it
+    /// again.
     pub(crate) fn set_stopping<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. Ordered by the fence in `stop`.
         mem.store(&self.stopping, 1, Ordering::Relaxed);
     }
 
     pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Relaxed. Ordered by the fences in `publish` and `close_if_stopping`, or by the load that
-        // found a job closed.
+        // Ordering: Relaxed. Ordered by the fences in `publish` and `close_if_stopping`, or by the
+        // load that found a job closed.
         mem.load(&self.stopping, Ordering::Relaxed) != 0
     }
 }

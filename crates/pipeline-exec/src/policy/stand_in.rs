@@ -14,7 +14,8 @@ use super::role::{Search, has_work, stops, young_waits};
 use crate::mutant;
 use crate::step_cx::Role;
 
-/// Quanta for which every worker must have been in what it runs now before a spare thread stands in.
+/// Quanta for which every worker must have been in what it runs now before a spare thread stands
+/// in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
 /// In `watched`: a party is about to tell a spare thread to watch.
@@ -23,8 +24,8 @@ const TELLS: usize = 1;
 /// What spare threads go by.
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// By worker, and behind the workers by spare thread: when it began what it runs now, in nanoseconds plus
-    /// one; 0: it is in no job. Empty if there are no spare threads.
+    /// By worker, and behind the workers by spare thread: when it began what it runs now, in
+    /// nanoseconds plus one; 0: it is in no job. Empty if there are no spare threads.
     since: Box<[CachePadded<W>]>,
     /// By spare thread: 1 from the moment at which it is told to watch until it parks.
     awake: Box<[CachePadded<W>]>,
@@ -63,7 +64,8 @@ impl<W> StandIns<W> {
         self.awake.len()
     }
 
-    /// The party with this worker's number has begun something at `now_ns`. Only that party calls it.
+    /// The party with this worker's number has begun something at `now_ns`. Only that party calls
+    /// it.
     #[inline]
     pub(crate) fn begins<M: Memory<Word = W>>(&self, mem: &M, worker: usize, now_ns: u64) {
         let now = usize::try_from(now_ns).unwrap_or(usize::MAX).saturating_add(1);
@@ -77,14 +79,16 @@ impl<W> StandIns<W> {
 
     #[inline]
     fn note<M: Memory<Word = W>>(&self, mem: &M, worker: usize, value: usize) {
-        // The number behind the last worker's is that of lent threads, which take no work from others.
+        // The number behind the last worker's is that of lent threads, which take no work from
+        // others.
         let place = match worker.checked_sub(self.workers) {
             None => worker,
             Some(0) => return,
             Some(spare) => self.workers + spare - 1,
         };
         if let Some(word) = self.since.get(place) {
-            // Ordering: Relaxed. A hint about time; a spare thread that reads it late stands in early or late.
+            // Ordering: Relaxed. A hint about time; a spare thread that reads it late stands in
+            // early or late.
             mem.store(word, value, Ordering::Relaxed);
         }
     }
@@ -102,11 +106,12 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Steps watch and arm: from now on spare thread number `spare` watches, or, given none, the caller tells one. `false` if one
-    /// watches or is told already.
+    /// Steps watch and arm: from now on spare thread number `spare` watches, or, given none, the
+    /// caller tells one. `false` if one watches or is told already.
     fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
-        // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge `stand-in/rest`.
+        // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge
+        // `stand-in/rest`.
         mem.load(&self.watched, Ordering::Relaxed) == 0
             && mem
                 .compare_exchange(&self.watched, 0, value, Ordering::Relaxed)
@@ -119,7 +124,8 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: makes a parked spare thread watch, if there is one. The caller has taken the watch, and wakes it.
+    /// Step tell: makes a parked spare thread watch, if there is one. The caller has taken the
+    /// watch, and wakes it.
     fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             let name = || {
@@ -150,7 +156,8 @@ impl<W> StandIns<W> {
 
     /// The one that watches sleeps until `at_ns`.
     fn sleeps_until<M: Memory<Word = W>>(&self, mem: &M, at_ns: u64) {
-        // Ordering: Relaxed. A hint; one that reads it late lets the thread sleep for as long as it has thought it would.
+        // Ordering: Relaxed. A hint; one that reads it late lets the thread sleep for as long as it
+        // has thought it would.
         mem.store(
             &self.looks_at,
             usize::try_from(at_ns).unwrap_or(usize::MAX),
@@ -158,8 +165,8 @@ impl<W> StandIns<W> {
         );
     }
 
-    /// Whether the one that watches sleeps for `slack_ns` longer than it would if it looked now: all that run will have been in their
-    /// turns for `after_ns` by then.
+    /// Whether the one that watches sleeps for `slack_ns` longer than it would if it looked now:
+    /// all that run will have been in their turns for `after_ns` by then.
     fn sleeps_too_long<M: Memory<Word = W>>(&self, mem: &M, after_ns: u64, slack_ns: u64) -> bool {
         // Ordering: Relaxed. As above.
         let looks_at = mem.load(&self.looks_at, Ordering::Relaxed) as u64;
@@ -196,8 +203,9 @@ impl<W> StandIns<W> {
     }
 }
 
-/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a spare thread watches, and that
-/// it sleeps no longer than it has to. The caller has passed a sequentially consistent fence since.
+/// Step arm: young work was published, or left waiting, while every look is out. Sees to it that a
+/// spare thread watches, and that it sleeps no longer than it has to. The caller has passed a
+/// sequentially consistent fence since.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
     if stand_ins.spares() == 0 || mutant::m120_no_spare_is_told() {
@@ -209,8 +217,9 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         }
         // All stand in, and each looks again when it leaves its job.
         stand_ins.unwatch(env);
-        // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in `rest`. Whichever comes
-        // second, its side sees the other's write: that none watches, or that a spare thread is parked.
+        // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in
+        // `rest`. Whichever comes second, its side sees the other's write: that none watches, or
+        // that a spare thread is parked.
         env.fence(Ordering::SeqCst);
         if !stand_ins.is_one_parked(env) || mutant::m126_arms_once() {
             return;
@@ -224,8 +233,8 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     }
 }
 
-/// Step go-in: a party in `role` has gone into a job. If it leaves young work waiting and every look is out, a spare thread
-/// is to watch.
+/// Step go-in: a party in `role` has gone into a job. If it leaves young work waiting and every
+/// look is out, a spare thread is to watch.
 pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     let shared = env.shared();
     let may_wait = match role {
@@ -236,17 +245,18 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
     if !may_wait || mutant::m125_young_work_left_unwatched() {
         return;
     }
-    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in `publish`. Whichever comes
-    // second, its side sees the other's write: the young job, or that no thread watches, or, of a worker, that its look is out.
+    // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in
+    // `publish`. Whichever comes second, its side sees the other's write: the young job, or that no
+    // thread watches, or, of a worker, that its look is out.
     env.fence(Ordering::SeqCst);
     if young_waits(env) {
         arm(env);
     }
 }
 
-/// The life of spare thread number `spare`. `sleep` blocks: until the time that it is given, or, given none, until the
-/// thread [is awake](PipelinePorts::wake_spare); it may return early, and does when the thread is woken. It gives `false` when the
-/// executor ends.
+/// The life of spare thread number `spare`. `sleep` blocks: until the time that it is given, or,
+/// given none, until the thread [is awake](PipelinePorts::wake_spare); it may return early, and
+/// does when the thread is woken. It gives `false` when the executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
     while sleep(None) {
         if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
@@ -283,15 +293,15 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
     }
 }
 
-/// When a spare thread is to stand in: all that are in turns now will have been for long enough. `None` if a worker is in no
-/// job.
+/// When a spare thread is to stand in: all that are in turns now will have been for long enough.
+/// `None` if a worker is in no job.
 fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
     let since_ns = env.shared().stand_ins.latest(env)?;
     Some(since_ns.saturating_add(env.shared().stand_in_ns()))
 }
 
-/// The place in a table of workers and a lent thread of the party with number `number`: a spare thread counts as the worker
-/// for which it stands in.
+/// The place in a table of workers and a lent thread of the party with number `number`: a spare
+/// thread counts as the worker for which it stands in.
 pub(crate) fn place_of(number: usize, workers: usize) -> usize {
     number.checked_sub(lent_number(workers) + 1).unwrap_or(number)
 }
@@ -321,18 +331,20 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     leave(env);
 }
 
-/// Steps leave-fence, hand-on: a spare thread holds no look, so what it leaves open is to be a worker's.
+/// Steps leave-fence, hand-on: a spare thread holds no look, so what it leaves open is to be a
+/// worker's.
 fn leave<E: PipelinePorts>(env: &E) {
-    // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in `lay_down`. Whichever comes
-    // second, its side sees the other's write: what can be claimed, or one look fewer.
+    // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in
+    // `lay_down`. Whichever comes second, its side sees the other's write: what can be claimed, or
+    // one look fewer.
     env.fence(Ordering::SeqCst);
     if has_work(env) && !mutant::m124_spare_hands_on_nothing() {
         call_up(env, 1);
     }
 }
 
-/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks. It did not watch: no
-/// thread does that is in a job.
+/// Foreign code panicked out of a visit of spare thread number `spare`: it is in no job, and parks.
+/// It did not watch: no thread does that is in a job.
 pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     shared.stand_ins.rests(env, shared.spare_number(spare));
@@ -346,11 +358,13 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     if watches {
         stand_ins.unwatch(env);
     }
-    // Ordering: Relaxed. Step rest; ordered by the fence. A store would do; but loom takes one, and a read-modify-write of another
-    // party beside it, in either order, also where the latter did not read it.
+    // Ordering: Relaxed. Step rest; ordered by the fence. A store would do; but loom takes one, and
+    // a read-modify-write of another party beside it, in either order, also where the latter did
+    // not read it.
     env.fetch(&stand_ins.awake[spare], Fetch::And(0), Ordering::Relaxed);
-    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in `publish`, `goes_in` and `arm`.
-    // Whichever comes second, its side sees the other's write: the young job, or that none watches and this one is parked.
+    // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in
+    // `publish`, `goes_in` and `arm`. Whichever comes second, its side sees the other's write: the
+    // young job, or that none watches and this one is parked.
     env.fence(Ordering::SeqCst);
     if !stops(env) && young_waits(env) && !mutant::m122_spare_parks_without_a_second_look() {
         arm(env);

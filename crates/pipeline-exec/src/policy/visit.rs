@@ -11,8 +11,9 @@
 //! A visit that closes its job reads the clock once more: the look that goes on decides by the last
 //! reading whether its quantum is over.
 //!
-//! Whoever accounts for the last slot of a stage is its last finisher: it finishes the stage, starts those that have waited for it, and ends
-//! the job if no stage is open. Whoever changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
+//! The party that accounts for the last slot of a stage is its last finisher: it finishes the
+//! stage, starts those that have waited for it, and ends the job if no stage is open. The party
+//! that changes what can be claimed settles the job afterwards: see [`standing`](super::standing).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -185,7 +186,8 @@ struct Visit<'a, E: PipelinePorts> {
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
-    /// Claims slots, at `now_ns`, for the first time in this visit or not; in a job that grows, a turn of a task.
+    /// Claims slots, at `now_ns`, for the first time in this visit or not; in a job that grows, a
+    /// turn of a task.
     fn claim(&self, now_ns: u64, is_first: bool) -> Option<(Piece, Option<Taken>)> {
         let Self { env, job, state, .. } = *self;
         let wanted = |stage, left| self.width(stage, left, now_ns);
@@ -202,7 +204,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
                 task = Some(taken);
                 (Piece { stage: STAGE, slots }, true)
             }
-            // Somebody else may have claimed the last of the others meanwhile, and neither of the two knows.
+            // Another worker may have claimed the last of the others meanwhile, and neither of the
+            // two knows.
             Claim::Returned => (env.change(&state.ledger, |ledger| ledger.take_returned())?, true),
             Claim::Exhausted | Claim::Closed => return None,
         };
@@ -217,7 +220,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
         // Others who look are to go to another job first, now that this worker is in.
         let moves = is_first && env.shared().workers() > 1;
         if (may_be_last || moves) && !self.visitor.single || mutant::m15_off_the_board_too_early() {
-            // Before the slots run, so that nobody looks at the job meanwhile.
+            // Before the slots run, so that no worker looks at the job meanwhile.
             settle(env, state, job, None);
         }
         if is_first {
@@ -254,7 +257,7 @@ impl<E: PipelinePorts> Visit<'_, E> {
     /// How many of the `left` slots of `stage` to claim.
     fn width(&self, stage: usize, left: usize, now_ns: u64) -> usize {
         let Some(slot_ns) = self.state.claims.slot_ns(self.env, stage) else {
-            // Nobody knows how long they take; the first one tells.
+            // How long they take is not known; the first one tells.
             return 1;
         };
         let time_ns = CLAIM_NS.min(self.visitor.until_ns.saturating_sub(now_ns));
@@ -326,8 +329,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         now_ns
     }
 
-    /// Runs a turn of a task that was claimed at `began_ns`, or drops the task if it is cancelled. Gives the
-    /// time.
+    /// Runs a turn of a task that was claimed at `began_ns`, or drops the task if it is cancelled.
+    /// Gives the time.
     fn run_turn(&self, task: Taken, began_ns: u64) -> u64 {
         let Self { env, job, state, .. } = *self;
         let Visitor { worker, role, .. } = self.visitor;
@@ -407,7 +410,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         if mutant::m71_one_worker_invited() {
             return;
         }
-        // What is left of other stages may take another time; they have an estimate of their own, and somebody who learns it.
+        // What is left of other stages may take another time; they have an estimate of their own,
+        // and another worker learns it.
         let left = state.claims.unclaimed_slots(env);
         let worth = need::workers(slot_ns.saturating_mul(left as u64));
         let lookers = if left == 0 {
@@ -420,11 +424,13 @@ impl<E: PipelinePorts> Visit<'_, E> {
         }
     }
 
-    /// Gives back slots that were claimed and have not run. `false` if the job is closed, so that they are given up instead.
+    /// Gives back slots that were claimed and have not run. `false` if the job is closed, so that
+    /// they are given up instead.
     fn give_back(&self, piece: Piece) -> bool {
         let Self { env, job, state, .. } = *self;
         let Piece { stage, slots } = piece;
-        // In as many pieces as a claim of all of them would be cut into: they take longer than was thought.
+        // In as many pieces as a claim of all of them would be cut into: they take longer than was
+        // thought.
         let pieces = slots.len().min(2 * state.usable(env.shared().workers()));
         let cut = |nth| slots.start + slots.len() * nth / pieces;
         let cut: Vec<Piece> = (0..pieces)
@@ -451,13 +457,15 @@ impl<E: PipelinePorts> Visit<'_, E> {
         true
     }
 
-    /// Whether slots that have run are still to be accounted for. They always are, but for a planted bug.
+    /// Whether slots that have run are still to be accounted for. They always are, but for a
+    /// planted bug.
     fn owes_account(&self) -> bool {
         let forgotten = mutant::m29_cancelled_claims_not_accounted() && self.state.claims.is_closed(self.env);
         !forgotten && !mutant::m19_accounted_at_claim()
     }
 
-    /// The last slot of `stage` is accounted for at `now_ns`, and this is the last finisher. Gives the time.
+    /// The last slot of `stage` is accounted for at `now_ns`, and this is the last finisher. Gives
+    /// the time.
     fn stage_over(&self, stage: usize, now_ns: u64) -> u64 {
         let Self {
             env,
@@ -503,7 +511,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         now_ns
     }
 
-    /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives nothing.
+    /// Every stage is over: makes what the job gives, unless it was closed meanwhile and gives
+    /// nothing.
     fn make_output(&self) -> Result<(), Failure> {
         match &self.body.output {
             Some(output) if !self.state.claims.is_closed(self.env) => {

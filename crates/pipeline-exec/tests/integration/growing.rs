@@ -45,7 +45,8 @@ impl Drop for Told {
     }
 }
 
-/// A task that parks at once and for good; what says that it has had its turn, and what says that it was dropped.
+/// A task that parks at once and for good; what says that it has had its turn, and what says that
+/// it was dropped.
 fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
     let (turned, turn) = channel();
     let (dropped, drop) = channel();

@@ -1,7 +1,8 @@
 //! Spare threads: named after the races in `crates/pipeline-exec/src/policy/stand_in/README.md`.
 //!
-//! The only worker is in a slot that ends when the young jobs have: one that no spare thread takes shows as a deadlock, which
-//! loom reports. Time passes for spare threads alone, and only while they sleep.
+//! The only worker is in a slot that ends when the young jobs have: one that no spare thread takes
+//! shows as a deadlock, which loom reports. Time passes for spare threads alone, and only while
+//! they sleep.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -14,8 +15,8 @@ use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, State};
 
-/// A spare thread was told to watch for a job that the worker has taken. It rests, while the worker, in another slot by then,
-/// publishes a second one.
+/// A spare thread was told to watch for a job that the worker has taken. It rests, while the
+/// worker, in another slot by then, publishes a second one.
 #[test]
 fn young_work_published_while_the_watching_thread_rests() {
     model(
@@ -71,8 +72,8 @@ fn a_thread_that_wakes_by_itself_while_it_is_told() {
     });
 }
 
-/// The spare thread that watches goes into a job whose slot ends when a second one has ended, which is published meanwhile:
-/// another spare thread is told.
+/// The spare thread that watches goes into a job whose slot ends when a second one has ended, which
+/// is published meanwhile: another spare thread is told.
 #[test]
 fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     model(
@@ -95,8 +96,8 @@ fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     );
 }
 
-/// A spare thread leaves a job in which it was alone, and which is old by then, while the worker, which has found the job full,
-/// lays down its look.
+/// A spare thread leaves a job in which it was alone, and which is old by then, while the worker,
+/// which has found the job full, lays down its look.
 #[test]
 fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     model(
@@ -121,8 +122,8 @@ fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
 /// A job that has had so much time is old.
 const LONG_NS: u64 = 10_000_000_000;
 
-/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one way or the other, and so
-/// does the thread.
+/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one
+/// way or the other, and so does the thread.
 #[test]
 fn a_shutdown_against_a_thread_that_is_told_to_watch() {
     model("a_shutdown_against_a_thread_that_is_told_to_watch", None, || {

@@ -11,8 +11,9 @@ use crate::error::CpuError;
 
 /// The context of a CPU task. It has no way to block, and none to another pool.
 ///
-/// Waiting for parts of its own work is not blocking: the worker runs them, and only them, and idle workers join in. So it cannot
-/// deadlock, with one worker either, and a lock that is held meanwhile meets no stranger that wants it, too.
+/// Waiting for parts of its own work is not blocking: the worker runs them, and only them, and idle
+/// workers join in. So it cannot deadlock, with one worker either, and a lock that is held
+/// meanwhile meets no stranger that wants it, too.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
     stop: Arc<Stop>,
@@ -36,8 +37,8 @@ impl<'a> CpuCx<'a> {
         }
     }
 
-    /// Whether nobody needs the result any more: the task was dropped, or the pool's time is up. It should return soon; with what,
-    /// does not matter.
+    /// Whether nobody needs the result any more: the task was dropped, or the pool's time is up. It
+    /// should return soon; with what, does not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_told() || self.step.is_cancelled()

@@ -17,7 +17,8 @@ use crate::thread::{Work, as_work, refuse_cpu};
 
 /// What a computation gives, as a future, or to a thread that may block. Dropping it cancels.
 ///
-/// In a CPU task it gives [`WrongPool`](crate::WrongPool): one that waited for another would hold its worker.
+/// In a CPU task it gives [`WrongPool`](crate::WrongPool): one that waited for another would hold
+/// its worker.
 #[must_use = "dropping it cancels the computation; `detach` lets it run unobserved"]
 pub struct CpuTask<T> {
     state: State,

@@ -1,8 +1,9 @@
 //! A worker's turns at the board: in the role that is its own, in that role's order, and no further
 //! one when its look's quantum is over.
 //!
-//! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots of a job. Of what a worker reads
-//! (the orders and the clock) and claims, the oracle holds against it:
+//! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots
+//! of a job. Of what a worker reads (the orders and the clock) and claims, the oracle holds against
+//! it:
 //!
 //! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single
 //!   worker, which has both, takes a reserve turn after at most six main ones and never two in a
@@ -20,7 +21,8 @@ use pipeline_exec::policy::PipelineConfig;
 
 use super::{Oracle, Violation};
 
-/// Between two reserve turns of a single worker are so many main ones at most: of 20 turns, 3.
+/// Main turns that a single worker takes between two reserve turns, at most: of 20 turns, 3 are
+/// reserve turns.
 const MAIN_TURNS_MAX: u32 = 6;
 
 /// Follows every worker's turns.
@@ -111,7 +113,8 @@ impl TurnOracle {
         }
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots outside its turns.
+    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots outside
+    /// its turns.
     pub(crate) fn nest_began(&mut self, party: usize) {
         let unending = Turn {
             until_ns: Some(u64::MAX),

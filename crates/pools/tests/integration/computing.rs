@@ -93,6 +93,7 @@ fn a_task_that_is_detached_runs() {
 fn a_task_for_which_there_is_no_room_waits_for_it() {
     let pools = Pools::builder()
         .cpu_threads(1)
+        .cpu_spares(0)
         .cpu_queue_capacity(1)
         .build()
         .unwrap();

@@ -171,6 +171,7 @@ fn mixed_to_blocking_to_cpu_to_nested_and_back_with_one_of_everything() {
 fn a_task_that_waits_for_room_is_told_when_the_pool_ends() {
     let pools = Pools::builder()
         .cpu_threads(1)
+        .cpu_spares(0)
         .cpu_queue_capacity(1)
         .build()
         .unwrap();

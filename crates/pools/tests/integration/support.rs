@@ -46,16 +46,18 @@ impl Gate {
     }
 }
 
-/// Pools of their own, with so many CPU workers.
+/// Pools of their own, with this many CPU workers and no spare threads: where the workers are held,
+/// no task runs.
 pub(crate) fn pools(cpu_threads: usize) -> Pools {
     Pools::builder()
         .cpu_threads(cpu_threads)
+        .cpu_spares(0)
         .mixed_threads(1)
         .build()
         .unwrap()
 }
 
-/// Keeps all of so many CPU workers busy until the gate that it gives is opened.
+/// Keeps this many CPU workers busy, which are all, until the gate that it gives is opened.
 pub(crate) fn hold_cpu(pools: &Pools, threads: usize) -> (Arc<Gate>, Vec<CpuTask<()>>) {
     let gate = Gate::new();
     let held = (0..threads).map(|_| {

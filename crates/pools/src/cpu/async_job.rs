@@ -184,8 +184,8 @@ impl AsyncJob {
         call()
     }
 
-    /// A future that is polled with this job as the [`current`](Self::current) one, by whoever
-    /// polls it. To run it on the job's workers, [`spawn`](Self::spawn) it.
+    /// A future that is polled with this job as the [`current`](Self::current) one, by the
+    /// thread that polls it. To run it on the job's workers, [`spawn`](Self::spawn) it.
     pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
         Scoped {
             job: self.clone(),

@@ -25,7 +25,7 @@ pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 /// [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root).
 ///
 /// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future
-/// is resumed in whoever awaits this.
+/// is resumed in the party that awaits this.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,

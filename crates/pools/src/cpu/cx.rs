@@ -37,8 +37,8 @@ impl<'a> CpuCx<'a> {
         }
     }
 
-    /// Whether nobody needs the result any more: the task was dropped, or the pool's time is up. It
-    /// should return soon; with what, does not matter.
+    /// Whether no party needs the result any more: the task was dropped, or the pool's time is up.
+    /// It should return soon; with what, does not matter.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_told() || self.step.is_cancelled()

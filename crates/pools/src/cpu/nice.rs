@@ -2,7 +2,7 @@
 //!
 //! Where workers use all cores, a thread that wakes for I/O has to take one from them. A scheduler
 //! that shares time equally may let it wait until a worker's slice is over; one that knows the
-//! worker to be less urgent does so at once. Lowering needs no privilege, and where nobody else
+//! worker to be less urgent does so at once. Lowering needs no privilege, and where no other thread
 //! wants the core it costs nothing.
 
 /// Lowers the priority of this thread by so much, and of no other.

@@ -319,8 +319,8 @@ impl StandInOracle {
         }
     }
 
-    /// Whether all that could see to young work are in slots, and a spare thread is parked that
-    /// nobody has told to watch. `calls` is the number of parties outside that are in a call, spare
+    /// Whether all that could see to young work are in slots, and a spare thread is parked that no
+    /// party has told to watch. `calls` is the number of parties outside that are in a call, spare
     /// threads that are awake among them.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));

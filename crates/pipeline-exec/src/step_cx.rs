@@ -56,9 +56,9 @@ pub struct StepCx<'a> {
 pub(crate) trait Watch {
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
-    /// What runs was on a core for this many nanoseconds. Where no job is charged, it means
-    /// nothing.
-    fn was_on_core(&self, _ns: u64) {}
+    /// The job is to be charged for this many nanoseconds of what runs. Where no job is charged, it
+    /// means nothing.
+    fn charge_for(&self, _ns: u64) {}
 }
 
 /// Who runs jobs for slots.
@@ -120,13 +120,13 @@ impl<'a> StepCx<'a> {
         self.watch.should_yield()
     }
 
-    /// Tells for how long this slot or turn was on a core, so that its job is charged for that. A
-    /// job is charged for the time that passes otherwise, also while the operating system gives the
-    /// core to others: a young job that was left waiting so would be old, and stand behind heavy
-    /// ones. The last call in a slot or turn counts.
-    pub fn was_on_core(&self, time: Duration) {
+    /// Has the job charged for `time` for this slot or turn, such as the time that it was on a core.
+    /// A job is charged for the time that passes otherwise, also while the operating system gives
+    /// the core to others: a young job that was left waiting so would be old, and stand behind heavy
+    /// ones. More than the time that passes is not charged. The last call in a slot or turn counts.
+    pub fn charge_for(&self, time: Duration) {
         self.watch
-            .was_on_core(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+            .charge_for(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 }
 

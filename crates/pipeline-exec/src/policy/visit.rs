@@ -81,8 +81,8 @@ pub(crate) fn visit<E: PipelinePorts>(
         visitor,
         arrivals: Cell::new(visitor.gives_way),
         gives_way: Cell::new(false),
-        on_core_ns: Cell::new(None),
-        off_core_ns: Cell::new(None),
+        told_ns: Cell::new(None),
+        uncharged_ns: Cell::new(None),
     };
     let Visitor {
         worker,
@@ -179,10 +179,10 @@ struct Visit<'a, E: PipelinePorts> {
     arrivals: Cell<Option<usize>>,
     /// A young job waits, so that the visit is over.
     gives_way: Cell<bool>,
-    /// Nanoseconds for which the slot or turn that runs was on a core, as it has told.
-    on_core_ns: Cell<Option<u64>>,
-    /// Nanoseconds for which those that have told were on none; `None` if none has told.
-    off_core_ns: Cell<Option<u64>>,
+    /// Nanoseconds that the slot or turn that runs is to be charged for, as it has told.
+    told_ns: Cell<Option<u64>>,
+    /// Nanoseconds that those that have told are not charged for; `None` if none has told.
+    uncharged_ns: Cell<Option<u64>>,
 }
 
 impl<E: PipelinePorts> Visit<'_, E> {
@@ -369,17 +369,17 @@ impl<E: PipelinePorts> Visit<'_, E> {
     fn boundary(&self, began_ns: u64, now_ns: u64) {
         let stand_ins = &self.env.shared().stand_ins;
         stand_ins.begins(self.env, self.visitor.worker, now_ns);
-        if let Some(on_core_ns) = self.on_core_ns.take() {
-            let off_core_ns = (now_ns - began_ns).saturating_sub(on_core_ns);
-            let before_ns = self.off_core_ns.get().unwrap_or(0);
-            self.off_core_ns.set(Some(before_ns + off_core_ns));
+        if let Some(told_ns) = self.told_ns.take() {
+            let uncharged_ns = (now_ns - began_ns).saturating_sub(told_ns);
+            let before_ns = self.uncharged_ns.get().unwrap_or(0);
+            self.uncharged_ns.set(Some(before_ns + uncharged_ns));
         }
     }
 
     /// What the job is charged for a visit of `ns` nanoseconds.
     fn charged_ns(&self, ns: u64) -> u64 {
-        match self.off_core_ns.get() {
-            Some(off_core_ns) => ns.saturating_sub(off_core_ns),
+        match self.uncharged_ns.get() {
+            Some(uncharged_ns) => ns.saturating_sub(uncharged_ns),
             // A spare thread shares its core with the turn for which it stands in.
             None if self.visitor.role == Role::Spare => ns / 2,
             None => ns,
@@ -568,8 +568,8 @@ impl<E: PipelinePorts> Watch for Visit<'_, E> {
         self.is_over(self.env.now_ns())
     }
 
-    fn was_on_core(&self, ns: u64) {
-        self.on_core_ns.set(Some(ns));
+    fn charge_for(&self, ns: u64) {
+        self.told_ns.set(Some(ns));
     }
 }
 

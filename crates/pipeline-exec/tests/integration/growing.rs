@@ -490,7 +490,7 @@ fn a_job_whose_thread_had_no_core_for_a_while_is_as_young_as_its_turns_tell() {
         let turn = move |cx: &StepCx<'_>, _: &Waker| {
             clock.fetch_add(100_000_000, Ordering::Relaxed);
             if tells {
-                cx.was_on_core(Duration::from_millis(1));
+                cx.charge_for(Duration::from_millis(1));
             }
             counted.fetch_add(1, Ordering::Relaxed);
             Ok(Turn::Again)

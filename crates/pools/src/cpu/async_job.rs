@@ -245,15 +245,16 @@ impl AsyncJob {
     }
 
     /// A poll of one of its futures has used a core for `busy` and lasted for `lasted`, and the
-    /// future had waited for it for `waited`.
-    pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) {
+    /// future had waited for it for `waited`. Gives for how long all polls have used a core.
+    pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) -> Duration {
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let used = &self.inner.used;
         // Ordering: Relaxed, all. Numbers for people.
         used.turns.fetch_add(1, Ordering::Relaxed);
-        used.busy_ns.fetch_add(nanos(busy), Ordering::Relaxed);
+        let busy_before = used.busy_ns.fetch_add(nanos(busy), Ordering::Relaxed);
         used.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
         used.longest_turn_ns.fetch_max(nanos(lasted), Ordering::Relaxed);
+        Duration::from_nanos(busy_before).saturating_add(busy)
     }
 
     /// Workers end a job that is late when they look at the board. They do not look while every job

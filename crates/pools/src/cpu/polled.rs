@@ -7,6 +7,12 @@
 //! that is aggregated, so a part of it is burnt before each poll: as much as leaves about
 //! [`POLL_NS`].
 //!
+//! A job is charged for the time that its polls were on a core. Other threads slow a poll down all
+//! the same: each page that they map anew, or give back, interrupts every core of the process, and
+//! a poll may have to give back what others have freed. So that a short query does not grow old by
+//! one such poll, a long one counts for no more than [`COUNTS_MAX`] at first
+//! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
+//!
 //! A future that has paused for want of budget is polled again in the same turn, up to [`TURN`],
 //! unless its worker is to leave the job. What it works on is in the core's caches, while another
 //! task of the job would bring its own.
@@ -32,6 +38,13 @@ const POLL_NS: u64 = 700_000;
 /// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a
 /// long turn.
 const TURN: Duration = Duration::from_millis(2);
+
+/// CPU time of a job, all its polls together, up to which none of them counts for more than
+/// [`COUNTS_MAX`].
+const LENIENT: Duration = Duration::from_millis(32);
+
+/// CPU time that a poll counts for at most, in a job that has used little.
+const COUNTS_MAX: Duration = Duration::from_millis(1);
 
 /// Units of tokio's cooperative budget that a poll has.
 const BUDGET: u32 = 128;
@@ -158,7 +171,7 @@ impl<T: Send> Task for Polled<T> {
         let turn_began = Instant::now();
         let mut began = turn_began;
         let core = OnCore::begins();
-        let mut used = Duration::ZERO;
+        let (mut used, mut counted) = (Duration::ZERO, Duration::ZERO);
         loop {
             let waited = match &self.waker {
                 None => began - self.spawned,
@@ -168,12 +181,13 @@ impl<T: Send> Task for Polled<T> {
             let ended = Instant::now();
             // What the operating system gave to other threads meanwhile is not the future's doing.
             let on_core = core.so_far();
-            if let Some(on_core) = on_core {
-                cx.was_on_core(on_core);
-            }
             let before = std::mem::replace(&mut used, on_core.unwrap_or(ended - turn_began));
             let took = used.saturating_sub(before);
-            self.job.note_turn(took, ended - began, waited);
+            let busy = self.job.note_turn(took, ended - began, waited);
+            counted += counts(took, busy);
+            if on_core.is_some() {
+                cx.charge_for(counted);
+            }
             let paused = match polled {
                 Ok((Poll::Pending, paused)) => paused,
                 Ok((Poll::Ready(output), _)) => {
@@ -316,6 +330,16 @@ impl Wake for TurnWaker {
     }
 }
 
+/// What a poll that has used a core for `took` counts for, in a job whose polls have used `busy`
+/// with it.
+fn counts(took: Duration, busy: Duration) -> Duration {
+    if busy <= LENIENT {
+        took.min(COUNTS_MAX)
+    } else {
+        took
+    }
+}
+
 /// A number of this thread that no other thread has at the same time. It is not 0.
 fn this_thread() -> usize {
     thread_local! {
@@ -349,6 +373,16 @@ mod tests {
     fn a_turn_that_waits_is_left_less_if_it_was_long_and_never_more() {
         assert_eq!(learnt(8, Duration::from_micros(1_400), None), 4);
         assert_eq!(learnt(8, Duration::from_micros(7), None), 8);
+    }
+
+    #[test]
+    fn a_long_poll_counts_for_a_millisecond_until_its_job_has_used_32() {
+        let ms = Duration::from_millis;
+        assert_eq!(counts(ms(1) / 2, ms(1)), ms(1) / 2);
+        assert_eq!(counts(ms(20), ms(20)), ms(1));
+        assert_eq!(counts(ms(12), ms(32)), ms(1));
+        assert_eq!(counts(ms(12), ms(33)), ms(12));
+        assert_eq!(counts(ms(100), ms(100)), ms(100));
     }
 
     #[test]

@@ -5,11 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
 use pools::{AsyncJob, JobOptions, Pools, TaskError};
 use tokio::runtime::{Builder, Handle};
+
+use crate::support;
 
 fn pools(threads: usize) -> Pools {
     Pools::builder().cpu_threads(threads).build().unwrap()
@@ -97,6 +100,60 @@ fn dropping_a_task_drops_its_future_and_leaves_the_job_alone() {
     drops.recv().unwrap();
     assert_eq!(pollster::block_on(job.spawn(async { 1 })).unwrap(), 1);
     assert_eq!(job.stopped(), None);
+}
+
+/// Computes for this long.
+fn computes(time: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// Pauses once.
+async fn pauses() {
+    let mut paused = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut paused, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn a_job_with_one_long_poll_is_still_young() {
+    let pools = support::pools(1);
+    let polls = Arc::new(AtomicUsize::new(0));
+    let (counts, heavy) = (Arc::clone(&polls), pools.cpu().open(JobOptions::new()));
+    let works_on = heavy.spawn(async move {
+        loop {
+            computes(Duration::from_millis(1));
+            counts.fetch_add(1, Ordering::Relaxed);
+            pauses().await;
+        }
+    });
+    // The heavy job's polls between two polls of a job whose first takes 10 ms. An old one would
+    // stand behind the heavy job.
+    let in_between = || {
+        let before = polls.load(Ordering::Relaxed);
+        while polls.load(Ordering::Relaxed) < before + 40 {
+            thread::yield_now();
+        }
+        let polls = Arc::clone(&polls);
+        let task = pools.cpu().open(JobOptions::new()).spawn(async move {
+            computes(Duration::from_millis(10));
+            let before = polls.load(Ordering::Relaxed);
+            pauses().await;
+            polls.load(Ordering::Relaxed) - before
+        });
+        pollster::block_on(task).unwrap()
+    };
+    // While the operating system gives the core to others, the worker's allowance is used up.
+    assert!((0..20).any(|_attempt| in_between() == 0));
+    drop(works_on);
 }
 
 #[test]

@@ -33,7 +33,7 @@ use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 use super::on_core::OnCore;
 
 /// Nanoseconds that a poll is to last.
-const POLL_NS: u64 = 700_000;
+const POLL_NS: u64 = 400_000;
 
 /// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a
 /// long turn.
@@ -170,8 +170,8 @@ impl<T: Send> Task for Polled<T> {
     fn turn(&mut self, cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError> {
         let turn_began = Instant::now();
         let mut began = turn_began;
-        let core = OnCore::begins();
-        let (mut used, mut counted) = (Duration::ZERO, Duration::ZERO);
+        let mut core = OnCore::begins();
+        let mut counted = Duration::ZERO;
         loop {
             let waited = match &self.waker {
                 None => began - self.spawned,
@@ -180,9 +180,8 @@ impl<T: Send> Task for Polled<T> {
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
             // What the operating system gave to other threads meanwhile is not the future's doing.
-            let on_core = core.so_far();
-            let before = std::mem::replace(&mut used, on_core.unwrap_or(ended - turn_began));
-            let took = used.saturating_sub(before);
+            let on_core = core.lap();
+            let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
             counted += counts(took, busy);
             if on_core.is_some() {
@@ -361,9 +360,9 @@ mod tests {
     #[test]
     fn a_turn_that_used_its_budget_up_is_left_what_fits_into_its_time_and_twice_as_much_at_most() {
         let used_up = Some(Paused::BudgetUsedUp);
-        assert_eq!(learnt(8, Duration::from_micros(2_800), used_up), 2);
-        assert_eq!(learnt(8, Duration::from_micros(1_400), used_up), 4);
-        assert_eq!(learnt(8, Duration::from_micros(560), used_up), 10);
+        assert_eq!(learnt(8, Duration::from_micros(1_600), used_up), 2);
+        assert_eq!(learnt(8, Duration::from_micros(800), used_up), 4);
+        assert_eq!(learnt(8, Duration::from_micros(320), used_up), 10);
         assert_eq!(learnt(8, Duration::from_micros(7), used_up), 16);
         assert_eq!(learnt(100, Duration::from_micros(7), used_up), BUDGET);
         assert_eq!(learnt(8, Duration::from_secs(1), used_up), UNITS_MIN);
@@ -371,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_turn_that_waits_is_left_less_if_it_was_long_and_never_more() {
-        assert_eq!(learnt(8, Duration::from_micros(1_400), None), 4);
+        assert_eq!(learnt(8, Duration::from_micros(800), None), 4);
         assert_eq!(learnt(8, Duration::from_micros(7), None), 8);
     }
 

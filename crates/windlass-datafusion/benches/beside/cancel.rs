@@ -24,11 +24,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
     let dropped = queries::heavy(&options.heavy).context("no such heavy query")?[0];
-    let asked = engine.clone();
-    let heavies = HeavyClients::start(options, runtime.handle(), move |_client, sql| {
-        let engine = asked.clone();
-        async move { engine.query(sql).await }
-    })?;
+    let heavies = HeavyClients::of(&engine, options, runtime.handle())?;
     thread::sleep(Duration::from_secs(1));
     let end = Instant::now() + Duration::from_secs_f64(options.seconds);
     let mut times = Vec::new();

@@ -10,6 +10,7 @@ use arrow::array::RecordBatch;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
+use crate::engine::Engine;
 use crate::options::Options;
 use crate::queries;
 
@@ -20,6 +21,15 @@ pub(crate) struct HeavyClients {
 }
 
 impl HeavyClients {
+    /// As many as `options` says, with its heavy queries in turn, which ask `engine`.
+    pub(crate) fn of(engine: &Engine, options: &Options, runtime: &Handle) -> anyhow::Result<Self> {
+        let engine = engine.clone();
+        Self::start(options, runtime, move |_client, sql| {
+            let engine = engine.clone();
+            async move { engine.query(sql).await }
+        })
+    }
+
     /// As many as `options` says, with its heavy queries in turn. `ask` is given a client's number
     /// and its query.
     pub(crate) fn start<F>(

@@ -105,11 +105,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
 
 /// Queries over the object a second, one after another, and heavy ones.
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
-    let asked = engine.clone();
-    let heavies = HeavyClients::start(options, &Handle::current(), move |_client, sql| {
-        let engine = asked.clone();
-        async move { engine.query(sql).await }
-    })?;
+    let heavies = HeavyClients::of(engine, options, &Handle::current())?;
     let began = Instant::now();
     let lasts = Duration::from_secs_f64(options.seconds);
     let mut done = 0.0;

@@ -32,12 +32,21 @@ use std::task::Waker;
 use crate::mutant;
 use crate::task::{Task, Turn};
 
+/// Ready tasks, those that have been so for longest, among which a worker looks for one that it ran
+/// last.
+const NEAR: usize = 8;
+
+/// Takes in a row that may pass over the task that has been ready for longest.
+const PASSES_MAX: usize = 4;
+
 /// The tasks of one job.
 #[derive(Debug)]
 pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
     /// Numbers of the tasks that are ready, in the order in which they became so.
     queue: VecDeque<usize>,
+    /// Takes in a row that have passed over the first of the queue.
+    passes: usize,
     /// Tasks that were spawned: the number of the next one.
     spawned: usize,
     /// The job's handle is there, through which tasks come from outside.
@@ -56,6 +65,8 @@ struct Entry {
     ready: bool,
     /// The task is to be dropped instead of run.
     cancelled: bool,
+    /// The worker that has taken it out last.
+    worker: Option<usize>,
 }
 
 /// A task between two turns.
@@ -80,6 +91,7 @@ impl Tasks {
         Self {
             entries: BTreeMap::new(),
             queue: VecDeque::new(),
+            passes: 0,
             spawned: 0,
             open: true,
             closed: false,
@@ -118,6 +130,7 @@ impl Tasks {
                 paused: Some(paused),
                 ready: true,
                 cancelled: false,
+                worker: None,
             },
         );
         self.queue.push_back(number);
@@ -152,12 +165,27 @@ impl Tasks {
         self.wake(number)
     }
 
-    /// Takes out the task that has been ready for longest.
-    pub(crate) fn take(&mut self) -> Option<Taken> {
-        let number = self.queue.pop_front()?;
+    /// Takes out, for `worker`, the task that has been ready for longest; or one of the next ones
+    /// that the worker ran last, whose memory is in its core's caches and in its part of the
+    /// allocator.
+    ///
+    /// The first is passed over a few times in a row at most, so that a task with `n` before it is
+    /// taken by the take number `(n + 1) * (PASSES_MAX + 1)`.
+    pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
+        let own = |number: &usize| {
+            let entry = self.entries.get(number);
+            entry.is_some_and(|entry| entry.worker == Some(worker))
+        };
+        let place = match self.passes {
+            PASSES_MAX.. => 0,
+            _ => self.queue.iter().take(NEAR).position(own).unwrap_or(0),
+        };
+        let number = self.queue.remove(place)?;
+        self.passes = if place == 0 { 0 } else { self.passes + 1 };
         let entry = self.entries.get_mut(&number)?;
         let paused = entry.paused.take()?;
         entry.ready = false;
+        entry.worker = Some(worker);
         Some(Taken {
             number,
             paused,
@@ -230,5 +258,76 @@ impl Tasks {
 impl fmt::Debug for Paused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Paused").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StepError;
+    use crate::step_cx::StepCx;
+
+    struct Idle;
+
+    impl Task for Idle {
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+
+        fn turn(&mut self, _: &StepCx<'_>, _: &Waker) -> Result<Turn, StepError> {
+            Ok(Turn::Again)
+        }
+    }
+
+    /// So many tasks, all ready.
+    fn ready(number: usize) -> Tasks {
+        let mut tasks = Tasks::new();
+        for _ in 0..number {
+            assert!(
+                tasks
+                    .spawn(Box::new(Idle), |_number| Waker::noop().clone())
+                    .is_ok()
+            );
+        }
+        tasks
+    }
+
+    /// A turn on `worker`, after which the task is ready again. Gives its number.
+    fn turn(tasks: &mut Tasks, worker: usize) -> usize {
+        let taken = tasks.take(worker).unwrap();
+        assert!(tasks.put_back(taken.number, taken.paused, Turn::Again).unwrap());
+        taken.number
+    }
+
+    #[test]
+    fn a_worker_takes_the_task_that_it_ran_last_before_one_that_another_ran() {
+        let mut tasks = ready(2);
+        assert_eq!((turn(&mut tasks, 0), turn(&mut tasks, 1)), (0, 1));
+        assert_eq!((turn(&mut tasks, 1), turn(&mut tasks, 0)), (1, 0));
+    }
+
+    #[test]
+    fn a_task_that_is_not_near_the_first_is_not_looked_for() {
+        let mut tasks = ready(NEAR + 1);
+        assert_eq!(turn(&mut tasks, 0), 0);
+        assert_eq!(
+            turn(&mut tasks, 0),
+            1,
+            "the first of all is behind so many others"
+        );
+    }
+
+    #[test]
+    fn the_task_that_has_been_ready_for_longest_is_passed_over_a_few_times_in_a_row() {
+        let mut tasks = ready(3);
+        let taken: Vec<_> = (0..3 * (PASSES_MAX + 1)).map(|_| turn(&mut tasks, 0)).collect();
+        for number in 0..3 {
+            assert!(taken.contains(&number), "{number} of {taken:?}");
+        }
+        let runs = taken.chunk_by(|one, next| one == next);
+        assert!(
+            runs.map(<[usize]>::len).max() <= Some(PASSES_MAX + 1),
+            "{taken:?}"
+        );
     }
 }

@@ -31,7 +31,7 @@ use super::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
 use super::role::{stops, young_waits};
 use super::standing::settle;
 use super::submit::publish;
-use super::tasks::{Taken, Tasks};
+use super::tasks::Taken;
 use super::{finish, guard, need, nest, stand_in};
 use crate::mutant;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
@@ -199,7 +199,8 @@ impl<E: PipelinePorts> Visit<'_, E> {
         let (piece, may_be_last) = match claimed {
             Claim::Slots { piece, last } => (piece, last),
             Claim::Returned if state.grows => {
-                let taken = grow::change(env, state, Tasks::take)?;
+                let worker = self.visitor.worker;
+                let taken = grow::change(env, state, |tasks| tasks.take(worker))?;
                 let slots = taken.number..taken.number + 1;
                 task = Some(taken);
                 (Piece { stage: STAGE, slots }, true)

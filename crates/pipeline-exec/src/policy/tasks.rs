@@ -279,7 +279,7 @@ mod tests {
         }
     }
 
-    /// So many tasks, all ready.
+    /// A table of `number` tasks, all ready.
     fn ready(number: usize) -> Tasks {
         let mut tasks = Tasks::new();
         for _ in 0..number {
@@ -310,11 +310,7 @@ mod tests {
     fn a_task_that_is_not_near_the_first_is_not_looked_for() {
         let mut tasks = ready(NEAR + 1);
         assert_eq!(turn(&mut tasks, 0), 0);
-        assert_eq!(
-            turn(&mut tasks, 0),
-            1,
-            "the first of all is behind so many others"
-        );
+        assert_eq!(turn(&mut tasks, 0), 1, "task 0 is behind eight others");
     }
 
     #[test]

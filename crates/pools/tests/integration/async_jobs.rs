@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use pipeline_exec::{Class, JobErrorKind, PipelineExecutor, on_worker_thread};
 use pools::{AsyncJob, JobOptions, Pools, TaskError};
 use tokio::runtime::{Builder, Handle};
+use tokio::task::yield_now;
 
 use crate::support;
 
@@ -110,19 +111,6 @@ fn computes(time: Duration) {
     }
 }
 
-/// Pauses once.
-async fn pauses() {
-    let mut paused = false;
-    poll_fn(|cx| {
-        if std::mem::replace(&mut paused, true) {
-            return Poll::Ready(());
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
-}
-
 #[test]
 fn a_job_with_one_long_poll_is_still_young() {
     let pools = support::pools(1);
@@ -132,7 +120,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         loop {
             computes(Duration::from_millis(1));
             counts.fetch_add(1, Ordering::Relaxed);
-            pauses().await;
+            yield_now().await;
         }
     });
     // The heavy job's polls between two polls of a job whose first takes 10 ms. An old one would
@@ -146,7 +134,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         let task = pools.cpu().open(JobOptions::new()).spawn(async move {
             computes(Duration::from_millis(10));
             let before = polls.load(Ordering::Relaxed);
-            pauses().await;
+            yield_now().await;
             polls.load(Ordering::Relaxed) - before
         });
         pollster::block_on(task).unwrap()

@@ -1,4 +1,5 @@
-//! Writes a picture of a run that Perfetto (ui.perfetto.dev) and `chrome://tracing` open: a heavy job beside a stream of short ones.
+//! Writes a picture of a run, a heavy job beside a stream of short ones, for Perfetto
+//! (ui.perfetto.dev) and `chrome://tracing`.
 //!
 //! `cargo run --release -p pipeline-exec --example pipeline_trace [FILE]`
 

@@ -1,6 +1,7 @@
-//! A job with two stages and a result, its ticket awaited from async code, its progress watched by somebody else.
+//! A job with two stages and a result: async code awaits its ticket, a thread watches its progress.
 //!
-//! Counts words: the first stage counts in each part of a text by itself, the second looks for the most frequent ones.
+//! The first stage counts the words in each part of a text, the second finds the most frequent
+//! ones.
 //!
 //! `cargo run -p pipeline-exec --example stages_and_ticket`
 
@@ -12,10 +13,11 @@ use pipeline_exec::{Job, JobError, PipelineExecutor, Stage, StepCx, StepError};
 
 type Counts = HashMap<&'static str, usize>;
 
-/// A word, and how often it was found.
+/// A word and its count.
 type Count = (&'static str, usize);
 
-/// A slot a part. What a slot counts goes into that slot's own place; `finish` merges the places in order.
+/// A slot for each part of the text. Each slot has a place for its counts; `finish` merges them in
+/// order.
 struct CountWords {
     parts: Vec<&'static str>,
     counts: Vec<OnceLock<Counts>>,
@@ -104,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
         .build();
     let ticket = executor.submit(job)?;
-    // A control may go to a progress bar, or to whoever handles Ctrl-C.
+    // A control may go to a progress bar, or to a Ctrl-C handler.
     let control = ticket.control();
 
     // Any async runtime will do; this is the smallest.

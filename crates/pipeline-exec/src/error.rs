@@ -1,17 +1,14 @@
-//! What can go wrong: in a step, in a job, when a job is handed over.
+//! What can go wrong: in a step, in a job, when an executor is built.
 
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
-use crate::job::Job;
-
 pub use executor_threaded::BuildError as ThreadsError;
 
-/// Any error that a step ends with.
+/// Any error of a step. Every error and text converts into it, so `?` works in steps.
 ///
-/// It is made from every error and from text, so `?` works in steps and `StepError::from("what is wrong")` as well.
-/// Like others of its kind it is not itself a [`std::error::Error`]; [`StepError::into_source`] gives what is inside.
+/// It is not a [`std::error::Error`] itself; [`StepError::into_source`] returns the error inside.
 ///
 /// ```
 /// use pipeline_exec::StepError;
@@ -59,29 +56,32 @@ impl fmt::Debug for StepError {
 /// Why a job did not complete. None of its slots runs any more.
 #[derive(Debug)]
 pub struct JobError {
-    /// What kind of end it was.
+    /// The kind of end.
     pub kind: JobErrorKind,
-    /// Name of the step or stage that failed, if one did; `output` when it was the closure that makes the job's output.
+    /// Name of the step or stage that failed, if one did; `output` for the closure that makes the
+    /// output.
     pub step: Option<String>,
-    /// Number of the slot that failed, in its stage. `None` when it was the stage's `slots` or `finish`, or no step.
+    /// Number of the failed slot in its stage. `None` for a stage's `slots` or `finish`, or if no
+    /// step failed.
     pub slot: Option<usize>,
-    /// What the step said.
+    /// The step's error.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// The ways in which a job can end without completing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobErrorKind {
-    /// A step returned an error. Of several, the one with the lowest stage and slot among those that ran.
+    /// A step returned an error. Of several failures the lowest stage and slot that ran counts.
     Failed,
-    /// A step panicked. Of several failures, the one with the lowest stage and slot among those that ran.
+    /// A step panicked. Of several failures the lowest stage and slot that ran counts.
     Panicked,
     /// It was cancelled, or its executor was shut down while it ran.
     Cancelled,
     /// It was not done by its deadline.
     DeadlineExceeded,
-    /// Its executor was shut down before any of it ran. The job itself is in what
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns; a drop drops it.
+    /// Its executor was shut down before a slot ran.
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns the job; dropping the executor drops
+    /// it.
     HandedBack,
 }
 
@@ -130,46 +130,7 @@ impl Error for JobError {
     }
 }
 
-/// The executor did not take the job, and here it is again, as it was: it can be submitted once more.
-pub enum SubmitError<T = ()> {
-    /// The executor was shut down, or drains.
-    Closed(Job<T>),
-    /// As many jobs wait and run as the executor admits.
-    Full(Job<T>),
-}
-
-impl<T> SubmitError<T> {
-    /// The job.
-    #[must_use]
-    pub fn into_job(self) -> Job<T> {
-        match self {
-            Self::Closed(job) | Self::Full(job) => job,
-        }
-    }
-}
-
-impl<T> fmt::Debug for SubmitError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Closed(job) => f.debug_tuple("Closed").field(&job.id).finish(),
-            Self::Full(job) => f.debug_tuple("Full").field(&job.id).finish(),
-        }
-    }
-}
-
-impl<T> fmt::Display for SubmitError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (job, why) = match self {
-            Self::Closed(job) => (job, "the executor no longer accepts jobs"),
-            Self::Full(job) => (job, "as many jobs wait as the executor admits"),
-        };
-        write!(f, "job {} over `{}` was not taken: {why}", job.id, job.table_name)
-    }
-}
-
-impl<T> Error for SubmitError<T> {}
-
-/// The executor could not be built. No thread is left running.
+/// Why an executor could not be built. No thread is left running.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -177,14 +138,14 @@ pub enum BuildError {
     OutOfRange {
         /// Name of the setting.
         setting: &'static str,
-        /// What it was set to.
+        /// The value given.
         value: usize,
-        /// Smallest value that is taken.
+        /// The smallest allowed value.
         min: usize,
-        /// Largest value that is taken.
+        /// The largest allowed value.
         max: usize,
     },
-    /// The threads could not be had as asked.
+    /// The threads could not be started as asked.
     Threads(ThreadsError),
 }
 
@@ -219,7 +180,6 @@ impl From<ThreadsError> for BuildError {
     }
 }
 
-/// What a panic said.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> String {
     if let Some(text) = payload.downcast_ref::<&str>() {
         (*text).to_owned()

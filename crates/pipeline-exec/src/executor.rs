@@ -1,32 +1,33 @@
 //! The executor: threads, and a board of jobs that they look at.
 
 mod builder;
+mod start;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use executor_core::TaskCtx;
 use executor_threaded::Executor;
 
-pub use builder::PipelineBuilder;
+pub use builder::PipelineExecutorBuilder;
 
-use crate::error::{BuildError, SubmitError, panic_message};
 use crate::job::Job;
 use crate::metrics::PipelineSnapshot;
 use crate::native::{Hub, PipelineTask, Waiter};
 use crate::open_job::{OpenError, OpenJob};
-use crate::policy::{self, Admitted, LookEnd, PipelinePorts, Refused, Terms, close, guard};
+use crate::policy::guard::quietly_drop;
+use crate::policy::{self, Admitted, PipelinePorts, Refused, Terms};
+use crate::submit_error::SubmitError;
 use crate::ticket::{JobTicket, block_on};
 
 /// Runs jobs on a fixed set of threads.
 ///
-/// Dropping it shuts it down: slots that run now finish, everything else stops, every ticket fires, and the threads are joined.
+/// Dropping it shuts it down: running slots finish, everything else stops, every ticket fires, and
+/// the threads are joined.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -42,66 +43,28 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Hands jobs to a pipeline executor without owning it, from anywhere, steps included.
-///
-/// A handle keeps nothing running: when the executor ends, its handles hand every job back.
+/// Submits jobs without owning the executor, from anywhere, steps included. After the executor's
+/// end it returns every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
     hub: Arc<Hub>,
 }
 
 impl PipelineExecutor {
-    /// Starts an executor with `total_threads` threads, split by [`split_threads`](crate::split_threads).
+    /// Submits a job; never blocks.
     ///
     /// # Errors
     ///
-    /// When `total_threads` is 0 or more than can be had; see [`BuildError`].
-    pub fn new(total_threads: usize) -> Result<Self, BuildError> {
-        Self::builder().threads(total_threads).build()
-    }
-
-    /// Sets more than the number of threads.
-    pub fn builder() -> PipelineBuilder {
-        PipelineBuilder::default()
-    }
-
-    fn start(
-        hub: Hub,
-        builder: executor_threaded::ExecutorBuilder<PipelineTask>,
-    ) -> Result<Self, BuildError> {
-        let hub = Arc::new(hub);
-        let workers = Arc::clone(&hub);
-        let executor = builder.build(
-            |_worker| (),
-            move |PipelineTask, cx| {
-                if run_look(&workers, cx.worker_id()) == LookEnd::Again {
-                    cx.spawn_global(PipelineTask);
-                }
-            },
-        )?;
-        hub.set_workers(executor.handle());
-        Ok(Self {
-            handle: PipelineHandle { hub },
-            executor: Some(executor),
-        })
-    }
-
-    /// Hands over a job, and never blocks.
-    ///
-    /// # Errors
-    ///
-    /// The job, when the executor admits no more at the moment.
+    /// The job, if the executor is full or closed.
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit(job)
     }
 
-    /// Opens a job that grows: tasks are added to it while it runs. Gives its handle, and a ticket that tells its end.
-    ///
-    /// [`OpenJob`] has an example.
+    /// Opens a job that grows: tasks are added to it while it runs. [`OpenJob`] has an example.
     ///
     /// # Errors
     ///
-    /// When the executor admits no more jobs, at the moment or at all.
+    /// If the executor is full or closed.
     pub fn open(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -110,7 +73,7 @@ impl PipelineExecutor {
         self.handle.open(name, terms)
     }
 
-    /// Hands over a job; while the executor is full it waits for room.
+    /// Submits a job; waits for room while the executor is full.
     ///
     /// # Errors
     ///
@@ -118,12 +81,12 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step that runs on this executor, if there is no room: it may wait for itself.
+    /// In a step of this executor, if there is no room: it might wait for itself.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         self.handle.submit_blocking(job)
     }
 
-    /// Hands over a job; while the executor is full it waits for room.
+    /// Submits a job; waits for room while the executor is full.
     ///
     /// # Errors
     ///
@@ -135,16 +98,17 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
-    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended, instead of sleeping until then. The
-    /// ticket then tells at once: [`JobTicket::run`] does both.
+    /// Helps the ticket's job: runs its slots, and no other job's, on this thread until the job has
+    /// ended. So the job makes progress while all workers are busy. [`JobTicket::run`] also returns
+    /// the end.
     ///
-    /// So a job gets on when all workers are busy with others. While nothing of it can be claimed the thread sleeps; it is woken
-    /// when a stage starts, slots come back, or the job ends. It counts against [`max_workers`](crate::JobBuilder::max_workers), its steps see
-    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind the last worker's, and its time is not
-    /// charged to the job. If two threads are lent to the same job, the second only waits.
+    /// The thread sleeps while nothing can be claimed. It counts against
+    /// [`max_workers`](crate::JobBuilder::max_workers), and its time is not charged. Its steps see
+    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind
+    /// the last worker's. A second helper of one job only waits.
     ///
-    /// It blocks, so it has no place in async code: await the ticket there. A cancel, a deadline and a shutdown end the job at the next
-    /// slot boundaries, and so this call; a shutdown does not wait for a slot that runs here.
+    /// The call blocks: in async code, await the ticket. A cancel, a deadline and a shutdown end it
+    /// at the next slot boundaries; a shutdown does not wait for a slot that runs here.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -159,12 +123,12 @@ impl PipelineExecutor {
     ///
     /// # Panics
     ///
-    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    /// In a step of the same executor, as [`JobTicket::wait`]; or if the job is another executor's.
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         self.handle.run_until(ticket);
     }
 
-    /// Number of its workers: main and reserve threads, without threads that are lent.
+    /// Number of workers: main and reserve threads, without helpers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.handle.workers()
@@ -176,17 +140,17 @@ impl PipelineExecutor {
         self.handle.clone()
     }
 
-    /// What the executor has counted.
+    /// The executor's counters.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
         self.handle.snapshot()
     }
 
-    /// Lets in no more jobs, finishes all that were let in, and ends the threads.
+    /// Lets in no more jobs, finishes those inside, and ends the threads.
     ///
     /// # Panics
     ///
-    /// In a step that runs on this executor: it would wait for itself.
+    /// In a step of this executor: it would wait for itself.
     pub fn drain(mut self) {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain");
@@ -218,11 +182,11 @@ impl PipelineExecutor {
     ///
     /// # Errors
     ///
-    /// The executor, if a job has not ended by then. It lets in no more jobs, and those go on.
+    /// The executor, if a job has not ended by then. It lets in no more jobs; those inside go on.
     ///
     /// # Panics
     ///
-    /// In a step that runs on this executor: it would wait for itself.
+    /// In a step of this executor: it would wait for itself.
     pub fn drain_timeout(self, timeout: Duration) -> Result<(), Self> {
         let hub = &self.handle.hub;
         hub.assert_not_on_own_worker("PipelineExecutor::drain_timeout");
@@ -235,15 +199,17 @@ impl PipelineExecutor {
         Ok(())
     }
 
-    /// Stops: slots that run now finish, and no other job is begun. Gives the jobs of which nothing had run, in the order of their
-    /// submission, each as it was but for the type of what it gives ([`Job::downcast`]); their tickets say
-    /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs that would have gone on are
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run now complete.
+    /// Stops: running slots finish, and no other job begins.
+    ///
+    /// Returns the jobs of which no slot ran, in the order of submission, without the type of their
+    /// output ([`Job::downcast`]); their tickets say
+    /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs with slots left are
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run complete.
     ///
     /// # Panics
     ///
-    /// In a step that runs on this executor: it would wait for itself.
-    #[must_use = "these jobs were accepted and nobody has run them"]
+    /// In a step of this executor: it would wait for itself.
+    #[must_use = "these jobs were accepted and have not run"]
     pub fn shutdown(mut self) -> Vec<Job> {
         self.handle
             .hub
@@ -258,8 +224,8 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // Pending looks come back and mean nothing now; running ones find every job closed. On a thread of its own an executor
-        // is left behind, not waited for: it does that by itself on its workers.
+        // Pending looks return and have no effect; running ones find every job closed. On its own
+        // spare thread the executor is not waited for; on its workers it sees to that itself.
         if hub
             .own_worker()
             .is_some_and(|worker| worker >= hub.shared().workers())
@@ -278,11 +244,11 @@ impl PipelineExecutor {
 }
 
 impl PipelineHandle {
-    /// Hands over a job, and never blocks.
+    /// Submits a job; never blocks.
     ///
     /// # Errors
     ///
-    /// The job, when the executor admits no more at the moment.
+    /// The job, if the executor is full or closed.
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let submitted = self.offer(job);
         if let Err(SubmitError::Full(_)) = submitted {
@@ -295,7 +261,7 @@ impl PipelineHandle {
     ///
     /// # Errors
     ///
-    /// When the executor admits no more jobs, at the moment or at all.
+    /// If the executor is full or closed.
     pub fn open(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -321,7 +287,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Hands over a job; while the executor is full it waits for room.
+    /// Submits a job; waits for room while the executor is full.
     ///
     /// # Errors
     ///
@@ -329,7 +295,7 @@ impl PipelineHandle {
     ///
     /// # Panics
     ///
-    /// In a step that runs on the same executor, if there is no room: it may wait for itself.
+    /// In a step of the same executor, if there is no room: it might wait for itself.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.offer(job) {
             Err(SubmitError::Full(job)) => {
@@ -340,7 +306,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Hands over a job; while the executor is full it waits for room.
+    /// Submits a job; waits for room while the executor is full.
     ///
     /// # Errors
     ///
@@ -350,7 +316,7 @@ impl PipelineHandle {
         job: Job<T>,
     ) -> impl Future<Output = Result<JobTicket<T>, SubmitError<T>>> + Send + use<T> {
         let handle = self.clone();
-        let mut waiter = Waiter::new(Arc::clone(&self.hub));
+        let mut waiter = Waiter::new(Arc::clone(&self.hub.room));
         let mut waiting = Some(job);
         poll_fn(move |cx| {
             let job = waiting.take().expect("a future is not polled after it was ready");
@@ -369,34 +335,34 @@ impl PipelineHandle {
         })
     }
 
-    /// Runs slots of the ticket's job, and of no other, on this thread until the job has ended: see
+    /// Helps the ticket's job on this thread until it has ended: see
     /// [`PipelineExecutor::run_until`].
     ///
     /// # Panics
     ///
-    /// In a step that runs on the same executor, for the same reason as [`JobTicket::wait`]. Also if the job is another executor's.
+    /// In a step of the same executor, as [`JobTicket::wait`]; or if the job is another executor's.
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         ticket.lend(&self.hub, "run_until");
     }
 
-    /// Number of the executor's workers: main and reserve threads, without threads that are lent.
+    /// Number of workers: main and reserve threads, without helpers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.hub.shared().workers()
     }
 
-    /// What the executor has counted.
+    /// The executor's counters.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
-        PipelineSnapshot::read(&self.hub)
+        self.hub.snapshot()
     }
 }
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // The tickets say what became of the jobs. One whose stage panics when it is dropped takes no other along.
+        // The tickets report the jobs' ends. A stage that panics in its drop affects no other job.
         for job in self.stop() {
-            close::quietly_drop(job);
+            quietly_drop(job);
         }
     }
 }
@@ -416,22 +382,9 @@ impl fmt::Debug for PipelineHandle {
     }
 }
 
-/// Ends an executor, and waits for its threads on another one.
 fn leave_behind(executor: Executor<PipelineTask>) {
     executor.handle().shutdown();
     let joins = std::thread::Builder::new().name("pipeline-exec-end".to_owned());
-    // If there is no thread to be had, the executor is dropped here.
+    // If no thread can be started, the executor is dropped here.
     drop(joins.spawn(move || drop(executor)));
-}
-
-/// One look. What a user's steps throw is caught inside; what comes out here is foreign code that nobody expects to panic, such as a
-/// subscriber's. The look then starts again, for the jobs that are left.
-fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
-    let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
-    catch_unwind(look).unwrap_or_else(|payload| {
-        let message = panic_message(&*payload);
-        guard::discard(payload);
-        guard::quietly(|| tracing::error!(message, worker, "a look at the job board panicked"));
-        LookEnd::Again
-    })
 }

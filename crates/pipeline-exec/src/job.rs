@@ -1,5 +1,6 @@
 //! A job as its user makes it, before and after an executor has it.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -7,45 +8,48 @@ use std::time::{Duration, Instant};
 
 use executor_core::ports::{Native, NativeWord};
 
+use crate::detached::by_hand_here;
 use crate::error::{JobError, JobErrorKind, StepError};
 use crate::job_id::{JobId, JobIds, next_id};
 use crate::native::NativeBody;
 use crate::output::{Make, Output};
-use crate::policy::by_hand::{self, Work};
-use crate::policy::claim::{Claims, STAGES_MAX};
-use crate::policy::finish;
-use crate::policy::ledger::Failure;
-use crate::policy::{Class, JobBody, JobEnd, JobSpec, Ledger, Terms};
-use crate::report::JobReport;
+use crate::policy::job::by_hand::{self, Work};
+use crate::policy::job::claim::STAGES_MAX;
+use crate::policy::job::ledger::Failure;
+use crate::policy::job::{finish, nested};
+use crate::policy::{Claims, Class, JobBody, JobSpec, Ledger, Terms};
+use crate::report::{JobEnd, JobReport};
 use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
-use crate::step_cx::{Nest, Role, StepCx, Watch, by_hand_here};
+use crate::step_cx::{Nest, Role, StepCx, Watch};
 
 /// Work for a pipeline executor: stages, each cut into slots that run in parallel.
 ///
-/// Made by [`Job::from_steps`] or [`Job::builder`], run by [`PipelineExecutor::submit`](crate::PipelineExecutor::submit). `T` is
-/// what it gives, through its ticket: see [`JobBuilder::output`].
+/// [`Job::from_steps`] or [`Job::builder`] makes it,
+/// [`PipelineExecutor::submit`](crate::PipelineExecutor::submit) runs it. `T` is its output
+/// ([`JobBuilder::output`]), which its ticket returns.
 pub struct Job<T = ()> {
-    /// What it is about; for people.
+    /// The job's subject; for people.
     pub table_name: Cow<'static, str>,
-    /// Its name in messages and logs: `pipe-` and sixteen hexadecimal digits.
+    /// The job's name in messages and logs: `pipe-` and sixteen hexadecimal digits.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times a factor. 0 means not
-    /// known; then the number of slots of the stages that start with it stands for it.
+    /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times
+    /// a factor. 0: unknown; the number of slots that start with the job stands in.
     pub cost: u64,
-    /// If they are not the usual ones. Elsewhere, so that a job that comes back in an error is a small one.
+    /// `None` for the default options. Boxed, so that a job inside an error is small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
-    /// What was claimed by hand, once somebody does so: the first stages have been asked for their slots.
+    /// Set once the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
     output: Output<T>,
 }
 
 impl Job {
-    /// A job of one stage, in which each step is a slot: they may run at the same time and in any order.
+    /// A job of one stage with a slot for each step. Steps may run at the same time and in any
+    /// order.
     ///
-    /// Its cost is not known, so the number of steps stands for it. What else can be said of a job, [`Job::builder`] says, of a stage
-    /// that [`steps`](crate::steps) makes.
+    /// The number of steps stands in for its cost. For other options use [`Job::builder`] and
+    /// [`steps`](crate::steps).
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -65,10 +69,10 @@ impl Job {
         }
     }
 
-    /// The job with the type of what it gives, if that is a `T`.
+    /// Restores the type of the job's output, if it is `T`.
     ///
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) hands back jobs of all kinds, without their types. One that is submitted
-    /// like that makes its output and gives it to nobody; with its type, its ticket has it.
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns jobs without that type. Submitted
+    /// like that, a job makes its output but its ticket does not return it.
     ///
     /// ```
     /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
@@ -88,7 +92,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// The job as it was, if it gives something else or nothing.
+    /// The job as it was, if its output is of another type or it has none.
     pub fn downcast<T: Send + 'static>(self) -> Result<Job<T>, Self> {
         match self.output.remember() {
             Some(output) => Ok(self.giving(output).0),
@@ -96,7 +100,6 @@ impl Job {
         }
     }
 
-    /// A job again, of which nothing has run.
     pub(crate) fn from_spec(mut spec: JobSpec) -> Self {
         let output = Output::forgotten(spec.output.take());
         Self::from_parts(spec, output)
@@ -104,12 +107,11 @@ impl Job {
 }
 
 impl<T> Job<T> {
-    /// Claims the next free slot and runs it here, by hand and without an executor: for tests of stages, and to see how claims
-    /// work. Any number of threads may do so. Whoever runs the last slot of a stage finishes it, and starts those that have waited for it.
+    /// Claims the next free slot and runs it here, by hand: for tests of stages. Any number of
+    /// threads may do so. A stage's last slot finishes it and starts the next ones. A failure
+    /// closes the job. The rest of a job may be submitted.
     ///
-    /// A failure closes the job. The rest of a job may be submitted.
-    ///
-    /// `None`: there is no slot to claim. Every slot is claimed, or the job has failed.
+    /// `None`: every slot is claimed, or the job has failed.
     ///
     /// ```
     /// use pipeline_exec::{Job, step};
@@ -122,7 +124,8 @@ impl<T> Job<T> {
     ///
     /// # Errors
     ///
-    /// How the slot failed, or its stage's `finish`, or the `slots` of a stage behind it, or behind the last one the output.
+    /// The failure of the slot, of its stage's `finish`, of a later stage's `slots`, or of the
+    /// output.
     pub fn get_next(&self) -> Option<Result<usize, JobError>> {
         let mut failure = None;
         let claims = self.by_hand.get_or_init(|| {
@@ -143,17 +146,15 @@ impl<T> Job<T> {
         Some(ran.map_err(Failure::into_error))
     }
 
-    /// Runs it in the slot whose context is `cx`.
-    pub(crate) fn run_inside(self, cx: &StepCx<'_>) -> Result<JobReport<T>, JobError> {
+    fn run_inside(self, cx: &StepCx<'_>) -> Result<JobReport<T>, JobError> {
         if self.by_hand.get().is_some() {
             return self.run_rest(cx);
         }
         let (spec, output) = self.into_spec();
-        let report = cx.nest_as(cx, spec)?;
+        let report = nested::run(cx, spec)?;
         Ok(report.with(output.into_place().take()))
     }
 
-    /// Runs by hand what is left of a job that was begun so.
     fn run_rest(self, cx: &StepCx<'_>) -> Result<JobReport<T>, JobError> {
         let began = Instant::now();
         let mut slots = 0;
@@ -183,7 +184,7 @@ impl<T> Job<T> {
         })
     }
 
-    /// Slots claimed so far and slots in all, over the stages that have started by hand.
+    /// Slots done and slots in all, over the stages that were started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.by_hand
@@ -191,7 +192,6 @@ impl<T> Job<T> {
             .map_or((0, 0), |claims| claims.progress(&Native))
     }
 
-    /// What an executor of `workers` workers puts into its table, and what the job's ticket is for.
     pub(crate) fn into_body(mut self, workers: usize) -> (NativeBody, Output<T>) {
         let begun = self.by_hand.take();
         let (spec, output) = self.into_spec();
@@ -203,7 +203,6 @@ impl<T> Job<T> {
         (body, output)
     }
 
-    /// What the user said of a job of which nothing has run.
     fn into_spec(self) -> (JobSpec, Output<T>) {
         let spec = JobSpec {
             table_name: self.table_name,
@@ -216,7 +215,7 @@ impl<T> Job<T> {
         (spec, self.output)
     }
 
-    /// The job that was made into `body`, which nobody else has seen, and `output`.
+    /// The inverse of [`into_body`](Self::into_body), before another party knows the job.
     pub(crate) fn from_body(body: NativeBody, output: Output<T>) -> Self {
         let (spec, claims, begun) = body.into_parts();
         let mut job = Self::from_parts(spec, output);
@@ -226,7 +225,7 @@ impl<T> Job<T> {
         job
     }
 
-    /// A job again, of which nothing has run.
+    /// A job of which no slot has run.
     pub(crate) fn from_parts(spec: JobSpec, output: Output<T>) -> Self {
         let JobSpec {
             table_name,
@@ -247,7 +246,6 @@ impl<T> Job<T> {
         }
     }
 
-    /// The same job giving something else, and what it gave.
     fn giving<U>(self, output: Output<U>) -> (Job<U>, Output<T>) {
         let Self {
             table_name,
@@ -271,6 +269,49 @@ impl<T> Job<T> {
     }
 }
 
+impl<'a> StepCx<'a> {
+    /// Runs a job inside this slot and returns its end. Meanwhile the slot runs slots of that job,
+    /// and of no other.
+    ///
+    /// The job goes to the same executor, so idle workers join in. This worker [helps
+    /// it](crate::PipelineExecutor::run_until): its steps see [`Role::Lent`] and the number behind
+    /// the last worker's. It sleeps only while others run the last slots. So it cannot deadlock,
+    /// however many slots wait, and never runs foreign code with its own locks held. If the
+    /// executor is full or drains, the whole job runs here, by hand.
+    ///
+    /// When this slot's job is closed, the inner job ends as
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. The slot holds
+    /// its worker, past its quantum, until then.
+    ///
+    /// ```
+    /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let executor = PipelineExecutor::new(1)?;
+    /// let sum = Arc::new(AtomicUsize::new(0));
+    /// let total = Arc::clone(&sum);
+    /// let outer = step(move |cx| {
+    ///     let parts = (1..=10).map(|n| {
+    ///         let sum = Arc::clone(&sum);
+    ///         step(move |_cx| { sum.fetch_add(n, Ordering::Relaxed); Ok(()) })
+    ///     });
+    ///     assert_eq!(cx.run(Job::from_steps("parts", parts.collect()))?.slots, 10);
+    ///     Ok(())
+    /// });
+    /// executor.submit(Job::from_steps("whole", vec![outer]))?.wait()?;
+    /// assert_eq!(total.load(Ordering::Relaxed), 55);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Why the inner job did not complete.
+    pub fn run<T>(&self, job: Job<T>) -> Result<JobReport<T>, JobError> {
+        job.run_inside(self)
+    }
+}
+
 impl<T> Watch for Job<T> {
     fn is_cancelled(&self) -> bool {
         self.by_hand.get().is_some_and(|claims| claims.is_closed(&Native))
@@ -282,8 +323,8 @@ impl<T> Watch for Job<T> {
 }
 
 impl<T> Nest for Job<T> {
-    fn nest(&self, cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
-        by_hand_here(cx, &spec)
+    fn nest(&self, cx: &StepCx<'_>, job: &mut dyn Any) -> JobEnd {
+        by_hand_here(cx, &nested::taken(job))
     }
 }
 
@@ -310,18 +351,17 @@ pub struct JobBuilder<T = ()> {
     output: Making<T>,
 }
 
-/// How the job's output comes about.
 #[derive(Clone)]
 enum Making<T> {
-    /// It gives nothing.
+    /// No output.
     Nothing(T),
     By(Arc<Make<T>>),
 }
 
 impl<T> JobBuilder<T> {
-    /// What the job gives. `make` runs once, when the last stage has finished, on the worker that finished it, and sees
-    /// what all stages wrote; the ticket then has it in its report. If it fails or panics, the job does. It does not run when the job
-    /// ends early.
+    /// Sets the job's output. `make` runs once, on the worker that finished the last stage, and
+    /// sees what all stages wrote; the ticket's report has the result. If it fails or panics, the
+    /// job does. It does not run if the job ends early.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
@@ -362,15 +402,16 @@ impl<T> JobBuilder<T> {
         }
     }
 
-    /// Adds a stage, which starts when all those are finished that were added before and that nothing follows yet. So stages that are added by
-    /// this alone run one after another.
+    /// Adds a stage after all stages that have no follower yet. Stages added by this method alone
+    /// run one after another.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
         self.stages.then(stage);
         self
     }
 
-    /// Adds a stage, which starts when those with the numbers `before` are finished; if there are none, with the job. Stages are numbered
-    /// from 0 in the order in which they are added. The slots of stages that do not wait for one another run at the same time.
+    /// Adds a stage that starts when the stages numbered `before` are finished, or with the job if
+    /// there are none. Stages are numbered from 0 in the order of adding. Slots of stages that do
+    /// not wait for one another run at the same time.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -404,44 +445,43 @@ impl<T> JobBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If a number is not that of a stage that was added before, so that stages cannot wait for each other in a circle; or if it
-    /// stands there twice.
+    /// If `before` repeats a number, or has one of no stage added before; so stages form no circle.
     pub fn stage_after(mut self, before: &[usize], stage: Arc<dyn Stage>) -> Self {
         self.stages.after(before, stage);
         self
     }
 
-    /// Takes the job's name from `ids` instead of from the generator that the process shares.
+    /// Takes the job's name from `ids` instead of the process's generator.
     pub fn id_from(mut self, ids: &mut JobIds) -> Self {
         self.id = Some(ids.next_id());
         self
     }
 
-    /// Estimated work, in a unit that all jobs of an executor share. The default, 0, means not known.
+    /// Estimated work, in a unit that all jobs of an executor share. Default 0: unknown.
     pub fn cost(mut self, cost: u64) -> Self {
         self.cost = cost;
         self
     }
 
-    /// How urgent it is. Default [`Class::Normal`].
+    /// How urgent the job is. Default [`Class::Normal`].
     pub fn class(mut self, class: Class) -> Self {
         self.terms.class = class;
         self
     }
 
-    /// After this time from its submission the job is closed, at the next slot boundary, and fails with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A job that only waits is closed by the next worker
-    /// that comes to the board: while any of them works, within four quanta and a slot.
+    /// Closes the job this long after submission, at the next slot boundary; it fails with
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that comes to
+    /// the board closes a waiting job: while any worker works, within four quanta and a slot.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// The most workers that may be in the job at the same time; at least 1. The default is all.
+    /// The most workers in the job at the same time. Default: all.
     ///
     /// # Panics
     ///
-    /// If it is 0: nobody could run the job.
+    /// If it is 0.
     pub fn max_workers(mut self, workers: usize) -> Self {
         assert!(
             workers > 0,
@@ -451,7 +491,7 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// The job. Without stages it has nothing to do, and completes when a worker comes by.
+    /// Builds the job. Without stages it has no work, and completes when a worker visits it.
     ///
     /// # Panics
     ///

@@ -1,12 +1,13 @@
 //! Names for jobs: `pipe-` and sixteen hexadecimal digits, from a generator with a seed.
 //!
-//! The same program makes the same names in the same order, so that two runs can be compared line by line.
+//! The same program makes the same names in the same order, so two runs can be compared line by
+//! line.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A job's name in messages and logs: text, and small enough to be copied.
+/// A job's name in messages and logs: `Copy` text.
 ///
 /// ```
 /// use pipeline_exec::JobId;
@@ -37,7 +38,7 @@ pub struct JobIds {
 }
 
 impl JobId {
-    /// The name that says `number`.
+    /// The name of number `number`, in hexadecimal.
     #[must_use]
     pub fn new(number: u64) -> Self {
         let mut text = [0; PREFIX.len() + DIGITS];
@@ -50,7 +51,7 @@ impl JobId {
         Self(text)
     }
 
-    /// It as text.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a name is made of ASCII")
@@ -71,19 +72,18 @@ impl JobIds {
     }
 }
 
-/// The next name of the generator that all jobs of the process share.
 pub(crate) fn next_id() -> JobId {
     static STATE: AtomicU64 = AtomicU64::new(SEED);
-    // Ordering: Relaxed. Names differ, whoever is first.
+    // Ordering: Relaxed. Names differ, whichever thread is first.
     JobId::new(mixed(STATE.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP)))
 }
 
 const SEED: u64 = 0x853c_49e6_748f_ea9b;
 
-/// By how much a state follows another: odd, so that all of them come.
+/// Increment of the state: odd, so that every state occurs.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// SplitMix64: a number for each state, and another one for another.
+/// SplitMix64.
 fn mixed(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

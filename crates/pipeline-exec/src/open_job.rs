@@ -15,19 +15,19 @@ use crate::ticket::JobTicket;
 
 /// The handle of a job that grows: [tasks](Task) are added to it while it runs.
 ///
-/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. To the executor it is a job like any
-/// other: what its tasks take is charged to it, so a job of many tasks has no more of the workers than a
-/// job of one; class, deadline, limit of workers and cancel are the job's.
+/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. The executor charges the job for
+/// its tasks, so many tasks get no more of the workers than one. Class, deadline, limit of workers
+/// and cancel are the job's.
 ///
-/// Clones are the same handle. The job ends when the last of them is dropped and the last task is over, or
-/// when it is cancelled or fails; its ticket tells.
+/// Clones are the same handle. The job ends when the last clone is dropped and the last task is
+/// over, or when it is cancelled or fails.
 ///
-/// Whoever closes the job drops the tasks that no worker runs: the thread that cancels it or shuts the
-/// executor down, or the worker whose turn failed. So do not cancel it under a lock that a task takes when
-/// it is dropped. [`spawn`](Self::spawn) and wakes drop no task of the job.
+/// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
+/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task of the
+/// job.
 ///
-/// A worker that comes to the board closes jobs that are past their deadline. While all tasks are parked
-/// and no worker has anything to do, none comes: cancel the job if its tasks must be gone in time.
+/// A worker that comes to the board closes late jobs. None comes if all tasks are parked and no
+/// worker has work: then cancel the job if its tasks must be gone in time.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Task, Terms, Turn};
@@ -68,9 +68,8 @@ struct Opened {
     job: JobHandle,
 }
 
-/// A task of a job that grows, for its spawner: wakes it, and cancels it.
-///
-/// Dropping it changes nothing.
+/// A task of a job that grows, for its spawner: wakes and cancels it. Dropping the handle has no
+/// effect.
 #[derive(Clone)]
 pub struct OpenTask {
     hub: Arc<Hub>,
@@ -84,7 +83,7 @@ pub struct OpenTask {
 pub enum OpenError {
     /// The executor admits no jobs any more.
     Closed,
-    /// As many jobs wait or run as the executor admits: try again later.
+    /// The executor is full: try again later.
     Full,
 }
 
@@ -119,11 +118,11 @@ impl OpenJob {
         }
     }
 
-    /// Adds a task, which gets a turn as soon as the job gets a worker.
+    /// Adds a task. It gets a turn as soon as the job gets a worker.
     ///
     /// # Errors
     ///
-    /// The task, if the job takes none any more: it was cancelled, has failed, or its executor ends.
+    /// The task, if the job was cancelled or has failed, or its executor ends.
     pub fn spawn(&self, task: Box<dyn Task>) -> Result<OpenTask, Box<dyn Task>> {
         let Opened { hub, state, job } = &*self.opened;
         let handle = |number| OpenTask {
@@ -151,8 +150,8 @@ impl OpenTask {
         grow::wake(&*self.hub, &self.state, self.job, self.number);
     }
 
-    /// The task has no further turn: a worker drops it as soon as the job gets one, after the turn that
-    /// runs now. Nothing happens if it is over.
+    /// Has a worker drop the task, after the turn that may be running. No effect on a task that is
+    /// over.
     pub fn cancel(&self) {
         grow::cancel_task(&*self.hub, &self.state, self.job, self.number);
     }

@@ -1,14 +1,14 @@
-//! What a job gives: made by its last finisher, left in a cell, taken out by its ticket.
+//! A job's output: its last finisher makes it, a cell holds it, its ticket takes it.
 //!
 //! ```text
-//!   Job<T> ──► JobSpec: JobOutput, the closure without its type ──► last finisher: make
-//!      │                                                               │
-//!      └─────► JobTicket<T>: the cell ◄────────────────────────────────┘ before the ticket fires
+//!    Job<T> ──► JobSpec: JobOutput, the closure without its type ──► last finisher: make
+//!       │                                                               │
+//!       └─────► JobTicket<T>: the cell ◄────────────────────────────────┘ before the ticket fires
 //! ```
 //!
-//! The executor's table holds jobs of all kinds, so the type is known at both ends only. There is no channel: one writes, one
-//! reads, and the ticket's ledger lies between the two. The ticket has the cell and not the closure, so that a ticket
-//! that somebody keeps does not keep the user's stages.
+//! The executor's table holds jobs of all kinds, so only both ends know the type. One party writes
+//! the cell, one reads it, and the ledger orders them. The ticket has the cell and not the closure,
+//! so a ticket that a user keeps does not keep the stages.
 
 use std::any::Any;
 use std::fmt;
@@ -17,39 +17,36 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// Makes what a job gives, once its stages are over.
+/// Makes a job's output when its stages are over.
 ///
-/// Users say [`JobBuilder::output`](crate::JobBuilder::output); this is what the policy sees of it.
+/// Users call [`JobBuilder::output`](crate::JobBuilder::output); this is the policy's view.
 pub struct JobOutput {
     make: Box<Make<()>>,
-    /// Where the output will lie: a [`Cell`] whose type only the job and its ticket know.
+    /// A [`Cell`], whose type only the job and its ticket know.
     cell: Arc<dyn Any + Send + Sync>,
 }
 
-/// Where an output lies between the last finisher and the ticket.
 type Cell<T> = Mutex<Option<T>>;
 
-/// A user's closure that makes an output.
 pub(crate) type Make<T> = dyn Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync;
 
-/// What a job has of its output.
+/// The job's part.
 pub(crate) enum Output<T> {
-    /// It is here: a job that gives nothing.
+    /// The output of a job that makes none.
     Given(T),
-    /// It is to be made. Boxed, so that a job that comes back in an error is a small one.
+    /// Boxed, so that a job inside an error is small.
     Made(Box<(Arc<JobOutput>, Place<T>)>),
 }
 
-/// What a ticket has of its job's output.
+/// The ticket's part.
 pub(crate) enum Place<T> {
-    /// It is here.
     Given(T),
-    /// It will be there when the job has completed.
+    /// Filled when the job has completed.
     Cell(Arc<Cell<T>>),
 }
 
 impl JobOutput {
-    /// Made by `make`. Whoever drives the policy by hand has no ticket that would take it out.
+    /// An output made by `make`. A driver of the policy has no ticket that takes it.
     pub fn new<T: Send + 'static>(
         make: impl Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync + 'static,
     ) -> Self {
@@ -65,7 +62,7 @@ impl JobOutput {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .replace(output);
-            // Outside the lock: it is the user's.
+            // Outside the lock, because the drop is the user's code.
             drop(before);
             Ok(())
         };
@@ -89,7 +86,6 @@ impl<T: Send + 'static> Output<T> {
 }
 
 impl<T> Output<T> {
-    /// Who makes it, if somebody does.
     pub(crate) fn maker(&self) -> Option<&Arc<JobOutput>> {
         match self {
             Self::Given(_) => None,
@@ -106,7 +102,7 @@ impl<T> Output<T> {
 }
 
 impl Output<()> {
-    /// Of a job whose type is forgotten: what it makes stays in the cell.
+    /// Without the type of the output, which stays in the cell.
     pub(crate) fn forgotten(maker: Option<Arc<JobOutput>>) -> Self {
         match maker {
             None => Self::Given(()),
@@ -114,7 +110,7 @@ impl Output<()> {
         }
     }
 
-    /// The same with its type, if it makes a `T`.
+    /// Restores the type, if the output is a `T`.
     pub(crate) fn remember<T: Send + 'static>(&self) -> Option<Output<T>> {
         let maker = self.maker()?;
         let cell = Arc::clone(&maker.cell).downcast::<Cell<T>>().ok()?;
@@ -123,7 +119,6 @@ impl Output<()> {
 }
 
 impl<T> Place<T> {
-    /// The output of a job that has completed.
     pub(crate) fn take(self) -> T {
         match self {
             Self::Given(output) => output,

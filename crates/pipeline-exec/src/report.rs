@@ -1,13 +1,17 @@
-//! What a job that completed gives, and what it tells about its run; and what one that runs tells.
+//! What a completed job returns, and how far a running one is.
 
 use std::time::Duration;
 
+use crate::error::JobError;
 use crate::job_id::JobId;
+
+/// How a job ended, without its output.
+pub type JobEnd = Result<JobReport, JobError>;
 
 /// A completed job: its output, and its run in numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobReport<T = ()> {
-    /// What [`JobBuilder::output`](crate::JobBuilder::output) made; `()` if nothing was said there.
+    /// Made by [`JobBuilder::output`](crate::JobBuilder::output); `()` without one.
     pub output: T,
     /// The job's id.
     pub id: JobId,
@@ -17,24 +21,24 @@ pub struct JobReport<T = ()> {
     pub wait: Duration,
     /// Time from the first claim to the end.
     pub run: Duration,
-    /// Slots that each worker ran, by the worker's number, and in the last place those of a thread that was lent to the job. A spare
-    /// thread's count as those of the worker for which it stood in.
+    /// Slots that each worker ran, by its number, and last those of a helper. A spare thread's
+    /// slots count for the worker for which it stood in.
     pub slots_per_worker: Vec<usize>,
 }
 
 /// How far a stage of a job is; see [`JobControl::stages`](crate::JobControl::stages).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageProgress {
-    /// What the stage calls itself.
+    /// The stage's name.
     pub name: String,
-    /// Slots that have run or were given up.
+    /// Slots that have run or were abandoned.
     pub done: usize,
-    /// Slots in all. `None` as long as the stage waits for others: only then is it asked.
+    /// Slots in all. `None` while the stage waits for others: it is asked when it starts.
     pub slots: Option<usize>,
 }
 
 impl StageProgress {
-    /// Whether it has started and slots are left. What follows the last slot of a stage does not count.
+    /// Whether it has started and slots are left. Its `finish` does not count.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.slots.is_some_and(|slots| self.done < slots)
@@ -42,7 +46,6 @@ impl StageProgress {
 }
 
 impl JobReport {
-    /// The same with an output.
     pub(crate) fn with<T>(self, output: T) -> JobReport<T> {
         let Self {
             output: (),

@@ -1,14 +1,14 @@
-//! What `tracing` knows of a job: a span for the job, one for each stage, one for each claim.
+//! The `tracing` spans of a job: one for the job, one for each stage, one for each claim.
 //!
 //! ```text
-//!   job     id, table, class, cost, seq      from the submission until the last worker has left      INFO
-//!   └─ stage   stage, name, slots            from its first claim until its last worker has left     INFO
-//!      └─ claim   worker, role, first, slots     while a worker runs what it claimed at once         DEBUG
+//!    job     id, table, class, cost, seq   from submission until the last worker has left     INFO
+//!    └─ stage   stage, name, slots         from its first claim until its last worker left   INFO
+//!       └─ claim   worker, role, first, slots   while a worker runs what it claimed at once  DEBUG
 //! ```
 //!
-//! Whatever a slot emits is inside all three, on whichever thread it runs; so is what a stage's `finish` emits. The job's parent
-//! is what the submitter was in. If nobody listens to the job's span, nothing of all this is made, and a claim asks one
-//! pointer. A subscriber that panics loses what it was told, and disturbs no job.
+//! What a slot or a stage's `finish` emits is inside all three, on any thread. The job's parent is
+//! the submitter's span. Without a subscriber for the job's span none is made, and a claim tests
+//! one pointer. A subscriber that panics loses the event, and disturbs no job.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,18 +17,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::span::EnteredSpan;
 use tracing::{Level, Span, debug_span, field, info_span};
 
-use crate::policy::close::quietly_drop;
-use crate::policy::visit::Visitor;
-use crate::policy::{JobState, guard};
+use crate::job_id::JobId;
+use crate::policy::guard::{self, quietly_drop};
 use crate::stage::Stage;
+use crate::step_cx::Role;
 
-/// The spans of one job, if anybody listens. Its clones are the same spans.
+/// The spans of one job, if a subscriber listens. Clones are the same spans.
 #[derive(Clone, Default)]
 pub struct JobSpans(Option<Arc<Open>>);
 
 struct Open {
     job: Span,
-    /// By stage, from its first claim, or from its start, until it is over.
+    /// From a stage's first claim, or its start, until it is over.
     stages: Box<[Mutex<StageSpan>]>,
 }
 
@@ -40,29 +40,21 @@ enum StageSpan {
     Over,
 }
 
-/// A thread that is in a claim; until it is dropped.
 #[must_use = "dropped at once, nothing is inside"]
 pub(crate) struct Inside(Option<Box<(EnteredSpan, EnteredSpan)>>);
 
 impl JobSpans {
-    /// A job is let in, on this thread.
-    pub(crate) fn open<W, P>(table_name: &str, stages: usize, state: &JobState<W, P>) -> Self {
+    /// On the thread that lets the job in.
+    pub(crate) fn open(table: &str, stages: usize, id: &JobId, class: &str, cost: u64, seq: usize) -> Self {
         let mut spans = Self(None);
         if are_possible() {
-            guard::quietly(|| spans = Self::opened(table_name, stages, state));
+            guard::quietly(|| spans = Self::opened(table, stages, id, class, cost, seq));
         }
         spans
     }
 
-    fn opened<W, P>(table_name: &str, stages: usize, state: &JobState<W, P>) -> Self {
-        let job = info_span!(
-            "job",
-            id = &**state.id(),
-            table = table_name,
-            class = state.class().name(),
-            cost = state.cost(),
-            seq = state.seq()
-        );
+    fn opened(table: &str, stages: usize, id: &JobId, class: &str, cost: u64, seq: usize) -> Self {
+        let job = info_span!("job", id = &**id, table, class, cost, seq);
         if job.is_disabled() {
             return Self(None);
         }
@@ -70,39 +62,36 @@ impl JobSpans {
         Self(Some(Arc::new(Open { job, stages })))
     }
 
-    /// The current thread is about to run `slots` of stage number `number`.
     #[inline]
     pub(crate) fn enter(
         &self,
         number: usize,
         stage: &dyn Stage,
         slots: Range<usize>,
-        visitor: Visitor,
+        (worker, role): (usize, Role),
     ) -> Inside {
         let mut inside = None;
         if let Some(open) = &self.0 {
-            guard::quietly(|| inside = Some(open.enter(number, stage, slots, visitor)));
+            guard::quietly(|| inside = Some(open.enter(number, stage, slots, worker, role)));
         }
         Inside(inside)
     }
 
-    /// Stage number `number` has started.
     pub(crate) fn stage_started(&self, number: usize, stage: &dyn Stage, slots: usize) {
         if let Some(open) = &self.0 {
             open.stage(number, stage).record("slots", slots);
         }
     }
 
-    /// Stage number `number` is over, but for those who are in it.
+    /// Threads inside keep the span.
     pub(crate) fn stage_over(&self, number: usize) {
         if let Some(open) = &self.0 {
             let over = open.change(number, |stage| std::mem::replace(stage, StageSpan::Over));
-            // A subscriber may do anything when a span closes; not under the lock.
+            // Outside the lock: a subscriber may run any code when a span closes.
             drop(over);
         }
     }
 
-    /// Emits something in the job's span.
     pub(crate) fn in_job(&self, emit: impl FnOnce()) {
         match &self.0 {
             Some(open) => open.job.in_scope(emit),
@@ -129,14 +118,15 @@ impl Open {
         number: usize,
         stage: &dyn Stage,
         slots: Range<usize>,
-        visitor: Visitor,
+        worker: usize,
+        role: Role,
     ) -> Box<(EnteredSpan, EnteredSpan)> {
         let stage = self.stage(number, stage);
         let claim = debug_span!(
             parent: &stage,
             "claim",
-            worker = visitor.worker,
-            role = visitor.role.name(),
+            worker,
+            role = role.name(),
             first = slots.start,
             slots = slots.len()
         );
@@ -144,7 +134,7 @@ impl Open {
         Box::new((claim.entered(), stage))
     }
 
-    /// The stage's span, new if it has none.
+    /// New if there is none.
     fn stage(&self, number: usize, stage: &dyn Stage) -> Span {
         if let StageSpan::Open(span) = self.change(number, |stage| stage.clone()) {
             return span;
@@ -152,7 +142,7 @@ impl Open {
         let name = guard::name(stage, number);
         let new = info_span!(parent: &self.job, "stage", stage = number, name, slots = field::Empty);
         self.change(number, |stage| match stage {
-            // Somebody was first.
+            // Another thread was first.
             StageSpan::Open(span) => span.clone(),
             StageSpan::NotYet => {
                 *stage = StageSpan::Open(new.clone());
@@ -174,7 +164,7 @@ impl Drop for Open {
     }
 }
 
-/// Whether anybody could listen to the spans of any job: one load.
+/// One load.
 pub(crate) fn are_possible() -> bool {
     tracing::level_enabled!(Level::INFO)
 }

@@ -1,15 +1,16 @@
-//! How many of the workers look first for short jobs, and how many for heavy ones.
+//! How many workers look first for short jobs, and how many for heavy ones.
 
 use std::num::NonZeroUsize;
 
-/// Splits `total` threads into (main, reserve): main is 85 %, rounded up, and from two threads on each side has one.
+/// Splits `total` threads into (main, reserve): main is 85 %, rounded up; from two threads on each
+/// role has at least one.
 ///
 /// | total | 1 | 2 | 4 | 8 | 16 | 32 | 100 |
 /// |---|---|---|---|---|---|---|---|
 /// | main | 1 | 1 | 3 | 7 | 14 | 28 | 85 |
 /// | reserve | 0 | 1 | 1 | 1 | 2 | 4 | 15 |
 ///
-/// A single worker has both roles by turns.
+/// A single worker alternates between both roles.
 ///
 /// ```
 /// use std::num::NonZeroUsize;
@@ -23,7 +24,7 @@ pub fn split_threads(total: NonZeroUsize) -> (usize, usize) {
     if total == 1 {
         return (1, 0);
     }
-    // 85 % rounded up is the whole without 15 % rounded down, which cannot overflow this way round.
+    // 85 % rounded up is the whole without 15 % rounded down; computed this way it cannot overflow.
     let reserve = total / 100 * 15 + total % 100 * 15 / 100;
     let reserve = reserve.max(1);
     (total - reserve, reserve)

@@ -1,7 +1,7 @@
 //! What a job is made of: stages that are cut into slots, and single steps.
 //!
-//! These two traits are the seam to whoever brings the work. This crate knows neither columns nor rows; a slot is
-//! a number, and what it stands for is the stage's affair.
+//! These two traits are the boundary to the work itself: a slot is a number, and the stage knows
+//! what it stands for.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use crate::step_cx::StepCx;
 
 /// A part of a job that is cut into slots, which run at the same time and in any order.
 ///
-/// A stage starts when those before it are finished. What a slot produces belongs into a place of that slot's own (a
-/// `OnceLock` or a `Mutex` in a row of them); [`Stage::finish`] then merges the places in the slots' order, so
-/// that results do not depend on who ran what when.
+/// A stage starts when those before it are finished. If each slot writes to a place of its own (a
+/// `OnceLock` or a `Mutex`), and [`Stage::finish`] merges the places in order, results do not
+/// depend on timing.
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -42,45 +42,46 @@ use crate::step_cx::StepCx;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Stage: Send + Sync {
-    /// What messages, events and errors call it.
+    /// Name in messages, events and errors.
     fn name(&self) -> &str {
         "stage"
     }
 
-    /// What messages and errors call the slot. By default the stage's name.
+    /// The slot's name in messages and errors. Default: the stage's name.
     fn slot_name(&self, slot: usize) -> Cow<'_, str> {
         let _ = slot;
         Cow::Borrowed(self.name())
     }
 
-    /// Number of slots. Asked once, when the stage starts: for stages that start with the job on the thread that submits it,
-    /// for later ones on a worker. 0 is a stage that only finishes.
+    /// Number of slots; 0 for a stage that only finishes. Called once, when the stage starts: on
+    /// the submitting thread for first stages, on a worker for later ones.
     fn slots(&self) -> usize;
 
-    /// Runs one slot. Called once for each slot below [`Stage::slots`], on any worker, while other slots run.
+    /// Runs one slot. Called once for each slot below [`Stage::slots`], on any worker, beside other
+    /// slots.
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong; it fails the job. So does a panic.
+    /// Any error fails the job, and so does a panic.
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError>;
 
-    /// Runs once, after the last slot, and sees what every slot wrote. It is not called when a slot failed, or when the
-    /// job was cancelled before.
+    /// Runs once, after the last slot, and sees what every slot wrote; not called if a slot failed
+    /// or the job was closed before.
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong; it fails the job. So does a panic.
+    /// Any error fails the job, and so does a panic.
     fn finish(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
         let _ = cx;
         Ok(())
     }
 }
 
-/// A piece of work that is not cut any further: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps).
+/// Undivided work: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps).
 ///
-/// Every closure of the right shape is one; [`step`] boxes it.
+/// Every closure of this signature is one; [`step`] boxes it.
 pub trait PipelineStep: Send + Sync {
-    /// What messages and errors call it.
+    /// Name in messages and errors.
     fn name(&self) -> &str {
         "step"
     }
@@ -89,7 +90,7 @@ pub trait PipelineStep: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong; it fails the job. So does a panic.
+    /// Any error fails the job, and so does a panic.
     fn execute(&self, cx: &StepCx<'_>) -> Result<(), StepError>;
 }
 
@@ -122,7 +123,6 @@ where
     Box::new(step)
 }
 
-/// A step as a stage: its only slot.
 #[derive(Clone)]
 pub(crate) struct OneStep(pub(crate) Arc<dyn PipelineStep>);
 
@@ -140,8 +140,7 @@ impl Stage for OneStep {
     }
 }
 
-/// Makes a stage of steps, each one a slot: for a job that has more to say than [`Job::from_steps`](crate::Job::from_steps) takes, or
-/// has other stages.
+/// Makes a stage with a slot for each step: for a job with options or other stages.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step, steps};
@@ -160,7 +159,6 @@ pub fn steps(steps: Vec<Box<dyn PipelineStep>>) -> Arc<dyn Stage> {
     Arc::new(Steps(steps))
 }
 
-/// Steps as a stage: each one a slot.
 pub(crate) struct Steps(pub(crate) Vec<Box<dyn PipelineStep>>);
 
 impl Stage for Steps {

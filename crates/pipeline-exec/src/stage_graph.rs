@@ -7,10 +7,10 @@ use crate::error::StepError;
 use crate::stage::{OneStep, PipelineStep, Stage, Steps};
 use crate::step_cx::StepCx;
 
-/// Stages, and for each the stages that have to be finished before it starts.
+/// Stages, and for each the stages that must be finished before it starts.
 ///
-/// A stage has the number of those that were added before it, and can come after those alone: a circle cannot be said. Stages of
-/// which neither comes after the other run at the same time.
+/// A stage's number counts the stages added before it, and it can come after those alone, so stages
+/// form no circle. Unordered stages run at the same time.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -40,11 +40,11 @@ pub struct StageGraph {
 #[derive(Clone)]
 enum Nodes {
     One(Arc<dyn Stage>),
-    /// One stage that is a step: it lies here, since there are many such jobs.
+    /// One step, inline: there are many such jobs.
     Step(OneStep),
     /// The stage of a job that grows.
     Tasks,
-    /// None yet, or several. Boxed, since the graph lies in every job.
+    /// None yet, or several. Boxed, because every job holds a graph.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
     Several(Option<Box<Vec<Node>>>),
 }
@@ -58,14 +58,12 @@ impl Default for Nodes {
 #[derive(Clone)]
 struct Node {
     stage: Arc<dyn Stage>,
-    /// Numbers of those that it comes after.
     before: Box<[usize]>,
-    /// Numbers of those that come after it.
     followers: Vec<usize>,
 }
 
 impl StageGraph {
-    /// One stage in which each step is a slot.
+    /// A slot for each step.
     pub(crate) fn of_steps(mut steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let nodes = match (steps.pop(), steps.is_empty()) {
             (Some(step), true) => Nodes::Step(OneStep(step.into())),
@@ -77,33 +75,31 @@ impl StageGraph {
         Self { nodes }
     }
 
-    /// The stage of a job that grows, which is made of tasks.
     pub(crate) fn of_tasks() -> Self {
         Self { nodes: Nodes::Tasks }
     }
 
-    /// Whether it is the stage of a job that grows.
     pub(crate) fn grows(&self) -> bool {
         matches!(self.nodes, Nodes::Tasks)
     }
 
-    /// Whether a step is the only stage: it has no `finish`, and no stage follows it.
+    /// A single step has no `finish` and no follower.
     pub(crate) fn is_step(&self) -> bool {
         matches!(self.nodes, Nodes::Step(_))
     }
 
-    /// Adds a stage that comes after all that nothing follows yet; the first one comes after none. Gives its number.
+    /// Adds a stage after all stages without a follower, and returns its number.
     pub fn then(&mut self, stage: Arc<dyn Stage>) -> usize {
         let ends = (0..self.len()).filter(|&number| self.followers(number).is_empty());
         let ends: Vec<usize> = ends.collect();
         self.after(&ends, stage)
     }
 
-    /// Adds a stage that comes after those with the numbers `before`, or, if there are none, after nothing. Gives its number.
+    /// Adds a stage after those numbered `before`, if any, and returns its number.
     ///
     /// # Panics
     ///
-    /// If a number is not that of a stage added before, or stands there twice.
+    /// If `before` repeats a number, or has one of no stage added before.
     pub fn after(&mut self, before: &[usize], stage: Arc<dyn Stage>) -> usize {
         let number = self.len();
         if number == 0 && before.is_empty() {
@@ -130,7 +126,6 @@ impl StageGraph {
         number
     }
 
-    /// The stages as a list, to which one more comes.
     fn several(&mut self) -> &mut Vec<Node> {
         let first: Option<Arc<dyn Stage>> = match &self.nodes {
             Nodes::One(first) => Some(Arc::clone(first)),
@@ -151,7 +146,7 @@ impl StageGraph {
         }
     }
 
-    /// The stages as a list; `None` if there is one alone.
+    /// `None` if there is only one.
     fn nodes(&self) -> Option<&[Node]> {
         match &self.nodes {
             Nodes::One(_) | Nodes::Step(_) | Nodes::Tasks => None,
@@ -165,7 +160,7 @@ impl StageGraph {
         self.nodes().map_or(1, <[Node]>::len)
     }
 
-    /// Whether there is none.
+    /// Whether there is no stage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -175,7 +170,7 @@ impl StageGraph {
     ///
     /// # Panics
     ///
-    /// If there is none of that number.
+    /// If there is no such stage.
     #[must_use]
     pub fn stage(&self, number: usize) -> &dyn Stage {
         match (&self.nodes, self.nodes()) {
@@ -186,37 +181,37 @@ impl StageGraph {
         }
     }
 
-    /// Numbers of the stages that have to be finished before stage number `number` starts.
+    /// Numbers of the stages that must be finished before stage `number` starts.
     ///
     /// # Panics
     ///
-    /// If there is none of that number.
+    /// If there is no such stage.
     #[must_use]
     pub fn before(&self, number: usize) -> &[usize] {
         self.edges(number).map_or(&[], |node| &node.before)
     }
 
-    /// Numbers of the stages that come after stage number `number`, directly.
+    /// Numbers of the stages directly after stage `number`.
     ///
     /// # Panics
     ///
-    /// If there is none of that number.
+    /// If there is no such stage.
     #[must_use]
     pub fn followers(&self, number: usize) -> &[usize] {
         self.edges(number).map_or(&[], |node| &node.followers)
     }
 
-    /// Numbers of the stages that come after none: they start with the job.
+    /// Numbers of the stages that start with the job.
     pub fn first(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.len()).filter(|&number| self.before(number).is_empty())
     }
 
-    /// For each stage, how many it comes after.
+    /// For each stage, the stages before it.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         (0..self.len()).map(|number| self.before(number).len())
     }
 
-    /// Where the edges of stage `number` are; `None` if it is the only one and has none.
+    /// `None` for a single stage.
     fn edges(&self, number: usize) -> Option<&Node> {
         match self.nodes() {
             None if number == 0 => None,
@@ -225,8 +220,7 @@ impl StageGraph {
     }
 }
 
-/// What the stage of a job that grows says of itself. Its one slot is claimed as the job is opened, and
-/// accounted for when the last task is over; no worker runs it.
+/// Stands for all tasks. Its slot is claimed when the job is opened, and no worker runs it.
 struct TasksStage;
 
 impl Stage for TasksStage {

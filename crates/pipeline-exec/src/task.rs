@@ -1,41 +1,42 @@
-//! What a job that grows is made of: tasks that run in turns.
+//! The tasks of a job that grows, which run in turns.
 
 use std::task::Waker;
 
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// What a turn of a [`Task`] came to.
+/// The result of a turn of a [`Task`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Turn {
-    /// The task is over. It is dropped, and has no further turn.
+    /// The task is over: it is dropped.
     Done,
-    /// The task paused and can go on at once: it is claimed again after the tasks of its job that are
-    /// ready now.
+    /// The task can go on at once. It is claimed again after the tasks of its job that are ready
+    /// now.
     Again,
-    /// The task waits. It has no worker and is not claimed until its waker is woken. A wake during the
-    /// turn counts: the task is then ready at once.
+    /// The task waits, without a worker, until its waker is woken. A wake during the turn counts:
+    /// the task is ready at once.
     Parked,
 }
 
-/// A part of a job that runs in turns, and may wait between two of them without a worker.
+/// A part of a job that runs in turns, and may wait between two turns without a worker.
 ///
-/// [`OpenJob::spawn`](crate::OpenJob::spawn) adds it to a job. One worker at a time runs it, not always
-/// the same one. A turn should end after about a millisecond: the worker is not taken from it, and other
-/// jobs wait meanwhile. [`StepCx::should_yield`] says when another job wants the worker.
+/// [`OpenJob::spawn`](crate::OpenJob::spawn) adds it to a job. One worker at a time runs it, not
+/// always the same. A turn is not interrupted and should end after about a millisecond, because
+/// other jobs wait; [`StepCx::should_yield`] says when one wants the worker.
 ///
-/// A task is dropped once: after its last turn, or without another turn when it or its job is cancelled.
+/// A task is dropped once: after its last turn, or instead of a turn when it or its job is
+/// cancelled.
 pub trait Task: Send {
-    /// What messages, events and errors call it.
+    /// Name in messages, events and errors.
     fn name(&self) -> &str {
         "task"
     }
 
-    /// Runs a part of the task. `waker` is the same at each turn and may be kept, cloned and woken from
-    /// any thread; a wake after the task is over does nothing.
+    /// Runs a part of the task. `waker` is the same at each turn; it may be kept, cloned and woken
+    /// from any thread. A wake after the task is over has no effect.
     ///
     /// # Errors
     ///
-    /// Whatever goes wrong; it fails the whole job. So does a panic.
+    /// Any error fails the whole job, and so does a panic.
     fn turn(&mut self, cx: &StepCx<'_>, waker: &Waker) -> Result<Turn, StepError>;
 }

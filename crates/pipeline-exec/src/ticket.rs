@@ -1,4 +1,4 @@
-//! How a job's end is learned, and how others look at it and stop it meanwhile.
+//! How a caller learns of a job's end, watches the job, and stops it.
 
 use std::fmt;
 use std::future::Future;
@@ -13,26 +13,29 @@ use crate::error::{JobError, JobErrorKind};
 use crate::job_id::JobId;
 use crate::native::{Hub, NativeState, unparker};
 use crate::output::Place;
+use crate::policy::guard::quietly_drop;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
 use crate::report::{JobReport, StageProgress};
 
-/// The end of a submitted job, once it comes. It always comes: when the job completes, fails, is cancelled, or the executor
-/// goes away.
+/// The end of a submitted job, which always comes: when it completes, fails, is cancelled, or the
+/// executor ends.
 ///
-/// A ticket is a [`Future`], for any async runtime; [`JobTicket::wait`] is for threads. Dropping it changes nothing, unless
-/// [`JobTicket::cancel_on_drop`] was said. `T` is what the job gives, in the [report](JobReport::output).
+/// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. Dropping it
+/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. `T` is the output in the
+/// [report](JobReport::output).
 ///
-/// When a ticket has told, nothing of the job runs any more, but a worker may still be on its way out with a hold on the job's stages. So an
-/// `Arc` of a stage that was kept outside need not be the last one yet; what a job makes is best given as its output.
+/// After the ticket fires no slot runs, but a worker may still hold the job's stages on its way
+/// out. So an outside `Arc` of a stage need not be the last one yet; return results as the job's
+/// output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
-    /// Until the ticket has told.
+    /// `None` after the end.
     output: Option<Place<T>>,
     cancel_on_drop: bool,
 }
 
-// The output is moved out of it, never pinned in it.
+// The output is moved out, never pinned.
 impl<T> Unpin for JobTicket<T> {}
 
 impl<T> JobTicket<T> {
@@ -52,13 +55,15 @@ impl<T> JobTicket<T> {
     ///
     /// # Panics
     ///
-    /// In a step that runs on the same executor: the job may wait for that step. Also if the ticket was polled to its end before.
+    /// In a step of the same executor, because the job may wait for that step; or if the ticket was
+    /// polled to its end before.
     pub fn wait(self) -> Result<JobReport<T>, JobError> {
         self.control.hub.assert_not_on_own_worker("JobTicket::wait");
         block_on(self)
     }
 
-    /// Lends this thread to the job until it has ended, as [`run_until`](crate::PipelineExecutor::run_until) does, and gives its end.
+    /// Helps the job on this thread until it has ended, as
+    /// [`run_until`](crate::PipelineExecutor::run_until) does, and returns its end.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -83,7 +88,6 @@ impl<T> JobTicket<T> {
         block_on(self)
     }
 
-    /// Lends this thread to the job, if it is one of `hub`'s.
     pub(crate) fn lend(&self, hub: &Arc<Hub>, method: &str) {
         assert!(
             Arc::ptr_eq(hub, &self.control.hub),
@@ -92,7 +96,7 @@ impl<T> JobTicket<T> {
         self.control.lend(method);
     }
 
-    /// Where the job stands.
+    /// How far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.control.status()
@@ -104,7 +108,7 @@ impl<T> JobTicket<T> {
         self.control.id()
     }
 
-    /// What others can hold of the job.
+    /// A handle to watch and stop the job.
     #[must_use]
     pub fn control(&self) -> JobControl {
         self.control.clone()
@@ -147,7 +151,8 @@ impl<T> fmt::Debug for JobTicket<T> {
     }
 }
 
-/// A look at a job and a way to stop it, for a progress bar or a Ctrl-C handler while somebody else waits for the ticket.
+/// Watches and stops a job: for a progress bar or a Ctrl-C handler while another thread waits for
+/// the ticket.
 ///
 /// It can be cloned and sent, and keeps nothing of the job alive but a few numbers.
 #[derive(Clone)]
@@ -158,15 +163,15 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Slots that have run or were given up, and slots of the stages that have started so far; of a job that grows, tasks that
-    /// are over and tasks that were added. Both only grow; when the job has ended they are equal.
+    /// Slots that ran or were abandoned, and slots of the started stages; of a job that grows,
+    /// tasks over and tasks spawned. Both only grow, and are equal when the job has ended.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
     }
 
-    /// How far each stage is, in the order in which they were added to the job. Empty when the job has ended: then nothing
-    /// of it is kept that could tell the names.
+    /// How far each stage is, in the order of adding. Empty when the job has ended, because the
+    /// names are gone.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -204,26 +209,26 @@ impl JobControl {
             let (done, slots) = state.progress(&**hub);
             (stages[0].done, stages[0].slots) = (done, Some(slots));
         }
-        // The job may have ended meanwhile, and then this is the last hold on what the user gave.
-        policy::close::quietly_drop(body);
+        // The job may have ended meanwhile, and this be the last reference to the user's data.
+        quietly_drop(body);
         stages
     }
 
-    /// Stops the job at its next slot boundaries. Its ticket fires when the slots that run now have returned. Nothing happens if it
-    /// has ended.
+    /// Cancels the job at its next slot boundaries. The ticket fires when the running slots have
+    /// returned. No effect on a job that has ended.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Stops the job if its deadline has passed, as a worker does that looks at the board. Workers look
-    /// while there is work; a job all of whose tasks wait is stopped in time if its owner calls this.
+    /// Closes the job if its deadline has passed. Workers do so while there is work; the owner of a
+    /// job all of whose tasks are parked calls this.
     pub fn stop_if_late(&self) {
-        policy::close::stop_if_late(&*self.hub, &self.state, self.job);
+        policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
 
-    /// Why nothing of the job is run any more; `None` as long as it may go on, and if it completed.
-    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends. The ticket tells when the job has ended,
-    /// which is later if something of it runs.
+    /// Why the job was closed; `None` while it may go on, and if it completed.
+    /// [`HandedBack`](JobErrorKind::HandedBack): its executor ends. The ticket fires later if slots
+    /// still run.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.hub.change(self.state.ledger(), |ledger| ledger.stopped())
@@ -235,13 +240,12 @@ impl JobControl {
         *self.state.id()
     }
 
-    /// Where the job stands.
+    /// How far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())
     }
 
-    /// Lends this thread to the job until it has ended.
     fn lend(&self, method: &str) {
         let Self { hub, state, job } = self;
         hub.assert_not_on_own_worker(method);
@@ -250,7 +254,7 @@ impl JobControl {
         });
     }
 
-    /// Its key on the board: cost and number of submission.
+    /// The job's key on the board: cost and number of submission.
     #[must_use]
     pub fn handle(&self) -> JobHandle {
         self.job
@@ -267,7 +271,7 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// Polls `future` on this thread, which sleeps in between.
+/// The thread parks between polls.
 #[expect(
     clippy::disallowed_methods,
     reason = "for threads that wait, never on a worker"
@@ -278,7 +282,7 @@ pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
     loop {
         match Pin::new(&mut future).poll(&mut cx) {
             Poll::Ready(output) => return output,
-            // A return for no reason polls once more.
+            // A spurious return polls once more.
             Poll::Pending => thread::park(),
         }
     }

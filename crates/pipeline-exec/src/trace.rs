@@ -1,8 +1,8 @@
-//! A run of jobs as a picture: who did what of which job when, as a file that Perfetto and `chrome://tracing` open.
+//! A run of jobs as a picture, in a file for Perfetto and `chrome://tracing`.
 //!
-//! A lane a worker, and one for each other thread that submits, cancels or lends itself. Each lane is a list behind a lock of its own,
-//! which nobody else wants while the run goes on; its length is bounded, and what comes later is counted and not kept. A claim
-//! costs a clock read and an entry. Without a trace it costs nothing.
+//! Each worker has a lane, and each other thread that submits, cancels or helps. A lane is a
+//! bounded list behind its own lock; later entries are counted and not kept. A claim costs a clock
+//! read and an entry; without a trace, nothing.
 
 mod drawing;
 mod entry;
@@ -18,13 +18,13 @@ use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use drawing::{JobLane, JobNames};
 pub use entry::JobEntry;
 
-/// Entries that a lane keeps, if nothing else is said.
+/// Entries that a lane keeps by default.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// Lanes of threads that are no workers. Those that come later are counted and not drawn.
+/// Lanes of threads other than workers. Entries of further threads are counted and not drawn.
 const OTHERS_MAX: usize = 64;
 
-/// Records what is done about the jobs of an executor. Its clones are the same trace.
+/// Records the jobs of an executor. Clones are the same trace.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, PipelineTrace, step};
@@ -48,9 +48,8 @@ pub struct PipelineTrace {
     entries_max: usize,
 }
 
-/// The lanes of one executor.
 pub(crate) struct Recorder {
-    /// Nanoseconds from the beginning of the trace to that of the executor's clock.
+    /// From the beginning of the trace to that of the executor's clock.
     offset_ns: u64,
     entries_max: usize,
     workers: Box<[Mutex<Recorded>]>,
@@ -66,18 +65,19 @@ struct Recorded {
 #[derive(Default)]
 struct Others {
     lanes: Vec<(ThreadId, Recorded)>,
-    /// Entries of threads for which there was no lane.
+    /// Of threads without a lane.
     lost: u64,
 }
 
 impl PipelineTrace {
-    /// Nothing recorded yet; time counts from now. A lane keeps up to 262,144 entries.
+    /// An empty trace; time counts from now. A lane keeps up to 262,144 entries.
     #[must_use]
     pub fn new() -> Self {
         Self::with_entries_max(ENTRIES_MAX)
     }
 
-    /// The same, with room for as many entries in each lane. A claim is one, a visit two, a job three and one or two for each stage.
+    /// An empty trace with room for `entries_max` entries in each lane. A claim is one entry, a
+    /// visit two, a job three plus one or two for each stage.
     #[must_use]
     pub fn with_entries_max(entries_max: usize) -> Self {
         Self {
@@ -87,11 +87,11 @@ impl PipelineTrace {
         }
     }
 
-    /// Writes everything recorded so far, as JSON. What still runs is drawn up to its last entry.
+    /// Writes everything recorded so far as JSON. Open bars end at their lane's last entry.
     ///
     /// # Errors
     ///
-    /// Whatever writing to `out` fails with.
+    /// An error of `out`.
     pub fn write_to(&self, mut out: impl io::Write) -> io::Result<()> {
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         for recorder in lock(&self.recorders).iter() {
@@ -101,7 +101,6 @@ impl PipelineTrace {
         write!(out, "{}", ChromeFile { lanes: &names, rows })
     }
 
-    /// Where an executor whose clock began at `epoch` records, with a lane for each of `workers`.
     pub(crate) fn recorder(
         &self,
         epoch: Instant,
@@ -123,7 +122,7 @@ impl PipelineTrace {
 }
 
 impl Recorder {
-    /// Keeps what happened at `at_ns` of the executor's clock, on this thread, which is that of worker `worker`.
+    /// By the executor's clock, on the thread of `worker`.
     pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, mut entry: JobEntry) {
         let at_ns = self.offset_ns.saturating_add(at_ns);
         if let JobEntry::Submitted { since_ns, .. } = &mut entry {
@@ -228,6 +227,6 @@ impl fmt::Debug for PipelineTrace {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing that runs under these locks leaves anything half changed.
+    // Code under these locks leaves nothing half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,28 +1,17 @@
-//! Building a pipeline executor: threads, capacity, quantum, pinning and names, checked before anything starts.
+//! Settings of a pipeline executor: threads, capacity, quantum, pinning and names.
 
 use std::fmt;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use executor_core::sleep::WORKERS_MAX;
-use executor_core::{ExecutorConfig, Pin};
-use executor_threaded::Executor;
+use executor_core::Pin;
 
-use super::PipelineExecutor;
-use crate::error::{BuildError, ThreadsError};
-use crate::native::{Hub, Spares};
-use crate::policy::PipelineConfig;
-use crate::split::split_threads;
 use crate::trace::PipelineTrace;
 
-/// Jobs that are admitted when nothing else is said.
+/// Jobs admitted at the same time, by default.
 const CAPACITY: usize = 65_536;
 
-/// The largest number of jobs that can be admitted.
-const CAPACITY_MAX: usize = 1 << 24;
-
-/// Sets up a [`PipelineExecutor`].
+/// Sets up a [`PipelineExecutor`](crate::PipelineExecutor).
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,23 +28,22 @@ const CAPACITY_MAX: usize = 1 << 24;
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "`build` starts the executor"]
-pub struct PipelineBuilder {
-    threads: usize,
-    /// Main and reserve threads, in place of the split of `threads`.
-    roles: Option<(usize, usize)>,
-    spares: usize,
-    queue_capacity: usize,
-    quantum: Duration,
-    pinning: Pin,
-    thread_name: String,
-    stack_size: Option<usize>,
-    on_thread_start: Option<Hook>,
-    trace: Option<PipelineTrace>,
+pub struct PipelineExecutorBuilder {
+    pub(super) threads: usize,
+    /// Main and reserve threads, instead of the split of `threads`.
+    pub(super) roles: Option<(usize, usize)>,
+    pub(super) spares: usize,
+    pub(super) queue_capacity: usize,
+    pub(super) quantum: Duration,
+    pub(super) pinning: Pin,
+    pub(super) thread_name: String,
+    pub(super) stack_size: Option<usize>,
+    pub(super) on_thread_start: Option<Hook>,
+    pub(super) trace: Option<PipelineTrace>,
 }
 
-/// What each thread calls before it works.
 #[derive(Clone)]
-struct Hook(Arc<dyn Fn(usize) + Send + Sync>);
+pub(super) struct Hook(pub(super) Arc<dyn Fn(usize) + Send + Sync>);
 
 impl fmt::Debug for Hook {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -63,8 +51,7 @@ impl fmt::Debug for Hook {
     }
 }
 
-impl Default for PipelineBuilder {
-    /// One thread, 65,536 jobs, a quantum of 2 milliseconds.
+impl Default for PipelineExecutorBuilder {
     fn default() -> Self {
         Self {
             threads: 1,
@@ -81,32 +68,31 @@ impl Default for PipelineBuilder {
     }
 }
 
-impl PipelineBuilder {
-    /// Number of threads, split by [`split_threads`]. Default 1.
+impl PipelineExecutorBuilder {
+    /// Number of threads, split by [`split_threads`](crate::split_threads). Default 1.
     pub fn threads(mut self, total: usize) -> Self {
         self.threads = total;
         self.roles = None;
         self
     }
 
-    /// Number of threads that look for short work first, and of those that look for heavy work first, in place of
-    /// [`threads`](Self::threads) and its split.
+    /// Number of main and of reserve threads, instead of the split of [`threads`](Self::threads).
     ///
-    /// Without reserve threads latency is all that counts: a heavy job gets what young ones leave. Without main threads
-    /// throughput is: jobs run heaviest first, and a light one waits as long as there is a heavier one. `(1, 0)` is the single
-    /// thread that has both roles by turns.
+    /// Without reserve threads a heavy job gets what young ones leave. Without main threads a light
+    /// job waits while there is a heavier one. `(1, 0)` is one thread that alternates between both
+    /// roles.
     pub fn roles(mut self, main: usize, reserve: usize) -> Self {
         self.threads = main.saturating_add(reserve);
         self.roles = Some((main, reserve));
         self
     }
 
-    /// Number of spare threads, at most one for each thread; more are cut down to that. Default 0.
+    /// Number of spare threads, reduced to at most one for each thread. Default 0.
     ///
-    /// A slot or a turn is never interrupted. While every thread has been in one for two quanta and a young job waits, a spare thread
-    /// takes that job, and the operating system shares the cores until a slot or turn ends. Spare threads are parked
-    /// otherwise. Without them a young job waits until the first of the long slots ends. With a quantum of zero no job is
-    /// young, and there are none.
+    /// No slot or turn is interrupted. When every thread has been in one for two quanta and a young
+    /// job waits, a spare thread takes that job, and the operating system shares the cores. Without
+    /// them the job waits for the first long slot to end. With a quantum of zero no job is young,
+    /// and there are no spare threads.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -130,21 +116,22 @@ impl PipelineBuilder {
         self
     }
 
-    /// How many jobs may wait and run at the same time, before [`submit`](PipelineExecutor::submit) says `Full`. Default 65,536.
+    /// The most jobs that wait and run at the same time; beyond that
+    /// [`submit`](crate::PipelineExecutor::submit) returns `Full`. Default 65,536.
     pub fn queue_capacity(mut self, jobs: usize) -> Self {
         self.queue_capacity = jobs;
         self
     }
 
     /// How long a worker stays with a young job before it looks at the board again. Default 2 ms;
-    /// zero is one slot at a time. In an old job, one that has received four quanta, it stays for
-    /// four quanta, and leaves at the next end of a slot when a young one comes.
+    /// zero is one slot at a time. In an old job, which has received four quanta, it stays for
+    /// four, and leaves at the next slot boundary when a young one comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
     }
 
-    /// Whether each thread is pinned to a core of its own. Default [`Pin::Auto`].
+    /// Whether each thread is pinned to a core. Default [`Pin::Auto`].
     pub fn pinning(mut self, pinning: Pin) -> Self {
         self.pinning = pinning;
         self
@@ -156,83 +143,23 @@ impl PipelineBuilder {
         self
     }
 
-    /// Bytes of each thread's stack. By default what the standard library gives, 2 MiB. Slots that
-    /// [run jobs of their own](crate::StepCx::run) inside one another need more of it the deeper they go.
+    /// Bytes of each thread's stack. Default: the standard library's, 2 MiB. Deeply [nested
+    /// jobs](crate::StepCx::run) need more.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Called on each thread, with its worker's number, before it works: to set what the operating system knows of threads.
+    /// Called on each thread with its worker's number before it works: to set the operating
+    /// system's properties of threads.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self
     }
 
-    /// Records what is done about jobs, as a picture. Several executors may have the same trace.
+    /// Records jobs, visits and claims in `trace`. Several executors may share one trace.
     pub fn trace(mut self, trace: &PipelineTrace) -> Self {
         self.trace = Some(trace.clone());
         self
     }
-
-    /// Starts the executor.
-    ///
-    /// # Errors
-    ///
-    /// When a setting is out of its range or a thread cannot be had; no thread is left running.
-    pub fn build(self) -> Result<PipelineExecutor, BuildError> {
-        let threads = within("threads", self.threads, WORKERS_MAX)?;
-        let capacity = within("queue_capacity", self.queue_capacity, CAPACITY_MAX)?.get();
-        let (main, reserve) = self.roles.unwrap_or_else(|| split_threads(threads));
-        let config = PipelineConfig {
-            main,
-            reserve,
-            quantum: self.quantum,
-            capacity,
-        };
-        let mut hub = Hub::new(config, self.spares.min(main + reserve));
-        if let Some(trace) = &self.trace {
-            let name = &self.thread_name;
-            hub.record_for(trace, (0..threads.get()).map(|worker| format!("{name}-{worker}")));
-        }
-        let config = ExecutorConfig {
-            workers: threads.get(),
-            pin_threads: self.pinning,
-            ..ExecutorConfig::default()
-        };
-        let mut executor = Executor::builder()
-            .config(config)
-            .thread_name(self.thread_name.clone());
-        if let Some(bytes) = self.stack_size {
-            executor = executor.stack_size(bytes);
-        }
-        let hook = self.on_thread_start;
-        let on_start = move |worker| {
-            if let Some(Hook(hook)) = &hook {
-                hook(worker);
-            }
-        };
-        let executor = PipelineExecutor::start(hub, executor.on_start(on_start.clone()))?;
-        let worker = threads.get();
-        Spares::start(
-            &executor.handle.hub,
-            &self.thread_name,
-            self.stack_size,
-            &on_start,
-        )
-        .map_err(|source| ThreadsError::Thread { worker, source })?;
-        Ok(executor)
-    }
-}
-
-fn within(setting: &'static str, value: usize, max: usize) -> Result<NonZeroUsize, BuildError> {
-    let error = BuildError::OutOfRange {
-        setting,
-        value,
-        min: 1,
-        max,
-    };
-    NonZeroUsize::new(value)
-        .filter(|value| value.get() <= max)
-        .ok_or(error)
 }

@@ -1,9 +1,8 @@
-//! Where an executor counts: a place of its own for each worker, and one for everybody else.
+//! The counters of an executor: a place for each worker, and one for all other threads.
 //!
-//! A worker counts by a load and a store of its own words, which nobody else writes; a snapshot adds up. Threads that are no
-//! workers (a submitter whose job ends at once, somebody who cancels, a thread that is lent) share the last place, and pay for a
-//! read-modify-write. Nothing is counted twice: how many jobs wait and run follows from how many were let in, have stopped waiting,
-//! and have ended.
+//! A worker loads and stores its own words, which no other thread writes. Other threads share the
+//! last place, with read-modify-writes. Each fact is counted once: waiting and running jobs follow
+//! from the jobs admitted, those that have stopped waiting, and those that have ended.
 
 mod stopwatch;
 
@@ -13,25 +12,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam::utils::CachePadded;
 use executor_core::TimeHistogram;
 
+use super::counts::{Activity, JobCounts, Times};
 use crate::error::JobErrorKind;
-use crate::policy::Class;
+use crate::policy::job::spec::Class;
 use crate::step_cx::Role;
 use stopwatch::Stopwatch;
 
-use super::{Activity, JobCounts, Times};
-
-/// The words in which an executor counts.
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// By worker, and the last for everybody else.
+    /// By worker; the last is for all other threads.
     places: Box<[CachePadded<Place>]>,
     refused_full: AtomicU64,
 }
 
-/// What one worker counts, or all who are none.
 #[derive(Debug)]
 struct Place {
-    /// Whether several threads count here.
+    /// Several threads count here.
     shared: bool,
     main: InRole,
     reserve: InRole,
@@ -40,7 +36,7 @@ struct Place {
     visits: AtomicU64,
     claims: AtomicU64,
     ended: Ended,
-    /// By class, made when the first job of that class comes by.
+    /// By class, made when needed.
     times: [OnceLock<Box<TimeWords>>; Class::ALL.len()],
 }
 
@@ -66,7 +62,6 @@ struct TimeWords {
     run: Samples,
 }
 
-/// The words of a [`TimeHistogram`].
 #[derive(Debug)]
 struct Samples {
     counts: Box<[AtomicU64]>,
@@ -83,19 +78,16 @@ impl Meter {
         }
     }
 
-    /// `worker` has run a slot.
     #[inline]
     pub(crate) fn slot_ran(&self, worker: usize, role: Role) {
         let place = self.place(worker);
         place.add(&place.role(role).slots, 1);
     }
 
-    /// `worker` has come to a job.
     pub(crate) fn entered(&self, worker: usize, role: Role, at_ns: u64) {
         self.place(worker).entered(role, at_ns);
     }
 
-    /// `worker` leaves a job, to which it came at `since_ns`.
     pub(crate) fn left(&self, worker: usize, role: Role, since_ns: u64, at_ns: u64, claims: usize) {
         let place = self.place(worker);
         place.add(&place.visits, 1);
@@ -103,13 +95,12 @@ impl Meter {
         place.left(role, since_ns, at_ns);
     }
 
-    /// A job waits no longer.
     pub(crate) fn waited(&self, worker: usize, class: Class, wait_ns: u64) {
         let place = self.place(worker);
         place.took(&place.times(class).wait, wait_ns);
     }
 
-    /// A job has ended, on the thread of worker `worker`, after it has run for `run_ns`, if it ever ran.
+    /// `run_ns` is `None` if the job never ran.
     pub(crate) fn ended(
         &self,
         worker: Option<usize>,
@@ -126,18 +117,16 @@ impl Meter {
         }
     }
 
-    /// A job was refused since there was no room.
     pub(crate) fn refused_full(&self) {
         // Ordering: Relaxed. A number for people.
         self.refused_full.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What each worker did, and in the last place everybody else, at `now_ns`.
+    /// By worker, and last of all other threads.
     pub(crate) fn activities(&self, now_ns: u64) -> Vec<Activity> {
         self.places.iter().map(|place| place.activity(now_ns)).collect()
     }
 
-    /// How the jobs ended that have, of `submitted` jobs.
     pub(crate) fn jobs(&self, submitted: u64) -> JobCounts {
         let sum =
             |word: fn(&Ended) -> &AtomicU64| self.places.iter().map(|place| read(word(&place.ended))).sum();
@@ -153,7 +142,6 @@ impl Meter {
         }
     }
 
-    /// How long jobs of a class waited and ran.
     pub(crate) fn times(&self, class: Class) -> Times {
         let mut times = Times::default();
         for words in self
@@ -167,7 +155,6 @@ impl Meter {
         times
     }
 
-    /// Where `worker` counts. A number that no worker has is for everybody else.
     #[inline]
     fn place(&self, worker: usize) -> &Place {
         &self.places[worker.min(self.places.len() - 1)]
@@ -202,10 +189,10 @@ impl Place {
         self.times[class as usize].get_or_init(Box::default)
     }
 
-    /// Adds to a word of this place.
     #[inline]
     fn add(&self, word: &AtomicU64, n: u64) {
-        // Ordering: Relaxed, all. Numbers for people; in a worker's own place written by one thread alone.
+        // Ordering: Relaxed, all. Numbers for people; a worker's own place is written by one
+        // thread.
         if self.shared {
             word.fetch_add(n, Ordering::Relaxed);
         } else {
@@ -213,7 +200,6 @@ impl Place {
         }
     }
 
-    /// Takes a sample.
     fn took(&self, samples: &Samples, ns: u64) {
         self.add(&samples.counts[TimeHistogram::bucket_of(ns)], 1);
         self.add(&samples.sum_ns, ns);
@@ -224,11 +210,11 @@ impl Place {
     }
 
     fn entered(&self, role: Role, at_ns: u64) {
-        // Several of those who share a place may be in at once: what they take is added when they leave.
+        // Several threads may share a place: their time is added when they leave.
         if self.shared {
             return;
         }
-        // A visit out of which foreign code panicked has not said that it is over.
+        // A visit that user code left by a panic has not recorded its end.
         self.main.busy.stop(at_ns);
         self.reserve.busy.stop(at_ns);
         self.role(role).busy.start(at_ns);

@@ -1,8 +1,9 @@
-//! A bounded table of places, each behind its own lock; memory grows by blocks as places are first used.
+//! A bounded table of places, each behind its own lock. Memory grows in blocks as places are first
+//! used.
 //!
-//! Emptied places wait in a queue without a lock, so that who submits and those who end jobs hold nobody up. There is a place for everybody
-//! who may have one: as many hold one or are about to take one as the table has places, no more, and whoever gives one up appends it
-//! first. So who finds the queue empty finds a place that was never used.
+//! Emptied places wait in a lock-free queue, so submitters and endings do not hold each other up.
+//! The gate admits no more parties than places, and a place is queued before its count is free. So
+//! a submitter that finds the queue empty finds a place that was never used.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -11,17 +12,15 @@ use crossbeam::queue::SegQueue;
 
 const BLOCK: usize = 1024;
 
-/// Places for values, found by index.
 pub(crate) struct JobTable<V> {
     blocks: Box<[OnceLock<Block<V>>]>,
-    /// Places that were used and are empty.
+    /// Used and empty.
     emptied: SegQueue<usize>,
-    /// Places from here on were never used.
+    /// The first never used.
     fresh: AtomicUsize,
     capacity: usize,
 }
 
-/// A row of places.
 type Block<V> = Box<[Mutex<Option<V>>]>;
 
 impl<V> JobTable<V> {
@@ -45,13 +44,12 @@ impl<V> JobTable<V> {
         Ok(index)
     }
 
-    /// How many places were ever taken.
     pub(crate) fn used(&self) -> usize {
-        // Ordering: Relaxed. What was put into a place is behind its lock; who wants to miss none has passed a fence.
+        // Ordering: Relaxed. A place's value is behind its lock; a party that must miss none has
+        // passed a fence.
         self.fresh.load(Ordering::Relaxed)
     }
 
-    /// A place that was never used.
     fn take_fresh(&self) -> Option<usize> {
         let more = |fresh| (fresh < self.capacity).then_some(fresh + 1);
         // Ordering: Relaxed, both. A number for each; the block comes by its `OnceLock`.

@@ -1,8 +1,8 @@
-//! A set of jobs' keys that is quick to be found empty: crossbeam's skip list, and how many keys are in it.
+//! A set of jobs' keys that is quick to find empty: crossbeam's skip list, and a count of its keys.
 //!
-//! Most looks find most of the board's orders empty, and a search of an empty skip list still pins an epoch. The count is raised before a key
-//! goes in and lowered after it has come out, so it is never less than the keys that are in: 0 means empty. The skip list's own
-//! count promises nothing while others change it.
+//! Most looks find most orders empty, and searching an empty skip list still pins an epoch. The
+//! count rises before a key goes in and falls after it has come out, so 0 means empty. The skip
+//! list's own count promises nothing under concurrent changes.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -13,7 +13,6 @@ use crossbeam_skiplist::SkipMap;
 
 use crate::policy::JobHandle;
 
-/// Jobs in an order.
 #[derive(Default)]
 pub(crate) struct KeySet {
     keys: SkipMap<JobHandle, ()>,
@@ -21,9 +20,10 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    /// Adds a key. `false` if it was there.
+    /// `false` if it was there.
     pub(crate) fn insert(&self, key: JobHandle) -> bool {
-        // Ordering: Relaxed. Who wants to miss no key has passed a fence, as has who put it in; then the count is seen with it.
+        // Ordering: Relaxed. A party that must miss no key has passed a fence, and so has the one
+        // that inserts; then the count is seen with the key.
         self.count.fetch_add(1, Ordering::Relaxed);
         let was_there = Cell::new(false);
         self.keys.compare_insert(key, (), |()| {
@@ -37,11 +37,12 @@ impl KeySet {
         !was_there.get()
     }
 
-    /// Takes a key away. `false` if it was not there.
+    /// `false` if it was not there.
     pub(crate) fn remove(&self, key: &JobHandle) -> bool {
         let was_there = self.keys.remove(key).is_some();
         if was_there {
-            // Ordering: Relaxed. As above; it comes after the addition for this key, which the skip list has published.
+            // Ordering: Relaxed. As above; it comes after the addition for this key, which the skip
+            // list has published.
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
         was_there

@@ -2,15 +2,16 @@
 
 use executor_core::ports::Clock;
 
-use super::Hub;
-use crate::policy::{PipelineEvent, close};
+use super::hub::Hub;
+use crate::policy::PipelineEvent;
+use crate::policy::board::select::find;
+use crate::policy::guard::quietly_drop;
 use crate::trace::{JobEntry, Recorder};
 
 impl Hub {
-    /// Keeps an event in the trace.
     #[cold]
     pub(super) fn record(&self, recorder: &Recorder, event: &PipelineEvent<'_>) {
-        // Visits bring their times, so that a bar is as long as what is counted as busy.
+        // Visits bring their own times, so that a bar is as long as the time counted as busy.
         let (worker, at_ns) = match *event {
             PipelineEvent::Entered { worker, at_ns, .. } | PipelineEvent::Left { worker, at_ns, .. } => {
                 (Some(worker), at_ns)
@@ -21,18 +22,18 @@ impl Hub {
             PipelineEvent::Ended { at_ns, .. } => (self.own_worker(), at_ns),
             _ => (self.own_worker(), self.now_ns()),
         };
-        // Only these want to know more of the job than its number.
+        // Only these need more of the job than its number.
         let job = match *event {
             PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => Some(job),
             _ => None,
         };
-        let body = job.and_then(|job| close::find(self, job));
+        let body = job.and_then(|job| find(self, job));
         let spec = body.as_ref().map(|body| (body.spec(), body.state.submitted_ns));
         let known = spec.as_ref().map(|(spec, since_ns)| (spec, *since_ns));
         if let Some(entry) = JobEntry::of(event, known) {
             recorder.record(worker, at_ns, entry);
         }
-        // It may be the last hold on what the user gave.
-        close::quietly_drop(body);
+        // This may be the last reference to the user's data.
+        quietly_drop(body);
     }
 }

@@ -1,29 +1,25 @@
-//! Those who wait for room: submitters of an executor that admits no more for the moment.
+//! Waiting for room: submitters of a full executor.
 //!
-//! | step | who | what |
-//! |---|---|---|
-//! | register | waiter | leaves its waker, under the lock |
-//! | try again | waiter | is let in, or refused since the count of jobs is the largest; then it sleeps |
-//! | settle | who ends a job | takes one off the count, and is told if it was the largest |
-//! | tell | the same, if so | takes all wakers out, under the lock, and wakes them |
+//! - **register**: a waiter leaves its waker, under the lock.
+//! - **try again**: the waiter is admitted, or refused because the count of jobs is at its limit;
+//!   then it sleeps.
+//! - **settle**: a party that ends a job lowers the count, and learns whether it was at its limit.
+//! - **tell**: if so, it takes all wakers out, under the lock, and wakes them.
 //!
-//! The race is between *try again* and *settle*. A waiter that is refused in *try again* has read the largest count; call `S` the next change of that
-//! word. Nobody is let in meanwhile, so `S` is a *settle* that is told, or the gate closes and everybody is told. If the lock of `S`'s *tell* came before that
-//! of *register*, `S` would have happened before *try again*, which then could not have read what was before `S`. So it comes after, and finds
-//! the waker.
+//! The race is between *try again* and *settle*. A refused waiter has read the limit; call `S` the
+//! next change of that word. No job is admitted meanwhile, so `S` is a *settle* that tells, or the
+//! gate closes and all waiters are told. If `S`'s *tell* locked before *register*, `S` would have
+//! happened before *try again*, which could not have read the value before `S`. So *tell* comes
+//! later, and finds the waker.
 //!
-//! Everybody who waits is woken and tries again: waiting for room is rare, and a waiter that has given up must not swallow the only wake.
-//! While there is room, nobody touches the lock.
-//!
-//! A waiter that gives up takes its waker along: those who come and go while there is no room leave nothing behind.
+//! Every waiter is woken, since one that gave up must not swallow the only wake. While there is
+//! room, no party touches the lock. A waiter that gives up removes its waker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use super::Hub;
 use crate::policy::guard;
 
-/// Where those are registered who wait for room.
 #[derive(Debug, Default)]
 pub(crate) struct Room(Mutex<Registered>);
 
@@ -31,29 +27,26 @@ pub(crate) struct Room(Mutex<Registered>);
 struct Registered {
     /// By the waiter's number.
     wakers: Vec<(u64, Waker)>,
-    /// The next waiter's number.
     next: u64,
 }
 
-/// Somebody who waits for room; until it is dropped.
+/// A party that waits for room until it is dropped.
 pub(crate) struct Waiter {
-    hub: Arc<Hub>,
-    /// Once it has registered.
+    room: Arc<Room>,
     number: Option<u64>,
 }
 
 impl Room {
-    /// There is room again, or there never will be.
+    /// There is room, or there never will be.
     pub(crate) fn tell(&self) {
         let woken = std::mem::take(&mut self.lock().wakers);
         for (_, waker) in woken {
-            // A waker that panics is its owner's affair; the others are woken all the same.
+            // A panicking waker is its owner's problem; the others are woken all the same.
             guard::quietly(|| waker.wake());
         }
     }
 
-    /// Registers `waker` for the waiter, in place of an earlier one, which is given back with the number: it may do anything when it
-    /// is dropped, so that does not happen in here.
+    /// Returns the waiter's number and former waker, whose drop may run any code, outside the lock.
     fn register(&self, number: Option<u64>, waker: Waker) -> (u64, Option<Waker>) {
         let mut registered = self.lock();
         let number = number.unwrap_or_else(|| {
@@ -82,14 +75,13 @@ impl Room {
 }
 
 impl Waiter {
-    /// It has not asked to be woken yet.
-    pub(crate) fn new(hub: Arc<Hub>) -> Self {
-        Self { hub, number: None }
+    pub(crate) fn new(room: Arc<Room>) -> Self {
+        Self { room, number: None }
     }
 
-    /// Asks to be woken once there is room. It must try once more after this, and only then sleep.
+    /// The waiter tries once more after this, and only then sleeps.
     pub(crate) fn register(&mut self, waker: &Waker) {
-        let (number, before) = self.hub.room.register(self.number, waker.clone());
+        let (number, before) = self.room.register(self.number, waker.clone());
         self.number = Some(number);
         drop(before);
     }
@@ -98,7 +90,7 @@ impl Waiter {
 impl Drop for Waiter {
     fn drop(&mut self) {
         if let Some(number) = self.number {
-            drop(self.hub.room.forget(number));
+            drop(self.room.forget(number));
         }
     }
 }

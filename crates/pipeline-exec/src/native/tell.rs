@@ -1,11 +1,14 @@
-//! What `tracing` hears of jobs, at level DEBUG, and of failures, at level WARN. Everything is told in the span of its job.
+//! The `tracing` events of jobs, at level DEBUG, and of failures, at level WARN, each in its job's
+//! span.
 
 use tracing::{debug, warn};
 
-use super::Hub;
-use crate::policy::{JobHandle, PipelineEvent, close, guard};
+use super::hub::{Hub, NativeBody};
+use crate::policy::board::select::find;
+use crate::policy::guard::{self, quietly_drop};
+use crate::policy::{JobHandle, PipelineEvent};
 
-/// Whether this is told at all. What is not is by far the most; a claim's span tells it.
+/// Most events are not; a claim's span stands for them.
 #[inline(always)]
 pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
     matches!(
@@ -19,7 +22,7 @@ pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
 }
 
 impl Hub {
-    /// Tells an event that [`is_told`], to whoever listens. A subscriber that panics is its owner's affair.
+    /// A panicking subscriber is its owner's problem.
     #[cold]
     pub(super) fn tell(&self, event: &PipelineEvent<'_>) {
         match *event {
@@ -35,7 +38,7 @@ impl Hub {
                 body.spans.stage_over(stage);
             }),
             PipelineEvent::Failed { job, failure } => self.with(job, |body| {
-                // Whoever runs a slot is in its stage's span already.
+                // The thread that runs a slot is in its stage's span already.
                 let tell = || {
                     warn!(
                         stage = failure.stage,
@@ -87,12 +90,12 @@ impl Hub {
         }
     }
 
-    fn with(&self, job: JobHandle, tell: impl FnOnce(&super::NativeBody)) {
-        let body = close::find(self, job);
+    fn with(&self, job: JobHandle, tell: impl FnOnce(&NativeBody)) {
+        let body = find(self, job);
         if let Some(body) = &body {
             tell(body);
         }
-        // It may be the last hold on what the user gave.
-        close::quietly_drop(body);
+        // This may be the last reference to the user's data.
+        quietly_drop(body);
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
-/// Wakes this thread from [`thread::park`].
 pub(crate) fn unparker() -> Waker {
     Waker::from(Arc::new(Unpark(thread::current())))
 }

@@ -1,19 +1,21 @@
-//! What the policy asks for: core's ports, and a few calls of its own.
+//! What the policy asks of its environment: core's ports, and a few calls of its own.
 
 use std::sync::Arc;
 use std::task::Waker;
 
 use executor_core::ports::{Clock, Exclusive, Fifo, Memory, OrderedSet, Table};
 
-use super::board::JobHandle;
+use super::board::shared::PipelineShared;
 use super::guard;
-use super::job_spec::Class;
-use super::job_state::{JobBody, JobEnd, JobState};
-use super::ledger::{Failure, Ledger};
-use super::shared::PipelineShared;
+use super::job::body::JobBody;
+use super::job::handle::JobHandle;
+use super::job::ledger::{Failure, Ledger};
+use super::job::spec::{Class, JobSpec};
+use super::job::state::JobState;
 use crate::error::JobError;
+use crate::report::JobEnd;
 use crate::spans::JobSpans;
-use crate::step_cx::Role;
+use crate::step_cx::{Role, StepCx};
 use crate::task::Turn;
 
 /// One party's access to a pipeline executor: the operations, and what they operate on.
@@ -29,37 +31,43 @@ pub trait PipelinePorts:
     /// The words and collections that all parties of this executor share.
     fn shared(&self) -> &SharedOf<Self>;
 
-    /// A new word for a job that only the caller knows; it says `value`.
+    /// A new word of value `value`, for a job that only the caller knows.
     fn word(&self, value: usize) -> Self::Word;
 
     /// A new ledger in its place, for a job that only the caller knows.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
-    /// Calls `wait` with a waker, and with what blocks this party until that was woken since it last returned. It may also return for
-    /// no reason.
+    /// Calls `wait` with a waker and a function that blocks this party. It blocks until the waker
+    /// is woken after its last return; it may also return for no reason.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
-    /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as long as that says so.
-    /// `false` if none will, because the workers are leaving for good.
+    /// Runs a job inside the slot of `outer` whose context is `cx`, and returns its end. An
+    /// environment calls [`nest_in`](super::nest_in), because submission is on a floor above the
+    /// workers that run slots.
+    fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
+
+    /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as
+    /// long as it returns [`Again`](super::LookEnd::Again). `false`: none will, because the workers
+    /// are leaving.
     fn hand_over(&self, looks: usize) -> bool;
 
-    /// Wakes spare thread number `spare`, which [is awake](PipelineShared::spare_is_awake) from now on. Never called where there
-    /// are no spare threads.
+    /// Wakes spare thread number `spare`, which [is awake](PipelineShared::spare_is_awake) from now
+    /// on. Not called without spare threads.
     fn wake_spare(&self, _spare: usize) {}
 
-    /// No job is in flight any more, and none will be: whoever waits for that is told.
+    /// No job is in flight, and none will be: wakes the parties that wait for that.
     fn all_ended(&self);
 
-    /// No job was let in for want of room, and now there is some: whoever waits for it is told.
+    /// There is room again after a job was refused: wakes the parties that wait for room.
     fn place_freed(&self) {}
 
-    /// Wakes somebody who waits for a job, or for a slot of it.
+    /// Wakes a party that waits for a job, or for a slot of it.
     fn wake(&self, waker: Waker) {
-        // A waker that panics is its owner's affair; the others are woken all the same.
+        // A panicking waker is its owner's problem; the others are woken all the same.
         guard::quietly(|| waker.wake());
     }
 
-    /// Something happened. For oracles, counters and traces; the policy does not depend on it.
+    /// Reports an event to oracles, counters and traces; the policy does not depend on it.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
 }
@@ -78,7 +86,7 @@ pub type SharedOf<E> = PipelineShared<
     <E as Table<Arc<BodyOf<E>>>>::Places,
 >;
 
-/// What came of handing over a job inside a slot.
+/// The answer to submitting a job inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
     /// It was let in, as this job.
@@ -89,17 +97,17 @@ pub enum NestAnswer {
     Closed,
 }
 
-/// Something that happened to a job, at the moment when it is certain.
+/// Something that happened to a job, reported when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// A shutdown has begun: whoever looks for a job from now on goes into none.
+    /// A shutdown has begun: from now on no party goes into a job.
     Stops,
-    /// It was let in, and is in the table.
+    /// The job was let in, and is in the table.
     Submitted {
         /// The job.
         job: JobHandle,
     },
-    /// A stage has started. The first one starts with the submission.
+    /// A stage has started. The first ones start with the submission.
     StageStarted {
         /// The job.
         job: JobHandle,
@@ -114,29 +122,30 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// The worker.
         worker: usize,
-        /// In which role.
+        /// Its role.
         role: Role,
-        /// When, on the executor's clock.
+        /// The time in nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The first slots of a job were claimed; it has waited long enough.
+    /// The first slots of a job were claimed: its wait is over.
     Started {
         /// The job.
         job: JobHandle,
         /// How urgent it is.
         class: Class,
-        /// By which worker.
+        /// The worker.
         worker: usize,
-        /// Nanoseconds since its submission.
+        /// Nanoseconds since submission.
         wait_ns: u64,
     },
-    /// A worker has claimed a piece that was given back, or a turn of a task, and takes it out of the
-    /// job's ledger next.
+    /// A worker has claimed a returned piece or a turn of a task, and takes it out of the job's
+    /// ledger next.
     Takes {
         /// The job.
         job: JobHandle,
     },
-    /// Slots were claimed; in a job that grows, a turn of the task of the first slot's number.
+    /// Slots were claimed; in a job that grows, a turn of the task whose number is the first
+    /// slot's.
     Claimed {
         /// The job.
         job: JobHandle,
@@ -144,19 +153,20 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The first of the slots.
         first: usize,
-        /// How many.
+        /// Their number.
         slots: usize,
-        /// By which worker.
+        /// The worker.
         worker: usize,
-        /// In which role.
+        /// Its role.
         role: Role,
     },
-    /// A party begins a round of making the board agree with what can be claimed of the job, as it reads it from now on.
+    /// A party begins a round: it reads what can be claimed of the job from now on, and makes the
+    /// board agree.
     Settles {
         /// The job.
         job: JobHandle,
     },
-    /// A slot has run, well or not; in a job that grows, a turn of the task of that number.
+    /// A slot has run or failed; in a job that grows, a turn of the task of that number.
     SlotRan {
         /// The job.
         job: JobHandle,
@@ -164,34 +174,35 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The slot.
         slot: usize,
-        /// On which worker.
+        /// The worker.
         worker: usize,
-        /// In which role.
+        /// Its role.
         role: Role,
     },
-    /// Something of a job failed: a slot, or a stage's `slots` or `finish`. Several slots may.
+    /// A slot of a job, or a stage's `slots` or `finish`, failed. Several slots may.
     Failed {
         /// The job.
         job: JobHandle,
-        /// What and how.
+        /// What failed, and how.
         failure: &'a Failure,
     },
-    /// A worker leaves a job. It follows its [`Entered`](Self::Entered), unless something in between that is nobody's step panicked.
+    /// A worker leaves a job. It follows its [`Entered`](Self::Entered), unless user code between
+    /// steps panicked.
     Left {
         /// The job.
         job: JobHandle,
         /// The worker.
         worker: usize,
-        /// In which role it was there.
+        /// Its role.
         role: Role,
-        /// When it entered, on the executor's clock.
+        /// When it entered, in nanoseconds on the executor's clock.
         since_ns: u64,
-        /// When, on the executor's clock.
+        /// The time in nanoseconds on the executor's clock.
         at_ns: u64,
-        /// How often it claimed slots.
+        /// Number of its claims.
         claims: usize,
     },
-    /// Slots that were claimed were given back: somebody else claims them.
+    /// Claimed slots were returned: another worker claims them.
     GivenBack {
         /// The job.
         job: JobHandle,
@@ -199,10 +210,10 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The first of the slots.
         first: usize,
-        /// How many.
+        /// Their number.
         slots: usize,
     },
-    /// Slots that were claimed are given up, since the job is closed: they will not run.
+    /// Claimed slots were abandoned, since the job is closed: they will not run.
     GivenUp {
         /// The job.
         job: JobHandle,
@@ -210,47 +221,48 @@ pub enum PipelineEvent<'a> {
         stage: usize,
         /// The first of the slots.
         first: usize,
-        /// How many.
+        /// Their number.
         slots: usize,
     },
-    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job is closed.
+    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job
+    /// is closed.
     StageOver {
         /// The job.
         job: JobHandle,
         /// Number of the stage.
         stage: usize,
     },
-    /// A task was added to a job that grows, and is ready. It is claimable soon after.
+    /// A ready task was added to a job that grows. It is claimable soon after.
     TaskSpawned {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A task was woken. It was parked, in a turn, ready already, or over. If it was parked, it is
-    /// claimable soon after.
+    /// A task was woken: parked, in a turn, ready already, or over. A parked one is claimable soon
+    /// after.
     TaskWoken {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A task was cancelled. Whoever takes it next drops it.
+    /// A task was cancelled. The worker that takes it next drops it.
     TaskCancelled {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A turn of a task is over, and the task is back in its job's table, unless it is to be dropped. It
-    /// follows the [`SlotRan`](Self::SlotRan) of the turn, unless the task was not run because it, or its
-    /// job, is cancelled.
+    /// A turn of a task is over, and the task is back in its job's table, unless it is dropped. It
+    /// follows the turn's [`SlotRan`](Self::SlotRan), unless the task was not run because it, or
+    /// its job, is cancelled.
     TurnOver {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
-        /// What it came to; [`Turn::Done`] if the task was not run, or failed.
+        /// The turn's result; [`Turn::Done`] if the task was not run, or failed.
         turn: Turn,
     },
     /// A task was dropped and has no further turn.
@@ -260,30 +272,30 @@ pub enum PipelineEvent<'a> {
         /// Number of the task.
         task: usize,
     },
-    /// A slot of a job is about to hand over a job of its own, and to wait for it.
+    /// A slot is about to submit a job of its own and wait for it.
     Nests {
         /// The job whose slot it is.
         job: JobHandle,
     },
-    /// What came of handing it over. It follows its [`Nests`](Self::Nests).
+    /// The answer to that submission. It follows its [`Nests`](Self::Nests).
     NestAnswered {
         /// The job whose slot it is.
         job: JobHandle,
-        /// What came of it.
+        /// The answer.
         answer: NestAnswer,
     },
     /// The slot goes on. It follows its [`NestAnswered`](Self::NestAnswered).
     NestOver {
         /// The job whose slot it is.
         job: JobHandle,
-        /// How the job ended for which it waited.
+        /// How the inner job ended.
         end: &'a JobEnd,
     },
     /// The job has ended: with an error, or complete.
     Ended {
         /// The job.
         job: JobHandle,
-        /// What `tracing` knows of it.
+        /// Its `tracing` spans.
         spans: &'a JobSpans,
         /// How urgent it was.
         class: Class,
@@ -295,7 +307,7 @@ pub enum PipelineEvent<'a> {
         wait_ns: u64,
         /// Nanoseconds from the first claim to the end, if anything was claimed.
         run_ns: Option<u64>,
-        /// When, on the executor's clock.
+        /// The time in nanoseconds on the executor's clock.
         at_ns: u64,
     },
 }

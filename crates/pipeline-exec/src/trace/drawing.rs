@@ -1,13 +1,13 @@
-//! How entries become rows of a file: bars for submissions, visits, claims and finishes, instants for the rest, and an arrow from
-//! each submission to its job's first claim.
+//! How entries become rows of a file: bars for submissions, visits, claims and finishes, instants
+//! for the rest, and an arrow from each submission to its job's first claim.
 //!
 //! ```text
-//!   outside   ▕submit▏─────────╮
-//!   worker 0        ▕ cities, main     ▼                                ▏
-//!                     ▕ scan 0..4 ▏▕ scan 4..8 ▏▕ finish scan ▏ ✕ completed
+//!    outside   ▕submit▏─────────╮
+//!    worker 0        ▕ cities, main     ▼                                ▏
+//!                      ▕ scan 0..4 ▏▕ scan 4..8 ▏▕ finish scan ▏ ✕ completed
 //! ```
 //!
-//! The simulator draws its runs by the same code.
+//! The simulator draws its runs with the same code.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use executor_core::{ChromeArg, ChromePhase, ChromeRow};
 use super::entry::JobEntry;
 use crate::error::JobErrorKind;
 
-/// What jobs and stages are called, as far as it is known.
+/// Known names of jobs and stages.
 #[derive(Clone, Debug, Default)]
 pub struct JobNames {
     jobs: HashMap<usize, (String, String)>,
@@ -28,18 +28,17 @@ pub struct JobNames {
 pub struct JobLane<'a> {
     names: &'a JobNames,
     lane: usize,
-    /// The names of the bars that are open.
     open: Vec<String>,
-    /// The job to which the lane's worker has come, and how many bars are open around what it does there.
+    /// The visited job, and the number of open bars around the work there.
     visiting: Option<(usize, usize)>,
-    /// Of the last row. Clocks that are read one after the other are not always told in that order.
+    /// Of the last row. Clock readings do not always arrive in their order.
     last_ns: u64,
 }
 
 type Args = Vec<(&'static str, ChromeArg)>;
 
 impl JobNames {
-    /// The names that `entries` tell.
+    /// The names in `entries`.
     pub fn of<'e>(entries: impl IntoIterator<Item = &'e JobEntry>) -> Self {
         let mut names = Self::default();
         for entry in entries {
@@ -91,7 +90,7 @@ impl<'a> JobLane<'a> {
         }
     }
 
-    /// Draws what happened at `at_ns`.
+    /// Draws `entry`, which happened at `at_ns`.
     pub fn draw(&mut self, at_ns: u64, entry: &JobEntry, rows: &mut Vec<ChromeRow<String>>) {
         let names = self.names;
         match entry {
@@ -117,7 +116,7 @@ impl<'a> JobLane<'a> {
                 self.row(at_ns, ChromePhase::Instant, name, args, rows);
             }
             JobEntry::Entered { seq, role } => {
-                // One out of which foreign code panicked has not said that it is over.
+                // A visit that user code left by a panic has not recorded its end.
                 self.leave(at_ns, rows);
                 let name = format!("{}, {}", names.job(*seq), role.name());
                 self.begin(at_ns, name, names.args(*seq), rows);
@@ -152,14 +151,14 @@ impl<'a> JobLane<'a> {
         }
     }
 
-    /// Ends what is open, at the latest at `at_ns`; nothing more is known of the lane.
+    /// Ends the open bars at `at_ns` at the latest; no more is known of the lane.
     pub fn finish(mut self, at_ns: u64, rows: &mut Vec<ChromeRow<String>>) {
         while !self.open.is_empty() {
             self.end(at_ns, rows);
         }
     }
 
-    /// The lane's worker does no more of what it did in its visit to `seq`. Whether it is there.
+    /// `true` if the worker visits `seq`.
     fn work_ends(&mut self, seq: usize, at_ns: u64, rows: &mut Vec<ChromeRow<String>>) -> bool {
         match self.visiting {
             Some((visited, bars)) if visited == seq => {

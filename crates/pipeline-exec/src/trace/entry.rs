@@ -1,4 +1,4 @@
-//! What a picture of a run remembers of an event.
+//! What a picture of a run keeps of an event.
 
 use std::ops::Range;
 
@@ -6,16 +6,16 @@ use crate::error::JobErrorKind;
 use crate::policy::{JobSpec, PipelineEvent, guard};
 use crate::step_cx::Role;
 
-/// Something that happened to a job in a lane. Jobs are told apart by their number of submission.
+/// Something that happened to a job in a lane. `seq` is the job's number of submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEntry {
     /// The lane's party has submitted a job.
     Submitted {
         /// The job.
         seq: usize,
-        /// What it is about.
+        /// The job's subject.
         table: String,
-        /// Its id.
+        /// The job's id.
         id: String,
         /// When the submission began.
         since_ns: u64,
@@ -26,7 +26,7 @@ pub enum JobEntry {
         seq: usize,
         /// Number of the stage.
         stage: usize,
-        /// What it is called.
+        /// The stage's name.
         name: String,
         /// Its slots.
         slots: usize,
@@ -35,10 +35,10 @@ pub enum JobEntry {
     Entered {
         /// The job.
         seq: usize,
-        /// In which role.
+        /// Its role.
         role: Role,
     },
-    /// The job waits no longer.
+    /// The job's wait is over.
     Started {
         /// The job.
         seq: usize,
@@ -73,13 +73,13 @@ pub enum JobEntry {
         /// How, unless it completed.
         early: Option<JobErrorKind>,
     },
-    /// The lane's worker leaves the job to which it had come.
+    /// The lane's worker leaves its job.
     Left,
 }
 
 impl JobEntry {
-    /// What there is to remember of `event`, if anything. `spec` is what the user said about its job, as long as that is known, and
-    /// `submitted_ns` when its submission began.
+    /// The entry of `event`, if it has one. `job` is what the user said about the job, if known,
+    /// and when its submission began.
     #[must_use]
     pub fn of(event: &PipelineEvent<'_>, job: Option<(&JobSpec, u64)>) -> Option<Self> {
         Some(match *event {

@@ -1,4 +1,4 @@
-//! The worked examples of the board: which jobs stand on it, in which order, and when they leave.
+//! The worked examples of the board: which jobs are on it, in which order, and when they leave.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn slots(n: usize) -> Vec<Arc<dyn Stage>> {
     vec![Counting::new(n)]
 }
 
-/// States 0 to 6: four jobs A > B > C > D come one by one in the order B, D, A, C, then reserve takes the heaviest.
+/// States 0 to 6: jobs A > B > C > D come in the order B, D, A, C, then reserve takes the heaviest.
 #[test]
 fn four_jobs_stand_by_cost_and_leave_heaviest_first() {
     let plain = Plain::new(1, 1);
@@ -127,7 +127,7 @@ fn a_job_of_one_slot_waits_in_line_and_handles_without_a_job_are_cleared() {
         (plain.singles(), plain.board().len()),
         (vec!["first".to_owned(), "second".to_owned()], 0)
     );
-    // More than there may be jobs, of which all but the first two are cancelled.
+    // More than the executor admits; all but the first two are cancelled.
     for _ in 0..40 {
         let job = submit("cancelled");
         policy::cancel(&plain, &job.state, job.job);
@@ -151,7 +151,7 @@ fn without_a_cost_the_number_of_slots_is_the_weight() {
     assert_eq!(plain.board(), ["five", "four", "three"]);
 }
 
-/// The bench top itself: a test that never gets what it waits for is a failure that says so.
+/// Of the test bench: a test that waits for ever fails with a message.
 #[test]
 #[should_panic(expected = "the policy still looks at the board")]
 fn a_board_that_is_looked_at_for_ever_is_a_failure() {

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use pipeline_exec::policy::{self, JobSpec, Terms};
+use pipeline_exec::policy::{self, JobSpec, LookEnd, Terms};
 use pipeline_exec::{Class, Job, JobErrorKind, JobStatus, PipelineExecutor, Stage, StepCx, StepError, step};
 
-use crate::plain::{Plain, PlainJob, spec};
+use crate::plain::{Does, Plain, PlainJob, spec};
 use crate::support::{Counting, Gate, hold_workers};
 
 #[test]
@@ -24,7 +24,7 @@ fn a_job_cancelled_before_it_starts_never_runs() {
         assert_eq!(ticket.status(), JobStatus::Queued);
         let control = ticket.control();
         control.cancel();
-        // Nothing of it was running, so its end is told at once, with every worker held.
+        // None of its slots ran, so its ticket fires at once, with every worker held.
         assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
         assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
         control.cancel();
@@ -48,7 +48,7 @@ fn a_job_cancelled_while_it_runs_ends_with_the_slots_that_run() {
             ran.fetch_add(1, Ordering::Relaxed);
             gate.pass();
             saw.fetch_add(usize::from(cx.is_cancelled()), Ordering::Relaxed);
-            // What a slot of a cancelled job returns does not matter.
+            // The result of a cancelled job's slot does not matter.
             Err("cancelled".into())
         })
     });
@@ -144,7 +144,7 @@ fn a_job_past_its_deadline_is_closed_when_a_worker_comes_by() {
     let error = executor.submit(job).unwrap().wait().unwrap_err();
     assert_eq!(error.kind, JobErrorKind::DeadlineExceeded);
     assert_eq!(stage.ran(), 0);
-    // A deadline that is far away changes nothing.
+    // A distant deadline has no effect.
     let job = Job::builder("early")
         .stage(stage.clone())
         .deadline(Duration::MAX)
@@ -171,7 +171,30 @@ fn a_slot_that_asks_sees_that_the_deadline_has_passed() {
     assert_eq!(error.kind, JobErrorKind::DeadlineExceeded, "{error}");
 }
 
-/// A step as a stage, for what `from_steps` cannot set.
+#[test]
+fn a_deadline_that_passes_inside_a_claim_ends_the_job_at_the_next_slot_boundary() {
+    let plain = Plain::with_quantum(1, 0, Duration::from_millis(2)).under_test();
+    let terms = Terms {
+        deadline: Some(Duration::from_micros(10)),
+        ..Terms::default()
+    };
+    let takes_a_microsecond = Does(1_001, |plain, _slot| plain.pass(Duration::from_micros(1)));
+    let late = plain.submit_spec(JobSpec {
+        terms: terms.boxed(),
+        ..spec("late", vec![Arc::new(takes_a_microsecond)])
+    });
+    let late = late.expect("there is room");
+    while plain.look(0) == LookEnd::Again {}
+    assert_eq!(plain.ran.get(), 10, "{:?} slots were claimed", plain.widths);
+    assert_eq!(
+        *plain.widths.borrow(),
+        [1, 500],
+        "the deadline is inside the second claim"
+    );
+    let end = JobStatus::Ended(JobErrorKind::DeadlineExceeded);
+    assert_eq!(plain.status(&late), end);
+}
+
 struct One(Box<dyn pipeline_exec::PipelineStep>);
 
 impl pipeline_exec::Stage for One {
@@ -236,7 +259,7 @@ fn a_job_that_is_cancelled_while_it_is_shut_down_is_cancelled_and_does_not_come_
         let stage = Counting::new(3);
         let PlainJob { state, job } = plain.submit("t", 1, Class::Normal, vec![stage.clone()]);
         let handed_back = Rc::new(Cell::new(0));
-        // Each first gives its reason and then closes the claims; the other one does both in between.
+        // Each first gives its reason and then closes the claims; the other does both in between.
         if shutdown_comes_between {
             let handed_back = handed_back.clone();
             let stop = move |plain: &Plain| handed_back.set(policy::stop(plain).len());

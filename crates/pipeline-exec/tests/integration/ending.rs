@@ -1,4 +1,4 @@
-//! The ways in which an executor ends: every ticket fires, and what never ran comes back.
+//! The ways in which an executor ends: every ticket fires, and jobs that never ran are returned.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,6 @@ fn drain_lets_running_jobs_go_on_to_their_next_stages_on_all_threads() {
     }
 }
 
-/// One slot that waits at a gate.
 struct Waits(Arc<Gate>);
 
 impl Stage for Waits {
@@ -120,7 +119,7 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
     assert_eq!(jobs.iter().map(|job| job.cost).collect::<Vec<_>>(), [5, 9, 7]);
     assert!(stages.iter().all(|stage| stage.ran() == 0));
-    // They are as good as new.
+    // They can be run like new ones.
     let executor = PipelineExecutor::new(2).unwrap();
     for job in jobs {
         executor.submit(job).unwrap().wait().unwrap();
@@ -145,7 +144,7 @@ fn dropping_the_executor_with_running_and_queued_jobs_fires_every_ticket() {
             .collect();
         let dropper = thread::spawn(move || drop(executor));
         gate.open();
-        // It may have run to its end before the drop took effect.
+        // It may have completed before the drop took effect.
         if let Err(error) = running.wait() {
             assert_eq!(error.kind, JobErrorKind::Cancelled);
         }
@@ -221,7 +220,7 @@ fn an_executor_dropped_by_its_own_step_ends() {
     let (inside, passed) = (std::sync::Mutex::new(Some(executor.clone())), gate.clone());
     let last = step(move |_cx| {
         passed.pass();
-        // The last owner is this step.
+        // This step is the last owner.
         drop(inside.lock().unwrap().take());
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Steps that fail or panic: their own ticket tells, and nobody else notices.
+//! Steps that fail or panic: their own ticket tells, and other jobs are not affected.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use pipeline_exec::{
 use crate::plain::Plain;
 use crate::support::{Counting, Gate};
 
-/// A stage that goes wrong where it is told to.
 #[derive(Default)]
 struct Wrong {
     slots_panic: bool,
@@ -148,7 +147,7 @@ fn a_failure_names_step_and_slot_and_stops_the_job_whatever_fails() {
             assert_eq!(done, total, "every slot is accounted for");
             other.wait().unwrap();
             bystander.assert_each_ran_once();
-            // Workers live.
+            // The workers live.
             let again = Counting::new(100);
             executor
                 .submit(Job::builder("again").stage(again.clone()).build())
@@ -198,7 +197,7 @@ fn of_several_failures_the_lowest_slot_that_ran_is_told() {
             let gate = gate.clone();
             step(move |_cx| {
                 gate.pass();
-                // Slot 0 is good; 1 panics, 2 and 3 fail.
+                // Slot 0 succeeds; 1 panics, 2 and 3 fail.
                 assert_ne!(n, 1, "one");
                 if n == 0 {
                     Ok(())
@@ -267,7 +266,6 @@ fn the_source_of_a_failure_is_the_steps_own_error() {
     );
 }
 
-/// A stage of one slot that panics when it is dropped.
 struct Bomb;
 
 impl Stage for Bomb {

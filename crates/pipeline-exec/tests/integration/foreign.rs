@@ -1,4 +1,4 @@
-//! Foreign code that goes wrong where nobody looks for it: what a panic carries, wakers, texts of errors, drops.
+//! Foreign code that fails in unlikely places: panic payloads, wakers, error texts, drops.
 
 use std::error::Error;
 use std::fmt;
@@ -17,7 +17,7 @@ use pipeline_exec::{
 use crate::plain::Plain;
 use crate::support::{Counting, hold_workers};
 
-/// Panics when it is dropped, with another one of it, so many times.
+/// Panics this many times in nested drops.
 struct Endless(usize);
 
 impl Drop for Endless {
@@ -28,7 +28,7 @@ impl Drop for Endless {
     }
 }
 
-/// Where a stage panics with something that panics when it is dropped.
+/// Where a stage panics with a payload whose drop panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Slots,
@@ -133,7 +133,6 @@ fn such_a_payload_does_not_reach_the_worker() {
     }
 }
 
-/// A waker that does something when it is woken and something when it is dropped.
 struct Meddles {
     control: Mutex<Option<JobControl>>,
     panics: bool,
@@ -180,7 +179,7 @@ fn a_waker_that_is_dropped_may_cancel_the_job_whose_ticket_had_it() {
     }));
     assert!(!poll(&mut ticket, &meddles));
     drop(meddles);
-    // The ticket has the last of it, and gives it up for another.
+    // The ticket has the last reference, and exchanges it for another.
     poll(&mut ticket, Waker::noop());
     assert_eq!(ticket.status(), JobStatus::Ended(JobErrorKind::Cancelled));
     gate.open();
@@ -220,7 +219,7 @@ fn a_ticket_that_was_polled_too_often_still_says_how_its_job_ended() {
     assert_eq!(ticket.status(), JobStatus::Completed);
 }
 
-/// An error that cannot say what it is.
+/// An error whose text panics.
 #[derive(Debug)]
 struct Speechless;
 

@@ -15,7 +15,6 @@ use pipeline_exec::{
     step,
 };
 
-/// A task that is a closure.
 struct Turns<F>(F);
 
 impl<F> Task for Turns<F>
@@ -35,7 +34,6 @@ fn task(turn: impl FnMut(&StepCx<'_>, &Waker) -> Result<Turn, StepError> + Send 
     Box::new(Turns(turn))
 }
 
-/// Says when it is dropped.
 struct Told(Sender<()>);
 
 impl Drop for Told {
@@ -45,8 +43,7 @@ impl Drop for Told {
     }
 }
 
-/// A task that parks at once and for good; what says that it has had its turn, and what says that
-/// it was dropped.
+/// A task that parks for good; a receiver of its waker in its turn, and one of its drop.
 fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
     let (turned, turn) = channel();
     let (dropped, drop) = channel();
@@ -115,7 +112,7 @@ fn a_task_that_parks_leaves_its_worker_to_others_and_goes_on_when_it_is_woken() 
     ticket.control().cancel();
     dropped.recv().unwrap();
     assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
-    // Nothing happens.
+    // No effect.
     waker.wake();
     drop(job);
 }
@@ -249,7 +246,6 @@ fn a_shutdown_drops_parked_tasks_and_nothing_is_taken_after_it() {
     );
 }
 
-/// Calls something when it is dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -258,7 +254,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// A waker may be woken under a lock that the job's tasks want when they are dropped.
+/// A waker may be woken under a lock that the job's tasks take when they are dropped.
 #[test]
 fn a_wake_during_a_shutdown_drops_no_task() {
     let executor = PipelineExecutor::new(1).unwrap();
@@ -417,7 +413,7 @@ fn a_thread_that_is_lent_to_an_open_job_runs_turns_and_is_woken_by_wakes() {
     assert_eq!(ticket.wait().unwrap().slots, 101);
 }
 
-/// A bounded queue between tasks, which wakes who waits for it.
+/// A bounded queue between tasks, which wakes its waiters.
 #[derive(Default)]
 struct Channel {
     values: VecDeque<usize>,
@@ -486,7 +482,7 @@ fn a_job_whose_thread_had_no_core_for_a_while_is_as_young_as_its_turns_tell() {
         let turns = Arc::new(AtomicUsize::new(0));
         let job = plain.open("waits for a core", Class::Normal);
         let counted = Arc::clone(&turns);
-        // In 100 ms a job grows old that is charged for all of them.
+        // A job that is charged for all of its 100 ms grows old.
         let turn = move |cx: &StepCx<'_>, _: &Waker| {
             clock.fetch_add(100_000_000, Ordering::Relaxed);
             if tells {

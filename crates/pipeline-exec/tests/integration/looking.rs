@@ -1,4 +1,5 @@
-//! A worker's look at the board: how long it stays, whom it passes over, and what it leaves to others.
+//! A worker's look at the board: how long it lasts, which jobs it passes over, what it leaves to
+//! others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use crate::support::Counting;
 
 const SLOT: Duration = Duration::from_micros(100);
 
-/// Slots that take 100 µs each.
+/// Slots of 100 µs each.
 fn timed(slots: usize) -> Vec<Arc<dyn Stage>> {
     vec![Arc::new(Does(slots, |plain, _| plain.pass(SLOT)))]
 }
@@ -162,7 +163,7 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
     let plain = Plain::new(1, 1);
     let stage = Counting::new(2);
     plain.submit("new", 1, Class::Normal, vec![stage.clone() as Arc<dyn Stage>]);
-    // Somebody read this key before the job was taken off the board and its place was given to another.
+    // A key that was read before the job left the board and another got its place.
     let old = JobHandle {
         cost: 9,
         seq: 77,
@@ -179,7 +180,7 @@ fn a_place_that_holds_another_job_by_now_is_not_taken_for_it() {
 
 #[test]
 fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
-    // The reserve worker goes into the heavy one and nowhere else.
+    // The reserve worker goes into the heavy one and into no other.
     let plain = Plain::with_quantum(1, 1, 3 * SLOT).under_test();
     let due = |name: &str, slots: usize| {
         let terms = Terms {
@@ -210,7 +211,7 @@ fn a_look_closes_the_jobs_whose_time_is_over_though_it_goes_into_another() {
     assert_eq!(overdue(&plain), 2, "and the third has time left");
 }
 
-/// The waker of a party that waits for a job. Waking takes as long as three slots.
+/// The waker of a waiting party. Waking takes as long as three slots.
 struct SlowToWake(Arc<AtomicU64>);
 
 impl Wake for SlowToWake {
@@ -236,7 +237,7 @@ fn the_time_in_which_a_worker_closes_the_job_that_it_visits_is_a_part_of_its_qua
     let waker = Waker::from(Arc::new(SlowToWake(clock)));
     assert!(late.state.poll(&*plain, &waker).is_none());
     plain.submit("next", 1, Class::Normal, timed(2));
-    // The deadline passes while others are woken for the second stage: the worker finds that
+    // The deadline passes while workers are woken for the second stage: the worker finds that
     // between two claims, and ends the job.
     plain.waking_takes.set(SLOT);
     assert_eq!(plain.look(0), LookEnd::Again);
@@ -305,7 +306,6 @@ fn a_lone_worker_is_in_reserve_at_every_seventh_turn_or_so() {
     assert_eq!(reserve, [7, 14, 20, 27, 34, 40]);
 }
 
-/// Terms by which at most `workers_max` workers may be in a job.
 fn at_most(workers_max: usize) -> Option<Box<Terms>> {
     let terms = Terms {
         workers_max,

@@ -25,3 +25,4 @@ mod support;
 mod tickets;
 mod tracing_jobs;
 mod widths;
+mod worked_examples;

@@ -1,4 +1,4 @@
-//! What an executor counts about itself, and what people get to read of it.
+//! What an executor counts about itself, and the text of its snapshot.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,7 +13,6 @@ fn counting(slots: usize) -> Job {
     Job::builder("t").stage(Counting::new(slots)).build()
 }
 
-/// A job of one slot, which waits at the gate.
 fn gated(gate: &Arc<Gate>) -> JobBuilder {
     let gate = gate.clone();
     Job::builder("gated").stage(Arc::new(AtGate(gate)))
@@ -132,7 +131,7 @@ fn times_are_told_by_class_and_count_jobs_that_ended_early() {
     let batch = Job::builder("t").stage(Counting::new(1)).class(Class::Batch);
     let cancelled = executor.submit(batch.clone().build()).unwrap();
     let waited = executor.submit(batch.build()).unwrap();
-    // Whoever holds this thread up from here on makes the jobs wait as well.
+    // A delay of this thread from here on makes the jobs wait as well.
     let began = Instant::now();
     std::thread::sleep(Duration::from_millis(2));
     let held = began.elapsed();

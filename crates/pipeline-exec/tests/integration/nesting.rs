@@ -11,7 +11,6 @@ use pipeline_exec::{
 
 use crate::support::{Counting, Gate};
 
-/// A job of one slot.
 fn one_slot<F>(run: F) -> Job
 where
     F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
@@ -19,7 +18,6 @@ where
     Job::from_steps("outer", vec![step(run)])
 }
 
-/// Runs a job whose one slot does `run`.
 fn outer<F>(executor: &PipelineExecutor, run: F) -> Result<(), JobError>
 where
     F: Fn(&StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
@@ -27,7 +25,6 @@ where
     executor.submit(one_slot(run)).unwrap().wait().map(drop)
 }
 
-/// A job of so many slots, each counted.
 fn counted(stage: &Arc<Counting>) -> Job {
     Job::builder("inner").stage(stage.clone()).build()
 }
@@ -112,7 +109,6 @@ fn ten_thousand_waits_beside_one_another_end_with_one_worker() {
     assert_eq!(ran.load(Ordering::Relaxed), 10_000);
 }
 
-/// Waits `depth` deep.
 fn descend(cx: &StepCx<'_>, depth: usize, deepest: &Arc<AtomicUsize>) -> Result<(), StepError> {
     deepest.fetch_add(1, Ordering::Relaxed);
     if depth == 0 {
@@ -226,7 +222,8 @@ fn what_an_inner_job_fails_with_is_for_its_slot_to_handle() {
 
 #[test]
 fn locks_that_are_held_while_waiting_meet_no_strangers() {
-    // In a pool whose waiting workers run whatever there is, one would come to another of these slots and want the lock once more.
+    // If waiting workers ran anything, one would come to another of these slots and want the lock
+    // again.
     for threads in [1, 2, 4] {
         let executor = PipelineExecutor::new(threads).unwrap();
         let lock = Arc::new(Mutex::new(0));

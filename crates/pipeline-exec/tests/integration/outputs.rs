@@ -1,4 +1,4 @@
-//! What a job gives: made once, after everything else, and told by the ticket.
+//! A job's output: made once, after everything else, and returned by the ticket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use pipeline_exec::{
 
 use crate::support::{Counting, Gate, block_on, hold_workers};
 
-/// A job that gives how many slots of `stages` ran, and how often it has made that.
+/// A job whose output is the number of slots of `stages` that ran, and how often it was made.
 fn counted(stages: &[Arc<Counting>]) -> (Job<usize>, Arc<AtomicUsize>) {
     let made = Arc::new(AtomicUsize::new(0));
     let (counts, all) = (Arc::clone(&made), stages.to_vec());
@@ -133,7 +133,7 @@ fn a_job_that_was_not_taken_comes_back_with_its_output_and_can_be_submitted_agai
     assert_eq!((report.output, made.load(Ordering::Relaxed)), (2, 1));
 }
 
-/// An executor whose only worker stands at the gate, is shut down over `job`, and hands it back.
+/// A job that an executor returns from its shutdown, because its only worker waits at a gate.
 fn handed_back<T: Send + 'static>(job: Job<T>) -> Job {
     let executor = PipelineExecutor::new(1).unwrap();
     let gate = hold_workers(&executor, 1);

@@ -1,7 +1,8 @@
-//! The policy's ports made of plain data, for one thread: what workers do is spelt out step by step, and the clock is set by hand.
+//! The policy's ports as plain data for one thread: a test spells out the workers' steps and sets
+//! the clock.
 //!
-//! It has a budget of operations, far above what any test needs. Every loop of the policy operates on its ports, so one that
-//! does not end, or a test's that waits for the policy, is a panic that says what went on, not a test that hangs.
+//! A budget of operations, far above the need of any test, turns an endless loop into a panic with
+//! a message: every loop of the policy operates on its ports.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
-    self, Admitted, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
+    self, Admitted, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused, Terms, grow,
 };
 use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError, Task};
@@ -23,52 +24,46 @@ type Queue = RefCell<VecDeque<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
-/// How many operations on words and sets there may be.
+/// Operations on words and sets that a test may make.
 const OPERATIONS_MAX: u32 = 1_000_000;
 
-/// A pipeline executor without threads.
 pub(crate) struct Plain {
     shared: PipelineShared<Cell<usize>, Set, Queue, Places>,
-    /// Nanoseconds, moved by whoever holds the clock.
+    /// Nanoseconds, moved by the holders of the clock.
     clock: RefCell<Arc<AtomicU64>>,
-    /// Looks that were handed over, in all.
     pub(crate) handed_over: Cell<usize>,
     pub(crate) events: RefCell<Vec<String>>,
-    /// Job, stage and slots of each stage that has started.
+    /// Job, stage and slots of each started stage.
     pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
-    /// Names of the jobs that were let in, by number.
     names: RefCell<BTreeMap<usize, String>>,
-    /// The workers are leaving: nobody takes a look that is handed over.
+    /// The workers are leaving: no worker takes a look.
     pub(crate) workers_leave: Cell<bool>,
-    /// The role in which each slot was claimed.
     pub(crate) roles: RefCell<Vec<Role>>,
-    /// How many slots were claimed at once.
     pub(crate) widths: RefCell<Vec<usize>>,
-    /// Slots that were given back, and slots that ran.
+    /// Slots returned, and slots that ran.
     pub(crate) given_back: Cell<usize>,
     pub(crate) ran: Cell<usize>,
-    /// What others do right after the next change of a ledger.
+    /// What other parties do right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
-    /// Spare threads that were woken, in this order.
+    /// Spare threads in the order of their wakes.
     pub(crate) spares_woken: RefCell<Vec<usize>>,
-    /// What others do right after a worker has next gone into a job, before it claims.
+    /// What other parties do right after a worker next enters a job, before it claims.
     pub(crate) after_entering: RefCell<Option<Meanwhile>>,
-    /// How long it takes to wake the workers for looks that are handed over.
+    /// How long it takes to wake workers for looks.
     pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
 thread_local! {
-    /// The executor that this thread's test is about, for stages that do something to it while they run. It cannot be sent, so
-    /// a stage cannot have it.
+    /// The executor under test, for stages that act on it. It is not `Send`, so a stage cannot hold
+    /// it.
     static UNDER_TEST: RefCell<Weak<Plain>> = RefCell::default();
 }
 
-/// A stage whose slots do something to the executor that is [under test](Plain::under_test).
+/// A stage whose slots act on the executor [under test](Plain::under_test).
 pub(crate) struct Does(pub(crate) usize, pub(crate) fn(&Plain, usize));
 
 impl Does {
-    /// Does it as slot number `slot`, in no job.
     pub(crate) fn run_by_hand(&self, slot: usize) {
         let plain = UNDER_TEST.with_borrow(Weak::upgrade);
         self.1(&plain.expect("an executor is under test"), slot);
@@ -86,12 +81,10 @@ impl Stage for Does {
     }
 }
 
-/// What is said about a job of which nothing is said but its name.
 pub(crate) fn spec(name: &str, stages: Vec<Arc<dyn Stage>>) -> JobSpec {
     JobSpec::new(name.to_owned(), JobId::new(0), stages.into())
 }
 
-/// Terms of a class.
 pub(crate) fn of_class(class: Class) -> Option<Box<Terms>> {
     let terms = Terms {
         class,
@@ -100,12 +93,10 @@ pub(crate) fn of_class(class: Class) -> Option<Box<Terms>> {
     terms.boxed()
 }
 
-/// What others do to an executor meanwhile.
 type Meanwhile = Box<dyn FnOnce(&Plain)>;
 
 type PlainRefused = Refused<Cell<usize>, RefCell<Ledger>>;
 
-/// A job that a [`Plain`] executor has.
 pub(crate) struct PlainJob {
     pub(crate) state: Arc<JobState<Cell<usize>, RefCell<Ledger>>>,
     pub(crate) job: JobHandle,
@@ -145,13 +136,12 @@ impl Plain {
         }
     }
 
-    /// The same with spare threads, which run in [`run_spare`](Self::run_spare).
     pub(crate) fn with_spares(mut self, spares: usize) -> Self {
         self.shared = self.shared.with_spares(spares, Cell::new);
         self
     }
 
-    /// Spare thread `spare` does what it was told to, until it parks. When it sleeps, time passes.
+    /// Runs spare thread `spare` until it parks. When it sleeps, time passes.
     pub(crate) fn run_spare(&self, spare: usize) {
         policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
             None => self.shared.spare_is_awake(self, spare),
@@ -162,7 +152,6 @@ impl Plain {
         });
     }
 
-    /// Submits a job called `name`.
     pub(crate) fn submit(
         &self,
         name: &str,
@@ -178,7 +167,6 @@ impl Plain {
         job.expect("there is room")
     }
 
-    /// Opens a job that grows.
     pub(crate) fn open(&self, name: &str, class: Class) -> PlainJob {
         let job = self.submit_spec(JobSpec {
             terms: of_class(class),
@@ -187,59 +175,49 @@ impl Plain {
         job.expect("there is room")
     }
 
-    /// Adds a task to a job that grows. Gives its number.
     pub(crate) fn spawn(&self, job: &PlainJob, task: Box<dyn Task>) -> usize {
         let spawned = grow::spawn(self, &job.state, job.job, task, |_number| Waker::noop().clone());
         spawned.map_err(|_| "handed back").expect("the job takes tasks")
     }
 
-    /// Wakes a task of a job that grows.
     pub(crate) fn wake(&self, job: &PlainJob, task: usize) {
         grow::wake(self, &job.state, job.job, task);
     }
 
-    /// Submits a job as it is said.
     pub(crate) fn submit_spec(&self, spec: JobSpec) -> Result<PlainJob, Box<PlainRefused>> {
         let body = JobBody::new(spec, 4, RefCell::new(Ledger::default()), Cell::new);
         let Admitted { state, job } = policy::submit(self, body).map_err(Box::new)?;
         Ok(PlainJob { state, job })
     }
 
-    /// Lets [`Does`] find it.
     pub(crate) fn under_test(self) -> Rc<Self> {
         let plain = Rc::new(self);
         UNDER_TEST.set(Rc::downgrade(&plain));
         plain
     }
 
-    /// One look of `worker`.
     pub(crate) fn look(&self, worker: usize) -> LookEnd {
         policy::look(self, worker)
     }
 
-    /// How many looks are out.
     pub(crate) fn looks_out(&self) -> usize {
         self.shared.looks().out(self)
     }
 
-    /// Lets time pass.
     pub(crate) fn pass(&self, time: Duration) {
         self.clock
             .borrow()
             .fetch_add(time.as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// The time.
     pub(crate) fn now(&self) -> Duration {
         Duration::from_nanos(self.now_ns())
     }
 
-    /// Where `job` stands.
     pub(crate) fn status(&self, job: &PlainJob) -> JobStatus {
         job.state.ledger().borrow().status()
     }
 
-    /// Cancels every job in the table.
     pub(crate) fn cancel_all(&self) {
         for index in 0..self.used(self.shared.jobs()) {
             if let Some(body) = self.get(self.shared.jobs(), index) {
@@ -253,7 +231,6 @@ impl Plain {
         }
     }
 
-    /// Names of the jobs on the board, heaviest first.
     pub(crate) fn board(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut below = None;
@@ -264,7 +241,6 @@ impl Plain {
         names
     }
 
-    /// Names of the jobs on the board, least served first.
     pub(crate) fn served(&self) -> Vec<String> {
         let mut names = Vec::new();
         let mut below = None;
@@ -275,37 +251,31 @@ impl Plain {
         names
     }
 
-    /// Names of the jobs in the queue of singles, the first in first.
     pub(crate) fn singles(&self) -> Vec<String> {
         let queue = self.shared.board().singles_queue().borrow();
         queue.iter().map(|job| self.name(*job)).collect()
     }
 
-    /// One visit of one slot in the main role.
     pub(crate) fn main_runs_one(&self, worker: usize) -> bool {
         pipeline_exec::run_main_worker(self, worker, 0)
     }
 
-    /// One visit of one slot in the reserve role.
     pub(crate) fn reserve_runs_one(&self, worker: usize) -> bool {
         pipeline_exec::run_reserve_worker(self, worker, 0)
     }
 
-    /// Takes `clock` for its own.
     pub(crate) fn follow(&self, clock: &Arc<AtomicU64>) {
         self.clock.replace(clock.clone());
     }
 
-    /// What happened since the last call.
     pub(crate) fn take_events(&self) -> Vec<String> {
         self.events.take()
     }
 
-    /// Takes one operation from the budget; `what` is what the policy does with it.
     fn spend(&self, what: &str) {
         let operations = self.operations.get() + 1;
         self.operations.set(operations);
-        // A second panic on the way out would abort, and nobody would see the first.
+        // A second panic would abort and hide the first.
         if operations > OPERATIONS_MAX && !std::thread::panicking() {
             let last = self.events.borrow().last().cloned();
             panic!(
@@ -457,6 +427,15 @@ impl PipelinePorts for Plain {
 
     fn park_with(&self, _wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
         unreachable!("nobody waits here: there is one thread");
+    }
+
+    fn nest(
+        &self,
+        outer: (&Arc<JobState<Cell<usize>, RefCell<Ledger>>>, JobHandle),
+        cx: &StepCx<'_>,
+        spec: JobSpec,
+    ) -> JobEnd {
+        policy::nest_in(self, outer, cx, spec)
     }
 
     fn hand_over(&self, looks: usize) -> bool {

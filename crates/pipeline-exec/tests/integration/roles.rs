@@ -1,4 +1,5 @@
-//! Main keeps short work moving, reserve pushes the heaviest, and neither sleeps while there is something to claim.
+//! Main keeps short work moving, reserve pushes the heaviest, and neither sleeps while something is
+//! claimable.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -12,7 +13,6 @@ fn slots(n: usize) -> Vec<Arc<dyn Stage>> {
     vec![Counting::new(n)]
 }
 
-/// Runs `visits` slots in the main role, and gives whose they were.
 fn shares(plain: &Plain, visits: usize) -> Vec<String> {
     for _ in 0..visits {
         assert!(plain.main_runs_one(0));
@@ -32,7 +32,6 @@ fn shares(plain: &Plain, visits: usize) -> Vec<String> {
         .collect()
 }
 
-/// A stage whose slots take time on a clock that is set by hand.
 struct Takes {
     clock: Arc<AtomicU64>,
     us: u64,
@@ -49,7 +48,6 @@ impl Stage for Takes {
     }
 }
 
-/// One slot of a quantum.
 struct One(Arc<AtomicU64>);
 
 impl Stage for One {
@@ -69,7 +67,8 @@ fn a_main_worker_takes_turns_between_old_and_new_jobs() {
     plain.submit("heavy", 1_000, Class::Normal, slots(1_000));
     let first = shares(&plain, 100);
     assert!(first.iter().all(|name| name == "heavy"));
-    // It starts at the current minimum: it neither waits for what the other had nor gets it all at once.
+    // It starts at the current minimum: it neither waits for what the other had nor gets it all at
+    // once.
     plain.submit("light", 1, Class::Normal, slots(10));
     let both = shares(&plain, 20);
     assert_eq!(
@@ -96,7 +95,7 @@ fn of_equally_served_jobs_the_first_submitted_comes_first() {
 #[test]
 fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
     let plain = Plain::new(1, 0);
-    // A clock that has run for long: what counts is the time between.
+    // A clock that has run for long: only the time between matters.
     let clock = Arc::new(AtomicU64::new(3_600_000_000_000));
     for (name, us) in [("three", 3), ("none", 0)] {
         let stage = Takes {
@@ -113,7 +112,7 @@ fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
     );
 }
 
-/// Slots of a quantum each, as the tests of young and old jobs have them.
+/// Slots of a quantum each, for the tests of young and old jobs.
 fn quanta(clock: &Arc<AtomicU64>) -> Vec<Arc<dyn Stage>> {
     vec![Arc::new(Takes {
         clock: clock.clone(),
@@ -186,8 +185,8 @@ fn main_takes_heavy_work_when_there_is_no_other_and_reserve_light() {
 #[test]
 fn a_job_behind_many_old_ones_is_found() {
     let plain = Plain::new(1, 0);
-    // More jobs than a main worker compares; capacity is 16, so all of them are within its view here, and the heaviest order
-    // covers the rest in any case.
+    // More jobs than a main worker compares; capacity is 16, so it sees all of them here, and the
+    // heaviest order covers the rest in any case.
     for n in 0..15 {
         plain.submit(&format!("old {n}"), 5, Class::Normal, slots(1));
     }
@@ -325,7 +324,7 @@ fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
     );
     executor.submit(slow).unwrap().wait().unwrap();
 
-    // One worker stays away, so that the other one's order is seen.
+    // One worker stays away, so that the other one's order shows.
     let gates = [Gate::new(), Gate::new()];
     let held = gates.clone().map(|gate| {
         step(move |_| {
@@ -344,7 +343,7 @@ fn what_the_steps_of_a_job_took_says_nothing_about_costs_that_are_stated() {
         })]);
         Job::builder(name).cost(cost).stage(stage).build()
     };
-    // Three milliseconds a unit would make it a matter of seconds.
+    // At three milliseconds a unit it would take seconds.
     let first = executor.submit(notes("of a thousand bytes", 1_000)).unwrap();
     let second = executor.submit(notes("of two", 2)).unwrap();
     gates[0].open();

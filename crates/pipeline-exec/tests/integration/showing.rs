@@ -1,4 +1,4 @@
-//! What people get to read: debug forms, messages, names of threads, events.
+//! What people read: debug forms, messages, names of threads, events.
 
 use std::cell::{Cell, RefCell};
 use std::error::Error;
@@ -194,7 +194,6 @@ fn what_has_no_name_of_its_own_is_called_by_what_it_is() {
     );
 }
 
-/// Keeps the messages of events.
 #[derive(Clone, Default)]
 struct Messages(Arc<Mutex<Vec<String>>>);
 
@@ -237,7 +236,8 @@ fn a_subscriber_hears_of_a_job_that_comes_and_of_one_that_has_ended_already() {
         job.get_next().unwrap().unwrap();
         job
     };
-    // Two, since of a lone one tracing asks only the thread that passes an event first, which may be any test's.
+    // Two, because `tracing` asks a lone one only on the thread that first passes an event, which
+    // may be another test's.
     let subscribers = [(); 2].map(|()| tracing::Dispatch::new(heard.clone()));
     tracing::dispatcher::with_default(&subscribers[0], || {
         drop(

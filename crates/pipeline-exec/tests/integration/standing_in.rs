@@ -24,7 +24,7 @@ fn executor(threads: usize, spares: usize) -> PipelineExecutor {
         .unwrap()
 }
 
-/// Keeps every worker in a slot until what it gives is dropped.
+/// Keeps every worker in a slot until the senders are dropped.
 fn hold(executor: &PipelineExecutor) -> (Vec<JobTicket>, Vec<Sender<()>>) {
     let held = (0..executor.workers()).map(|_| {
         let (open, gate) = channel();
@@ -102,7 +102,6 @@ fn a_second_spare_thread_stands_in_when_the_first_is_in_a_long_slot_itself() {
     held.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
 }
 
-/// Waits in its turn.
 struct Held(std::sync::mpsc::Receiver<()>, Sender<()>);
 
 impl Task for Held {
@@ -170,7 +169,7 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         let first = step(move |cx| {
             assert_eq!(cx.role(), Role::Spare);
             gate.lock().unwrap().recv().ok();
-            // Its visit is over with this slot, and it leaves what comes behind.
+            // Its visit is over with this slot, and it leaves the rest.
             while !cx.should_yield() {
                 std::thread::yield_now();
             }
@@ -180,7 +179,7 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         let job = Job::builder("young");
         let job = match two_stages {
             true => job.stage(steps(vec![first])).stage(steps(vec![second])),
-            // Full, as long as the spare thread is in it.
+            // Full while the spare thread is in it.
             false => job.stage(steps(vec![first, second])).max_workers(1),
         };
         let young = executor.submit(job.build()).unwrap();
@@ -189,7 +188,7 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         }
         drop(gates);
         held.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
-        // The worker finds nothing that it could go into, and sleeps.
+        // The worker finds nothing to go into, and sleeps.
         executor
             .submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]))
             .unwrap()
@@ -205,7 +204,7 @@ fn an_executor_that_is_dropped_in_a_slot_of_a_spare_thread_waits_for_no_worker()
     let executor = Arc::new(executor(1, 1));
     let (told, tells) = channel();
     let tells = Mutex::new(tells);
-    // The worker waits for what the spare thread does.
+    // The worker waits for the spare thread's work.
     let waits = step(move |_cx| Ok(tells.lock().unwrap().recv()?));
     let waits = executor.submit(Job::from_steps("waits", vec![waits])).unwrap();
     while waits.status() == JobStatus::Queued {
@@ -228,24 +227,21 @@ fn an_executor_that_is_dropped_in_a_slot_of_a_spare_thread_waits_for_no_worker()
 
 const QUANTUM: Duration = Duration::from_micros(100);
 
-/// An executor by hand, with a spare thread for each worker.
 fn plain(workers: usize) -> Rc<Plain> {
     Plain::with_quantum(workers, 0, QUANTUM)
         .with_spares(workers)
         .under_test()
 }
 
-/// A job of which one slot does this.
 fn submit_does(plain: &Plain, name: &str, does: fn(&Plain, usize)) {
     plain.submit(name, 0, Class::Normal, vec![Arc::new(Does(1, does))]);
 }
 
-/// Lets every look that is handed over come to its end.
 fn look_until_over(plain: &Plain, worker: usize) {
     while plain.look(worker) == LookEnd::Again {}
 }
 
-/// Every job has completed: what a slot asserts holds.
+/// Every job has completed, so no assertion in a slot failed.
 fn assert_completed(plain: &Plain, jobs: usize) {
     let events = plain.take_events();
     let completed = events.iter().filter(|event| event.ends_with(" completed"));
@@ -257,7 +253,7 @@ fn a_spare_thread_sleeps_until_the_turns_are_two_quanta_old_and_then_serves_one_
     let plain = plain(2);
     submit_does(&plain, "held", |plain, _slot| {
         submit_does(plain, "long", |plain, _slot| {
-            // The other spare thread is to watch from here on.
+            // The other spare thread watches from here on.
             submit_does(plain, "a", |plain, _slot| submit_does(plain, "d", |_, _| {}));
             let young = || -> Vec<Arc<dyn Stage>> { vec![Counting::new(3)] };
             for name in ["b", "c"] {
@@ -300,7 +296,7 @@ fn a_spare_thread_that_leaves_young_work_waiting_has_another_told_which_stands_i
 #[test]
 fn a_worker_that_goes_into_a_job_and_leaves_young_work_waiting_has_a_spare_thread_told() {
     let plain = plain(2);
-    // What costs as much as this is worth one worker, so the other is not called up.
+    // This cost is worth one worker, so the other is not called up.
     let short = Does(1, |plain, _slot| plain.pass(Duration::from_micros(1)));
     plain.submit("short", 1, Class::Normal, vec![Arc::new(short)]);
     look_until_over(&plain, 0);
@@ -320,7 +316,6 @@ fn a_worker_that_goes_into_a_job_and_leaves_young_work_waiting_has_a_spare_threa
 
 #[test]
 fn a_worker_that_drops_what_a_user_gave_for_long_is_stood_in_for() {
-    /// Takes its time when it is dropped.
     struct Gives(Does);
 
     impl Stage for Gives {

@@ -1,4 +1,4 @@
-//! How long a worker stays in an old job, and for whom it leaves: in virtual time.
+//! How long a worker stays in an old job, and for which jobs it leaves: in virtual time.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -15,7 +15,6 @@ const QUANTUM: Duration = Duration::from_millis(1);
 /// Quanta for which a job is young, and for which a visit of an old one lasts.
 const QUANTA: u32 = 4;
 
-/// `main` main workers and `reserve` reserve workers, under test.
 fn executor(main: usize, reserve: usize) -> std::rc::Rc<Plain> {
     Plain::with_quantum(main, reserve, QUANTUM).under_test()
 }
@@ -24,12 +23,10 @@ fn takes_a_slot(plain: &Plain, _slot: usize) {
     plain.pass(SLOT);
 }
 
-/// Submits a job of one stage whose slots do `does`.
 fn submit(plain: &Plain, name: &str, slots: usize, class: Class, does: fn(&Plain, usize)) -> PlainJob {
     plain.submit(name, slots as u64, class, vec![Arc::new(Does(slots, does))])
 }
 
-/// Submits a job that is old from the beginning.
 fn submit_old(plain: &Plain, does: fn(&Plain, usize)) -> PlainJob {
     submit(plain, "old", 1_000, Class::Batch, does)
 }
@@ -38,8 +35,8 @@ fn submit_young(plain: &Plain) {
     submit(plain, "young", 2, Class::Normal, takes_a_slot);
 }
 
-/// A worker runs slots of a young job for ten quanta, while an old one waits. The job stays young,
-/// and has more.
+/// A worker runs slots of a young job for ten quanta while an old one waits. The job stays young,
+/// with slots left.
 fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     submit(plain, "young", 900, Class::Interactive, takes_a_slot);
     let began = plain.now();
@@ -49,7 +46,7 @@ fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     assert!(claims(plain).iter().all(|claim| claim.starts_with("young")));
 }
 
-/// What was claimed since the last call, by any worker: the job and its first slot.
+/// The job and first slot of each claim since the last call.
 fn claims(plain: &Plain) -> Vec<String> {
     let claim = |event: String| Some(event.split_once(" claims ")?.1.to_owned());
     plain.take_events().into_iter().filter_map(claim).collect()
@@ -76,7 +73,7 @@ fn an_old_visit_ends_at_the_next_slot_boundary_when_a_young_job_is_submitted() {
 fn an_old_visit_lasts_four_quanta_when_no_young_job_comes() {
     let plain = executor(2, 0);
     submit_old(&plain, takes_a_slot);
-    // Those that have come before the visit are over.
+    // The young jobs that came before the visit are over.
     submit_young(&plain);
     assert_eq!(plain.look(0), LookEnd::Again);
     let before = plain.now();
@@ -177,7 +174,7 @@ fn a_reserve_worker_whose_allowance_is_used_up_takes_the_heaviest_of_the_old_job
     assert_eq!(claims(&plain), ["heavy.0"]);
 }
 
-/// A stage whose slots ask whether they are to yield, before their work and twice behind it.
+/// A stage whose slots ask whether to yield: once before their work and twice after it.
 struct Asks;
 
 thread_local! {
@@ -218,7 +215,7 @@ fn a_slot_of_an_old_job_is_to_yield_as_soon_as_a_young_job_waits_and_then_its_wo
 fn a_slot_of_an_old_job_is_to_yield_when_four_quanta_are_over() {
     let plain = executor(2, 0);
     plain.submit("old", 1_000, Class::Batch, vec![Arc::new(Asks)]);
-    // What is submitted in its second slot is over first.
+    // A job submitted in its second slot is over first.
     assert_eq!(plain.look(0), LookEnd::Again);
     ANSWERS.take();
     assert_eq!(plain.look(0), LookEnd::Again);

@@ -1,4 +1,4 @@
-//! What the tests are made of: stages that count, gates that hold workers, a small `block_on`.
+//! Parts of the tests: stages that count, gates that hold workers, a small `block_on`.
 
 use std::future::Future;
 use std::pin::pin;
@@ -9,7 +9,6 @@ use std::thread::{self, Thread};
 
 use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError, step};
 
-/// A stage that counts how often each slot ran.
 pub(crate) struct Counting {
     pub(crate) runs: Vec<AtomicUsize>,
     pub(crate) finished: AtomicUsize,
@@ -56,7 +55,6 @@ impl Stage for Counting {
     }
 }
 
-/// A gate at which slots wait until the test opens it.
 #[derive(Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -74,7 +72,6 @@ impl Gate {
         Arc::default()
     }
 
-    /// Called in a slot: waits until the gate is open.
     pub(crate) fn pass(&self) {
         let mut state = self.state.lock().unwrap();
         state.arrived += 1;
@@ -84,7 +81,6 @@ impl Gate {
         }
     }
 
-    /// Blocks until `n` slots have come to the gate.
     pub(crate) fn wait_for(&self, n: usize) {
         let mut state = self.state.lock().unwrap();
         while state.arrived < n {
@@ -92,7 +88,6 @@ impl Gate {
         }
     }
 
-    /// Whether `n` slots have come to the gate.
     pub(crate) fn has_come(&self, n: usize) -> bool {
         self.state.lock().unwrap().arrived >= n
     }
@@ -103,7 +98,7 @@ impl Gate {
     }
 }
 
-/// Keeps all workers of `executor` busy until the gate that it gives is opened.
+/// Keeps all workers of `executor` busy until the returned gate is opened.
 pub(crate) fn hold_workers(executor: &PipelineExecutor, threads: usize) -> Arc<Gate> {
     let gate = Gate::new();
     let steps = (0..threads).map(|_| {
@@ -119,7 +114,6 @@ pub(crate) fn hold_workers(executor: &PipelineExecutor, threads: usize) -> Arc<G
     gate
 }
 
-/// Runs a future on this thread; the smallest async runtime there is.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {

@@ -30,7 +30,6 @@ fn a_ticket_is_awaited_from_async_code() {
     assert_eq!(total, 43);
 }
 
-/// A job of one slot, which waits at the gate.
 fn held(executor: &PipelineExecutor) -> (Arc<Gate>, JobTicket) {
     let gate = Gate::new();
     let passed = gate.clone();
@@ -125,7 +124,7 @@ fn progress_only_grows_and_ends_complete() {
     let control = ticket.control();
     let mut seen = vec![(0, 0)];
     while !matches!(control.status(), JobStatus::Completed | JobStatus::Ended(_)) {
-        // What has not changed is not noted: a job that never ends must not fill the memory.
+        // Only changes are kept: a job that never ends must not fill the memory.
         let progress = control.progress();
         if seen.last() != Some(&progress) {
             seen.push(progress);
@@ -138,7 +137,6 @@ fn progress_only_grows_and_ends_complete() {
     ticket.wait().unwrap();
 }
 
-/// A stage with a name, whose last slot waits at a gate.
 struct Gated {
     name: &'static str,
     slots: usize,
@@ -186,7 +184,8 @@ fn each_stage_tells_how_far_it_is_and_those_that_wait_know_no_slots_yet() {
         });
         told.collect::<Vec<_>>().join(", ")
     };
-    // One worker never claims more than half of what is left, so what it has done before the last slot is accounted for.
+    // A single worker claims at most half of what is left, so the slots before the last are
+    // accounted for.
     stages[0].gate.wait_for(1);
     assert_eq!(told(), "read 2 of 3 runs, sort 0 of ?");
     stages[0].gate.open();

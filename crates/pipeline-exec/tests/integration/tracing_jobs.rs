@@ -1,4 +1,4 @@
-//! The picture of a run: a file that Perfetto opens, with a lane a worker.
+//! The picture of a run: a file for Perfetto, with a lane for each worker.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,19 +8,16 @@ use serde_json::Value;
 
 use crate::support::{Counting, hold_workers};
 
-/// A row of the file.
 #[derive(Clone, Debug)]
 struct Row {
     phase: String,
     lane: u64,
     us: f64,
     name: String,
-    /// Of an arrow.
     id: Option<u64>,
     args: Value,
 }
 
-/// What the trace says: the lanes' names, and the rows.
 fn read(trace: &PipelineTrace) -> (Vec<String>, Vec<Row>) {
     let mut file = Vec::new();
     trace.write_to(&mut file).unwrap();
@@ -45,7 +42,8 @@ fn read(trace: &PipelineTrace) -> (Vec<String>, Vec<Row>) {
     (lanes, told)
 }
 
-/// In every lane time does not go back and bars end in the opposite order; arrows lead from one open bar to another, later one.
+/// In every lane time does not go back and bars close in reverse order; arrows lead from one open
+/// bar to a later one.
 fn assert_well_formed(lanes: &[String], rows: &[Row]) {
     let mut open: HashMap<u64, Vec<&str>> = HashMap::new();
     let mut last: HashMap<u64, f64> = HashMap::new();
@@ -183,7 +181,7 @@ fn jobs_that_end_early_say_how_and_whose_step_failed() {
     gate.open();
     executor.drain();
     let (lanes, rows) = read(&trace);
-    // The one that was cancelled before it was claimed has an arrow to nowhere.
+    // The job cancelled before a claim has an arrow to nowhere.
     let [from] = named(&rows, "B", "submit waits").collect::<Vec<_>>()[..] else {
         panic!("it was submitted once: {rows:?}")
     };

@@ -1,4 +1,5 @@
-//! How many slots are claimed at once, what becomes of them when the quantum is over, and how many workers are invited: in virtual time.
+//! How many slots a claim takes, where they go when the quantum is over, and how many workers are
+//! invited: in virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,6 @@ use crate::plain::{Does, Plain, PlainJob};
 
 const QUANTUM: Duration = Duration::from_millis(2);
 
-/// Submits a job of one stage of `slots` slots, each of which does `does`.
 fn submit(plain: &Plain, slots: usize, does: fn(&Plain, usize)) -> PlainJob {
     plain.submit(
         "job",
@@ -56,7 +56,7 @@ fn slots_that_become_a_thousand_times_longer_hold_a_worker_no_longer_than_its_vi
         plain.pass(Duration::from_micros(if slot < 2_000 { 1 } else { 1_000 }));
     }
     const SLOT: Duration = Duration::from_millis(1);
-    // Of a young job, which grows old on the way, and of one that is old from the beginning.
+    // A young job that grows old on the way, and one that is old from the beginning.
     for class in [Class::Normal, Class::Batch] {
         let plain = Plain::with_quantum(2, 0, QUANTUM).under_test();
         let stage = |slots, does| vec![Arc::new(Does(slots, does)) as Arc<dyn Stage>];
@@ -119,7 +119,7 @@ fn a_job_of_two_milliseconds_does_not_wake_sixty_four_workers() {
     assert_eq!(plain.looks_out(), 0);
     assert_eq!(invited(short), 4, "one for each half millisecond");
     look(4);
-    // One that takes longer than others did is found out by whoever runs its first slot.
+    // The worker that runs its first slot finds out that it takes longer than others.
     assert_eq!(invited(long), 4);
     let before = plain.handed_over.get();
     assert!(plain.main_runs_one(0));

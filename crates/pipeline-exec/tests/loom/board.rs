@@ -9,7 +9,6 @@ use pipeline_exec::{JobHandle, policy};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 
-/// A worker and a job, whose place in the table loom sees as well.
 fn with_table() -> Rc<Scene> {
     let seen = Seen {
         table: true,
@@ -18,8 +17,8 @@ fn with_table() -> Rc<Scene> {
     Scene::seen(1, 1, seen)
 }
 
-/// A submission against a worker that finds the job in one of the two orders: it cannot claim before the job is in both, so
-/// that nothing is left on the board.
+/// A submission against a worker that finds the job in one order: it cannot claim before the job is
+/// in both, so nothing stays on the board.
 #[test]
 fn board_insert_against_removal() {
     model("board_insert_against_removal", None, || {
@@ -61,7 +60,8 @@ fn next_stage_against_a_worker_that_stays() {
     });
 }
 
-/// A cancel against a worker that claims the only slot: the job leaves the board once, and its ticket fires once.
+/// A cancel against a worker that claims the only slot: the job leaves the board once, and its
+/// ticket fires once.
 #[test]
 fn cancel_against_the_last_claim() {
     model("cancel_against_the_last_claim", Some(6), || {
@@ -73,7 +73,7 @@ fn cancel_against_the_last_claim() {
     });
 }
 
-/// The same with a single, whose handle the worker may find in the queue when the job is over.
+/// The same with a single: the worker may find its handle in the queue when the job is over.
 #[test]
 fn cancel_against_a_single() {
     model("cancel_against_a_single", None, || {

@@ -1,4 +1,5 @@
-//! Claims, completion and close: who gets which slot, and who is the last finisher.
+//! Claims, completion and close: which worker gets which slot, and which party is the last
+//! finisher.
 
 use std::sync::atomic::Ordering;
 
@@ -15,7 +16,7 @@ fn claims(stages: usize, slots: usize) -> Arc<Claims<AtomicUsize>> {
     graph((0..stages).map(|stage| stage.min(1)), &[slots])
 }
 
-/// Claims of stages of which each comes after so many as `before` says; the first ones have started, with so many slots.
+/// Claims of stages, each after `before` others; the first ones have started, with `first` slots.
 fn graph(before: impl ExactSizeIterator<Item = usize>, first: &[usize]) -> Arc<Claims<AtomicUsize>> {
     let claims = Claims::new(before, AtomicUsize::new);
     for (stage, &slots) in first.iter().enumerate() {
@@ -24,12 +25,11 @@ fn graph(before: impl ExactSizeIterator<Item = usize>, first: &[usize]) -> Arc<C
     Arc::new(claims)
 }
 
-/// Claims one slot.
 fn claim_one(claims: &Claims<AtomicUsize>) -> Claim {
     claims.claim(&LoomMemory, |_stage, _left| 1)
 }
 
-/// Claims one slot and runs it: gives the slot, and whether the claimer was the last finisher.
+/// Claims and runs one slot: returns it, and whether the claimer was the last finisher.
 fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Option<(usize, bool)> {
     let Claim::Slots { piece, .. } = claim_one(claims) else {
         return None;
@@ -39,14 +39,14 @@ fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Optio
     Some((slots.start, claims.account(&LoomMemory, stage, slots.len())))
 }
 
-/// Closes, and accounts for what nobody had claimed: whether the closer was the last finisher of a job of one stage.
+/// Closes, and accounts for the unclaimed. `true`: the closer was the last finisher of a job of one
+/// stage.
 fn close(claims: &Claims<AtomicUsize>) -> bool {
     claims
         .close(&LoomMemory)
         .is_some_and(|left| claims.give_up(&LoomMemory, &left.stages))
 }
 
-/// Somebody who closes meanwhile.
 fn canceller(claims: &Arc<Claims<AtomicUsize>>) -> JoinHandle<bool> {
     let claims = claims.clone();
     thread::spawn(move || close(&claims))
@@ -56,8 +56,8 @@ fn effects<const N: usize>() -> Arc<[AtomicUsize; N]> {
     Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)))
 }
 
-/// Two workers claim two slots while somebody cancels: each slot is claimed at most once, every slot is accounted for,
-/// and exactly one of the three is the last finisher.
+/// Two workers claim two slots against a cancel: each slot is claimed at most once and accounted
+/// for, and exactly one of the three is the last finisher.
 #[test]
 fn claim_against_claim_against_cancel() {
     model("claim_against_claim_against_cancel", None, || {
@@ -101,7 +101,8 @@ fn last_finisher_sees_every_slots_writes() {
     });
 }
 
-/// The same when the rest is given up: a canceller that is the last finisher sees what the slot wrote.
+/// The same with the rest abandoned: a canceller that is the last finisher sees what the slot
+/// wrote.
 #[test]
 fn a_canceller_that_finishes_sees_every_slots_writes() {
     model("a_canceller_that_finishes_sees_every_slots_writes", None, || {
@@ -126,8 +127,8 @@ fn a_canceller_that_finishes_sees_every_slots_writes() {
     });
 }
 
-/// The next stage starts while another worker tries to claim: whoever claims in it sees what the stage before wrote, and
-/// its number of slots.
+/// The next stage starts while another worker tries to claim: a claimer sees what the stage before
+/// wrote, and its number of slots.
 #[test]
 fn stage_start_against_claim() {
     model("stage_start_against_claim", None, || {
@@ -156,7 +157,7 @@ fn stage_start_against_claim() {
                 );
             } else {
                 assert_eq!((piece.stage, piece.slots.clone()), (0, 0..1));
-                // This worker has the first stage, so the other found nothing; it is this one's to finish.
+                // This worker has the first stage's last slot, so it finishes the stage.
                 assert!(claims.account(&LoomMemory, 0, 1));
             }
         }
@@ -174,8 +175,8 @@ fn stage_start_against_claim() {
     });
 }
 
-/// A cancel while the last finisher starts the next stage: either the stage does not start, or the canceller accounts for
-/// it. One of them ends the job.
+/// A cancel while the last finisher starts the next stage: the stage does not start, or the
+/// canceller accounts for it. One of them ends the job.
 #[test]
 fn stage_start_against_cancel() {
     model("stage_start_against_cancel", None, || {
@@ -200,8 +201,8 @@ fn stage_start_against_cancel() {
     });
 }
 
-/// A worker goes on to the next stage while its starter is at it and somebody closes, who may read the number of a run without seeing
-/// the run: each slot is claimed or the closer's, and the job ends once.
+/// A worker goes on to the next stage during its start and a close, which may read the number of a
+/// run without its row: each slot is claimed or the closer's, and the job ends once.
 #[test]
 fn going_on_to_a_stage_against_close() {
     model("going_on_to_a_stage_against_close", Some(5), || {
@@ -228,8 +229,8 @@ fn going_on_to_a_stage_against_close() {
     });
 }
 
-/// Two workers claim what the next stage has while it starts: who finds nothing has come before it, so that nobody but the starter
-/// knows of it, and all of it can be claimed afterwards.
+/// Two workers claim while the next stage starts: one that finds nothing came before the start, so
+/// only the starter knows of the stage, and all of it can be claimed afterwards.
 #[test]
 fn two_claims_against_stage_start() {
     model("two_claims_against_stage_start", None, || {
@@ -262,7 +263,7 @@ fn two_claims_against_stage_start() {
     });
 }
 
-/// Claims of two stages of one slot each, which come after none, and of more behind them. The two slots are claimed, and have run.
+/// Claims of two first stages of one slot each, and of more after them. The two slots have run.
 fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsize>> {
     let claims = graph(before, &[1, 1]);
     for stage in 0..2 {
@@ -271,7 +272,6 @@ fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsi
     claims
 }
 
-/// Runs `finisher` for the first stage here and for the second on another thread.
 fn both<R: 'static>(finisher: impl Fn(usize) -> R + Clone + 'static) -> [R; 2] {
     let other = thread::spawn({
         let finisher = finisher.clone();
@@ -311,8 +311,8 @@ fn two_stages_start_at_once() {
     });
 }
 
-/// Two last finishers of the stages before one arrive: one of them starts it, and sees what the other's stage wrote. Then the job ends
-/// once.
+/// Two last finishers arrive at one stage: one starts it, and sees what the other's stage wrote.
+/// The job ends once.
 #[test]
 fn two_last_finishers() {
     model("two_last_finishers", None, || {
@@ -348,7 +348,7 @@ fn two_last_finishers() {
     });
 }
 
-/// Two independent stages end at the same time: one of the two ends the job, and sees what the other wrote.
+/// Two independent stages end at the same time: one ends the job, and sees what the other wrote.
 #[test]
 fn two_last_finishers_of_a_job() {
     model("two_last_finishers_of_a_job", None, || {
@@ -368,8 +368,8 @@ fn two_last_finishers_of_a_job() {
     });
 }
 
-/// The ledger's place for one piece: empty, a piece of the first slot of stage 0, or refusing. It helps with no ordering that the policy
-/// does not ask for.
+/// The ledger's place for one piece: empty, the first slot of stage 0, or refusing. It adds no
+/// ordering of its own.
 struct Kept(AtomicUsize);
 
 const EMPTY: usize = 0;
@@ -400,7 +400,8 @@ impl Kept {
     }
 }
 
-/// A slot is given back while somebody cancels, and a third one claims: exactly one accounts for it, and the job ends once.
+/// A slot is returned during a cancel, and a third party claims: exactly one accounts for it, and
+/// the job ends once.
 #[test]
 fn give_back_against_close() {
     model("give_back_against_close", None, || {
@@ -437,8 +438,8 @@ fn give_back_against_close() {
     });
 }
 
-/// A slot is given back while another claims the last one: whoever takes it sees what its giver saw, and afterwards there is nothing to
-/// claim.
+/// A slot is returned while another worker claims the last one: its taker sees what its giver saw,
+/// and afterwards nothing is left to claim.
 #[test]
 fn give_back_against_the_last_claim() {
     model("give_back_against_the_last_claim", None, || {
@@ -474,7 +475,7 @@ fn give_back_against_the_last_claim() {
     });
 }
 
-/// Somebody reads that a slot is done while it runs: they see what it wrote.
+/// A reader that sees a slot as done, while it runs, sees what it wrote.
 #[test]
 fn progress_sees_a_done_slots_writes() {
     model("progress_sees_a_done_slots_writes", None, || {
@@ -494,8 +495,8 @@ fn progress_sees_a_done_slots_writes() {
     });
 }
 
-/// Somebody looks at the progress while slots run and the next stage starts: done is never more than the total, and both
-/// only grow.
+/// Progress is read while slots run and the next stage starts: done never exceeds the total, and
+/// both only grow.
 #[test]
 fn progress_against_stage_start() {
     model("progress_against_stage_start", None, || {

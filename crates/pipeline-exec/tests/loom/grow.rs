@@ -1,6 +1,7 @@
-//! Jobs that grow: named after the races in `crates/pipeline-exec/src/policy/grow/README.md`.
+//! Jobs that grow: named after the races in
+//! `crates/pipeline-exec/src/policy/executor/grow/README.md`.
 //!
-//! A task that is woken and gets no turn keeps its job from ending, and the worker of the model waits for
+//! A woken task that gets no turn keeps its job from ending, and the worker of the model waits for
 //! that end: loom reports a deadlock.
 
 use std::cell::RefCell;
@@ -20,11 +21,10 @@ use crate::harness::model;
 use crate::harness::scene::{Scene, Seen, State};
 
 thread_local! {
-    /// The job of the execution, for turns that add tasks to it. Loom runs the threads of a model on one.
+    /// The job of the execution, for turns that add tasks. Loom runs the threads of a model on one.
     static GROWN: RefCell<Weak<Grown>> = const { RefCell::new(Weak::new()) };
 }
 
-/// A scene, and its only job, which grows.
 struct Grown {
     scene: Rc<Scene>,
     state: Arc<State>,
@@ -32,12 +32,10 @@ struct Grown {
     books: Arc<Books>,
 }
 
-/// What the tasks of a model have done.
 #[derive(Default)]
 struct Books {
     turns: AtomicUsize,
     dropped: AtomicUsize,
-    /// The first turn has begun.
     began: Began,
 }
 
@@ -61,18 +59,16 @@ impl Began {
     }
 }
 
-/// A task whose turns come to what is planned.
 struct Planned {
     turns: VecDeque<Turn>,
-    /// Turns that it has had: each must find what the one before has written, on whichever thread.
+    /// Turns so far: each must find what the one before has written, on any thread.
     had: AtomicUsize,
-    /// What its first turn adds to the job.
     adds: Option<Box<Planned>>,
     books: Arc<Books>,
 }
 
 impl Grown {
-    /// A job that `workers` workers may run. Its changes come one after the other for loom as well.
+    /// A job for `workers` workers, with changes ordered for loom as well.
     fn new(workers: usize) -> Rc<Self> {
         let seen = Seen {
             ledgers: true,
@@ -94,7 +90,6 @@ impl Grown {
         grown
     }
 
-    /// A task with these turns.
     fn task<const N: usize>(&self, turns: [Turn; N]) -> Box<Planned> {
         Box::new(Planned {
             turns: turns.into(),
@@ -104,7 +99,7 @@ impl Grown {
         })
     }
 
-    /// Adds a task. Gives its number; `None` if it was handed back.
+    /// Adds a task. Returns its number; `None` if the job refused it.
     fn spawn(&self, task: Box<Planned>) -> Option<usize> {
         let waker = |_number| Waker::noop().clone();
         grow::spawn(&*self.scene, &self.state, self.job, task, waker).ok()
@@ -122,23 +117,20 @@ impl Grown {
         policy::cancel(&*self.scene, &self.state, self.job);
     }
 
-    /// `act` on a thread of its own.
     fn beside<R: 'static>(self: &Rc<Self>, act: impl FnOnce(&Self) -> R + 'static) -> thread::JoinHandle<R> {
         let this = self.clone();
         thread::spawn(move || act(&this))
     }
 
-    /// A worker on a thread of its own, until the job has ended.
     fn worker(self: &Rc<Self>, worker: usize) -> thread::JoinHandle<()> {
         self.beside(move |this| this.scene.work(worker))
     }
 
-    /// One visit.
     fn visit(&self, worker: usize) -> bool {
         pipeline_exec::run_main_worker(&*self.scene, worker, 0)
     }
 
-    /// Polls the ticket until it tells, and checks that no task is left by then, of `tasks`.
+    /// Polls the ticket until the end, and checks that none of `tasks` tasks is left by then.
     fn end(&self, tasks: usize) -> JobEnd {
         let mut end = None;
         self.scene.park_with(|waker, sleep| {
@@ -157,7 +149,7 @@ impl Grown {
         end.expect("the loop ends with the job")
     }
 
-    /// What must hold when everything is over; `turns` in all.
+    /// What must hold at the end, after `turns` turns.
     fn assert_over(&self, turns: usize) {
         self.scene.assert_over(&[self.state.clone()]);
         assert_eq!(self.books.turns(), turns);
@@ -166,7 +158,8 @@ impl Grown {
 
 impl Books {
     fn turns(&self) -> usize {
-        // Ordering: Relaxed, here and below. What a task writes is published by the policy, or not at all.
+        // Ordering: Relaxed, here and below. What a task writes is published by the policy, or not
+        // at all.
         self.turns.load(Ordering::Relaxed)
     }
 
@@ -196,7 +189,7 @@ impl Drop for Planned {
     }
 }
 
-/// A task is woken during its first turn, as it parks, or when it has parked: it has its second turn.
+/// A task is woken during its first turn, as it parks, or afterwards: it has its second turn.
 #[test]
 fn a_wake_against_a_park() {
     model("a_wake_against_a_park", Some(3), || {
@@ -228,7 +221,7 @@ fn a_wake_against_done() {
     });
 }
 
-/// Two parties wake a parked task: it has one turn by it, since it parks again.
+/// Two parties wake a parked task: it has one turn, since it parks again.
 #[test]
 fn two_wakes_of_a_parked_task() {
     model("two_wakes_of_a_parked_task", None, || {
@@ -266,7 +259,7 @@ fn a_cancel_of_the_job_against_a_turn() {
     });
 }
 
-/// A task is cancelled during its turn, before it, or after it: it has no other one, and is dropped.
+/// A task is cancelled before, during or after its turn: it has no other one, and is dropped.
 #[test]
 fn a_cancel_of_a_task_against_its_turn() {
     model("a_cancel_of_a_task_against_its_turn", Some(4), || {
@@ -297,7 +290,7 @@ fn the_last_task_against_the_handle_that_is_dropped() {
     });
 }
 
-/// A task that adds another one ends while that one ends on another worker. The handle is gone.
+/// A task that adds another ends while that one ends on another worker. The handle is gone.
 #[test]
 fn the_last_task_against_the_task_that_has_added_it() {
     model(
@@ -319,8 +312,8 @@ fn the_last_task_against_the_task_that_has_added_it() {
     );
 }
 
-/// A job is closed while a parked task of it is woken: the task is dropped once, by the closer or by the
-/// worker that has taken it, and the job is off the board.
+/// A job is closed while its parked task is woken: the closer, or the worker that has taken it,
+/// drops it once, and the job is off the board.
 #[test]
 fn a_close_against_a_wake() {
     model("a_close_against_a_wake", Some(4), || {
@@ -363,7 +356,8 @@ fn a_shutdown_against_a_wake_of_a_parked_task() {
     });
 }
 
-/// A shutdown while a job is opened: the stopper finds it in the table, or the opener finds the shutdown.
+/// A shutdown while a job is opened: the stopper finds it in the table, or the opener finds the
+/// shutdown.
 #[test]
 fn a_shutdown_against_the_opening_of_a_job() {
     model("a_shutdown_against_the_opening_of_a_job", None, || {
@@ -393,8 +387,8 @@ fn a_shutdown_against_the_opening_of_a_job() {
     });
 }
 
-/// A parked task is woken while the thread that is lent to its job finds nothing and falls asleep: no
-/// worker comes to run it.
+/// A parked task is woken while its job's helper finds nothing and falls asleep: no worker comes to
+/// run it.
 #[test]
 fn a_wake_against_a_lent_thread_that_falls_asleep() {
     model("a_wake_against_a_lent_thread_that_falls_asleep", Some(4), || {

@@ -13,7 +13,7 @@ use pipeline_exec::{JobErrorKind, JobId, Stage, StepCx, StepError};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 
-/// Scenes in which it matters how a ledger's changes are ordered.
+/// Scenes that depend on the order of a ledger's changes.
 fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     let seen = Seen {
         ledgers: true,
@@ -22,7 +22,7 @@ fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     Scene::seen(workers, jobs, seen)
 }
 
-/// What an async runtime does with a ticket: polls it, and again when its waker was woken.
+/// An async runtime: polls the ticket, and again after each wake.
 fn await_end(scene: &Scene, state: &State) -> JobEnd {
     let mut end = None;
     scene.park_with(|waker, sleep| {
@@ -36,13 +36,11 @@ fn await_end(scene: &Scene, state: &State) -> JobEnd {
     end.expect("the loop ends with the job")
 }
 
-/// The scene's worker, on a thread of its own.
 fn worker(scene: &Rc<Scene>) -> thread::JoinHandle<()> {
     let scene = scene.clone();
     thread::spawn(move || scene.work(0))
 }
 
-/// A shutdown, on a thread of its own. Gives how many jobs came back.
 fn stopper(scene: &Rc<Scene>) -> thread::JoinHandle<usize> {
     let scene = scene.clone();
     thread::spawn(move || policy::stop(&*scene).len())
@@ -60,7 +58,7 @@ fn the_end_of_a_job_against_the_first_poll_of_its_future() {
             let worker = worker(&scene);
             let (state, _) = scene.submit_single(stage.clone()).expect("nobody closes here");
             assert!(await_end(&scene, &state).is_ok());
-            // What the slot wrote is seen by whoever awaited it.
+            // The awaiting party sees what the slot wrote.
             assert_eq!(stage.ran(), (1, 1));
             worker.join().unwrap();
             scene.assert_over(&[state]);
@@ -68,7 +66,8 @@ fn the_end_of_a_job_against_the_first_poll_of_its_future() {
     );
 }
 
-/// The future of a job is dropped, which cancels it, while a worker takes it up: it runs whole or not at all.
+/// The future of a job is dropped, which cancels it, while a worker takes it up: it runs whole or
+/// not at all.
 #[test]
 fn a_dropped_future_against_the_start_of_its_job() {
     model("a_dropped_future_against_the_start_of_its_job", Some(3), || {
@@ -93,7 +92,8 @@ fn a_dropped_future_against_the_start_of_its_job() {
     });
 }
 
-/// A shutdown while a worker takes the job up whose future is polled: whoever awaits it is told, and what, is what happened.
+/// A shutdown while a worker takes up a job whose future is polled: the awaiting party learns what
+/// happened.
 #[test]
 fn a_shutdown_against_the_start_of_a_job_that_is_awaited() {
     model(
@@ -132,7 +132,8 @@ fn a_dropped_future_against_a_shutdown() {
     });
 }
 
-/// A job of one slot that a shutdown may have met: it ran whole, or it comes back untouched, or somebody closed it before its slot ran, or as it ended.
+/// A one-slot job that a shutdown may have met: it ran whole, or was returned untouched, or was
+/// closed before its slot ran or as it ended.
 fn assert_is_what_happened(end: &JobEnd, stage: &Cells, handed_back: usize) {
     let ran = stage.ran();
     match end {
@@ -145,7 +146,6 @@ fn assert_is_what_happened(end: &JobEnd, stage: &Cells, handed_back: usize) {
     }
 }
 
-/// A stage whose one slot runs a job of its own.
 struct Nests {
     inner: Arc<Cells>,
     slots: usize,
@@ -166,13 +166,14 @@ impl Stage for Nests {
             output: None,
         };
         policy::nest(cx, spec)?;
-        // All that its slots wrote is seen.
+        // Everything that its slots wrote is seen.
         assert_eq!(self.inner.ran(), (self.slots, 1));
         Ok(())
     }
 }
 
-/// Another worker takes a slot of the inner job while the one that waits for it finds nothing and falls asleep.
+/// Another worker takes a slot of the inner job while the waiting one finds nothing and falls
+/// asleep.
 #[test]
 fn a_nested_wait_against_a_worker_that_takes_the_last_slot() {
     model(

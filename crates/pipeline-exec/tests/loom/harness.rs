@@ -1,4 +1,4 @@
-//! What every model stands on: the memory and the runner that executor-core's models have, and a pipeline as a scene.
+//! The base of every model: executor-core's memory and runner, and a pipeline as a scene.
 
 #[path = "../../../executor-core/tests/loom/harness/memory.rs"]
 pub(crate) mod memory;

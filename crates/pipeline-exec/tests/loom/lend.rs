@@ -1,6 +1,7 @@
-//! Lent threads: named after the races in `crates/pipeline-exec/src/policy/lend/README.md`.
+//! Helpers: named after the races in `crates/pipeline-exec/src/policy/executor/lend/README.md`.
 //!
-//! A thread that sleeps through a slot that only it would run shows as a deadlock, which loom reports.
+//! A helper that sleeps through a slot that only it would run shows as a deadlock, which loom
+//! reports.
 
 use std::rc::Rc;
 use std::task::Waker;
@@ -12,7 +13,7 @@ use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 use pipeline_exec::JobHandle;
 
-/// A worker and a job. Its sleep rests on the order of the ledger's changes.
+/// A worker and a job. The sleep depends on the order of the ledger's changes.
 fn scene() -> Rc<Scene> {
     let seen = Seen {
         ledgers: true,
@@ -21,12 +22,11 @@ fn scene() -> Rc<Scene> {
     Scene::seen(1, 1, seen)
 }
 
-/// Lends the calling thread to a job.
 fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
     scene.park_with(|waker, sleep| policy::lend(scene, state, *job, waker, sleep));
 }
 
-/// Lends the calling thread to a job into which a worker goes at the same time, and then the job is over.
+/// The calling thread helps a job while a worker goes into it, until the job has ended.
 fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, JobHandle)) {
     let worker = thread::spawn({
         let scene = scene.clone();
@@ -38,13 +38,13 @@ fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, Jo
     scene.assert_over(&[submitted.0]);
 }
 
-/// What the job's ticket would tell.
 fn end(scene: &Scene, state: &State) -> JobEnd {
     let end = state.poll(scene, Waker::noop());
     end.expect("the job has ended")
 }
 
-/// A worker starts the second stage and goes, while the lent thread finds nothing and falls asleep: nobody else will run it.
+/// A worker starts the second stage and leaves while the helper finds nothing and falls asleep: no
+/// other party will run it.
 #[test]
 fn stage_start_against_a_lent_thread_that_falls_asleep() {
     model(
@@ -62,7 +62,7 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
     );
 }
 
-/// A worker ends the job while the lent thread falls asleep.
+/// A worker ends the job while the helper falls asleep.
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
     model("end_against_a_lent_thread_that_falls_asleep", Some(6), || {
@@ -74,7 +74,8 @@ fn end_against_a_lent_thread_that_falls_asleep() {
     });
 }
 
-/// A worker takes a single out of its queue while the lent thread, which needs no queue, claims its slot: one of the two has it.
+/// A worker takes a single out of its queue while the helper, which needs no queue, claims its
+/// slot: one of the two has it.
 #[test]
 fn a_single_against_a_lent_thread() {
     model("a_single_against_a_lent_thread", None, || {
@@ -86,7 +87,8 @@ fn a_single_against_a_lent_thread() {
     });
 }
 
-/// The only worker that a job admits leaves it with a slot unclaimed, while the lent thread finds the job full and falls asleep.
+/// The only worker that a job admits leaves it with a slot unclaimed, while the helper finds the
+/// job full and falls asleep.
 #[test]
 fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     model(
@@ -104,7 +106,7 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     );
 }
 
-/// Somebody cancels the job while the lent thread runs it or falls asleep.
+/// A cancel while the helper runs the job or falls asleep.
 #[test]
 fn cancel_against_a_lent_thread() {
     model("cancel_against_a_lent_thread", Some(4), || {
@@ -121,7 +123,7 @@ fn cancel_against_a_lent_thread() {
     });
 }
 
-/// Two threads are lent to one job: one runs its slots, so that none of them is lost in a count that one worker writes.
+/// Two helpers of one job: one runs its slots, so none is lost in a count that one thread writes.
 #[test]
 fn two_threads_lent_to_one_job() {
     model("two_threads_lent_to_one_job", None, || {

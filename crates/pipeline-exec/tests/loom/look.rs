@@ -1,6 +1,6 @@
-//! Looks: named after the races in `crates/pipeline-exec/src/policy/look/README.md`.
+//! Looks: named after the races in `crates/pipeline-exec/src/policy/worker/look/README.md`.
 //!
-//! A job that nobody looks at shows as a deadlock, which loom reports.
+//! A job without a look shows as a deadlock, which loom reports.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use pipeline_exec::{JobErrorKind, JobHandle, JobStatus, Stage, policy};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 
-/// Hands a job of one slot over, in one of the two ways.
 type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
 
 fn on_the_board(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandle)> {
@@ -22,7 +21,8 @@ fn as_a_single(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandl
     scene.submit_single(stage)
 }
 
-/// A job comes while the only look lays itself down: it sees the job when it looks again, or the publisher hands over another.
+/// A job comes while the only look lays itself down: it sees the job when it looks again, or the
+/// publisher hands over another.
 #[test]
 fn look_lays_itself_down_against_publish() {
     model("look_lays_itself_down_against_publish", Some(3), || {
@@ -30,7 +30,7 @@ fn look_lays_itself_down_against_publish() {
     });
 }
 
-/// The same with jobs of which only the queue of singles knows.
+/// The same with jobs of the queue of singles.
 #[test]
 fn look_lays_itself_down_against_a_single() {
     model("look_lays_itself_down_against_a_single", Some(4), || {
@@ -49,14 +49,14 @@ fn look_lays_itself_down(submit: Submit) {
         .each_ref()
         .map(|stage| submit(&scene, stage.clone()).expect("nobody closes here").0);
     worker.join().unwrap();
-    // A look that was handed over after the last job had ended finds nothing.
+    // A look handed over after the end of the last job finds nothing.
     scene.work(0);
     scene.assert_over(&jobs);
     assert!(stages.iter().all(|stage| stage.ran() == (1, 1)));
     assert_eq!(policy::PipelinePorts::shared(&*scene).looks().out(&*scene), 0);
 }
 
-/// Two looks lay themselves down while the next stage of a job starts: its slots are all run.
+/// Two looks lay themselves down while the next stage of a job starts: all its slots run.
 #[test]
 fn two_looks_against_the_next_stage() {
     model("two_looks_against_the_next_stage", Some(1), || {
@@ -77,14 +77,14 @@ fn two_looks_against_the_next_stage() {
     });
 }
 
-/// A shutdown while a job is being submitted, with no worker left: the job is handed back by one of the two. The stopper finds it in
-/// the table, or the submitter sees that the executor stops.
+/// A shutdown while a job is submitted, without a worker: one of the two returns the job. The
+/// stopper finds it in the table, or the submitter sees the shutdown.
 #[test]
 fn stop_against_submit() {
     model("stop_against_submit", None, || stop_against(on_the_board));
 }
 
-/// The same with a job that stands in none of the board's orders.
+/// The same with a job in none of the board's orders.
 #[test]
 fn stop_against_a_single() {
     model("stop_against_a_single", None, || stop_against(as_a_single));
@@ -116,7 +116,8 @@ fn stop_against(submit: Submit) {
     assert_eq!(stage.ran(), (0, 0));
 }
 
-/// A worker whose job is closed by a shutdown looks for another one, which the shutdown may not have come to yet: it does not begin that.
+/// A worker whose job is closed by a shutdown looks for another one, which may not be closed yet:
+/// it does not begin that.
 #[test]
 fn stop_against_a_worker_that_comes_back() {
     model("stop_against_a_worker_that_comes_back", None, || {

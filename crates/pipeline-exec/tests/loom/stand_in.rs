@@ -1,7 +1,8 @@
-//! Spare threads: named after the races in `crates/pipeline-exec/src/policy/stand_in/README.md`.
+//! Spare threads: named after the races in
+//! `crates/pipeline-exec/src/policy/worker/stand_in/README.md`.
 //!
-//! The only worker is in a slot that ends when the young jobs have: one that no spare thread takes
-//! shows as a deadlock, which loom reports. Time passes for spare threads alone, and only while
+//! The only worker is in a slot that ends when the young jobs have: a young job that no spare
+//! thread takes shows as a deadlock, which loom reports. Time passes only for spare threads, while
 //! they sleep.
 
 use std::cell::RefCell;
@@ -15,8 +16,8 @@ use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, State};
 
-/// A spare thread was told to watch for a job that the worker has taken. It rests, while the
-/// worker, in another slot by then, publishes a second one.
+/// A spare thread was told to watch for a job that the worker has taken. It rests while the worker,
+/// in another slot by then, publishes a second one.
 #[test]
 fn young_work_published_while_the_watching_thread_rests() {
     model(
@@ -54,13 +55,13 @@ fn young_work_published_while_the_last_spare_thread_parks() {
 }
 
 /// A parked spare thread wakes by itself just when it is told to watch. It takes the young job and
-/// parks before the party that told it has gone on, and is to be told again for the next one.
+/// parks before the teller goes on, and must be told again for the next one.
 #[test]
 fn a_thread_that_wakes_by_itself_while_it_is_told() {
     model("a_thread_that_wakes_by_itself_while_it_is_told", Some(3), || {
         let scene = Scene::with_spares(1, 4, 1);
         let held = scene.submit_old(does(&scene, |scene| {
-            // From now on the thread needs no sleep before it stands in.
+            // From now on the thread need not sleep before it stands in.
             submit_young(scene);
             scene.wait_ended(1);
             scene.wake_spare(0);
@@ -72,8 +73,8 @@ fn a_thread_that_wakes_by_itself_while_it_is_told() {
     });
 }
 
-/// The spare thread that watches goes into a job whose slot ends when a second one has ended, which
-/// is published meanwhile: another spare thread is told.
+/// The watching spare thread goes into a job whose slot ends after a second job, which is published
+/// meanwhile: another spare thread is told.
 #[test]
 fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     model(
@@ -97,7 +98,7 @@ fn young_work_published_while_the_watching_thread_goes_into_a_job() {
 }
 
 /// A spare thread leaves a job in which it was alone, and which is old by then, while the worker,
-/// which has found the job full, lays down its look.
+/// which found the job full, lays down its look.
 #[test]
 fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     model(
@@ -119,11 +120,11 @@ fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     );
 }
 
-/// A job that has had so much time is old.
+/// Nanoseconds of service that make a job old.
 const LONG_NS: u64 = 10_000_000_000;
 
-/// A shutdown comes while a spare thread is told to watch, or goes into the job: the job ends one
-/// way or the other, and so does the thread.
+/// A shutdown while a spare thread is told to watch, or goes into the job: the job ends, and so
+/// does the thread.
 #[test]
 fn a_shutdown_against_a_thread_that_is_told_to_watch() {
     model("a_shutdown_against_a_thread_that_is_told_to_watch", None, || {
@@ -147,7 +148,7 @@ fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
     for spare in spares {
         spare.join().unwrap();
     }
-    // A look that was handed over after the last job had ended finds nothing.
+    // A look handed over after the end of the last job finds nothing.
     scene.work(0);
     scene.assert_over(&[held.clone()]);
     assert_eq!(scene.status(&held), JobStatus::Completed);
@@ -157,20 +158,19 @@ fn submit_young(scene: &Scene) {
     scene.submit_single(Cells::new(1)).expect("nobody closes here");
 }
 
-/// A stage of one slot that does something in `scene`.
+/// A stage of one slot that acts in `scene`.
 fn does(scene: &Rc<Scene>, act: fn(&Scene)) -> Vec<Arc<dyn Stage>> {
     SCENE.set(Rc::downgrade(scene));
     vec![does_again(act)]
 }
 
-/// The same in the same scene.
 fn does_again(act: fn(&Scene)) -> Arc<dyn Stage> {
     Arc::new(Does(act))
 }
 
 struct Does(fn(&Scene));
 
-// A stage cannot have the scene: it is not for several threads, but loom's run on one.
+// A stage cannot hold the scene, which is not for several threads; but loom's threads run on one.
 std::thread_local! {
     static SCENE: RefCell<Weak<Scene>> = const { RefCell::new(Weak::new()) };
 }

@@ -1,4 +1,5 @@
-//! Who settles a job while its claims change: the board agrees with them in the end, and a job with slots is found.
+//! Parties reconcile a job while its claims change: the board agrees in the end, and a job with
+//! slots is found.
 
 use loom::thread;
 use pipeline_exec::policy;
@@ -6,8 +7,8 @@ use pipeline_exec::policy;
 use crate::harness::model;
 use crate::harness::scene::{Cells, SLOW_NS, Scene, Seen};
 
-/// One worker claims the last slot of a stage and takes the job off, while the other one, which stayed in the job, runs that slot's
-/// stage to its end and starts the next: the job is on the board again, whoever comes second.
+/// One worker claims a stage's last slot and takes the job off; another, which stayed in the job,
+/// finishes that stage and starts the next: the job is on the board again, in either order.
 #[test]
 fn claim_of_the_last_against_stage_start() {
     model("claim_of_the_last_against_stage_start", Some(3), || {
@@ -22,15 +23,15 @@ fn claim_of_the_last_against_stage_start() {
         });
         pipeline_exec::run_main_worker(&*scene, 0, 0);
         other.join().unwrap();
-        // Nobody settles it any more: if a slot is left, the job is found.
+        // No party reconciles it any more: if a slot is left, the job is found.
         while pipeline_exec::run_main_worker(&*scene, 0, 0) {}
         scene.assert_over(&[state]);
         assert_eq!((stages[0].ran(), stages[1].ran()), ((2, 1), (1, 1)));
     });
 }
 
-/// A cancel while the last slot of the first stage runs and the next stage starts: the job comes off the board, whoever puts
-/// it there.
+/// A cancel while the first stage's last slot runs and the next stage starts: the job comes off the
+/// board, whichever party put it there.
 #[test]
 fn cancel_against_stage_start() {
     model("cancel_against_stage_start", Some(3), || {
@@ -49,8 +50,8 @@ fn cancel_against_stage_start() {
     });
 }
 
-/// A visit is over, and the job gets another key for what it has received, while somebody else claims its last slot and takes it off
-/// the board. The other one finds it all the while, under the old key or the new one.
+/// A visit is over, and the job gets another key, while another party claims its last slot and
+/// takes it off the board. That party finds it all the while, under the old key or the new one.
 #[test]
 fn rekey_against_removal() {
     model("rekey_against_removal", Some(3), || {
@@ -72,16 +73,17 @@ fn rekey_against_removal() {
     });
 }
 
-/// A quantum is over in the middle of a claim, and the rest goes back, while another worker claims what is left and takes the job off
-/// the board: either finds nothing of the other's, and the job is on it as long as a slot can be claimed.
+/// A quantum is over within a claim, and the rest is returned, while another worker claims what is
+/// left and takes the job off: neither finds the other's, and the job is on the board while a slot
+/// can be claimed.
 #[test]
 fn give_back_against_the_claim_of_the_last() {
     model("give_back_against_the_claim_of_the_last", Some(2), || {
-        // The width of a claim counts on one worker, so that five slots are enough for a claim of two.
+        // The width of a claim counts on one worker, so five slots are enough for a claim of two.
         let scene = Scene::new(1, 1);
         let stage = Cells::with_slow(5, 1);
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        // It is known now that a slot takes no time.
+        // The time of a slot is known now: none.
         assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();
@@ -98,8 +100,8 @@ fn give_back_against_the_claim_of_the_last() {
     });
 }
 
-/// A quantum is over in the middle of a claim while somebody cancels: the ledger takes the rest, and the canceller accounts for it, or
-/// refuses it, and the giver does.
+/// A quantum is over within a claim during a cancel: the ledger takes the rest and the canceller
+/// accounts for it, or the ledger refuses it and the giver does.
 #[test]
 fn give_back_against_cancel() {
     model("give_back_against_cancel", Some(6), || {
@@ -110,7 +112,7 @@ fn give_back_against_cancel() {
         let scene = Scene::seen(1, 1, seen);
         let stage = Cells::with_slow(5, 1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        // It is known now that a slot takes no time.
+        // The time of a slot is known now: none.
         assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();

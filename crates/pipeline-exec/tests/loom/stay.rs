@@ -1,6 +1,6 @@
 //! Old stays: a worker in an old job gives way to a young one that is submitted meanwhile.
 //!
-//! Time stands still, so no visit ends by the clock. A young job that nobody looks at shows as a
+//! Time stands still, so no visit ends by the clock. A young job without a look shows as a
 //! deadlock, which loom reports.
 
 use std::cell::{Cell, RefCell};
@@ -18,7 +18,6 @@ use crate::harness::memory::LoomMemory;
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, State};
 
-/// Submits a young job of one slot, in one of the two ways.
 type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
 
 /// A young job comes onto the board while the only worker is in an old one.
@@ -29,7 +28,7 @@ fn a_young_arrival_against_an_old_stay() {
     });
 }
 
-/// The same with a job of which only the queue of singles knows.
+/// The same with a job of the queue of singles.
 #[test]
 fn a_single_against_an_old_stay() {
     model("a_single_against_an_old_stay", Some(5), || {
@@ -54,15 +53,15 @@ fn arrival(submit: Submit) {
     });
     let submitted = submit(&scene, young.clone()).expect("nobody closes here").0;
     worker.join().unwrap();
-    // A look that was handed over after the last job had ended finds nothing.
+    // A look handed over after the end of the last job finds nothing.
     scene.work(0);
     scene.assert_over(&[old, submitted]);
     assert_eq!(young.ran(), (1, 1));
     assert_eq!(seen.missed.get(), None, "this slot ran, and the young job waited");
 }
 
-/// A job of three slots, each of which looks whether a young job has arrived. In the slot after
-/// that the young job has run: the worker that runs this one cannot have missed it.
+/// A job of three slots, each of which checks for the arrival of a young job. By the slot after
+/// that the young job has run: this worker cannot have missed it.
 struct Old;
 
 impl Stage for Old {
@@ -86,13 +85,12 @@ impl Stage for Old {
 struct SeenBySlots {
     scene: Weak<Scene>,
     young: Arc<Cells>,
-    /// A slot has seen that a young job has arrived.
     arrival: Cell<bool>,
-    /// The slot behind that one, if it ran before the young job.
+    /// The slot after that one, if it ran before the young job.
     missed: Cell<Option<usize>>,
 }
 
-// A stage cannot have the scene: it is not for several threads, but loom's run on one.
+// A stage cannot hold the scene, which is not for several threads; but loom's threads run on one.
 std::thread_local! {
     static SEEN: RefCell<Option<Rc<SeenBySlots>>> = const { RefCell::new(None) };
 }
@@ -104,7 +102,7 @@ impl SeenBySlots {
     }
 }
 
-/// Loads that acquire nothing: what the slots look at must not help the worker.
+/// Loads that acquire nothing: the slots' checks must not help the worker.
 struct Relaxed;
 
 impl Memory for Relaxed {

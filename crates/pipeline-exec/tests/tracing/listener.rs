@@ -11,7 +11,6 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// What was heard, in order.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) spans: Vec<HeardSpan>,
@@ -25,7 +24,6 @@ pub(crate) struct HeardSpan {
     parent: Option<usize>,
     pub(crate) fields: HashMap<&'static str, String>,
     handles: usize,
-    /// Threads that are in it.
     pub(crate) entered: usize,
     pub(crate) closed: bool,
 }
@@ -37,7 +35,6 @@ pub(crate) struct HeardEvent {
     pub(crate) fields: HashMap<&'static str, String>,
 }
 
-/// What is heard while `run` runs.
 pub(crate) fn listen(run: impl FnOnce()) -> Heard {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     static LISTENING: OnceLock<()> = OnceLock::new();
@@ -62,7 +59,6 @@ static HEARD: Mutex<Heard> = Mutex::new(Heard {
 static KEPT: Mutex<Vec<JobTicket>> = Mutex::new(Vec::new());
 
 thread_local! {
-    /// The spans that this thread is in.
     static IN: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -79,7 +75,6 @@ impl Heard {
         span
     }
 
-    /// Stages of the job that `stage` is one of.
     pub(crate) fn stages_of_same_job(&self, stage: &HeardSpan) -> usize {
         self.spans_named("stage")
             .filter(|other| other.parent == stage.parent)
@@ -97,7 +92,7 @@ impl Heard {
         spans.into_iter().rev()
     }
 
-    /// What those are called; of a stage, its own name as well.
+    /// Their names; of a stage, its own name as well.
     pub(crate) fn names_around(&self, event: &HeardEvent) -> Vec<String> {
         let named = |span: &HeardSpan| match span.fields.get("name") {
             Some(name) => format!("{} {name}", span.name),
@@ -107,7 +102,7 @@ impl Heard {
     }
 }
 
-/// Runs `run` while every third thing that is told makes the subscriber panic, after it was noted.
+/// Runs `run` while the subscriber panics at every third notification, after keeping it.
 pub(crate) fn spoil(run: impl FnOnce()) {
     SPOILT.store(true, Ordering::Relaxed);
     run();
@@ -129,7 +124,7 @@ struct Listener;
 
 impl Subscriber for Listener {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        // What the threads below say of their own beginning and end is no job's.
+        // The start and end of the threads below belong to no job.
         *metadata.level() <= Level::DEBUG && !metadata.target().starts_with("executor_threaded")
     }
 

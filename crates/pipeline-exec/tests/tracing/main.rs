@@ -1,6 +1,7 @@
-//! What a subscriber of `tracing` hears of jobs: spans of jobs, stages and claims, and what slots emit inside them.
+//! What a subscriber of `tracing` hears of jobs: spans of jobs, stages and claims, and what slots
+//! emit in them.
 //!
-//! A program of its own, since workers hear only the subscriber of the whole process.
+//! A separate program, because workers hear only the subscriber of the whole process.
 #![cfg(not(windlass_loom))]
 
 mod listener;
@@ -13,7 +14,6 @@ use tracing::{Level, info, info_span};
 
 use listener::{Heard, listen, spoil};
 
-/// A stage whose slots and whose `finish` emit an event each.
 struct Emits(&'static str, usize);
 
 impl Stage for Emits {
@@ -36,7 +36,6 @@ impl Stage for Emits {
     }
 }
 
-/// What is heard while `run` runs an executor to its end.
 fn heard(threads: usize, run: impl FnOnce(&PipelineExecutor)) -> Heard {
     listen(|| {
         let executor = PipelineExecutor::new(threads).unwrap();
@@ -119,7 +118,7 @@ fn every_span_is_left_as_often_as_entered_and_closed_when_its_job_has_ended() {
             })
             .collect();
         tickets[20].control().cancel();
-        // A ticket and a control that somebody keeps do not keep the span.
+        // A kept ticket or control does not keep the span.
         listener::keep(tickets);
     });
     assert_eq!(heard.spans_named("job").count(), 30);

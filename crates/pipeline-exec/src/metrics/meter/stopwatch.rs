@@ -1,19 +1,19 @@
-//! Time that adds up while something goes on, in one word, so that whoever reads it sees a time that only grows.
+//! A sum of time spans in one word, so that a reader sees a time that only grows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A stopwatch. One thread starts and stops it, any may read it.
+/// A stopwatch. One thread starts and stops it; any thread may read it.
 ///
 /// ```text
-///  63 … 1                                  0
+///   63 … 1                                  0
 /// ┌───────────────────────────────────────┬─────────┐
 /// │ total, or total - began while running │ RUNNING │     nanoseconds, modulo 2⁶³
 /// └───────────────────────────────────────┴─────────┘
 /// ```
 ///
-/// While it runs, the time at any moment is the moment added to the number in the word: no reader can see a run both ended and
-/// going on.
+/// While it runs, the time is the current moment plus the number in the word: no reader sees a span
+/// both ended and running.
 #[derive(Debug, Default)]
 pub(super) struct Stopwatch(AtomicU64);
 
@@ -21,12 +21,10 @@ const RUNNING: u64 = 1;
 const NS_MASK: u64 = u64::MAX >> 1;
 
 impl Stopwatch {
-    /// Starts it, when it does not run.
     pub(super) fn start(&self, now_ns: u64) {
         self.set(self.word() >> 1, now_ns, RUNNING);
     }
 
-    /// Stops it, if it runs.
     pub(super) fn stop(&self, now_ns: u64) {
         let word = self.word();
         if word & RUNNING != 0 {
@@ -34,13 +32,12 @@ impl Stopwatch {
         }
     }
 
-    /// Adds time, to one that is never started; any thread may.
+    /// For a watch that is never started.
     pub(super) fn add(&self, ns: u64) {
         // Ordering: Relaxed. A number for people.
         self.0.fetch_add(ns << 1, Ordering::Relaxed);
     }
 
-    /// The time so far.
     pub(super) fn at(&self, now_ns: u64) -> Duration {
         Duration::from_nanos(total_ns(self.word(), now_ns))
     }
@@ -51,7 +48,7 @@ impl Stopwatch {
     }
 
     fn set(&self, ns: u64, less_ns: u64, running: u64) {
-        // Ordering: Relaxed. A number for people, written by one thread alone.
+        // Ordering: Relaxed. A number for people, written by one thread.
         self.0
             .store(ns.wrapping_sub(less_ns) << 1 | running, Ordering::Relaxed);
     }
@@ -62,7 +59,7 @@ fn total_ns(word: u64, now_ns: u64) -> u64 {
         return word >> 1;
     }
     let total = (word >> 1).wrapping_add(now_ns) & NS_MASK;
-    // A reader whose clock is behind the one by which it was started.
+    // Negative: the reader's clock is behind the starter's.
     if total > NS_MASK / 2 { 0 } else { total }
 }
 

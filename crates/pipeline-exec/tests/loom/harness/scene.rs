@@ -1,12 +1,14 @@
-//! A whole pipeline executor on loom, but for its threads: words, and collections that publish as little as they can.
+//! A whole pipeline executor on loom, without its threads: words, and collections that publish as
+//! little as they can.
 //!
-//! The collections must not help. The board's stand-in is a row of cells, one per job, and an insert is one `Release` store
-//! into the job's cell; behind a mutex, or published by a read-modify-write, a missing fence would not show. The table and the
-//! ledgers are plain data that loom does not see: they publish nothing at all, but in scenes that are about what they order.
-//! Loom makes no interleaving on account of what it does not see, so a scene in which somebody may find a place empty says so.
+//! The collections must not help. The board's stand-in is a row of cells for each job, and an
+//! insert is one `Release` store: behind a mutex, or a read-modify-write, a missing fence would not
+//! show. The table and the ledgers are plain data that loom does not see, so they publish nothing,
+//! except in scenes about their order. Loom makes no interleavings for what it does not see; so a
+//! scene in which a place may be found empty says so.
 //!
-//! A worker waits for looks that are handed over, and runs them, until every job has ended. A job that nobody looks at shows as a
-//! deadlock, which loom reports.
+//! A worker waits for looks and runs them until every job has ended. A job without a look shows as
+//! a deadlock, which loom reports.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -19,21 +21,21 @@ use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex, Notify};
 use pipeline_exec::policy::{
-    self, JobBody, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
+    self, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused, Terms,
 };
 use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
 
 use super::memory::LoomMemory;
 
-/// The board's stand-in: for each job as many cells as it may have keys in the course of a model, and the keys that belong to them.
+/// The board's stand-in: cells for all keys that each job may have in a model, and the keys.
 #[derive(Default)]
 pub(crate) struct Row {
     cells: Vec<AtomicUsize>,
     keys: RefCell<Vec<Option<JobHandle>>>,
 }
 
-/// A key for each visit, and two at a time.
+/// Keys of a job: one for each visit, and two at a time.
 const KEYS: usize = 6;
 
 impl Row {
@@ -44,7 +46,6 @@ impl Row {
         }
     }
 
-    /// Where `key` is, or else where it may be put.
     fn place(&self, key: JobHandle) -> usize {
         let keys = self.keys.borrow();
         let mut places = key.seq * KEYS..(key.seq + 1) * KEYS;
@@ -55,10 +56,9 @@ impl Row {
     }
 }
 
-/// A ledger in its place.
 pub(crate) struct Place {
     ledger: RefCell<Ledger>,
-    /// Where changes come one after another for loom as well.
+    /// Orders changes for loom as well.
     order: Option<Mutex<()>>,
 }
 
@@ -69,7 +69,8 @@ impl Place {
     }
 }
 
-/// The stand-in for the queue of singles: a cell a job, taken by a compare-and-swap. No job of a model enters it twice.
+/// The queue of singles: a cell for each job, taken by compare-and-swap. No job of a model enters
+/// it twice.
 pub(crate) struct Line {
     cells: Vec<AtomicUsize>,
     handles: RefCell<Vec<Option<JobHandle>>>,
@@ -87,7 +88,7 @@ impl Line {
 /// The table. No place is used twice.
 pub(crate) struct Places {
     bodies: RefCell<Vec<Option<Arc<Body>>>>,
-    /// For each place whether there is a body in it, where loom sees that.
+    /// Whether each place has a body, where loom sees that.
     cells: Option<Vec<AtomicUsize>>,
 }
 
@@ -100,24 +101,21 @@ impl Places {
 pub(crate) type Body = JobBody<AtomicUsize, Place>;
 pub(crate) type State = JobState<AtomicUsize, Place>;
 
-/// What loom sees of a scene besides its words, its board and its queue.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Seen {
-    /// That changes of a ledger come one after the other, and each after what came before the earlier ones, as the port says.
+    /// The order of a ledger's changes, as the port guarantees it.
     pub(crate) ledgers: bool,
-    /// Whether a place of the table has a body.
     pub(crate) table: bool,
 }
 
 loom::thread_local! {
-    /// Each thread's own clock: it stands still but in slots that take time.
+    /// Each thread's own clock, in nanoseconds: it moves only in slots that take time.
     static CLOCK: Cell<u64> = Cell::new(0);
 }
 
-/// What a slot that takes time takes.
+/// Nanoseconds of a slot that takes time.
 pub(crate) const SLOW_NS: u64 = 10;
 
-/// Wakes somebody who waits for a job.
 pub(crate) struct Sleeper(pub(crate) Notify);
 
 impl Wake for Sleeper {
@@ -126,7 +124,6 @@ impl Wake for Sleeper {
     }
 }
 
-/// Everybody's handle to the scene.
 pub(crate) struct Scene {
     shared: PipelineShared<AtomicUsize, Row, Line, Places>,
     jobs: usize,
@@ -145,23 +142,21 @@ struct News {
 }
 
 impl Scene {
-    /// `workers` workers, and exactly `jobs` jobs that will come.
+    /// A scene of `workers` workers, and of exactly `jobs` jobs to come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
         Self::seen(workers, jobs, Seen::default())
     }
 
-    /// The same, of which loom sees more.
     pub(crate) fn seen(workers: usize, jobs: usize, seen: Seen) -> Rc<Self> {
         Self::build(workers, jobs, seen, Duration::ZERO)
     }
 
-    /// The same as [`Scene::new`], in which jobs are young at first: the quantum is longer than any
-    /// clock goes.
+    /// As [`Scene::new`], with jobs that are young at first: the quantum is longer than any clock
+    /// goes.
     pub(crate) fn with_young(workers: usize, jobs: usize) -> Rc<Self> {
         Self::build(workers, jobs, Seen::default(), Duration::from_secs(1))
     }
 
-    /// The same with `spares` spare threads.
     pub(crate) fn with_spares(workers: usize, jobs: usize, spares: usize) -> Rc<Self> {
         let scene = Rc::into_inner(Self::with_young(workers, jobs)).expect("it is nobody else's");
         let shared = scene.shared.with_spares(spares, AtomicUsize::new);
@@ -202,12 +197,11 @@ impl Scene {
         self.submit_narrow(stages, usize::MAX)
     }
 
-    /// Submits a job of one slot whose cost nobody has stated: it goes through the queue of singles.
+    /// Submits a one-slot job without a stated cost: it goes through the queue of singles.
     pub(crate) fn submit_single(&self, stage: Arc<dyn Stage>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_spec(vec![stage], 0, Terms::default())
     }
 
-    /// Submits a job that is old from the beginning.
     pub(crate) fn submit_old(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
         let terms = Terms {
             class: Class::Batch,
@@ -216,7 +210,6 @@ impl Scene {
         self.submit_spec(stages, 2, terms)
     }
 
-    /// Submits a job that at most `workers_max` workers may be in.
     pub(crate) fn submit_narrow(
         &self,
         stages: Vec<Arc<dyn Stage>>,
@@ -257,20 +250,18 @@ impl Scene {
         }
     }
 
-    /// Worker number `worker` runs looks until every job has ended.
     pub(crate) fn work(&self, worker: usize) {
         while self.next_look() {
             while policy::look(self, worker) == LookEnd::Again {}
         }
     }
 
-    /// Worker number `worker` runs the look that was handed over.
     pub(crate) fn work_once(&self, worker: usize) {
         assert!(self.next_look(), "no look was handed over");
         policy::look(self, worker);
     }
 
-    /// Spare thread number `spare` does what it is told until every job has ended. While it watches, time passes.
+    /// Runs spare thread `spare` until every job has ended. While it watches, time passes.
     pub(crate) fn stand_in(&self, spare: usize) {
         policy::stand_in::run_spare(self, spare, |until_ns| match until_ns {
             None => self.is_woken(spare),
@@ -297,12 +288,10 @@ impl Scene {
         }
     }
 
-    /// Time passes for this thread.
     pub(crate) fn pass(&self, ns: u64) {
         CLOCK.with(|clock| clock.set(clock.get() + ns));
     }
 
-    /// Says that something has happened, for [`wait_happened`](Self::wait_happened).
     pub(crate) fn happens(&self) {
         self.news.lock().unwrap().happened = true;
         self.told.notify_all();
@@ -315,7 +304,6 @@ impl Scene {
         }
     }
 
-    /// Waits until so many jobs have ended.
     pub(crate) fn wait_ended(&self, jobs: usize) {
         let mut news = self.news.lock().unwrap();
         while news.ended < jobs {
@@ -338,7 +326,6 @@ impl Scene {
         }
     }
 
-    /// What must hold when everything is over.
     pub(crate) fn assert_over(&self, jobs: &[Arc<State>]) {
         assert!(
             self.shared.board().heaviest(self, None).is_none(),
@@ -363,7 +350,6 @@ impl Scene {
         }
     }
 
-    /// How often slots were given back.
     pub(crate) fn given_back(&self) -> usize {
         self.given_back.get()
     }
@@ -377,7 +363,7 @@ impl Scene {
 pub(crate) struct Cells {
     runs: Vec<AtomicUsize>,
     finished: AtomicUsize,
-    /// The slot that takes time, and how far it has come.
+    /// The slot that takes time, and how far it is.
     slow: Option<(usize, Mutex<Slow>, Condvar)>,
 }
 
@@ -393,7 +379,8 @@ impl Cells {
         Self::build(slots, None)
     }
 
-    /// Slot number `slow` takes [`SLOW_NS`], and the others no time; it ends inside [`while_slow`](Self::while_slow).
+    /// Slot number `slow` takes [`SLOW_NS`], the others no time; it ends inside
+    /// [`while_slow`](Self::while_slow).
     pub(crate) fn with_slow(slots: usize, slow: usize) -> Arc<Self> {
         Self::build(slots, Some(slow))
     }
@@ -406,7 +393,7 @@ impl Cells {
         })
     }
 
-    /// Does something while the slow slot runs on another thread, with nothing left to interleave with.
+    /// Calls `act` while the slow slot runs on another thread, with nothing left to interleave.
     pub(crate) fn while_slow(&self, act: impl FnOnce()) {
         let (_, state, changed) = self.slow.as_ref().expect("a slot takes time");
         wait(state, changed, Slow::Runs);
@@ -414,7 +401,6 @@ impl Cells {
         set(state, changed, Slow::MayEnd);
     }
 
-    /// How often slots ran, and how often it was finished.
     pub(crate) fn ran(&self) -> (usize, usize) {
         let runs = self.runs.iter().map(|run| run.load(Ordering::Relaxed)).sum();
         (runs, self.finished.load(Ordering::Relaxed))
@@ -439,7 +425,8 @@ impl Stage for Cells {
     }
 
     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        // Ordering: Relaxed, here and below. What a slot writes is published by the policy, or not at all.
+        // Ordering: Relaxed, here and below. What a slot writes is published by the policy, or not
+        // at all.
         let before = self.runs[slot].load(Ordering::Relaxed);
         self.runs[slot].store(before + 1, Ordering::Relaxed);
         if let Some((slow, state, changed)) = &self.slow
@@ -490,13 +477,14 @@ impl OrderedSet<JobHandle> for Scene {
     }
 
     fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Every job's next cell is looked at as well, so that the model knows that this could find a key that is just coming.
+        // Every job's next cell is read as well, so the model knows that this could find a key that
+        // is just coming.
         let next =
             |seq: usize| (seq * KEYS..(seq + 1) * KEYS).find(|&place| set.keys.borrow()[place].is_none());
         for place in (0..self.jobs).filter_map(next) {
             set.cells[place].load(Ordering::Acquire);
         }
-        // From key to key, as they are by then: what is put in behind the place of the walk is found.
+        // From key to key as they are by then: a key inserted behind the walk's place is found.
         let mut below = below.copied();
         loop {
             let next = {
@@ -524,7 +512,7 @@ impl Fifo<JobHandle> for Scene {
     }
 
     fn pop(&self, queue: &Line) -> Option<JobHandle> {
-        // A look comes first, which may see an old value as any load may.
+        // First a load, which may see an old value like any load.
         let taken = (queue.cells.iter()).position(|cell| {
             cell.load(Ordering::Acquire) == 1
                 && cell
@@ -555,7 +543,7 @@ impl Table<Arc<Body>> for Scene {
     fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         match table.cell(index) {
             Some(cell) if cell.load(Ordering::Acquire) == 0 => None,
-            // It may be gone meanwhile, which is the same as gone before.
+            // It may be gone meanwhile, which equals gone before.
             _ => table.bodies.borrow()[index].clone(),
         }
     }
@@ -599,6 +587,10 @@ impl PipelinePorts for Scene {
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut())) {
         let sleeper = Arc::new(Sleeper(Notify::new()));
         wait(&Waker::from(sleeper.clone()), &mut || sleeper.0.wait());
+    }
+
+    fn nest(&self, outer: (&Arc<State>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        policy::nest_in(self, outer, cx, spec)
     }
 
     fn hand_over(&self, looks: usize) -> bool {

@@ -1,0 +1,51 @@
+//! A slot without an executor: for tests of stages, and for jobs that run by hand.
+
+use std::any::Any;
+use std::time::Instant;
+
+use executor_core::ports::{Native, NativeWord};
+
+use crate::policy::job::spec::JobSpec;
+use crate::policy::job::{by_hand, nested};
+use crate::report::JobEnd;
+use crate::step_cx::{Nest, Role, StepCx, Watch};
+
+impl StepCx<'static> {
+    /// A context without a job, for tests of stages: worker 0, never cancelled, never asked to
+    /// yield.
+    ///
+    /// ```
+    /// use pipeline_exec::{PipelineStep, StepCx};
+    ///
+    /// let double_check = |cx: &StepCx<'_>| { assert!(!cx.is_cancelled()); Ok(()) };
+    /// double_check.execute(&StepCx::detached()).unwrap();
+    /// ```
+    #[must_use]
+    pub fn detached() -> Self {
+        Self::new(0, Role::Main, None, &Detached)
+    }
+}
+
+pub(crate) struct Detached;
+
+impl Watch for Detached {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn should_yield(&self) -> bool {
+        false
+    }
+}
+
+impl Nest for Detached {
+    fn nest(&self, cx: &StepCx<'_>, job: &mut dyn Any) -> JobEnd {
+        by_hand_here(cx, &nested::taken(job))
+    }
+}
+
+pub(crate) fn by_hand_here(cx: &StepCx<'_>, spec: &JobSpec) -> JobEnd {
+    let began = Instant::now();
+    let now_ns = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    by_hand::run(&Native, NativeWord::new, now_ns, 1, spec, cx)
+}

@@ -1,0 +1,77 @@
+//! The steps that workers and endings take in the [protocol of jobs that
+//! grow](mod@crate::policy::executor::grow).
+
+use crate::policy::guard::quietly_drop;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::job::ledger::Ledger;
+use crate::policy::job::tasks::{Paused, STAGE, Tasks};
+use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+use crate::task::Turn;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterTurn {
+    Parked,
+    Ready,
+    /// The task was dropped at this time, and was not the last.
+    Dropped(u64),
+    /// The task was dropped at this time and was the last: the caller ends the job.
+    LastDropped(u64),
+}
+
+pub(crate) fn change<E: PipelinePorts, R>(
+    env: &E,
+    state: &StateOf<E>,
+    change: impl FnOnce(&mut Tasks) -> R,
+) -> R {
+    env.change(&state.ledger, |ledger: &mut Ledger| change(ledger.tasks()))
+}
+
+/// Puts the task back, or drops it.
+pub(crate) fn turn_over<E: PipelinePorts>(
+    env: &E,
+    state: &StateOf<E>,
+    job: JobHandle,
+    task: usize,
+    paused: Paused,
+    turn: Turn,
+) -> AfterTurn {
+    let put_back = change(env, state, |tasks| tasks.put_back(task, paused, turn));
+    env.observe(PipelineEvent::TurnOver { job, task, turn });
+    let paused = match put_back {
+        Ok(true) => return AfterTurn::Ready,
+        Ok(false) => return AfterTurn::Parked,
+        Err(paused) => paused,
+    };
+    // Dropped before the job can end by it.
+    quietly_drop(paused);
+    env.observe(PipelineEvent::TaskOver { job, task });
+    let now_ns = env.now_ns();
+    if change(env, state, |tasks| tasks.finish([task])) && last_task_over(env, state, job) {
+        AfterTurn::LastDropped(now_ns)
+    } else {
+        AfterTurn::Dropped(now_ns)
+    }
+}
+
+/// Drops the tasks that no worker runs. `Some`: none is left, and the caller ends the job.
+pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> Option<u64> {
+    let dropped = change(env, state, Tasks::close)
+        .into_iter()
+        .map(|(task, paused)| {
+            quietly_drop(paused);
+            env.observe(PipelineEvent::TaskOver { job, task });
+            task
+        });
+    let dropped: Vec<usize> = dropped.collect();
+    if !change(env, state, |tasks| tasks.finish(dropped)) {
+        return None;
+    }
+    let now_ns = env.now_ns();
+    last_task_over(env, state, job).then_some(now_ns)
+}
+
+/// Called once, when no task is left or may come. `true`: the caller ends the job.
+pub(crate) fn last_task_over<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> bool {
+    env.observe(PipelineEvent::StageOver { job, stage: STAGE });
+    state.claims.give_up(env, &[(STAGE, 1)])
+}

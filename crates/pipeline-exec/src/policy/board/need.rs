@@ -1,0 +1,156 @@
+//! How many workers a job is worth, so that a short job does not wake all of them.
+//!
+//! A worker's wake should cost less than its work, so a job is worth one worker for each
+//! [`WORTH_NS`] of work, up to its slots and its limit. Its work is unknown before it runs; but
+//! jobs of an executor are alike, so the executor remembers the time of a unit of cost: once for
+//! stated costs, once for numbers of slots.
+//!
+//! The estimate rises at once and falls slowly: too few wakes leave a long slot alone, which shows
+//! too late; too many cost a few microseconds. Without experience a job gets all the workers that
+//! it can use. A worker that finds the rest worth more workers
+//! [invites](crate::policy::worker::visit) them.
+//!
+//! The estimate decides which worker runs what, and nothing about results.
+
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::Memory;
+
+use crate::mutant;
+use crate::policy::job::spec::Cost;
+use crate::policy::job::state::JobState;
+
+/// Nanoseconds of work that are worth one more worker.
+pub const WORTH_NS: u64 = 500_000;
+
+/// Bits after the binary point of an estimate: units may be small.
+const FRACTION_BITS: u32 = 10;
+
+/// Divisor of the difference by which the estimate falls.
+const FALLS_BY: u64 = 8;
+
+/// Nanoseconds that a unit of cost took of late.
+#[derive(Debug)]
+pub(crate) struct Experience<W> {
+    stated: W,
+    slots: W,
+}
+
+impl<W> Experience<W> {
+    pub(crate) fn new(mut word: impl FnMut(usize) -> W) -> Self {
+        Self {
+            stated: word(0),
+            slots: word(0),
+        }
+    }
+
+    /// `None` without experience.
+    pub(crate) fn work_ns<M: Memory<Word = W>>(&self, mem: &M, cost: Cost) -> Option<u64> {
+        let (word, units) = self.of(cost);
+        // Ordering: Relaxed. An estimate.
+        match mem.load(word, Ordering::Relaxed) {
+            0 => None,
+            per_unit => {
+                let work = (u128::from(units) * per_unit as u128) >> FRACTION_BITS;
+                Some(u64::try_from(work).unwrap_or(u64::MAX))
+            }
+        }
+    }
+
+    pub(crate) fn learn<M: Memory<Word = W>>(&self, mem: &M, cost: Cost, worked_ns: u64) {
+        let (word, units) = self.of(cost);
+        if units == 0 || worked_ns == 0 {
+            return;
+        }
+        let took = (u128::from(worked_ns) << FRACTION_BITS) / u128::from(units);
+        let took = u64::try_from(took).unwrap_or(u64::MAX).max(1);
+        // Ordering: Relaxed, both. An estimate; of two parties that learn at once, one may be lost.
+        let before = mem.load(word, Ordering::Relaxed) as u64;
+        let now = took.max(before - before.saturating_sub(took).div_ceil(FALLS_BY));
+        if now != before {
+            let now = usize::try_from(now).unwrap_or(usize::MAX);
+            mem.store(word, now, Ordering::Relaxed);
+        }
+    }
+
+    fn of(&self, cost: Cost) -> (&W, u64) {
+        match cost {
+            Cost::Stated(units) => (&self.stated, units),
+            Cost::Slots(units) => (&self.slots, units),
+        }
+    }
+}
+
+/// How many workers `slots` slots of stages that start now are worth, and can use; at least one.
+pub(crate) fn of_stages<M: Memory, P>(
+    experience: &Experience<M::Word>,
+    mem: &M,
+    state: &JobState<M::Word, P>,
+    slots: usize,
+) -> usize {
+    let work_ns = match state.cost_kind() {
+        Cost::Slots(_) => experience.work_ns(mem, Cost::Slots(slots as u64)),
+        // The stated cost is that of the whole job. Once it is spent, what is left is unknown.
+        stated @ Cost::Stated(_) => (experience.work_ns(mem, stated))
+            .and_then(|work_ns| work_ns.checked_sub(state.claims.worked_ns(mem)))
+            .filter(|&left_ns| left_ns > 0),
+    };
+    let usable = state.usable(slots);
+    match work_ns {
+        _ if mutant::m71_one_worker_invited() => 1,
+        None => usable,
+        Some(work_ns) => usable.min(workers(work_ns)),
+    }
+}
+
+/// At least one.
+pub(crate) fn workers(work_ns: u64) -> usize {
+    usize::try_from(work_ns.div_ceil(WORTH_NS))
+        .unwrap_or(usize::MAX)
+        .max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Native, NativeWord};
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_worth_a_worker_for_each_half_millisecond() {
+        for (work_ns, expected) in [(0, 1), (1, 1), (500_000, 1), (500_001, 2), (2_000_000, 4)] {
+            assert_eq!(workers(work_ns), expected, "{work_ns} ns");
+        }
+        assert_eq!(workers(u64::MAX), (u64::MAX / WORTH_NS) as usize + 1);
+    }
+
+    #[test]
+    fn what_a_unit_took_rises_at_once_and_falls_slowly_and_kinds_of_cost_are_apart() {
+        let experience = Experience::new(NativeWord::new);
+        let estimate = |cost| experience.work_ns(&Native, cost);
+        assert_eq!(estimate(Cost::Stated(5)), None);
+        experience.learn(&Native, Cost::Stated(1_000), 500);
+        assert_eq!(
+            estimate(Cost::Stated(10_000)),
+            Some(5_000),
+            "half a nanosecond a unit"
+        );
+        assert_eq!(estimate(Cost::Slots(10_000)), None);
+        experience.learn(&Native, Cost::Stated(1_000), 80_000);
+        assert_eq!(estimate(Cost::Stated(10)), Some(800));
+        experience.learn(&Native, Cost::Stated(1_000), 0);
+        assert_eq!(
+            estimate(Cost::Stated(10)),
+            Some(800),
+            "nothing ran, so nothing is learnt"
+        );
+        experience.learn(&Native, Cost::Stated(1_000), 8_000);
+        let after_one = estimate(Cost::Stated(10)).unwrap();
+        assert!((700..750).contains(&after_one), "{after_one}");
+        for _ in 0..100 {
+            experience.learn(&Native, Cost::Stated(1_000), 8_000);
+        }
+        assert_eq!(estimate(Cost::Stated(10)), Some(80));
+        assert_eq!(estimate(Cost::Stated(u64::MAX)), Some(u64::MAX));
+    }
+}

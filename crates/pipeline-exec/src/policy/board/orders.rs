@@ -1,0 +1,165 @@
+//! The job board: which jobs have unclaimed slots.
+//!
+//! The board holds small keys that never change. Bodies are in a table at [`JobHandle::index`]: a
+//! skip list frees what it removes late, and a user's job must not be.
+//!
+//! A job is in two orders, heaviest first and least served first. In the second it gets a new key,
+//! with a new *tag*, after each visit: inserted before the old one is removed, so that the job
+//! never vanishes.
+//!
+//! ```text
+//!    insert ──► served ──► heaviest    by `reconcile`, when there is something to claim
+//!    re-key     served                 by `reconcile`, after a visit: new key in, old key out
+//!    remove ◄── served ◄── heaviest    by `reconcile`, when there is nothing
+//! ```
+//!
+//! A *single*, a one-slot job of one stage without a stated cost, is in neither order. Its handle
+//! goes through a first-in-first-out queue; the worker that takes it claims the slot, and no other
+//! worker finds it.
+//!
+//! ```text
+//!    submit ──► singles ──► a main worker, in turns with the young jobs of the board;
+//!                           a reserve worker, when nothing is heavy
+//! ```
+//!
+//! A cancelled single leaves a dead handle. A submitter that finds more handles than the executor
+//! admits jobs takes out two and puts back the live ones, so the queue stays bounded.
+//!
+//! A third order has the jobs with a deadline, earliest first. Each look first closes late jobs, so
+//! a job that only waits ends in time as well.
+//!
+//! One party at a time changes a job's keys ([`standing`](crate::policy::job::standing)), one order
+//! after the other. While it does, a claimable job may be missing, and an exhausted one present; a
+//! worker that finds that one looks further.
+
+use executor_core::ports::{Fifo, OrderedSet};
+
+use crate::mutant;
+use crate::policy::job::handle::JobHandle;
+
+/// The board, over one kind of ordered set and one kind of queue.
+#[derive(Debug, Default)]
+pub struct JobBoard<B, Q> {
+    heaviest: B,
+    served: B,
+    singles: Q,
+    deadlines: B,
+}
+
+impl<B, Q> JobBoard<B, Q> {
+    /// An empty board of three empty sets and an empty queue.
+    pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
+        Self {
+            heaviest,
+            served,
+            singles,
+            deadlines,
+        }
+    }
+
+    /// Puts a job that has received `tag` on the board.
+    ///
+    /// # Panics
+    ///
+    /// If it is on the board.
+    pub fn insert<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) {
+        env.insert(&self.served, job.served(tag));
+        let new = env.insert(&self.heaviest, job);
+        assert!(new, "job {} was put on the board twice", job.seq);
+    }
+
+    /// Takes off the board a job that is on it with `tag`. `false` if it was not on it.
+    pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) -> bool {
+        let was_there = env.remove(&self.heaviest, &job);
+        env.remove(&self.served, &job.served(tag));
+        was_there
+    }
+
+    pub(crate) fn rekey<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        from: usize,
+        to: usize,
+    ) {
+        if mutant::m18_rekeyed_by_remove_and_insert() {
+            env.remove(&self.served, &job.served(from));
+        }
+        env.insert(&self.served, job.served(to));
+        env.remove(&self.served, &job.served(from));
+    }
+
+    /// The heaviest job; with `below`, the next one after it in this order.
+    pub fn heaviest<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        below: Option<JobHandle>,
+    ) -> Option<JobHandle> {
+        env.last(&self.heaviest, below.as_ref())
+    }
+
+    /// The least served job; with `below`, the next one after it in this order. The cost in such a
+    /// key is not the job's; see [`JobHandle::tag`].
+    pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        below: Option<JobHandle>,
+    ) -> Option<JobHandle> {
+        env.last(&self.served, below.as_ref())
+    }
+
+    pub(crate) fn least_served_from<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        tag: usize,
+    ) -> Option<JobHandle> {
+        env.last(&self.served, JobHandle::before_tag(tag).as_ref())
+    }
+
+    pub(crate) fn insert_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        deadline_ns: u64,
+    ) {
+        env.insert(&self.deadlines, job.due(deadline_ns));
+    }
+
+    /// `false` if another party has.
+    pub(crate) fn remove_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+        job: JobHandle,
+        deadline_ns: u64,
+    ) -> bool {
+        env.remove(&self.deadlines, &job.due(deadline_ns))
+    }
+
+    /// The cost in the key is not the job's.
+    pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
+        &self,
+        env: &E,
+    ) -> Option<(u64, JobHandle)> {
+        let key = env.last(&self.deadlines, None)?;
+        Some((u64::MAX - key.cost, key))
+    }
+
+    pub(crate) fn push_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E, job: JobHandle) {
+        env.push(&self.singles, job);
+    }
+
+    /// No other party can find it from now on.
+    pub(crate) fn pop_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> Option<JobHandle> {
+        env.pop(&self.singles)
+    }
+
+    /// How many handles are in the queue of singles, those of closed jobs included.
+    pub fn singles<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> usize {
+        env.len(&self.singles)
+    }
+
+    /// The queue of singles.
+    pub fn singles_queue(&self) -> &Q {
+        &self.singles
+    }
+}

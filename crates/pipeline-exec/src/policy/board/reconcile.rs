@@ -1,0 +1,132 @@
+//! What follows a change of a job's claims: the board is made to agree, and workers learn of it.
+//!
+//! Each party names its change (`Change`); what that means for the board, helpers and workers is
+//! decided here alone. The [membership word](crate::policy::job::standing) guards the keys.
+
+use std::sync::Arc;
+
+use super::need;
+use super::publish::{Published, meet_shutdown, publish, tell};
+use crate::mutant;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+
+/// A change of a job's claims, or of its place among others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Change {
+    /// It was submitted, and this many slots start with it.
+    Submitted { slots: usize },
+    /// It was submitted as a single. `put_back` handles of others went back into the queue behind
+    /// it.
+    Queued { put_back: usize },
+    /// It was opened: it grows, and has no task yet.
+    Opened,
+    /// Slots were claimed: perhaps the last, or the first of a visit, which changes the job's
+    /// place.
+    Claimed,
+    /// A visitor has left, and its time is charged.
+    Left,
+    /// Claimed slots were returned, in this many pieces.
+    Returned { pieces: usize },
+    /// Stages have started, with this many slots.
+    Started { slots: usize },
+    /// What is left is worth this many workers more than were invited.
+    WorthMore { workers: usize },
+    /// A task is ready, and this many more workers are wanted.
+    Ready { workers: usize },
+    /// It was closed.
+    Closed,
+}
+
+/// Makes the board agree with the claims of `job`, and publishes.
+pub(crate) fn reconcile<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    change: Change,
+) -> Published {
+    let lookers = match change {
+        Change::Opened => return meet_shutdown(env),
+        Change::Queued { put_back } => return publish(env, state, 1 + put_back),
+        Change::WorthMore { workers } => return publish(env, state, workers),
+        Change::Left => {
+            let claimable = state.claims.is_claimable(env);
+            let wanted = claimable.then(|| place_keys(env, state, job, None)).flatten();
+            let published = wanted.map_or(Published::Open, |wanted| publish(env, state, wanted));
+            if state.is_limited() && !mutant::m76_room_is_not_told() {
+                tell(env, state);
+            }
+            return published;
+        }
+        Change::Claimed | Change::Closed => None,
+        Change::Submitted { slots } => {
+            let worth = need::of_stages(&env.shared().experience, env, state, slots);
+            Some(state.invites_anew(env, worth))
+        }
+        Change::Started { slots } => {
+            if !mutant::m74_stage_start_wakes_no_lent_thread() {
+                tell(env, state);
+            }
+            let worth = need::of_stages(&env.shared().experience, env, state, slots);
+            // The worker that started the stages stays or looks again; others are for the rest.
+            Some(state.invites_anew(env, worth) - 1)
+        }
+        Change::Returned { pieces } => {
+            tell(env, state);
+            // As above: the worker that returned them looks again.
+            Some(state.usable(pieces))
+        }
+        Change::Ready { workers } => {
+            tell(env, state);
+            Some(workers)
+        }
+    };
+    match place_keys(env, state, job, lookers) {
+        Some(lookers) => publish(env, state, lookers),
+        None => Published::Open,
+    }
+}
+
+/// Puts the keys of `job` where its claims want them, or leaves that to the holder. Returns the
+/// workers wanted: `lookers`, or more if this party put keys on for others.
+fn place_keys<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    mut lookers: Option<usize>,
+) -> Option<usize> {
+    let (board, standing) = (&env.shared().board, &state.standing);
+    let mut is_holder = standing.enter(env);
+    let mut is_own = true;
+    while is_holder {
+        let on = standing.begin_round(env);
+        env.observe(PipelineEvent::Settles { job });
+        let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
+        let shared = env.shared();
+        if claimable && !on && state.grows {
+            state.line_up(env, shared.young_tag(), shared.service_floor(env));
+        }
+        let tag = state.tag(env, shared.young_tag());
+        if claimable && on {
+            standing.retag(env, tag, |from| board.rekey(env, job, from, tag));
+        } else if claimable {
+            standing.tag(env, tag);
+            board.insert(env, job, tag);
+            if lookers.is_none() || !is_own {
+                // Other parties made it claimable, and may rely on this one to publish.
+                lookers = lookers.max(Some(state.usable(state.claims.unclaimed_slots(env))));
+            }
+        } else if on && !claimable && !mutant::m45_never_off_the_board() {
+            board.remove(env, job, standing.tagged(env));
+        }
+        let stays = on && mutant::m45_never_off_the_board();
+        is_holder = !standing.leave(env, on, claimable || stays);
+        is_own = false;
+    }
+    lookers
+}
+
+/// Only with a planted bug.
+fn off_too_early<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>) -> bool {
+    mutant::m15_off_the_board_too_early() && state.claims.next_free_slot(env).1 > 0
+}

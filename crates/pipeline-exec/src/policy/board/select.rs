@@ -1,0 +1,157 @@
+//! Which job comes first, of those that a worker could go into: by weight, by service, by arrival.
+//!
+//! Each selection returns the job's key and body, or `None`. [Roles](crate::policy::worker::role)
+//! say which selection a worker tries first.
+
+use std::sync::Arc;
+
+use crate::mutant;
+use crate::policy::guard::quietly_drop;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::ports::{BodyOf, PipelinePorts};
+
+/// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
+pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    heaviest_open(env, |_| true)
+}
+
+pub(crate) fn select_heaviest_old<E: PipelinePorts>(env: &E) -> Found<E> {
+    heaviest_open(env, |body| is_old(env, body))
+}
+
+fn heaviest_open<E: PipelinePorts>(env: &E, is_kind: impl Fn(&BodyOf<E>) -> bool) -> Found<E> {
+    let shared = env.shared();
+    let mut below = None;
+    let mut visited = None;
+    while let Some(job) = shared.board.heaviest(env, below) {
+        if let Some(body) = open(env, job) {
+            if !is_kind(&body) {
+                quietly_drop(body);
+            } else if !mutant::m84_reserve_avoids_company() || !is_visited(env, &body) {
+                return Some((job, body));
+            } else {
+                visited.get_or_insert((job, body));
+            }
+        }
+        below = Some(job);
+    }
+    visited
+}
+
+pub(crate) fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
+    body.state.service(env) >= env.shared().young_tag()
+}
+
+/// The first submitted young job that a worker could go into.
+pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    let shared = env.shared();
+    let first = shared.board.least_served(env, None);
+    first_open(env, first, |tag| tag < shared.young_tag())
+}
+
+/// The first young job that has not grown old since it got its tag.
+pub(crate) fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
+    let (board, young_tag) = (&env.shared().board, env.shared().young_tag());
+    let mut next = board.least_served(env, None);
+    while let Some(key) = next.filter(|key| key.tag() < young_tag) {
+        if let Some(body) = open(env, key) {
+            if body.state.service(env) < young_tag {
+                return Some((body.handle(key.index), body));
+            }
+            quietly_drop(body);
+        }
+        next = board.least_served(env, Some(key));
+    }
+    None
+}
+
+/// The old job with the least service that a worker could go into; of several, the first submitted.
+pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
+    let shared = env.shared();
+    let first = shared.board.least_served_from(env, shared.young_tag());
+    let (job, body) = first_open(env, first, |_| true)?;
+    shared.raise_service_floor(env, body.state.service(env));
+    Some((job, body))
+}
+
+/// The first in the order of service from `first` on, while tags are `within`.
+fn first_open<E: PipelinePorts>(
+    env: &E,
+    first: Option<JobHandle>,
+    within: impl Fn(usize) -> bool,
+) -> Found<E> {
+    let mut next = first;
+    let mut found = None;
+    while let Some(key) = next.filter(|key| within(key.tag())) {
+        if let Some(body) = open(env, key) {
+            let is_old = key.tag() >= env.shared().young_tag();
+            let stands_back = mutant::m81_nobody_in_it_comes_first() && is_old && is_visited(env, &body);
+            if found.is_none() || !stands_back {
+                found = Some((body.handle(key.index), body));
+            }
+            if !mutant::m51_most_served_first() && !stands_back {
+                break;
+            }
+        }
+        next = env.shared().board.least_served(env, Some(key));
+    }
+    found
+}
+
+/// Only with a planted bug.
+fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
+    let young_tag = env.shared().young_tag();
+    let service = body.state.service(env);
+    let alone = if service < young_tag { 0 } else { service };
+    body.state.tag(env, young_tag) > alone
+}
+
+pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
+    !stops(env) && (env.shared().board.singles(env) > 0 || select_heaviest(env).is_some())
+}
+
+/// In a shutdown no party goes into a job.
+pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
+}
+
+/// The body of `job`, if a worker could go in now.
+fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
+    let body = find(env, job)?;
+    if body.state.has_room(env) {
+        return Some(body);
+    }
+    quietly_drop(body);
+    None
+}
+
+pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
+    env.shared().board.singles(env) > 0
+        || select_still_young(env).is_some_and(|(_, body)| {
+            quietly_drop(body);
+            true
+        })
+}
+
+/// Takes the first single that has not ended. No other party can take it, but one may close it.
+pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
+    while let Some(job) = env.shared().board.pop_single(env) {
+        if let Some(body) = find(env, job) {
+            return Some((job, body));
+        }
+    }
+    None
+}
+
+pub(crate) type Found<E> = Option<(JobHandle, Arc<BodyOf<E>>)>;
+
+/// `None` if the job has ended; another may be in its place.
+pub(crate) fn find<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
+    let body = env.get(&env.shared().jobs, job.index)?;
+    if body.is(job) {
+        return Some(body);
+    }
+    // That other job may have ended meanwhile, and this be the last reference to its user's data.
+    quietly_drop(body);
+    None
+}

@@ -1,0 +1,271 @@
+//! What all parties of a pipeline executor share.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crossbeam::utils::CachePadded;
+use executor_core::RunState;
+use executor_core::ports::{Fetch, Memory};
+
+use super::allowance::Allowances;
+use super::looks::Looks;
+use super::need::Experience;
+use super::orders::JobBoard;
+use super::stand_ins::StandIns;
+use crate::mutant;
+use crate::policy::job::numbers::spare_number;
+
+/// Quanta of expected work above which a job is old from the beginning.
+pub const EXPECTED_QUANTA_MAX: u64 = 8;
+
+/// Quanta of service below which a job is young.
+pub const YOUNG_QUANTA: u64 = 4;
+
+/// Quanta for which a visit of an old job lasts while no young job waits.
+pub const STAY_QUANTA: u64 = 4;
+
+/// Quanta for which every worker must have been in what it runs before a spare thread stands in.
+pub const STAND_IN_QUANTA: u64 = 2;
+
+/// Settings of a pipeline executor: plain data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PipelineConfig {
+    /// Workers that look for short work first.
+    pub main: usize,
+    /// Workers that look for heavy work first.
+    pub reserve: usize,
+    /// How long a worker stays with a young job before it looks at the board again.
+    pub quantum: Duration,
+    /// The most jobs that wait or run at the same time.
+    pub capacity: usize,
+}
+
+/// The board, the table, and the words beside them.
+#[derive(Debug)]
+pub struct PipelineShared<W, B, Q, T> {
+    pub(crate) config: PipelineConfig,
+    pub(crate) board: JobBoard<B, Q>,
+    pub(crate) jobs: T,
+    /// The gate, and the jobs in flight.
+    pub(crate) admission: RunState<W>,
+    pub(crate) looks: Looks<W>,
+    pub(crate) experience: Experience<W>,
+    seqs: CachePadded<W>,
+    pub(crate) allowances: Allowances<W>,
+    pub(crate) stand_ins: StandIns<W>,
+    /// Service of the least served old job when last taken: where jobs that grow old continue.
+    service_floor: CachePadded<W>,
+    /// Not 0 in a shutdown.
+    stopping: CachePadded<W>,
+    /// Jobs in the order of deadlines, or about to be.
+    deadlines: CachePadded<W>,
+    /// Turns of a single worker, with something left of its allowance and without.
+    turns: [W; 2],
+    /// Publications in young jobs, wrapping around.
+    young_arrivals: CachePadded<W>,
+}
+
+impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
+    /// An executor without jobs, on an empty board and an empty table with at least
+    /// `config.capacity` places; `word` makes the words.
+    ///
+    /// # Panics
+    ///
+    /// If the capacity is 0 or there is no worker.
+    pub fn new(
+        config: PipelineConfig,
+        board: JobBoard<B, Q>,
+        jobs: T,
+        mut word: impl FnMut(usize) -> W,
+    ) -> Self {
+        assert!(config.capacity > 0, "a pipeline executor must admit a job");
+        let workers = config.main + config.reserve;
+        assert!(workers > 0, "a pipeline executor must have a worker");
+        // The gate counts up to its capacity and keeps the rest of its range as headroom.
+        let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
+        let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;
+        Self {
+            board,
+            jobs,
+            admission: RunState::new(headroom, &mut word),
+            looks: Looks::new(workers, &mut word),
+            experience: Experience::new(&mut word),
+            allowances: Allowances::new(workers, nanos(config.quantum), &mut word),
+            stand_ins: StandIns::new(workers, 0, &mut word),
+            seqs: CachePadded::new(word(0)),
+            service_floor: CachePadded::new(word(0)),
+            stopping: CachePadded::new(word(0)),
+            deadlines: CachePadded::new(word(0)),
+            turns: [word(0), word(0)],
+            young_arrivals: CachePadded::new(word(0)),
+            config,
+        }
+    }
+
+    /// Adds `spares` [spare threads](mod@crate::policy::worker::stand_in), before any job is
+    /// submitted. None are added if the quantum is so short that no job is young: they would have
+    /// nothing to do.
+    ///
+    /// # Panics
+    ///
+    /// If there are more spare threads than workers.
+    #[must_use]
+    pub fn with_spares(mut self, spares: usize, mut word: impl FnMut(usize) -> W) -> Self {
+        let workers = self.workers();
+        assert!(spares <= workers, "a spare thread stands in for a worker");
+        if spares > 0 && self.young_tag() > 0 {
+            self.stand_ins = StandIns::new(workers, spares, &mut word);
+            let numbers = spare_number(workers, spares);
+            self.allowances = Allowances::new(numbers, self.quantum_ns(), word);
+        }
+        self
+    }
+
+    /// Number of spare threads.
+    pub fn spares(&self) -> usize {
+        self.stand_ins.spares()
+    }
+
+    pub(crate) fn spare_number(&self, spare: usize) -> usize {
+        spare_number(self.workers(), spare)
+    }
+
+    /// Nanoseconds for which every worker must have been in one turn before a spare thread stands
+    /// in.
+    pub fn stand_in_ns(&self) -> u64 {
+        self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
+    }
+
+    /// Whether spare thread number `spare` was told to watch and has not parked since.
+    pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
+        self.stand_ins.is_awake(mem, spare)
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &PipelineConfig {
+        &self.config
+    }
+
+    /// The board.
+    pub fn board(&self) -> &JobBoard<B, Q> {
+        &self.board
+    }
+
+    /// The bodies of all jobs.
+    pub fn jobs(&self) -> &T {
+        &self.jobs
+    }
+
+    /// The gate, and how many jobs are in flight.
+    pub fn admission(&self) -> &RunState<W> {
+        &self.admission
+    }
+
+    /// The count of looks that are out.
+    pub fn looks(&self) -> &Looks<W> {
+        &self.looks
+    }
+
+    pub(crate) fn workers(&self) -> usize {
+        self.config.main + self.config.reserve
+    }
+
+    pub(crate) fn quantum_ns(&self) -> u64 {
+        nanos(self.config.quantum)
+    }
+
+    /// Nanoseconds for which a visit of an old job lasts while no young job waits.
+    pub fn stay_ns(&self) -> u64 {
+        self.quantum_ns().saturating_mul(STAY_QUANTA)
+    }
+
+    /// Service below which a job is young: [`YOUNG_QUANTA`] quanta, in microseconds.
+    pub fn young_tag(&self) -> usize {
+        usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
+    }
+
+    /// The caller has published the arrival, and passed a sequentially consistent fence.
+    pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
+        mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
+    }
+
+    /// Arrivals in young jobs so far, wrapping around: a snapshot.
+    pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
+        // reads of an arrival finds the job, unless other workers have claimed everything.
+        mem.load(&self.young_arrivals, Ordering::Acquire)
+    }
+
+    /// Whether the allowance of `worker` for young jobs is used up: it takes an old job first, and
+    /// does not leave that for a young one.
+    pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
+        self.allowances.is_used_up(mem, worker)
+    }
+
+    /// Whether a job of `work_ns` is old from the beginning.
+    pub(crate) fn is_long(&self, work_ns: u64) -> bool {
+        work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)
+    }
+
+    pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. Submissions of one thread are numbered in their order; those of
+        // several threads have no order.
+        mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
+    }
+
+    pub(crate) fn submitted<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people.
+        mem.load(&self.seqs, Ordering::Relaxed)
+    }
+
+    /// Turns of a single worker before this one.
+    pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M, old_first: bool) -> usize {
+        // Ordering: Relaxed. Only the single worker counts here.
+        mem.fetch(
+            &self.turns[usize::from(old_first)],
+            Fetch::Add(1),
+            Ordering::Relaxed,
+        )
+    }
+
+    /// Service, in weighted microseconds, at which a job that grows old continues.
+    pub fn service_floor<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A hint for the choice of a job.
+        mem.load(&self.service_floor, Ordering::Relaxed)
+    }
+
+    /// The least served old job had `service` when taken.
+    pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
+        // Ordering: Relaxed, both. A hint; a race may lower it for a moment, which does no harm.
+        if mem.load(&self.service_floor, Ordering::Relaxed) < service {
+            mem.store(&self.service_floor, service, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn count_deadlines<M: Memory<Word = W>>(&self, mem: &M, change: Fetch) {
+        // Ordering: Relaxed. A hint; a look that does not see it comes again.
+        mem.fetch(&self.deadlines, change, Ordering::Relaxed);
+    }
+
+    pub(crate) fn has_deadlines<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. As above.
+        mem.load(&self.deadlines, Ordering::Relaxed) != 0
+    }
+
+    /// From now on no worker goes into a job, and a party that puts one on the board closes it.
+    pub(crate) fn set_stopping<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. Ordered by the fence in `stop`.
+        mem.store(&self.stopping, 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopping<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Ordered by the fences in `publish` and `meet_shutdown`, or by the load
+        // that found a job closed.
+        mem.load(&self.stopping, Ordering::Relaxed) != 0
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,72 @@
+#![doc = include_str!("grow/README.md")]
+//! This file holds the callers' steps. Workers and endings take theirs in `policy::board::growing`;
+//! all change the table in `policy::job::tasks`.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::mutant;
+use crate::policy::board::ending::{Closing, changed, end};
+use crate::policy::board::growing::{change, last_task_over};
+use crate::policy::board::reconcile::Change;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::job::tasks::Tasks;
+use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+use crate::task::Task;
+
+/// Adds a task to `job`, claimable at once, and returns its number. `waker` makes the waker for
+/// that number, which calls [`wake`].
+///
+/// # Errors
+///
+/// The task, if the job was closed or is over.
+pub fn spawn<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    task: Box<dyn Task>,
+    waker: impl FnOnce(usize) -> Waker,
+) -> Result<usize, Box<dyn Task>> {
+    let task = change(env, state, |tasks| tasks.spawn(task, waker))?;
+    env.observe(PipelineEvent::TaskSpawned { job, task });
+    say(env, state, job);
+    Ok(task)
+}
+
+/// Wakes task number `task` of `job`: a parked task becomes claimable now, a running one after its
+/// turn. No effect on a task that is ready or over.
+pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
+    let is_ready = change(env, state, |tasks| tasks.wake(task));
+    env.observe(PipelineEvent::TaskWoken { job, task });
+    if is_ready && !mutant::m115_wake_makes_nothing_claimable() {
+        say(env, state, job);
+    }
+}
+
+/// Has a worker drop task number `task` of `job` instead of running another turn. No effect on a
+/// task that is over.
+pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
+    let is_ready = change(env, state, |tasks| tasks.cancel(task));
+    env.observe(PipelineEvent::TaskCancelled { job, task });
+    if is_ready {
+        say(env, state, job);
+    }
+}
+
+/// The handle through which outside tasks come is dropped; called once. The job ends with its last
+/// task, or now if it has none.
+pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+    if !change(env, state, Tasks::leave) {
+        return;
+    }
+    let now_ns = env.now_ns();
+    if last_task_over(env, state, job) {
+        end(env, state, job, Closing::Touched, now_ns);
+    }
+}
+
+/// Step say, with one more worker wanted.
+fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
+    state.claims.give_back(env, 1);
+    changed(env, state, job, Change::Ready { workers: 1 });
+}

@@ -1,0 +1,87 @@
+#![doc = include_str!("lend/README.md")]
+//! This file is that protocol.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::mutant;
+use crate::policy::board::allowance::Pays;
+use crate::policy::board::select::{find, stops};
+use crate::policy::guard::quietly_drop;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::job::numbers::lent_number;
+use crate::policy::ports::{PipelinePorts, StateOf};
+use crate::policy::worker::stay::Visitor;
+use crate::policy::worker::visit::visit;
+use crate::step_cx::Role;
+
+/// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
+/// can be claimed, `sleep` blocks until `waker` is woken after the last return; it may also return
+/// for no reason.
+///
+/// One thread at a time runs slots of a job like this, because helpers share a worker's number.
+/// Another helper only waits.
+pub fn lend<E: PipelinePorts>(
+    env: &E,
+    state: &Arc<StateOf<E>>,
+    job: JobHandle,
+    waker: &Waker,
+    mut sleep: impl FnMut(),
+) {
+    let runs = state.take_lent_number(env) || mutant::m75_lent_number_shared();
+    loop {
+        let went = if runs { go_in(env, job) } else { Went::Gone };
+        if went == Went::Claimed {
+            continue;
+        }
+        // Step register.
+        if env.change(&state.ledger, |ledger| ledger.await_news(waker)) {
+            return;
+        }
+        // Step look-again.
+        if went == Went::Nothing && state.has_room(env) && !mutant::m73_sleeps_without_a_last_look() {
+            continue;
+        }
+        sleep();
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Went {
+    /// Slots were claimed.
+    Claimed,
+    /// There was nothing to claim, or no room.
+    Nothing,
+    /// This thread waits for the end: it runs no slots, or the job is ending, or a shutdown will
+    /// close it.
+    Gone,
+}
+
+fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
+    let shared = env.shared();
+    // For one visit only: a sleeping thread must not keep the user's data.
+    let Some(body) = find(env, job) else {
+        return Went::Gone;
+    };
+    if stops(env) {
+        quietly_drop(body);
+        return Went::Gone;
+    }
+    let now_ns = env.now_ns();
+    let visitor = Visitor {
+        worker: lent_number(shared.workers()),
+        role: Role::Lent,
+        now_ns,
+        until_ns: now_ns.saturating_add(shared.quantum_ns()),
+        gives_way: None,
+        pays: Pays::Nothing,
+        single: false,
+    };
+    let ended_ns = visit(env, job, &body, visitor);
+    quietly_drop(body);
+    if ended_ns.is_some() {
+        Went::Claimed
+    } else {
+        Went::Nothing
+    }
+}

@@ -1,0 +1,211 @@
+//! How a job gets in: through the gate, into the table, onto the board.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::{Exclusive, Fetch, Memory};
+use executor_core::run_state::Refused as GateRefused;
+
+use crate::error::StepError;
+use crate::mutant;
+use crate::policy::board::ending::{Closing, changed, end, fail};
+use crate::policy::board::reconcile::Change;
+use crate::policy::board::select::find;
+use crate::policy::guard::quietly_drop;
+use crate::policy::job::body::JobBody;
+use crate::policy::job::claim::Claim;
+use crate::policy::job::finish;
+use crate::policy::job::handle::JobHandle;
+use crate::policy::job::ledger::{CloseReason, Failure, Ledger};
+use crate::policy::job::spec::Class;
+use crate::policy::job::state::JobState;
+use crate::policy::job::tasks::STAGE;
+use crate::policy::ports::{BodyOf, PipelineEvent, PipelinePorts};
+
+/// A job that was let in.
+pub struct Admitted<W, P> {
+    /// The job's state.
+    pub state: Arc<JobState<W, P>>,
+    /// The job's key.
+    pub job: JobHandle,
+}
+
+/// A job that was not let in. None of its slots was claimed.
+pub enum Refused<W, P> {
+    /// The gate is closed, for good.
+    Closed(Box<JobBody<W, P>>),
+    /// As many jobs are in flight as the executor admits.
+    Full(Box<JobBody<W, P>>),
+    /// It was let in, but a shutdown came at the same time, and the job was taken off the board
+    /// again.
+    Stopped(Arc<JobBody<W, P>>),
+}
+
+/// Submits a job. The ticket of an admitted job always fires.
+///
+/// The stages that come after none are asked for their slots here. If that fails, the job is
+/// admitted and has failed.
+///
+/// # Errors
+///
+/// The job, if it was not let in.
+pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
+    let shared = env.shared();
+    match shared.admission.accept(env, 1) {
+        Ok(()) => {}
+        Err(GateRefused::GateClosed) => return Err(Refused::Closed(Box::new(body))),
+        Err(GateRefused::CountOverflow) => return Err(Refused::Full(Box::new(body))),
+    }
+    let slots = first_slots(env, &body);
+    if body.state.grows {
+        // The only slot belongs to all tasks together, and more tasks may come.
+        let whole = body.state.claims.claim(env, |_stage, _left| 1);
+        debug_assert!(matches!(whole, Claim::Slots { .. }), "the first claim of a job");
+        env.change(&body.state.ledger, Ledger::grow);
+    }
+    let known = *slots.as_ref().unwrap_or(&0);
+    let spares = shared.spares();
+    body.enrol(shared.next_seq(env), known, spares, env.now_ns(), |value| {
+        env.word(value)
+    });
+    let expected_ns = shared.experience.work_ns(env, body.state.cost_kind());
+    let is_long = !body.state.grows && expected_ns.is_some_and(|work_ns| shared.is_long(work_ns));
+    let is_young = body.state.class() != Class::Batch && !is_long;
+    if !is_young || shared.young_tag() == 0 {
+        let service = (body.state).old_service(shared.young_tag(), shared.service_floor(env));
+        // Ordering: Relaxed. No other party knows the job yet.
+        env.store(&body.state.service, service, Ordering::Relaxed);
+    }
+    let state = Arc::clone(&body.state);
+    let slots = slots.inspect_err(|_| {
+        // Before a shutdown can find the job in the table: this submission ends it.
+        if let Some(left) = state.claims.close(env) {
+            state.claims.give_up(env, &left.stages);
+        }
+        env.change(&state.ledger, |ledger| ledger.close(CloseReason::Failed));
+    });
+    let has_slots = state.claims.is_claimable(env);
+    let is_single = is_young && state.is_solo() && !state.has_stated_cost();
+    let body = Arc::new(body);
+    let index = match env.put(&shared.jobs, Arc::clone(&body)) {
+        Ok(index) => index,
+        // The gate admits no more jobs than the table has places, and a place is freed before its
+        // count.
+        Err(_) => unreachable!("the gate let in more jobs than the table has places"),
+    };
+    let job = JobHandle {
+        cost: state.cost(),
+        seq: state.seq(),
+        index,
+    };
+    env.observe(PipelineEvent::Submitted { job });
+    match slots {
+        Ok(slots) if has_slots || state.grows => {
+            if state.grows {
+                // Its only stage: a shutdown may end it right after this.
+                env.observe(PipelineEvent::StageStarted {
+                    job,
+                    stage: STAGE,
+                    slots: 1,
+                });
+            } else {
+                state.claims.started(env).for_each(|(stage, slots)| {
+                    env.observe(PipelineEvent::StageStarted { job, stage, slots });
+                });
+            }
+            if let Some(deadline_ns) = state.deadline_ns {
+                shared.count_deadlines(env, Fetch::Add(1));
+                shared.board.insert_deadline(env, job, deadline_ns);
+            }
+            let change = if is_single {
+                let put_back = append_single(env, job);
+                Change::Queued { put_back }
+            } else if state.grows {
+                Change::Opened
+            } else {
+                Change::Submitted { slots }
+            };
+            if changed(env, &state, job, change) == Closing::Untouched {
+                return Err(Refused::Stopped(body));
+            }
+        }
+        // Every slot was run by hand before.
+        Ok(_) => end(env, &state, job, Closing::Touched, env.now_ns()),
+        Err(failure) => {
+            fail(env, &state, job, failure);
+            end(env, &state, job, Closing::Touched, env.now_ns());
+        }
+    }
+    // The job may be over already, and this be the last reference to the user's data.
+    quietly_drop(body);
+    Ok(Admitted { state, job })
+}
+
+/// Appends a single, and takes two out of a queue of too many handles. Returns how many of these
+/// were alive and went back.
+fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
+    let shared = env.shared();
+    shared.board.push_single(env, job);
+    if shared.board.singles(env) <= shared.config.capacity {
+        return 0;
+    }
+    let mut put_back = 0;
+    for _ in 0..2 {
+        let Some(other) = shared.board.pop_single(env) else {
+            break;
+        };
+        let alive = find(env, other);
+        let is_alive = alive.is_some();
+        quietly_drop(alive);
+        if is_alive && !mutant::m59_singles_lost_in_the_clearance() {
+            shared.board.push_single(env, other);
+            put_back += 1;
+        }
+    }
+    put_back
+}
+
+/// Slots of the first stages, which it starts; of a job begun by hand, the slots that are left.
+fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
+    let claims = &body.state.claims;
+    if !body.state.begun {
+        return finish::begin(env, claims, &body.stages);
+    }
+    if claims.is_closed(env) {
+        return Err(Failure {
+            stage: 0,
+            slot: None,
+            name: body.table_name.clone().into_owned(),
+            panicked: false,
+            error: StepError::from("it failed before it was submitted"),
+        });
+    }
+    let (done, slots) = claims.progress(env);
+    Ok(slots - done)
+}
+
+/// [`Admitted`] in environment `E`.
+pub type AdmittedOf<E> = Admitted<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+/// [`Refused`] in environment `E`.
+pub type RefusedOf<E> = Refused<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
+
+impl<W, P> fmt::Debug for Admitted<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted")
+            .field("job", &self.job)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<W, P> fmt::Debug for Refused<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (variant, body) = match self {
+            Self::Closed(body) => ("Closed", &**body),
+            Self::Full(body) => ("Full", &**body),
+            Self::Stopped(body) => ("Stopped", &**body),
+        };
+        f.debug_tuple(variant).field(body.state.id()).finish()
+    }
+}

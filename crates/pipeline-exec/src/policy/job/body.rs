@@ -1,0 +1,158 @@
+//! A job as the executor's table holds it: what the user gave, and the state that outlives it.
+//!
+//! ```text
+//!    table ──► JobBody ── the stages, the user's own data
+//!    workers ──┘   │
+//!                  └────► JobState: claims, ledger, service
+//!    ticket, control ───────┘
+//! ```
+//!
+//! The body is dropped when the job has ended. So a ticket or control that a user keeps does not
+//! keep the user's data.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::claim::Claims;
+use super::handle::JobHandle;
+use super::spec::{JobSpec, Terms};
+use super::state::JobState;
+use crate::output::JobOutput;
+use crate::spans::JobSpans;
+use crate::stage_graph::StageGraph;
+
+/// What the table holds of a job.
+pub struct JobBody<W, P> {
+    /// For people.
+    pub(crate) table_name: Cow<'static, str>,
+    terms: Option<Box<Terms>>,
+    pub(crate) stages: StageGraph,
+    /// Made when the last stage is over.
+    pub(crate) output: Option<Arc<JobOutput>>,
+    pub(crate) state: Arc<JobState<W, P>>,
+    pub(crate) spans: JobSpans,
+}
+
+impl<W, P> JobBody<W, P> {
+    /// A job to submit to an executor of `workers` workers. `word` makes its words; `ledger` is an
+    /// empty [`Ledger`](super::ledger::Ledger) in its place.
+    pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
+        let claims = Claims::new(spec.stages.counts(), &mut word);
+        Self::resume(spec, claims, false, workers, ledger, word)
+    }
+
+    /// With slots run by hand; `begun`: the first stages have started.
+    pub(crate) fn resume(
+        spec: JobSpec,
+        claims: Claims<W>,
+        begun: bool,
+        workers: usize,
+        ledger: P,
+        word: impl FnMut(usize) -> W,
+    ) -> Self {
+        let state = JobState::new(&spec, claims, begun, workers, ledger, word);
+        Self {
+            table_name: spec.table_name,
+            terms: spec.terms,
+            stages: spec.stages,
+            output: spec.output,
+            state: Arc::new(state),
+            spans: JobSpans::default(),
+        }
+    }
+
+    /// The reverse of [`resume`](Self::resume).
+    pub(crate) fn into_parts(self) -> (JobSpec, Claims<W>, bool) {
+        let state = Arc::into_inner(self.state).expect("a job that is not submitted has one owner");
+        let spec = JobSpec {
+            table_name: self.table_name,
+            id: *state.id(),
+            cost: state.cost(),
+            terms: self.terms,
+            stages: self.stages,
+            output: self.output,
+        };
+        (spec, state.claims, state.begun)
+    }
+
+    /// What the user gave.
+    pub fn spec(&self) -> JobSpec {
+        let state = &self.state;
+        JobSpec {
+            table_name: self.table_name.clone(),
+            id: *state.id(),
+            cost: if state.has_stated_cost() { state.cost() } else { 0 },
+            terms: self.terms.clone(),
+            stages: self.stages.clone(),
+            output: self.output.clone(),
+        }
+    }
+
+    /// The job's stages.
+    pub fn stages(&self) -> &StageGraph {
+        &self.stages
+    }
+
+    /// The job's state.
+    pub fn state(&self) -> &Arc<JobState<W, P>> {
+        &self.state
+    }
+
+    /// Submitted in a slot of `outer`; before another party knows the job.
+    pub(crate) fn put_inside(&mut self, outer: &Arc<JobState<W, P>>) {
+        self.state_mut().put_inside(Arc::clone(outer));
+    }
+
+    /// `false`: the place has a later job.
+    pub(crate) fn is(&self, job: JobHandle) -> bool {
+        self.state.seq() == job.seq
+    }
+
+    pub(crate) fn handle(&self, index: usize) -> JobHandle {
+        JobHandle {
+            cost: self.state.cost(),
+            seq: self.state.seq(),
+            index,
+        }
+    }
+
+    /// Sets what submission decides, before another party knows the job. `slots` of it start now.
+    pub(crate) fn enrol(
+        &mut self,
+        seq: usize,
+        slots: usize,
+        spares: usize,
+        now_ns: u64,
+        word: impl Fn(usize) -> W,
+    ) {
+        let is_solo = slots <= 1 && self.stages.len() == 1 && !self.state.begun && !self.state.grows;
+        let deadline = self.terms.as_ref().and_then(|terms| terms.deadline);
+        let state = self.state_mut();
+        state.enrol(seq, slots, now_ns, deadline);
+        if !is_solo {
+            state.count_slots_apart(spares, word);
+        }
+        self.spans = JobSpans::open(
+            &self.table_name,
+            self.stages.len(),
+            self.state.id(),
+            self.state.class().name(),
+            self.state.cost(),
+            seq,
+        );
+    }
+
+    /// Before another party knows the job.
+    fn state_mut(&mut self) -> &mut JobState<W, P> {
+        Arc::get_mut(&mut self.state).expect("a job that is not submitted has one owner")
+    }
+}
+
+impl<W, P> fmt::Debug for JobBody<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobBody")
+            .field("spec", &self.spec())
+            .finish_non_exhaustive()
+    }
+}

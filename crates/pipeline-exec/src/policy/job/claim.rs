@@ -1,0 +1,505 @@
+#![doc = include_str!("claim/README.md")]
+//! This file holds the protocol's words. [Visits](crate::policy::worker::visit) and
+//! [endings](crate::policy::board::ending) take its steps.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use executor_core::ports::{Fetch, Memory};
+
+use crate::mutant;
+
+const SLOT_BITS: u32 = usize::BITS / 4 * 3;
+const SLOT_MASK: usize = (1 << SLOT_BITS) - 1;
+const RUN: usize = 1 << SLOT_BITS;
+/// In `next`: the job is closed. In a row: a run is there.
+const TOP: usize = 1 << (usize::BITS - 1);
+
+/// No run starts behind this row.
+const SEALED: usize = usize::MAX;
+
+/// The largest number of slots of a stage.
+pub const SLOTS_MAX: usize = SLOT_MASK;
+
+/// The largest number of stages of a job.
+pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
+
+/// The words that say which slots of a job are claimed and which are done.
+#[derive(Debug)]
+pub struct Claims<W> {
+    /// CLOSED, run and slot.
+    next: W,
+    /// Returned pieces that no worker has taken.
+    returned: W,
+    /// Stages that have started and whose last finisher is not through.
+    open: W,
+    /// Row 0, inline: many small jobs have one stage.
+    first: Row<W>,
+    more: Box<[Row<W>]>,
+}
+
+#[derive(Debug)]
+struct Row<W> {
+    /// The stage and its slots; 0: none yet.
+    run: W,
+    /// Slots of stage `k` that are not accounted for.
+    left: W,
+    /// Stages before stage `k` that are not finished.
+    pending: W,
+    /// Nanoseconds of a slot of stage `k` of late; 0: unknown.
+    slot_ns: W,
+}
+
+/// A range of slots that were claimed together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Number of the stage.
+    pub stage: usize,
+    /// Slots of the stage; empty if it has none.
+    pub slots: Range<usize>,
+}
+
+/// The result of an attempt to claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// These slots are the caller's. It accounts for each once: after it ran, or when it is
+    /// abandoned.
+    Slots {
+        /// The stage and its slots.
+        piece: Piece,
+        /// No started stage has a free slot behind these: the caller reconciles the job before it
+        /// runs them.
+        last: bool,
+    },
+    /// A returned piece is the caller's: it takes the piece out of the ledger and reconciles the
+    /// job.
+    Returned,
+    /// Every slot of the started stages is claimed.
+    Exhausted,
+    /// The job is closed.
+    Closed,
+}
+
+/// What was unclaimed when the job was closed. The closer accounts for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use = "what is not accounted for keeps the job from ending"]
+pub struct Unclaimed {
+    /// Started stages, and the number of unclaimed slots of each.
+    pub stages: Vec<(usize, usize)>,
+    /// Whether no slot of the job was ever claimed.
+    pub untouched: bool,
+}
+
+impl<W> Claims<W> {
+    /// A job of which no stage has started; `before` counts, for each stage, the stages before it.
+    /// `word` makes the words.
+    ///
+    /// # Panics
+    ///
+    /// If there is no stage, or more than [`STAGES_MAX`].
+    pub fn new(before: impl ExactSizeIterator<Item = usize>, mut word: impl FnMut(usize) -> W) -> Self {
+        assert!(
+            (1..=STAGES_MAX).contains(&before.len()),
+            "a job has 1 to {STAGES_MAX} stages, not {}",
+            before.len()
+        );
+        let (next, returned, open) = (word(0), word(0), word(0));
+        let mut rows = before.map(|before| Row {
+            run: word(0),
+            left: word(0),
+            pending: word(before),
+            slot_ns: word(0),
+        });
+        Self {
+            next,
+            returned,
+            open,
+            first: rows.next().expect("there is a stage"),
+            more: rows.collect(),
+        }
+    }
+
+    /// Starts a stage that comes after no other, as run number `run`, before another party knows
+    /// the job.
+    pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
+        // Ordering: Relaxed, all. No other party knows the job yet; the table and the board publish
+        // it.
+        mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
+        mem.store(&self.at(run).run, Run::word(stage, slots), Ordering::Relaxed);
+        mem.store(&self.open, run + 1, Ordering::Relaxed);
+    }
+
+    /// Claims slots of one stage: `wanted(stage, left)` of them, but at least one and at most
+    /// `left`. Returned pieces go first.
+    pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
+        loop {
+            // Ordering: Relaxed. The exchange decides, and a run is acquired with its row. A worker
+            // that reads a run's number but not yet its row finds nothing, as if it had come before
+            // the start; the starter reconciles the job.
+            let word = mem.load(&self.next, Ordering::Relaxed);
+            let at = ClaimWord(word);
+            if at.is_closed() {
+                return Claim::Closed;
+            }
+            if self.take_returned(mem) {
+                return Claim::Returned;
+            }
+            let Some((number, run, slot)) = self.claimable(mem, at) else {
+                return Claim::Exhausted;
+            };
+            let left = run.units() - slot;
+            let taken = wanted(run.stage(), left).clamp(1, left);
+            let taken_to = ClaimWord::at(number, slot + taken);
+            // Read before the exchange makes the claim certain: an observer that learns of the last
+            // claim learns of the end of claims with it. A run that starts after this read is
+            // reconciled by its starter.
+            let last = taken == left && self.run(mem, number + 1).is_none();
+            let by_store = mutant::m14_claim_by_load_and_store();
+            if by_store {
+                // Ordering: Relaxed. As the compare below, which it replaces.
+                mem.store(&self.next, taken_to, Ordering::Relaxed);
+            }
+            // Ordering: Relaxed. One word decides, and a claim says nothing about completion.
+            if by_store
+                || mem
+                    .compare_exchange(&self.next, word, taken_to, Ordering::Relaxed)
+                    .is_ok()
+            {
+                let end = (slot + taken).min(run.slots());
+                return Claim::Slots {
+                    piece: Piece {
+                        stage: run.stage(),
+                        slots: slot.min(end)..end,
+                    },
+                    last,
+                };
+            }
+        }
+    }
+
+    /// Accounts for `slots` slots of `stage`, which ran or were abandoned. `true`: the stage is
+    /// over, and the caller is its one last finisher, which sees what every slot wrote.
+    pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
+        // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
+        // last finisher. What these slots wrote comes before.
+        let left = mem.fetch(&self.at(stage).left, Fetch::Sub(slots), Ordering::Release);
+        debug_assert!(slots <= left, "more slots are done than there are");
+        let last = left == slots;
+        if last {
+            // Ordering: Acquire fence. Edge `slot/done`: pairs with the Release subtractions of all
+            // other slots.
+            mem.fence(Ordering::Acquire);
+        }
+        last
+    }
+
+    /// Counts one stage before `stage` as finished. `true` if it was the last of them: the caller
+    /// starts the stage, and sees what those before it wrote.
+    pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
+        // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
+        // stage's slots and its `finish` wrote comes before.
+        let pending = mem.fetch(&self.at(stage).pending, Fetch::Sub(1), Ordering::Release);
+        if pending != 1 {
+            return mutant::m63_started_after_one_of_several();
+        }
+        // Ordering: Acquire fence. Edge `stage/pending`: pairs with the Release subtractions of all
+        // other stages before this one.
+        mem.fence(Ordering::Acquire);
+        true
+    }
+
+    /// Starts `stage` with `slots` slots; `false` if the job was closed first. The caller is the
+    /// last finisher of a stage before it, and has not called [`finished`](Claims::finished) yet.
+    #[must_use]
+    pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
+        // Ordering: Relaxed. The caller's own stage is still counted, so no party takes this for
+        // the end.
+        let counted = usize::from(!mutant::m72_started_stage_not_counted());
+        mem.fetch(&self.open, Fetch::Add(counted), Ordering::Relaxed);
+        // Ordering: Relaxed. Published by the exchange.
+        mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
+        // Ordering: Relaxed. It only says where the search begins: every run before has started.
+        let mut number = ClaimWord(mem.load(&self.next, Ordering::Relaxed)).run();
+        while let Some(row) = self.row(number) {
+            // Ordering: Release. Edge `claim/stage`: pairs with the Acquire in `run`.
+            match mem.compare_exchange(&row.run, 0, Run::word(stage, slots), Ordering::Release) {
+                Ok(_) => return true,
+                Err(SEALED) => break,
+                Err(_) => number += 1,
+            }
+        }
+        // Ordering: Relaxed. As the addition.
+        mem.fetch(&self.open, Fetch::Sub(counted), Ordering::Relaxed);
+        false
+    }
+
+    /// The last finisher leaves its stage. `true` if no other stage is open: the job is over, and
+    /// this one caller sees what all stages wrote.
+    pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written
+        // in this stage comes before.
+        if mem.fetch(&self.open, Fetch::Sub(1), Ordering::Release) != 1 {
+            return false;
+        }
+        // Ordering: Acquire fence. Edge `job/open`: pairs with the Release subtractions of all
+        // other stages.
+        mem.fence(Ordering::Acquire);
+        true
+    }
+
+    /// Makes `pieces` returned pieces claimable; the ledger has them already.
+    pub fn give_back<M: Memory<Word = W>>(&self, mem: &M, pieces: usize) {
+        // Ordering: Release. Edge `claim/returned`: pairs with the Acquire in `take_returned`. The
+        // piece is in the ledger, and what the giver knew of its stage goes with it.
+        mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
+    }
+
+    /// Closes the job: no slot is claimed afterwards. The one caller that closed gets what was
+    /// unclaimed, without returned pieces; the others get `None`.
+    pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
+        // Ordering: Relaxed. The walk seals each row that looks empty, and that exchange finds what
+        // is in it.
+        let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Relaxed));
+        if at.is_closed() {
+            return None;
+        }
+        let mut unclaimed = Unclaimed {
+            stages: Vec::new(),
+            untouched: at.0 == 0,
+        };
+        let mut slot = at.slot();
+        for number in at.run()..self.stages() {
+            if self.run(mem, number).is_none() {
+                if mutant::m65_closed_and_not_sealed() {
+                    break;
+                }
+                // Ordering: Relaxed. A seal publishes nothing; a run that is found instead is read
+                // again.
+                if mem
+                    .compare_exchange(&self.at(number).run, 0, SEALED, Ordering::Relaxed)
+                    .is_ok()
+                {
+                    break;
+                }
+            }
+            let Some(run) = self.run(mem, number) else { break };
+            if slot < run.units() {
+                unclaimed.stages.push((run.stage(), run.slots() - slot));
+            }
+            slot = 0;
+            if mutant::m64_closed_in_the_current_run_alone() {
+                break;
+            }
+        }
+        Some(unclaimed)
+    }
+
+    /// Accounts for the slots that the closer abandons. `true` if the job is over, as for
+    /// [`finished`](Claims::finished).
+    pub fn give_up<M: Memory<Word = W>>(&self, mem: &M, stages: &[(usize, usize)]) -> bool {
+        let over = |&(stage, slots): &(usize, usize)| self.account(mem, stage, slots) && self.finished(mem);
+        // Each stage is accounted for, even after a `true`: the last open one ends the job.
+        stages.iter().filter(|left| over(left)).count() > 0
+    }
+
+    /// Whether a claim would succeed now.
+    pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
+        !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
+    }
+
+    /// Whether the job is closed.
+    pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Acquire. Edge `stop/close`: a worker that stops because a shutdown closed the
+        // job goes into no other one.
+        ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
+    }
+
+    /// The stage and slot that are claimed next. If nothing is left: the stage claimed last, and
+    /// its number of slots.
+    pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
+        match self.claimable(mem, at) {
+            Some((_, run, slot)) => (run.stage(), slot),
+            None => (self.run(mem, at.run()).map_or(0, Run::stage), at.slot()),
+        }
+    }
+
+    /// Unclaimed slots of started stages, without returned ones: a snapshot.
+    pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. As in `claim`.
+        let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
+        let slots = self.runs(mem, at.run()).map(Run::units).sum::<usize>();
+        slots.saturating_sub(at.slot())
+    }
+
+    /// The started stages, and their slots.
+    pub fn started<'a, M: Memory<Word = W>>(
+        &'a self,
+        mem: &'a M,
+    ) -> impl Iterator<Item = (usize, usize)> + 'a {
+        self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
+    }
+
+    /// Slots that ran or were abandoned, and slots of the started stages. Both only grow, and the
+    /// first is at most the second.
+    pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
+        let each = self.runs(mem, 0).map(|run| {
+            // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions: a party
+            // that reads that a slot is done sees what it wrote.
+            let left = mem.load(&self.at(run.stage()).left, Ordering::Acquire);
+            (run.slots() - left, run.slots())
+        });
+        each.fold((0, 0), |(done, total), (more, slots)| {
+            (done + more, total + slots)
+        })
+    }
+
+    /// Slots of `stage`, which has started, that are not accounted for.
+    pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
+        // Ordering: Relaxed. A number for people and oracles.
+        mem.load(&self.at(stage).left, Ordering::Relaxed)
+    }
+
+    /// Nanoseconds that a slot of `stage` took of late; `None` before one has run.
+    pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
+        // Ordering: Relaxed. An estimate: it decides which worker runs what, and nothing about
+        // results.
+        match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
+            0 => None,
+            ns => Some(ns as u64),
+        }
+    }
+
+    /// Notes that slots of `stage` took `slot_ns` each: the estimate moves halfway there.
+    pub fn learn<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slot_ns: u64) {
+        let slot_ns = slot_ns.max(1);
+        let known = match self.slot_ns(mem, stage) {
+            None => slot_ns,
+            Some(before) => before.midpoint(slot_ns).max(1),
+        };
+        let known = usize::try_from(known).unwrap_or(usize::MAX);
+        // Ordering: Relaxed. An estimate; of two workers that learn at once, one may be lost.
+        mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
+    }
+
+    /// Estimated nanoseconds of work of all slots of the started stages.
+    pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
+        let each = self.runs(mem, 0).map(|run| {
+            let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);
+            slot_ns.saturating_mul(run.units() as u64)
+        });
+        each.fold(0, u64::saturating_add)
+    }
+
+    /// The caller takes the piece out of the ledger.
+    fn take_returned<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        let mut pieces = self.pieces(mem);
+        while pieces > 0 {
+            // Ordering: Acquire. Edge `claim/returned`: pairs with the Release in `give_back`.
+            match mem.compare_exchange(&self.returned, pieces, pieces - 1, Ordering::Acquire) {
+                Ok(_) => return true,
+                Err(now) => pieces = now,
+            }
+        }
+        false
+    }
+
+    fn pieces<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. The exchange takes; a caller that only asks whether there are pieces
+        // is ordered by the membership word.
+        mem.load(&self.returned, Ordering::Relaxed)
+    }
+
+    /// The run of a claim at `at`, its number, and the slot.
+    fn claimable<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Option<(usize, Run, usize)> {
+        let (number, slot) = (at.run(), at.slot());
+        let run = self.run(mem, number)?;
+        if slot < run.units() {
+            return Some((number, run, slot));
+        }
+        let next = self.run(mem, number + 1)?;
+        Some((number + 1, next, 0))
+    }
+
+    fn stages(&self) -> usize {
+        1 + self.more.len()
+    }
+
+    /// Of stage or run `number`.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    fn at(&self, number: usize) -> &Row<W> {
+        match number {
+            0 => &self.first,
+            _ => &self.more[number - 1],
+        }
+    }
+
+    fn row(&self, number: usize) -> Option<&Row<W>> {
+        (number < self.stages()).then(|| self.at(number))
+    }
+
+    /// `None` if it has not started.
+    fn run<M: Memory<Word = W>>(&self, mem: &M, number: usize) -> Option<Run> {
+        let row = self.row(number)?;
+        // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. A party that
+        // reads a run sees all that the stages before it wrote.
+        match mem.load(&row.run, Ordering::Acquire) {
+            0 | SEALED => None,
+            run => Some(Run(run)),
+        }
+    }
+
+    fn runs<'a, M: Memory<Word = W>>(&'a self, mem: &'a M, from: usize) -> impl Iterator<Item = Run> + 'a {
+        (from..self.stages()).map_while(|number| self.run(mem, number))
+    }
+}
+
+/// A started stage, and its slots.
+#[derive(Clone, Copy, Debug)]
+struct Run(usize);
+
+impl Run {
+    fn word(stage: usize, slots: usize) -> usize {
+        TOP | (stage * RUN + slots)
+    }
+
+    fn stage(self) -> usize {
+        (self.0 & !TOP) >> SLOT_BITS
+    }
+
+    fn slots(self) -> usize {
+        self.0 & SLOT_MASK
+    }
+
+    /// A stage without slots counts as one unit, because it is finished as well.
+    fn units(self) -> usize {
+        self.slots().max(1)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ClaimWord(usize);
+
+impl ClaimWord {
+    fn at(run: usize, slot: usize) -> usize {
+        run * RUN + slot
+    }
+
+    fn is_closed(self) -> bool {
+        self.0 & TOP != 0
+    }
+
+    fn run(self) -> usize {
+        (self.0 & !TOP) >> SLOT_BITS
+    }
+
+    fn slot(self) -> usize {
+        self.0 & SLOT_MASK
+    }
+}

@@ -1,0 +1,64 @@
+//! What follows the last slot of a stage: its `finish`, and the start of the stages after it.
+
+use executor_core::ports::Memory;
+
+use super::calls;
+use super::claim::Claims;
+use super::ledger::Failure;
+use crate::stage_graph::StageGraph;
+use crate::step_cx::StepCx;
+
+/// Finishes `stage` and starts the stages that waited for it last, for its last finisher, which
+/// then calls [`Claims::finished`]. `before_start` runs after each call into a stage; `started`
+/// gets each started stage and its slots.
+///
+/// # Errors
+///
+/// The failure of `finish`, or of a later stage's `slots`.
+pub(crate) fn finish<M: Memory>(
+    mem: &M,
+    claims: &Claims<M::Word>,
+    stages: &StageGraph,
+    stage: usize,
+    cx: &StepCx<'_>,
+    before_start: impl Fn(),
+    mut started: impl FnMut(usize, usize),
+) -> Result<(), Failure> {
+    if claims.is_closed(mem) {
+        return Ok(());
+    }
+    let finished = calls::finish(stages.stage(stage), stage, cx);
+    before_start();
+    finished?;
+    for &next in stages.followers(stage) {
+        if !claims.arrive(mem, next) {
+            continue;
+        }
+        let slots = calls::slots(stages.stage(next), next);
+        before_start();
+        let slots = slots?;
+        if claims.start(mem, next, slots) {
+            started(next, slots);
+        }
+    }
+    Ok(())
+}
+
+/// Starts the first stages, before another party knows the job. Returns their slots.
+///
+/// # Errors
+///
+/// The failure of `slots`.
+pub(crate) fn begin<M: Memory>(
+    mem: &M,
+    claims: &Claims<M::Word>,
+    stages: &StageGraph,
+) -> Result<usize, Failure> {
+    let mut total = 0;
+    for (run, stage) in stages.first().enumerate() {
+        let slots = calls::slots(stages.stage(stage), stage)?;
+        claims.begin(mem, run, stage, slots);
+        total += slots;
+    }
+    Ok(total)
+}

@@ -1,0 +1,92 @@
+//! The key of a job on the board, and the order of keys.
+
+use std::cmp::Ordering;
+
+use crate::mutant;
+
+/// A job's key. The greatest is the heaviest; of equally heavy ones, the one submitted first.
+///
+/// ```
+/// use pipeline_exec::JobHandle;
+///
+/// let heavy = JobHandle { cost: 9, seq: 7, index: 0 };
+/// let light = JobHandle { cost: 2, seq: 1, index: 1 };
+/// let light_and_later = JobHandle { cost: 2, seq: 3, index: 2 };
+/// assert!(heavy > light && light > light_and_later);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobHandle {
+    /// Estimated work.
+    pub cost: u64,
+    /// Number in the order of submission, unique within an executor.
+    pub seq: usize,
+    /// Place of the job's body in the table.
+    pub index: usize,
+}
+
+impl Ord for JobHandle {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if mutant::m16_tie_break_inverted() || mutant::m17_sequence_not_in_the_key() {
+            return self.misordered(other);
+        }
+        self.cost
+            .cmp(&other.cost)
+            .then_with(|| other.seq.cmp(&self.seq))
+            .then_with(|| other.index.cmp(&self.index))
+    }
+}
+
+impl PartialOrd for JobHandle {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl JobHandle {
+    /// In the order of service: the greatest has the lowest `tag`.
+    pub(crate) fn served(self, tag: usize) -> Self {
+        Self {
+            cost: u64::MAX - tag as u64,
+            ..self
+        }
+    }
+
+    /// In the order of deadlines: the greatest is due first.
+    pub(crate) fn due(self, deadline_ns: u64) -> Self {
+        Self {
+            cost: u64::MAX - deadline_ns,
+            ..self
+        }
+    }
+
+    /// The tag of a key in the order of service.
+    #[must_use]
+    pub fn tag(self) -> usize {
+        (u64::MAX - self.cost) as usize
+    }
+
+    /// Right before every key of the order of service whose tag is at least `tag`.
+    pub(crate) fn before_tag(tag: usize) -> Option<Self> {
+        let cost = u64::MAX - tag.checked_sub(1)? as u64;
+        Some(Self {
+            cost,
+            seq: usize::MAX,
+            index: usize::MAX,
+        })
+    }
+
+    /// Whether this is a bound at which a search began, and no job's key.
+    #[must_use]
+    pub fn is_bound(self) -> bool {
+        self.seq == usize::MAX
+    }
+
+    /// With either of its two planted bugs.
+    fn misordered(&self, other: &Self) -> Ordering {
+        let by_cost = self.cost.cmp(&other.cost);
+        if mutant::m17_sequence_not_in_the_key() {
+            return by_cost;
+        }
+        by_cost.then_with(|| self.seq.cmp(&other.seq))
+    }
+}

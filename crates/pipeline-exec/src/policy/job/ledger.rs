@@ -1,0 +1,304 @@
+//! What a job keeps beside its words: why it ended, which parties wait for it, what its ticket
+//! says.
+//!
+//! One party at a time touches it ([`Exclusive`](executor_core::ports::Exclusive)): a few times in
+//! a job's life, never once a slot.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::task::Waker;
+
+use super::claim::Piece;
+use super::tasks::Tasks;
+use crate::error::{JobError, JobErrorKind, StepError};
+use crate::mutant;
+
+/// How a job ended, as far as its words do not say it.
+pub(crate) type Told = Result<Ran, Box<JobError>>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// Nanoseconds from submission to the first claim.
+    pub(crate) wait_ns: u64,
+    /// Nanoseconds from the first claim to the end.
+    pub(crate) run_ns: u64,
+}
+
+/// The part of a job's state that is not in words.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    started_ns: Option<u64>,
+    closed: Option<CloseReason>,
+    failure: Option<Box<Failure>>,
+    returned: Returned,
+    end: End,
+    /// The ticket's.
+    waker: Option<Waker>,
+    /// Helpers' that found nothing to claim.
+    sleepers: Vec<Waker>,
+    /// Of a job that grows.
+    tasks: Option<Box<Tasks>>,
+}
+
+/// Why a job is closed before its last slot has run. The first reason counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CloseReason {
+    /// A slot, `slots` or `finish` failed.
+    Failed,
+    /// A caller cancelled it.
+    Cancelled,
+    /// Its deadline has passed.
+    DeadlineExceeded,
+    /// The executor is shut down.
+    Stopped,
+}
+
+/// A slot, a `slots` or a `finish` that failed.
+pub struct Failure {
+    pub(crate) stage: usize,
+    /// `None` if the stage itself failed.
+    pub(crate) slot: Option<usize>,
+    pub(crate) name: String,
+    pub(crate) panicked: bool,
+    pub(crate) error: StepError,
+}
+
+#[derive(Debug)]
+enum Returned {
+    Taken(VecDeque<Piece>),
+    /// The job is closed, so returned slots are not claimed again.
+    Refused,
+}
+
+impl Default for Returned {
+    fn default() -> Self {
+        Self::Taken(VecDeque::new())
+    }
+}
+
+#[derive(Debug, Default)]
+enum End {
+    #[default]
+    Pending,
+    Told(Told),
+    Taken(Option<JobErrorKind>),
+}
+
+/// How far a job has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum JobStatus {
+    /// No slot has been claimed yet.
+    Queued,
+    /// Slots run, or were running when the job was closed.
+    Running,
+    /// Every slot has run and every stage has finished.
+    Completed,
+    /// It ended without completing.
+    Ended(JobErrorKind),
+}
+
+impl Ledger {
+    pub(crate) fn stopped(&self) -> Option<JobErrorKind> {
+        Some(match self.closed? {
+            CloseReason::Failed => JobErrorKind::Failed,
+            CloseReason::Cancelled => JobErrorKind::Cancelled,
+            CloseReason::DeadlineExceeded => JobErrorKind::DeadlineExceeded,
+            CloseReason::Stopped => JobErrorKind::HandedBack,
+        })
+    }
+
+    /// Of a job that grows.
+    pub(crate) fn grow(&mut self) {
+        self.tasks = Some(Box::new(Tasks::new()));
+    }
+
+    /// # Panics
+    ///
+    /// If the job does not grow.
+    pub(crate) fn tasks(&mut self) -> &mut Tasks {
+        self.tasks.as_mut().expect("only a job that grows has tasks")
+    }
+
+    /// How far the job has come.
+    #[must_use]
+    pub fn status(&self) -> JobStatus {
+        match &self.end {
+            End::Pending if self.started_ns.is_none() => JobStatus::Queued,
+            End::Pending => JobStatus::Running,
+            End::Told(Err(error)) => JobStatus::Ended(error.kind),
+            End::Told(Ok(_)) => JobStatus::Completed,
+            End::Taken(kind) => kind.map_or(JobStatus::Completed, JobStatus::Ended),
+        }
+    }
+
+    /// Takes the end out. Without one, swaps `waker` with the registered one: cloning or dropping a
+    /// waker runs foreign code, which must not happen under the lock.
+    ///
+    /// # Panics
+    ///
+    /// If the end was taken before.
+    pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Told> {
+        match std::mem::take(&mut self.end) {
+            End::Pending => {
+                std::mem::swap(&mut self.waker, waker);
+                None
+            }
+            End::Told(end) => {
+                self.end = End::Taken(end.as_ref().err().map(|error| error.kind));
+                Some(end)
+            }
+            taken @ End::Taken(_) => {
+                self.end = taken;
+                panic!("a job's ticket was polled after it had told how the job ended")
+            }
+        }
+    }
+
+    /// `true` for the job's first claim.
+    pub(crate) fn start(&mut self, now_ns: u64) -> bool {
+        let first = self.started_ns.is_none();
+        self.started_ns.get_or_insert(now_ns);
+        first
+    }
+
+    /// `true` if `reason` counts: the job has not ended, and no other reason came first.
+    pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
+        matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
+    }
+
+    /// Returns a failure that does not count: the caller drops it outside the lock.
+    pub(crate) fn fail(&mut self, failure: Box<Failure>) -> Option<Box<Failure>> {
+        if *self.closed.get_or_insert(CloseReason::Failed) != CloseReason::Failed {
+            return Some(failure);
+        }
+        match &mut self.failure {
+            Some(first) if first.place() <= failure.place() => Some(failure),
+            first => first.replace(failure),
+        }
+    }
+
+    /// # Errors
+    ///
+    /// The pieces, if the job is closed: the caller accounts for them.
+    pub(crate) fn give_back(&mut self, pieces: Vec<Piece>) -> Result<(), Vec<Piece>> {
+        match &mut self.returned {
+            Returned::Taken(kept) => {
+                kept.extend(pieces);
+                Ok(())
+            }
+            Returned::Refused if mutant::m67_given_back_to_a_closed_job() => Ok(()),
+            Returned::Refused => Err(pieces),
+        }
+    }
+
+    /// `None` if a closer came first.
+    pub(crate) fn take_returned(&mut self) -> Option<Piece> {
+        match &mut self.returned {
+            Returned::Taken(kept) if mutant::m68_returned_piece_stays() => kept.front().cloned(),
+            Returned::Taken(kept) => kept.pop_front(),
+            Returned::Refused => None,
+        }
+    }
+
+    /// Returns the pieces not taken: the closer accounts for them.
+    pub(crate) fn refuse_returned(&mut self) -> VecDeque<Piece> {
+        match std::mem::replace(&mut self.returned, Returned::Refused) {
+            Returned::Taken(kept) => kept,
+            Returned::Refused => VecDeque::new(),
+        }
+    }
+
+    /// The first claim, and the job's error.
+    pub(crate) fn sum_up(&mut self, untouched: bool) -> (Option<u64>, Option<JobError>) {
+        (self.started_ns, self.error(untouched))
+    }
+
+    /// `untouched`: no slot was ever claimed. `None`: the job completed.
+    fn error(&mut self, untouched: bool) -> Option<JobError> {
+        let kind = match self.closed? {
+            CloseReason::Failed => {
+                return Some(match self.failure.take() {
+                    Some(failure) => failure.into_error(),
+                    None => JobError::plain(JobErrorKind::Failed),
+                });
+            }
+            CloseReason::Cancelled => JobErrorKind::Cancelled,
+            CloseReason::DeadlineExceeded => JobErrorKind::DeadlineExceeded,
+            CloseReason::Stopped if untouched => JobErrorKind::HandedBack,
+            CloseReason::Stopped => JobErrorKind::Cancelled,
+        };
+        Some(JobError::plain(kind))
+    }
+
+    /// Returns the wakers of the ticket and of helpers.
+    pub(crate) fn tell(&mut self, end: Told) -> (Option<Waker>, Vec<Waker>) {
+        debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
+        self.end = End::Told(end);
+        (self.waker.take(), self.take_sleepers())
+    }
+
+    /// Registers a helper that is about to sleep. `true`: the job has ended.
+    pub(crate) fn await_news(&mut self, waker: &Waker) -> bool {
+        if !matches!(self.end, End::Pending) {
+            return true;
+        }
+        if !self.sleepers.iter().any(|known| known.will_wake(waker)) {
+            self.sleepers.push(waker.clone());
+        }
+        false
+    }
+
+    pub(crate) fn take_sleepers(&mut self) -> Vec<Waker> {
+        std::mem::take(&mut self.sleepers)
+    }
+}
+
+impl Failure {
+    /// The failure in the lowest place is reported; a stage's own come after those of its slots.
+    fn place(&self) -> (usize, usize) {
+        (self.stage, self.slot.unwrap_or(usize::MAX))
+    }
+
+    pub(crate) fn into_error(self) -> JobError {
+        JobError {
+            kind: if self.panicked {
+                JobErrorKind::Panicked
+            } else {
+                JobErrorKind::Failed
+            },
+            step: Some(self.name),
+            slot: self.slot,
+            source: Some(self.error.into_source()),
+        }
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Failure")
+            .field("stage", &self.stage)
+            .field("slot", &self.slot)
+            .field("error", &self.error)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_debug_form_of_a_failure_says_where_and_what() {
+        let failure = Failure {
+            stage: 2,
+            slot: Some(5),
+            name: "cities".to_owned(),
+            panicked: false,
+            error: StepError::from("no luck"),
+        };
+        let shown = format!("{failure:?}");
+        for part in ["stage: 2", "slot: Some(5)", "no luck"] {
+            assert!(shown.contains(part), "`{part}` is not in {shown}");
+        }
+    }
+}

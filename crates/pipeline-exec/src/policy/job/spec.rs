@@ -1,0 +1,133 @@
+//! What a user says about a job: its subject, its stages, and its options.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::job_id::JobId;
+use crate::output::JobOutput;
+use crate::stage_graph::StageGraph;
+
+/// What a user says about a job: plain data.
+#[derive(Clone)]
+pub struct JobSpec {
+    /// The job's subject; for people.
+    pub table_name: Cow<'static, str>,
+    /// The job's name; for people and logs.
+    pub id: JobId,
+    /// Estimated work, in a unit that all jobs of an executor share. 0: unknown; the number of
+    /// slots that start with the job stands in.
+    pub cost: u64,
+    /// The job's options; `None`: the defaults. Boxed, because every job has this field, and
+    /// another thread than the one that allocated a body frees it.
+    pub terms: Option<Box<Terms>>,
+    /// The job's stages, at least one.
+    pub stages: StageGraph,
+    /// Made when the last stage is over, if the job has an output.
+    pub output: Option<Arc<JobOutput>>,
+}
+
+/// A job's options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// How urgent the job is.
+    pub class: Class,
+    /// The deadline, counted from submission.
+    pub deadline: Option<Duration>,
+    /// The most workers in the job at the same time.
+    pub workers_max: usize,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            class: Class::default(),
+            deadline: None,
+            workers_max: usize::MAX,
+        }
+    }
+}
+
+impl Terms {
+    /// `None` for the default options.
+    #[must_use]
+    pub fn boxed(self) -> Option<Box<Self>> {
+        (self != Self::default()).then(|| Box::new(self))
+    }
+}
+
+impl JobSpec {
+    /// A job with default options, without a stated cost and without an output.
+    #[must_use]
+    pub fn new(table_name: impl Into<Cow<'static, str>>, id: JobId, stages: StageGraph) -> Self {
+        Self {
+            table_name: table_name.into(),
+            id,
+            cost: 0,
+            terms: None,
+            stages,
+            output: None,
+        }
+    }
+
+    /// A job that grows: its tasks are [spawned](crate::policy::grow::spawn) while it runs.
+    #[must_use]
+    pub fn of_tasks(table_name: impl Into<Cow<'static, str>>, id: JobId) -> Self {
+        Self::new(table_name, id, StageGraph::of_tasks())
+    }
+
+    /// The job's options.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        self.terms.as_deref().copied().unwrap_or_default()
+    }
+}
+
+/// How urgent a job is: the weight of the service that it receives. Main workers take the job with
+/// the least service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// A person waits. Service counts a quarter: the job gets four times a normal job's share.
+    Interactive,
+    /// Service counts as it is.
+    #[default]
+    Normal,
+    /// No person waits. Service counts four times: the job gets a quarter of a normal job's share.
+    Batch,
+}
+
+impl Class {
+    /// All classes, the most urgent first.
+    pub const ALL: [Self; 3] = [Self::Interactive, Self::Normal, Self::Batch];
+
+    /// The name in tables and events.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Interactive => "interactive",
+            Self::Normal => "normal",
+            Self::Batch => "batch",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cost {
+    /// In a unit that the executor's users share.
+    Stated(u64),
+    /// In slots, because no cost was stated.
+    Slots(u64),
+}
+
+impl fmt::Debug for JobSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobSpec")
+            .field("table_name", &self.table_name)
+            .field("id", &self.id)
+            .field("cost", &self.cost)
+            .field("terms", &self.terms())
+            .field("stages", &self.stages.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,467 @@
+//! A job's state: its words, its ledger, its service.
+
+use std::fmt;
+use std::iter;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+use std::time::Duration;
+
+use executor_core::ports::{Exclusive, Fetch, Memory};
+
+use super::claim::Claims;
+use super::ledger::{CloseReason, Ledger, Ran};
+use super::numbers::{lent_number, place_of, spare_number};
+use super::spec::{Class, Cost, JobSpec, Terms};
+use super::standing::Standing;
+use crate::job_id::JobId;
+use crate::mutant;
+use crate::policy::guard::quietly_drop;
+use crate::report::{JobEnd, JobReport};
+
+/// A job's state, which outlives its body.
+pub struct JobState<W, P> {
+    pub(crate) claims: Claims<W>,
+    pub(crate) standing: Standing<W>,
+    pub(crate) ledger: P,
+    /// In weighted microseconds.
+    pub(crate) service: W,
+    /// Workers in the job; one from the queue of singles counts only if the job limits its workers.
+    visitors: W,
+    /// 1 once a thread helps the job.
+    lent: W,
+    workers_max: usize,
+    weight: Class,
+    /// By worker, then the helper's, then by spare thread. Empty in a one-slot job, which has
+    /// `solo`.
+    slots_per_worker: Box<[W]>,
+    /// The number, plus one, of the worker that ran a one-slot job.
+    solo: W,
+    workers: usize,
+    /// The first stages have been started by hand.
+    pub(crate) begun: bool,
+    /// Tasks are added while it runs.
+    pub(crate) grows: bool,
+    /// Workers invited since stages last started.
+    invited: W,
+    cost: u64,
+    /// `false`: the cost is the number of slots.
+    cost_is_stated: bool,
+    seq: usize,
+    id: JobId,
+    /// The job in whose slot this one was submitted.
+    outer: Option<Arc<Self>>,
+    pub(crate) submitted_ns: u64,
+    pub(crate) deadline_ns: Option<u64>,
+}
+
+impl<W, P> JobState<W, P> {
+    pub(super) fn new(
+        spec: &JobSpec,
+        claims: Claims<W>,
+        begun: bool,
+        workers: usize,
+        ledger: P,
+        mut word: impl FnMut(usize) -> W,
+    ) -> Self {
+        let Terms {
+            class, workers_max, ..
+        } = spec.terms();
+        Self {
+            claims,
+            standing: Standing::new(&mut word),
+            ledger,
+            service: word(0),
+            visitors: word(0),
+            lent: word(0),
+            workers_max,
+            weight: class,
+            slots_per_worker: Box::default(),
+            solo: word(0),
+            workers,
+            begun,
+            grows: spec.stages.grows(),
+            invited: word(0),
+            cost: spec.cost,
+            cost_is_stated: spec.cost > 0,
+            seq: 0,
+            id: spec.id,
+            outer: None,
+            submitted_ns: 0,
+            deadline_ns: None,
+        }
+    }
+
+    /// Submitted at `now_ns` as number `seq`; `slots` slots start with it.
+    pub(super) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, deadline: Option<Duration>) {
+        self.seq = seq;
+        if self.cost == 0 {
+            self.cost = slots as u64;
+        }
+        self.submitted_ns = now_ns;
+        self.deadline_ns = deadline.map(|deadline| {
+            let ns = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
+            now_ns.saturating_add(ns)
+        });
+    }
+
+    pub(super) fn count_slots_apart(&mut self, spares: usize, word: impl Fn(usize) -> W) {
+        let numbers = spare_number(self.workers, spares);
+        self.slots_per_worker = (0..numbers).map(|_| word(0)).collect();
+    }
+
+    pub(super) fn put_inside(&mut self, outer: Arc<Self>) {
+        self.outer = Some(outer);
+    }
+
+    /// Takes the end out, if there is one. Otherwise `waker` is woken once there is.
+    ///
+    /// # Panics
+    ///
+    /// If the end was taken before.
+    pub fn poll<E>(&self, env: &E, waker: &Waker) -> Option<JobEnd>
+    where
+        E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
+    {
+        let mut waker = Some(waker.clone());
+        let told = env.change(&self.ledger, |ledger| ledger.poll(&mut waker));
+        quietly_drop(waker);
+        Some(match told? {
+            Err(error) => Err(*error),
+            Ok(Ran { wait_ns, run_ns }) => {
+                // Reading the ledger has acquired these words.
+                let slots_per_worker = self.slots_per_worker(env);
+                Ok(JobReport {
+                    output: (),
+                    id: self.id,
+                    slots: slots_per_worker.iter().sum(),
+                    wait: Duration::from_nanos(wait_ns),
+                    run: Duration::from_nanos(run_ns),
+                    slots_per_worker,
+                })
+            }
+        })
+    }
+
+    /// Slots that are accounted for, and slots of the started stages. Of a job that grows: tasks
+    /// that are over, and tasks that were spawned.
+    pub fn progress<E>(&self, env: &E) -> (usize, usize)
+    where
+        E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
+    {
+        if self.grows {
+            env.change(&self.ledger, |ledger| ledger.tasks().progress())
+        } else {
+            self.claims.progress(env)
+        }
+    }
+
+    /// Which slots are claimed and done.
+    pub fn claims(&self) -> &Claims<W> {
+        &self.claims
+    }
+
+    /// The place of the job's ledger.
+    pub fn ledger(&self) -> &P {
+        &self.ledger
+    }
+
+    /// Estimated work, as in the job's key.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    pub(crate) fn cost_kind(&self) -> Cost {
+        if self.cost_is_stated {
+            Cost::Stated(self.cost)
+        } else {
+            Cost::Slots(self.cost)
+        }
+    }
+
+    /// The job's name.
+    pub fn id(&self) -> &JobId {
+        &self.id
+    }
+
+    pub(crate) fn has_stated_cost(&self) -> bool {
+        self.cost_is_stated
+    }
+
+    /// How urgent the job is.
+    pub fn class(&self) -> Class {
+        self.weight
+    }
+
+    /// The time of submission, in nanoseconds on the executor's clock.
+    pub fn submitted_ns(&self) -> u64 {
+        self.submitted_ns
+    }
+
+    /// Whether tasks are added to the job while it runs.
+    pub fn grows(&self) -> bool {
+        self.grows
+    }
+
+    /// Number in the order of submission.
+    pub fn seq(&self) -> usize {
+        self.seq
+    }
+
+    /// Service received so far, in weighted microseconds: a snapshot.
+    pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed. A number for people and oracles, and a hint for the choice of a job.
+        mem.load(&self.service, Ordering::Relaxed)
+    }
+
+    /// The tag in the order of service. Young jobs, with less than `young` of service, come first.
+    /// A worker in the job adds one to a young tag and a stay (`young`) to an old one, so that
+    /// workers spread over jobs.
+    pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
+        // Ordering: Relaxed. A party that goes in or out reconciles the job afterwards.
+        let inside = mem.load(&self.visitors, Ordering::Relaxed);
+        match self.service(mem) {
+            service if service < young => inside.min(young - 1),
+            service => service.saturating_add(inside.saturating_mul(self.weigh(young))),
+        }
+    }
+
+    /// The most workers that `slots` slots can use.
+    pub(crate) fn usable(&self, slots: usize) -> usize {
+        slots.max(1).min(self.workers_max)
+    }
+
+    /// For stages that have started. Returns `workers`.
+    pub(crate) fn invites_anew<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. A hint; a worker that is invited twice does no harm.
+        mem.store(&self.invited, workers, Ordering::Relaxed);
+        workers
+    }
+
+    /// For what is left. Returns the workers above those invited.
+    pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
+        // Ordering: Relaxed. As above.
+        let invited = mem.load(&self.invited, Ordering::Relaxed);
+        if invited >= workers {
+            return 0;
+        }
+        self.invites_anew(mem, workers) - invited
+    }
+
+    /// `true` if the caller's thread got the helper's number.
+    pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. The number hands nothing over: its holder keeps it until the job has
+        // ended.
+        mem.compare_exchange(&self.lent, 0, 1, Ordering::Relaxed).is_ok()
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        self.workers_max != usize::MAX
+    }
+
+    /// Whether a worker could go in and claim something.
+    pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        // Ordering: Relaxed. Where a wake depends on it, the fence of the look orders it.
+        (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
+            && self.claims.is_claimable(mem)
+    }
+
+    /// Whether an outer job is closed or late, so that this one's result is not needed.
+    pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
+        let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
+        let is_over = |outer: &Self| {
+            outer.claims.is_closed(mem) || outer.deadline_ns.is_some_and(|deadline| now_ns() >= deadline)
+        };
+        outers.into_iter().any(is_over) && !mutant::m86_inner_job_outlives_the_outer()
+    }
+
+    /// A nested job is part of a slot that runs, so it is cancelled and not returned.
+    pub(crate) fn stop_reason(&self) -> CloseReason {
+        match self.outer {
+            None => CloseReason::Stopped,
+            Some(_) => CloseReason::Cancelled,
+        }
+    }
+
+    /// `false` if the job has as many workers as it allows.
+    pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
+        if !self.is_limited() {
+            // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
+            // reads it.
+            mem.fetch(&self.visitors, Fetch::Add(1), Ordering::Relaxed);
+            return true;
+        }
+        // Ordering: Relaxed. A bound on one word; nothing is read because of it.
+        let mut visitors = mem.load(&self.visitors, Ordering::Relaxed);
+        while visitors < self.workers_max {
+            // Ordering: Relaxed. As above.
+            match mem.compare_exchange(&self.visitors, visitors, visitors + 1, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => visitors = now,
+            }
+        }
+        false
+    }
+
+    /// The worker looks at the board afterwards: a party that found the job full relies on that.
+    pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
+        // Ordering: Relaxed. A party that found the job full is ordered by the fences of its look
+        // and of this worker's.
+        mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
+    }
+
+    /// One stage of at most one slot, not begun by hand.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.slots_per_worker.is_empty()
+    }
+
+    /// Only this worker calls it.
+    pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
+        // Ordering: Relaxed, all. One worker writes the word, and it is published with the slots,
+        // which are accounted for afterwards.
+        if let Some(word) = self.slots_per_worker.get(worker) {
+            let before = mem.load(word, Ordering::Relaxed);
+            mem.store(word, before + slots, Ordering::Relaxed);
+        } else {
+            mem.store(&self.solo, worker + 1, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn slots_ran<M: Memory<Word = W>>(&self, mem: &M) -> usize {
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => usize::from(mem.load(&self.solo, Ordering::Relaxed) > 0),
+            words => words.iter().map(|word| mem.load(word, Ordering::Relaxed)).sum(),
+        }
+    }
+
+    fn slots_per_worker<M: Memory<Word = W>>(&self, mem: &M) -> Vec<usize> {
+        // Ordering: Relaxed, both. Acquired with the last slot.
+        match &*self.slots_per_worker {
+            [] => {
+                let solo = mem.load(&self.solo, Ordering::Relaxed).checked_sub(1);
+                self.by_worker(solo.into_iter().map(|worker| (worker, 1)))
+            }
+            words => {
+                let words = words.iter().map(|word| mem.load(word, Ordering::Relaxed));
+                self.by_worker(words.enumerate())
+            }
+        }
+    }
+
+    /// The helper's slots are last; a spare thread's count for the worker for which it stands in.
+    fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+        let mut by_worker = vec![0; lent_number(self.workers) + 1];
+        for (number, slots) in slots {
+            by_worker[place_of(number, self.workers)] += slots;
+        }
+        by_worker
+    }
+
+    /// Charges the job for `ns` nanoseconds of a worker's time. A job that grows old by it
+    /// continues at `floor` plus this visit if that is more, behind the jobs that have waited; so
+    /// none of them starves.
+    ///
+    /// A job gets at most `young`, or this one visit, ahead of the floor. So a job that was alone
+    /// for a while, or the heaviest, need not wait until all others have had as much.
+    pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
+        let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
+        let charged = self.weigh(us).max(1);
+        let most = floor.max(young).saturating_add(young.max(charged));
+        // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
+        // afterwards reads it.
+        let mut before = mem.load(&self.service, Ordering::Relaxed);
+        loop {
+            let sum = before.saturating_add(charged);
+            let after = if sum < young {
+                sum
+            } else if before < young && !mutant::m57_newcomers_do_not_get_in_line() {
+                sum.max(floor.saturating_add(charged)).min(most)
+            } else {
+                sum.min(most).max(before)
+            };
+            // Ordering: Relaxed. As above.
+            match mem.compare_exchange(&self.service, before, after, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// Moves an old job that grows to `floor` at least, if no worker is in it: while it waited for
+    /// a wake it had nothing to run, so it is owed nothing.
+    pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
+        // Ordering: Relaxed. As in `tag`.
+        if mem.load(&self.visitors, Ordering::Relaxed) > 0 {
+            return;
+        }
+        let mut before = self.service(mem);
+        while before >= young && before < floor {
+            // Ordering: Relaxed. As in `charge`.
+            match mem.compare_exchange(&self.service, before, floor, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
+    }
+
+    /// As if the job had just grown old.
+    pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
+        let floor = if mutant::m57_newcomers_do_not_get_in_line() {
+            0
+        } else {
+            floor
+        };
+        floor.max(young).saturating_add(self.weigh(young))
+    }
+
+    /// Weighted by class.
+    fn weigh(&self, us: usize) -> usize {
+        match self.weight {
+            Class::Interactive => us / 4,
+            Class::Normal => us,
+            Class::Batch => us.saturating_mul(4),
+        }
+    }
+
+    pub(crate) fn is_past_deadline(&self, now_ns: u64) -> bool {
+        self.deadline_ns.is_some_and(|deadline| now_ns >= deadline)
+    }
+}
+
+impl<W, P> fmt::Debug for JobState<W, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobState")
+            .field("seq", &self.seq)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use executor_core::ports::{Native, NativeWord};
+
+    use super::*;
+    use crate::stage_graph::StageGraph;
+
+    #[test]
+    fn as_many_workers_as_a_job_may_have_go_in_and_one_more_when_one_has_left() {
+        for (workers_max, let_in) in [(1, 1), (3, 3), (usize::MAX, 5)] {
+            let terms = Terms {
+                workers_max,
+                ..Terms::default()
+            };
+            let stages = StageGraph::from(vec![crate::stage::steps(Vec::new())]);
+            let spec = JobSpec {
+                terms: terms.boxed(),
+                ..JobSpec::new("t", JobId::new(0), stages)
+            };
+            let claims = Claims::new(spec.stages.counts(), NativeWord::new);
+            let state = JobState::new(&spec, claims, false, 5, (), NativeWord::new);
+            let entered = (0..5).filter(|_| state.enter(&Native)).count();
+            assert_eq!(entered, let_in, "at most {workers_max}");
+            state.leave(&Native);
+            assert!(state.enter(&Native));
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The tasks of a job that grows: which wait, which are ready, and when the last one is over.
+//!
+//! The table is part of the job's ledger, which one party at a time touches. A worker takes the
+//! task that it runs out of the table, so no two workers can be in one task.
+//!
+//! ```text
+//!                  spawn
+//!                    │
+//!                    ▼           take
+//!      wake ───►  ready  ──────────────────►  running
+//!        ▲          ▲                        │   │   │
+//!        │          └── put back: Again, or ─┘   │   └── finish: Done, cancelled, closed
+//!      parked           woken during the turn    │
+//!        ▲                                       │
+//!        └────────── put back: Parked ───────────┘
+//! ```
+//!
+//! | state | `paused` | `ready` |
+//! |---|---|---|
+//! | parked | the task | no |
+//! | ready, its number is in the queue | the task | yes |
+//! | running | – | no |
+//! | running, and woken meanwhile | – | yes |
+//!
+//! The job is over when it takes no more tasks and has none. [`Tasks::leave`] and [`Tasks::finish`]
+//! return `true` for that once.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::task::Waker;
+
+use crate::mutant;
+use crate::task::{Task, Turn};
+
+/// Number of the only stage. Its one slot stays claimed, for all tasks together.
+pub(crate) const STAGE: usize = 0;
+
+/// Ready tasks, from the head, among which a worker prefers one that it ran last.
+const NEAR: usize = 8;
+
+/// Consecutive takes that may pass over the head of the queue.
+const PASSES_MAX: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    entries: BTreeMap<usize, Entry>,
+    /// Numbers of the ready tasks, in order.
+    queue: VecDeque<usize>,
+    /// Consecutive takes that have passed over the head of the queue.
+    passes: usize,
+    /// Also the number of the next task.
+    spawned: usize,
+    /// The handle exists.
+    open: bool,
+    /// No task has another turn.
+    closed: bool,
+    /// A caller was told that the job is over.
+    over: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// `None`: a worker runs the task, or a closer drops it.
+    paused: Option<Paused>,
+    /// The task wants a turn.
+    ready: bool,
+    /// To be dropped instead of run.
+    cancelled: bool,
+    /// The last to take the task.
+    worker: Option<usize>,
+}
+
+pub(crate) struct Paused {
+    pub(crate) task: Box<dyn Task>,
+    pub(crate) waker: Waker,
+}
+
+/// Outside the table, with a worker.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) number: usize,
+    pub(crate) paused: Paused,
+    /// To be dropped instead of run.
+    pub(crate) cancelled: bool,
+}
+
+impl Tasks {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+            queue: VecDeque::new(),
+            passes: 0,
+            spawned: 0,
+            open: true,
+            closed: false,
+            over: false,
+        }
+    }
+
+    /// Returns the task's number, for which `waker` makes the waker.
+    ///
+    /// # Errors
+    ///
+    /// The task, if the job was closed or is over.
+    pub(crate) fn spawn(
+        &mut self,
+        task: Box<dyn Task>,
+        waker: impl FnOnce(usize) -> Waker,
+    ) -> Result<usize, Box<dyn Task>> {
+        if self.closed || self.over {
+            return Err(task);
+        }
+        let number = match mutant::m118_waker_outlives_its_task() {
+            // A number of a task that is over, whose waker may still be kept.
+            true => (0..)
+                .find(|number| !self.entries.contains_key(number))
+                .unwrap_or(0),
+            false => self.spawned,
+        };
+        self.spawned += 1;
+        let paused = Paused {
+            task,
+            waker: waker(number),
+        };
+        self.entries.insert(
+            number,
+            Entry {
+                paused: Some(paused),
+                ready: true,
+                cancelled: false,
+                worker: None,
+            },
+        );
+        self.queue.push_back(number);
+        Ok(number)
+    }
+
+    /// `true`: the task became ready, so the caller makes it claimable.
+    pub(crate) fn wake(&mut self, number: usize) -> bool {
+        if self.closed {
+            return false;
+        }
+        let Some(entry) = self.entries.get_mut(&number) else {
+            return false;
+        };
+        let runs = entry.paused.is_none();
+        if entry.ready || runs && mutant::m116_wake_in_a_turn_is_lost() {
+            return false;
+        }
+        entry.ready = true;
+        if !runs {
+            self.queue.push_back(number);
+        }
+        !runs
+    }
+
+    /// Dropped at its next turn, or after the one that runs. `true`: as for [`wake`](Self::wake).
+    pub(crate) fn cancel(&mut self, number: usize) -> bool {
+        if let Some(entry) = self.entries.get_mut(&number) {
+            entry.cancelled = true;
+        }
+        self.wake(number)
+    }
+
+    /// Takes the task that has been ready longest, or one of the next few that `worker` ran last:
+    /// its memory is in that core's caches and that thread's part of the allocator.
+    ///
+    /// A task with `n` before it is taken by take number `(n + 1) * (PASSES_MAX + 1)`.
+    pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
+        let own = |number: &usize| {
+            let entry = self.entries.get(number);
+            entry.is_some_and(|entry| entry.worker == Some(worker))
+        };
+        let place = match self.passes {
+            PASSES_MAX.. => 0,
+            _ => self.queue.iter().take(NEAR).position(own).unwrap_or(0),
+        };
+        let number = self.queue.remove(place)?;
+        self.passes = if place == 0 { 0 } else { self.passes + 1 };
+        let entry = self.entries.get_mut(&number)?;
+        let paused = entry.paused.take()?;
+        entry.ready = false;
+        entry.worker = Some(worker);
+        Some(Taken {
+            number,
+            paused,
+            cancelled: entry.cancelled,
+        })
+    }
+
+    /// `true`: the task is ready, so the caller makes it claimable.
+    ///
+    /// # Errors
+    ///
+    /// A task without a further turn. The caller drops it and calls [`finish`](Self::finish).
+    pub(crate) fn put_back(&mut self, number: usize, paused: Paused, turn: Turn) -> Result<bool, Paused> {
+        let Some(entry) = self.entries.get_mut(&number) else {
+            return Err(paused);
+        };
+        if turn == Turn::Done || self.closed || entry.cancelled {
+            return Err(paused);
+        }
+        entry.paused = Some(paused);
+        entry.ready |= turn == Turn::Again;
+        if entry.ready {
+            self.queue.push_back(number);
+        }
+        Ok(entry.ready)
+    }
+
+    /// For tasks taken out and dropped. `true`: the caller ends the job.
+    pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
+        for number in numbers {
+            self.entries.remove(&number);
+        }
+        self.is_over()
+    }
+
+    /// The handle is dropped. `true`: the caller ends the job.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.open = false;
+        self.is_over()
+    }
+
+    /// Returns the tasks that no worker runs. The caller drops them and calls
+    /// [`finish`](Self::finish), even for none.
+    pub(crate) fn close(&mut self) -> Vec<(usize, Paused)> {
+        self.closed = true;
+        self.open = false;
+        self.queue.clear();
+        if mutant::m117_tasks_kept_after_a_cancel() {
+            return Vec::new();
+        }
+        let paused = self.entries.iter_mut();
+        paused
+            .filter_map(|(&number, entry)| Some((number, entry.paused.take()?)))
+            .collect()
+    }
+
+    /// Tasks over, and tasks spawned.
+    pub(crate) fn progress(&self) -> (usize, usize) {
+        (self.spawned - self.entries.len(), self.spawned)
+    }
+
+    /// `true` once.
+    fn is_over(&mut self) -> bool {
+        !self.open && self.entries.is_empty() && !std::mem::replace(&mut self.over, true)
+    }
+}
+
+impl fmt::Debug for Paused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Paused").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::StepError;
+    use crate::step_cx::StepCx;
+
+    struct Idle;
+
+    impl Task for Idle {
+        fn name(&self) -> &'static str {
+            "idle"
+        }
+
+        fn turn(&mut self, _: &StepCx<'_>, _: &Waker) -> Result<Turn, StepError> {
+            Ok(Turn::Again)
+        }
+    }
+
+    fn ready(number: usize) -> Tasks {
+        let mut tasks = Tasks::new();
+        for _ in 0..number {
+            assert!(
+                tasks
+                    .spawn(Box::new(Idle), |_number| Waker::noop().clone())
+                    .is_ok()
+            );
+        }
+        tasks
+    }
+
+    /// The task is ready again afterwards. Returns its number.
+    fn turn(tasks: &mut Tasks, worker: usize) -> usize {
+        let taken = tasks.take(worker).unwrap();
+        assert!(tasks.put_back(taken.number, taken.paused, Turn::Again).unwrap());
+        taken.number
+    }
+
+    #[test]
+    fn a_worker_takes_the_task_that_it_ran_last_before_one_that_another_ran() {
+        let mut tasks = ready(2);
+        assert_eq!((turn(&mut tasks, 0), turn(&mut tasks, 1)), (0, 1));
+        assert_eq!((turn(&mut tasks, 1), turn(&mut tasks, 0)), (1, 0));
+    }
+
+    #[test]
+    fn a_task_that_is_not_near_the_first_is_not_looked_for() {
+        let mut tasks = ready(NEAR + 1);
+        assert_eq!(turn(&mut tasks, 0), 0);
+        assert_eq!(turn(&mut tasks, 0), 1, "task 0 is behind eight others");
+    }
+
+    #[test]
+    fn the_task_that_has_been_ready_for_longest_is_passed_over_a_few_times_in_a_row() {
+        let mut tasks = ready(3);
+        let taken: Vec<_> = (0..3 * (PASSES_MAX + 1)).map(|_| turn(&mut tasks, 0)).collect();
+        for number in 0..3 {
+            assert!(taken.contains(&number), "{number} of {taken:?}");
+        }
+        let runs = taken.chunk_by(|one, next| one == next);
+        assert!(
+            runs.map(<[usize]>::len).max() <= Some(PASSES_MAX + 1),
+            "{taken:?}"
+        );
+    }
+}

@@ -1,0 +1,228 @@
+//! Which job a worker takes: the two orders of looking.
+//!
+//! A job with less than four quanta of service is *young*. Both roles take young jobs first, in the
+//! order of submission. Then *main* takes the least served old job, so old jobs share the time;
+//! *reserve* takes the heaviest, so one heavy job gets through. If the heaviest of all is young,
+//! reserve takes it first. A job that grows old continues at the service of the least served old
+//! job.
+//!
+//! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits.
+//! So an undisturbed old job keeps its caches, and a young one waits for one slot or turn.
+//!
+//! While old jobs wait, young ones get at most 17 of 20 parts of a worker's time
+//! ([`allowance`](crate::policy::board::allowance)). A worker whose allowance is used up takes an
+//! old job first and stays to the end of its look's quantum. So no job starves: the first young job
+//! is soon old, the least served old job goes first, and both kinds get time.
+//!
+//! [`Class::Batch`](crate::policy::Class) jobs are old from the beginning, and so are jobs expected
+//! to take more than eight quanta ([`need`](crate::policy::board::need)): a burst of heavy jobs
+//! delays no short one. Singles are young, and alternate with the young jobs of the board.
+//!
+//! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
+
+use std::cell::Cell;
+
+use super::stay::Visitor;
+use super::visit::visit;
+use crate::mutant;
+use crate::policy::board::allowance::Pays;
+use crate::policy::board::select::{
+    Found, is_old, pop_single, select_heaviest, select_heaviest_old, select_old, select_still_young,
+    select_young, stops,
+};
+use crate::policy::board::shared::PipelineConfig;
+use crate::policy::guard::quietly_drop;
+use crate::policy::ports::PipelinePorts;
+use crate::step_cx::Role;
+
+/// Turns of a single worker in a cycle, and those in the reserve role: 15 %.
+const TURNS: usize = 20;
+const RESERVE_TURNS: usize = 3;
+
+/// One visit of `worker` in the main role. `false` if it found nothing to claim.
+pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
+    visit_as_main(env, worker, env.now_ns(), until_ns).is_some()
+}
+
+/// One visit of `worker` in the reserve role. `false` if it found nothing to claim.
+pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
+    visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
+}
+
+/// Returns when the visit ended; `None` if it found nothing to claim.
+pub(crate) fn visit_as_main<E: PipelinePorts>(
+    env: &E,
+    worker: usize,
+    now_ns: u64,
+    until_ns: u64,
+) -> Option<u64> {
+    let search = Search::begin(env, worker, Role::Main, now_ns, until_ns);
+    if (search.old_first || mutant::m79_old_before_young())
+        && let Some(ended_ns) = search.take(select_old)
+    {
+        return Some(ended_ns);
+    }
+    let singles_last = mutant::m82_singles_last();
+    search
+        .take_young(!singles_last)
+        .or_else(|| search.take(select_old))
+        .or_else(|| singles_last.then(|| search.take_single()).flatten())
+}
+
+pub(crate) fn visit_as_reserve<E: PipelinePorts>(
+    env: &E,
+    worker: usize,
+    now_ns: u64,
+    until_ns: u64,
+) -> Option<u64> {
+    let search = Search::begin(env, worker, Role::Reserve, now_ns, until_ns);
+    if mutant::m20_reserve_takes_the_least_served()
+        && let Some(ended_ns) = search.take(select_young)
+    {
+        return Some(ended_ns);
+    }
+    if search.old_first
+        && let Some(ended_ns) = search.take(select_heaviest_old)
+    {
+        return Some(ended_ns);
+    }
+    if !search.old_first
+        && search.heaviest_is_old()
+        && let Some(ended_ns) = search.take_young(true)
+    {
+        return Some(ended_ns);
+    }
+    search.take(select_heaviest).or_else(|| search.take_single())
+}
+
+/// A single worker counts turns on a used-up allowance apart: counted together they could all fall
+/// on reserve turns, and the heaviest old job got the time of all.
+pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
+    let shared = env.shared();
+    let PipelineConfig { main, reserve, .. } = *shared.config();
+    let reserve_turn = match reserve {
+        0 if main == 1 => {
+            let old_first =
+                shared.is_allowance_used_up(env, worker) && !mutant::m128_turns_counted_together();
+            let turn = shared.next_turn(env, old_first);
+            if mutant::m80_reserve_turns_in_a_row() {
+                turn % TURNS < RESERVE_TURNS
+            } else {
+                (turn + 1) * RESERVE_TURNS % TURNS < RESERVE_TURNS
+            }
+        }
+        _ => worker >= main,
+    };
+    if reserve_turn { Role::Reserve } else { Role::Main }
+}
+
+/// A worker's search for a job, from its look at the board.
+pub(crate) struct Search<'a, E> {
+    env: &'a E,
+    worker: usize,
+    role: Role,
+    /// The worker's last reading of the clock. A fruitless attempt takes time, so it reads again
+    /// after it.
+    clock_ns: Cell<u64>,
+    until_ns: u64,
+    /// Read before the board.
+    young_arrivals: usize,
+    /// The allowance for young jobs is used up.
+    old_first: bool,
+    /// An old job is on the board.
+    old_waits: bool,
+}
+
+impl<'a, E: PipelinePorts> Search<'a, E> {
+    pub(crate) fn begin(env: &'a E, worker: usize, role: Role, now_ns: u64, until_ns: u64) -> Self {
+        let shared = env.shared();
+        Self {
+            env,
+            worker,
+            role,
+            clock_ns: Cell::new(now_ns),
+            until_ns,
+            young_arrivals: shared.young_arrivals(env),
+            old_first: shared.allowances.is_used_up(env, worker),
+            old_waits: shared.board.least_served_from(env, shared.young_tag()).is_some(),
+        }
+    }
+
+    /// `true` if there is no job.
+    fn heaviest_is_old(&self) -> bool {
+        select_heaviest(self.env).is_none_or(|(_, body)| {
+            let is_old = is_old(self.env, &body);
+            quietly_drop(body);
+            is_old
+        })
+    }
+
+    /// Young jobs of the board and, with `singles`, singles alternate.
+    pub(crate) fn take_young(&self, singles: bool) -> Option<u64> {
+        let single_first = self
+            .env
+            .shared()
+            .allowances
+            .single_comes_first(self.env, self.worker);
+        let of_board = match self.role {
+            Role::Spare => select_still_young,
+            Role::Main | Role::Reserve | Role::Lent => select_young,
+        };
+        let single = |is_turn: bool| (is_turn && singles).then(|| self.take_single()).flatten();
+        single(single_first)
+            .or_else(|| self.take(of_board))
+            .or_else(|| single(!single_first))
+    }
+
+    /// If others claim what was found, the search goes on. Returns when the visit ended.
+    fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {
+        self.take_as(select, false)
+    }
+
+    fn take_single(&self) -> Option<u64> {
+        self.take_as(pop_single, true)
+    }
+
+    fn take_as(&self, select: fn(&E) -> Found<E>, single: bool) -> Option<u64> {
+        let env = self.env;
+        while let Some((job, body)) = select(env) {
+            let stops = stops(env);
+            let ended_ns = if stops {
+                None
+            } else {
+                visit(env, job, &body, self.visitor(is_old(env, &body), single))
+            };
+            quietly_drop(body);
+            // Not before: user data may take long to drop.
+            env.shared().stand_ins.rests(env, self.worker);
+            if stops || ended_ns.is_some() {
+                return ended_ns;
+            }
+            self.clock_ns.set(env.now_ns());
+        }
+        None
+    }
+
+    fn visitor(&self, is_old: bool, single: bool) -> Visitor {
+        let now_ns = self.clock_ns.get();
+        // A spare thread goes into no old job; one that has grown old since is visited as a young
+        // one.
+        let is_old = is_old && self.role != Role::Spare;
+        let (pays, stays) = match (is_old, self.old_first) {
+            (true, false) => (Pays::Old, true),
+            (true, true) => (Pays::Old, false),
+            (false, _) if self.old_waits => (Pays::Young, false),
+            (false, _) => (Pays::Nothing, false),
+        };
+        let stay_ns = now_ns.saturating_add(self.env.shared().stay_ns());
+        Visitor {
+            worker: self.worker,
+            role: self.role,
+            now_ns,
+            until_ns: if stays { stay_ns } else { self.until_ns },
+            gives_way: stays.then_some(self.young_arrivals),
+            pays,
+            single,
+        }
+    }
+}

@@ -1,4 +1,5 @@
-//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in proportion to what is in them.
+//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in proportion
+//! to what is in them.
 //!
 //! ```text
 //!   values      0 .. 128   128 .. 384   384 .. 896
@@ -7,15 +8,14 @@
 //!   index 400: 400 + 128 = 528 = 0b10_0001_0000 ─► highest bit 9 ─► chunk 9 - 7 = 2, place 528 - 512 = 16
 //! ```
 //!
-//! A `Vec` that grows copies all it has, holds old and new at the same time, and ends up to twice as large as what is in it; one that
-//! was allocated ahead is as large as the worst case. With a list for each of many partitions in each of many slots, most of which get few
-//! values or none, either is paid many times over. A [`ChunkedVec`] pays for its head when the first value comes, and then for
-//! a chunk each time that it has doubled: n values take log n allocations. What was written stays where it is.
+//! A `Vec` copies all that it has when it grows, and ends up to twice as large as needed. That is dear
+//! with a list for each of many partitions in each of many slots, most of them short. A [`ChunkedVec`]
+//! pays for its head with the first value, and for a chunk each time that it has doubled: n values
+//! take log n allocations. What was written stays where it is.
 //!
-//! The chunks are plain `Vec`s that never grow beyond what they were made for. The last one is held apart, so that a push is that of a `Vec`.
-//! Random access finds chunk and place by one `leading_zeros`; it is slower than in a `Vec` by those few instructions and by
-//! one more load. Loops are best written over [`chunks`](ChunkedVec::chunks) or with the inner loops of iterators (`for_each`,
-//! `fold`, `sum`), which run over one slice after another.
+//! Chunks are `Vec`s that never grow. The last one is held apart, so a push is that of a `Vec`. Random
+//! access needs one `leading_zeros` and one more load than a `Vec`. Loops run best over
+//! [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and `sum` of the iterators.
 
 mod growth;
 mod iter;
@@ -28,7 +28,7 @@ use std::mem;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
-use crate::quota::{Charge, Quota, QuotaExceeded};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 use growth::Layout;
 
 /// Full chunks for which room is made when the first one is full.
@@ -38,14 +38,14 @@ const DIRECTORY: usize = 8;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use columnar::Quota;
+/// use columnar::MemoryPool;
 /// use columnar::chunked::ChunkedVec;
 ///
-/// let quota = Arc::new(Quota::new("q17", 3_000));
-/// let mut rows: ChunkedVec<u32> = ChunkedVec::with_quota(Arc::clone(&quota));
-/// assert_eq!(quota.used(), 0, "nothing until the first write");
+/// let pool = Arc::new(MemoryPool::new("q17", 3_000));
+/// let mut rows: ChunkedVec<u32> = ChunkedVec::with_pool(Arc::clone(&pool));
+/// assert_eq!(pool.used(), 0, "nothing until the first write");
 /// rows.push(7)?;
-/// assert_eq!(quota.used(), 128 * 4);
+/// assert_eq!(pool.used(), 128 * 4);
 ///
 /// rows.extend(0..300)?;
 /// assert_eq!(rows.len(), 301);
@@ -56,8 +56,8 @@ const DIRECTORY: usize = 8;
 /// assert_eq!(refused.requested, 512 * 4);
 /// assert_eq!(rows.len(), 128 + 256, "what had its place is in it");
 /// drop(rows);
-/// assert_eq!(quota.used(), 0);
-/// # Ok::<(), columnar::QuotaExceeded>(())
+/// assert_eq!(pool.used(), 0);
+/// # Ok::<(), columnar::MemoryExceeded>(())
 /// ```
 pub struct ChunkedVec<T> {
     layout: Layout,
@@ -69,33 +69,34 @@ pub struct ChunkedVec<T> {
     last: Vec<T>,
     /// How many values it is to hold. Its capacity is that, or more if the allocator was generous.
     last_size: usize,
-    charge: Charge,
+    reservation: Reservation,
 }
 
 impl<T> ChunkedVec<T> {
-    /// An empty list that no quota counts. Nothing is allocated.
+    /// An empty list that no pool counts. Nothing is allocated.
     pub const fn new() -> Self {
-        Self::with(Layout::Doubling, Charge::none())
+        Self::with(Layout::Doubling, Reservation::none())
     }
 
-    /// An empty list whose bytes are charged to `quota` before they are allocated.
-    pub fn with_quota(quota: Arc<Quota>) -> Self {
-        Self::with_growth(Growth::Doubling, Some(quota))
+    /// An empty list whose bytes are reserved from `pool` before they are allocated.
+    pub fn with_pool(pool: Arc<MemoryPool>) -> Self {
+        Self::with_growth(Growth::Doubling, Some(pool))
     }
 
-    /// An empty list that grows by `growth`, and whose bytes are charged to `quota` if there is one.
-    pub fn with_growth(growth: Growth, quota: Option<Arc<Quota>>) -> Self {
-        Self::with(Layout::new(growth), Charge::of(quota))
+    /// An empty list that grows by `growth`, and whose bytes are reserved from `pool` if there is
+    /// one.
+    pub fn with_growth(growth: Growth, pool: Option<Arc<MemoryPool>>) -> Self {
+        Self::with(Layout::new(growth), Reservation::of(pool))
     }
 
-    const fn with(layout: Layout, charge: Charge) -> Self {
+    const fn with(layout: Layout, reservation: Reservation) -> Self {
         Self {
             layout,
             full: Vec::new(),
             full_len: 0,
             last: Vec::new(),
             last_size: 0,
-            charge,
+            reservation,
         }
     }
 
@@ -111,19 +112,19 @@ impl<T> ChunkedVec<T> {
         self.len() == 0
     }
 
-    /// The bytes that were allocated, which are those that are charged.
+    /// The bytes that were allocated, which are those that are reserved.
     pub fn bytes(&self) -> usize {
-        self.charge.bytes()
+        self.reservation.bytes()
     }
 
     /// Adds a value behind the last one.
     ///
     /// # Errors
     ///
-    /// When it needs a new chunk that the quota has no room for. The list stays as it is, and the value is dropped. Without a quota
-    /// there is no error.
+    /// When it needs a new chunk that the pool has no room for. The list stays as it is, and the
+    /// value is dropped. Without a pool there is no error.
     #[inline]
-    pub fn push(&mut self, value: T) -> Result<(), QuotaExceeded> {
+    pub fn push(&mut self, value: T) -> Result<(), MemoryExceeded> {
         if self.last.len() < self.last_size {
             self.last.push(value);
             Ok(())
@@ -136,8 +137,9 @@ impl<T> ChunkedVec<T> {
     ///
     /// # Errors
     ///
-    /// When a new chunk is needed that the quota has no room for. What had its place by then is in the list.
-    pub fn extend(&mut self, values: impl IntoIterator<Item = T>) -> Result<(), QuotaExceeded> {
+    /// When a new chunk is needed that the pool has no room for. What had its place by then is in
+    /// the list.
+    pub fn extend(&mut self, values: impl IntoIterator<Item = T>) -> Result<(), MemoryExceeded> {
         let mut values = values.into_iter();
         loop {
             // Within its capacity, so that it never grows.
@@ -159,7 +161,7 @@ impl<T> ChunkedVec<T> {
     /// # Errors
     ///
     /// As [`extend`](Self::extend).
-    pub fn extend_from_slice(&mut self, mut values: &[T]) -> Result<(), QuotaExceeded>
+    pub fn extend_from_slice(&mut self, mut values: &[T]) -> Result<(), MemoryExceeded>
     where
         T: Clone,
     {
@@ -179,7 +181,8 @@ impl<T> ChunkedVec<T> {
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
         let (chunk, place) = self.layout.locate(index);
-        // Half of all values can be in the last chunk, so choosing it must be no branch: this is a choice between two addresses.
+        // Half of all values can be in the last chunk, so choosing it must be no branch: this is a
+        // choice between two addresses.
         let values = self.full.get(chunk).unwrap_or(&self.last);
         // No chunk follows the last one.
         if chunk > self.full.len() {
@@ -216,26 +219,26 @@ impl<T> ChunkedVec<T> {
 
     /// Drops all values, and frees and gives back all memory: the list is as new.
     pub fn clear(&mut self) {
-        let quota = self.charge.quota().cloned();
-        *self = Self::with(self.layout, Charge::of(quota));
+        let pool = self.reservation.pool().cloned();
+        *self = Self::with(self.layout, Reservation::of(pool));
     }
 
     #[cold]
     #[inline(never)]
-    fn push_to_new_chunk(&mut self, value: T) -> Result<(), QuotaExceeded> {
+    fn push_to_new_chunk(&mut self, value: T) -> Result<(), MemoryExceeded> {
         self.add_chunk()?;
         self.last.push(value);
         Ok(())
     }
 
     /// Makes an empty chunk the last one. The one before is full, or there is none.
-    fn add_chunk(&mut self) -> Result<(), QuotaExceeded> {
+    fn add_chunk(&mut self) -> Result<(), MemoryExceeded> {
         let is_first = self.last_size == 0;
         if !is_first && self.full.len() == self.full.capacity() {
             self.grow_directory()?;
         }
         let size = self.layout.size(self.full.len() + usize::from(!is_first));
-        self.charge.grow(size.saturating_mul(size_of::<T>()))?;
+        self.reservation.grow(size.saturating_mul(size_of::<T>()))?;
         let filled = mem::replace(&mut self.last, Vec::with_capacity(size));
         self.last_size = size;
         if !is_first {
@@ -246,14 +249,14 @@ impl<T> ChunkedVec<T> {
     }
 
     /// Makes room for as many full chunks again.
-    fn grow_directory(&mut self) -> Result<(), QuotaExceeded> {
+    fn grow_directory(&mut self) -> Result<(), MemoryExceeded> {
         let bytes = |chunks: usize| chunks * size_of::<Vec<T>>();
         let old = self.full.capacity();
         let new = (2 * old).max(DIRECTORY);
-        self.charge.grow(bytes(new))?;
+        self.reservation.grow(bytes(new))?;
         self.full.reserve_exact(new - self.full.len());
         // The old one was there until now.
-        self.charge.shrink(bytes(old));
+        self.reservation.shrink(bytes(old));
         Ok(())
     }
 }
@@ -317,7 +320,7 @@ impl<T> IntoIterator for ChunkedVec<T> {
 
     fn into_iter(self) -> IntoIter<T> {
         let values = Values::new(self.full.into_iter(), self.full_len, self.last.into_iter());
-        IntoIter::new(values, self.charge)
+        IntoIter::new(values, self.reservation)
     }
 }
 

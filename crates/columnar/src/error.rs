@@ -5,7 +5,8 @@ use std::fmt;
 
 use arrow::error::ArrowError;
 
-use crate::{QuotaExceeded, ReadError};
+use crate::memory::MemoryExceeded;
+use crate::table::ReadError;
 
 /// A query failed while it ran. The job fails with it, and no partial result is given out.
 #[derive(Debug)]
@@ -20,7 +21,8 @@ pub enum ExecError {
         /// The expression that was evaluated.
         expression: String,
     },
-    /// An operation could not be applied to a value, for example a conversion of text that is not a number.
+    /// An operation could not be applied to a value, for example a conversion of text that is not a
+    /// number.
     Kernel {
         /// The expression that was evaluated.
         expression: String,
@@ -29,8 +31,8 @@ pub enum ExecError {
     },
     /// The table could not be read.
     Read(ReadError),
-    /// What the query has to keep is more than its quota allows.
-    Quota(QuotaExceeded),
+    /// What the query has to keep is more than its pool allows.
+    Memory(MemoryExceeded),
 }
 
 impl ExecError {
@@ -41,7 +43,7 @@ impl ExecError {
             ArrowError::ArithmeticOverflow(_) => Self::Overflow { expression },
             ArrowError::DivideByZero => Self::DivisionByZero { expression },
             ArrowError::ExternalError(error) => match error.downcast() {
-                Ok(refused) => Self::Quota(*refused),
+                Ok(refused) => Self::Memory(*refused),
                 Err(error) => Self::Kernel {
                     expression,
                     source: ArrowError::ExternalError(error),
@@ -59,7 +61,7 @@ impl fmt::Display for ExecError {
             Self::DivisionByZero { expression } => write!(f, "division by zero in {expression}"),
             Self::Kernel { expression, source } => write!(f, "cannot evaluate {expression}: {source}"),
             Self::Read(error) => error.fmt(f),
-            Self::Quota(error) => error.fmt(f),
+            Self::Memory(error) => error.fmt(f),
         }
     }
 }
@@ -69,7 +71,7 @@ impl Error for ExecError {
         match self {
             Self::Kernel { source, .. } => Some(source),
             Self::Read(error) => error.source(),
-            Self::Overflow { .. } | Self::DivisionByZero { .. } | Self::Quota(_) => None,
+            Self::Overflow { .. } | Self::DivisionByZero { .. } | Self::Memory(_) => None,
         }
     }
 }
@@ -80,15 +82,15 @@ impl From<ReadError> for ExecError {
     }
 }
 
-impl From<QuotaExceeded> for ExecError {
-    fn from(error: QuotaExceeded) -> Self {
-        Self::Quota(error)
+impl From<MemoryExceeded> for ExecError {
+    fn from(error: MemoryExceeded) -> Self {
+        Self::Memory(error)
     }
 }
 
 /// On its way through code whose errors are arrow's; `ExecError::of` takes it out again.
-impl From<QuotaExceeded> for ArrowError {
-    fn from(error: QuotaExceeded) -> Self {
+impl From<MemoryExceeded> for ArrowError {
+    fn from(error: MemoryExceeded) -> Self {
         Self::ExternalError(Box::new(error))
     }
 }

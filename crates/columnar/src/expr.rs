@@ -1,234 +1,29 @@
-//! Expressions over the columns of a table: checked when they are built, evaluated morsel by morsel.
+//! Expressions over the columns of a table: checked when they are built, evaluated morsel by
+//! morsel.
 //!
-//! An [`Expr`] has a type from the moment it exists; a constructor that is given types that do not fit returns a
-//! [`TypeError`](crate::TypeError). Conversions between types are nodes of their own, inserted by the constructors, so that evaluation
-//! never decides anything. Logic is three-valued: NULL is neither true nor false, and only `IS NULL` looks at it.
+//! An [`Expr`] has a type from the moment it exists; a constructor that is given types that do not
+//! fit returns a [`TypeError`](crate::TypeError). Conversions between types are nodes of their own,
+//! inserted by the constructors, so that evaluation never decides anything. Logic is three-valued:
+//! NULL is neither true nor false, and only `IS NULL` looks at it.
 //!
-//! An expression knows whether it can fail (a division, a sum that may leave its type's range). What cannot fail may
-//! be evaluated for any rows and in any order; what can fail sees exactly the rows that the query's text gives it.
+//! An expression knows whether it can fail (a division, a sum that may leave its type's range).
+//! What cannot fail may be evaluated for any rows and in any order; what can fail sees exactly the
+//! rows that the query's text gives it.
 
 mod bounds;
+mod canonical;
 mod decimal;
 mod display;
 mod evaluate;
+mod node;
 mod operand;
+mod source;
+mod types;
 mod typing;
 mod value_list;
 
-pub(crate) use evaluate::{ColumnSource, Filtered, canonical_floats};
-pub(crate) use operand::value_type;
-use value_list::ValueList;
-
-use std::collections::BTreeSet;
-use std::fmt;
-use std::sync::Arc;
-
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
-
-/// A typed expression. Cheap to clone.
-///
-/// ```
-/// use arrow::datatypes::{DataType, Field};
-/// use columnar::{Comparison, Expr};
-///
-/// let price = Expr::column(0, &Field::new("price", DataType::Int32, true));
-/// let cheap = Expr::compare(Comparison::Less, price, Expr::int64(10))?;
-/// assert_eq!(cheap.to_string(), "price < 10");
-/// assert_eq!(cheap.data_type(), &DataType::Boolean);
-/// # Ok::<(), columnar::TypeError>(())
-/// ```
-#[derive(Clone)]
-pub struct Expr {
-    node: Arc<Node>,
-    data_type: DataType,
-    fallible: bool,
-}
-
-/// `+ - * / %`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// Addition.
-    Add,
-    /// Subtraction.
-    Subtract,
-    /// Multiplication.
-    Multiply,
-    /// Division. Of integers: truncated toward zero. Of decimals: a double.
-    Divide,
-    /// The remainder of a truncated division.
-    Remainder,
-}
-
-/// `= <> < <= > >=`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
-    /// Equal.
-    Equal,
-    /// Not equal.
-    NotEqual,
-    /// Less.
-    Less,
-    /// Less or equal.
-    LessEqual,
-    /// Greater.
-    Greater,
-    /// Greater or equal.
-    GreaterEqual,
-}
-
-impl Comparison {
-    /// The comparison that holds for `(b, a)` exactly if this one holds for `(a, b)`.
-    #[must_use]
-    pub fn swapped(self) -> Self {
-        match self {
-            Self::Less => Self::Greater,
-            Self::LessEqual => Self::GreaterEqual,
-            Self::Greater => Self::Less,
-            Self::GreaterEqual => Self::LessEqual,
-            same => same,
-        }
-    }
-}
-
-/// The shape of an expression. Children of a node have the types its evaluation expects.
-pub(crate) enum Node {
-    Column {
-        index: usize,
-        name: String,
-    },
-    /// An array of one value.
-    Literal(ArrayRef),
-    /// A conversion to the expression's type, inserted by a constructor. It keeps the order of values and has no text.
-    Cast(Expr),
-    Arithmetic {
-        op: Arithmetic,
-        left: Expr,
-        right: Expr,
-    },
-    Compare {
-        op: Comparison,
-        left: Expr,
-        right: Expr,
-    },
-    And(Expr, Expr),
-    Or(Expr, Expr),
-    Not(Expr),
-    IsNull {
-        value: Expr,
-        negated: bool,
-    },
-    InList {
-        value: Expr,
-        list: ValueList,
-    },
-    Like {
-        value: Expr,
-        pattern: Expr,
-        ignore_case: bool,
-    },
-}
-
-impl Expr {
-    pub(crate) fn new(node: Node, data_type: DataType, fails_by_itself: bool) -> Self {
-        let mut fallible = fails_by_itself;
-        node.for_each_child(|child| fallible |= child.fallible);
-        Self {
-            node: Arc::new(node),
-            data_type,
-            fallible,
-        }
-    }
-
-    pub(crate) fn node(&self) -> &Node {
-        &self.node
-    }
-
-    /// The type of the values.
-    pub fn data_type(&self) -> &DataType {
-        &self.data_type
-    }
-
-    /// True if evaluation of a row can be an error: such an expression is evaluated only for rows that the query's
-    /// text leads to it.
-    pub fn can_fail(&self) -> bool {
-        self.fallible
-    }
-
-    /// The one value of a literal, as an array of length 1.
-    pub fn literal_value(&self) -> Option<&ArrayRef> {
-        match self.node() {
-            Node::Literal(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The index of the column that this expression is, if it is nothing more.
-    pub fn as_column(&self) -> Option<usize> {
-        match self.node() {
-            Node::Column { index, .. } => Some(*index),
-            _ => None,
-        }
-    }
-
-    /// Adds the columns that the expression reads.
-    pub fn collect_columns(&self, columns: &mut BTreeSet<usize>) {
-        if let Node::Column { index, .. } = self.node() {
-            columns.insert(*index);
-        }
-        self.node.for_each_child(|child| child.collect_columns(columns));
-    }
-
-    /// The columns that the expression reads.
-    pub fn columns(&self) -> BTreeSet<usize> {
-        let mut columns = BTreeSet::new();
-        self.collect_columns(&mut columns);
-        columns
-    }
-
-    /// Splits a conjunction at its top into its parts, in the order they are written.
-    pub fn conjuncts(self) -> Vec<Expr> {
-        let mut parts = Vec::new();
-        self.push_conjuncts(&mut parts);
-        parts
-    }
-
-    fn push_conjuncts(self, parts: &mut Vec<Expr>) {
-        match self.node() {
-            Node::And(left, right) => {
-                left.clone().push_conjuncts(parts);
-                right.clone().push_conjuncts(parts);
-            }
-            _ => parts.push(self),
-        }
-    }
-}
-
-impl Node {
-    pub(crate) fn for_each_child(&self, mut visit: impl FnMut(&Expr)) {
-        match self {
-            Self::Column { .. } | Self::Literal(_) => {}
-            Self::Cast(value)
-            | Self::Not(value)
-            | Self::IsNull { value, .. }
-            | Self::InList { value, .. } => visit(value),
-            Self::Arithmetic { left, right, .. }
-            | Self::Compare { left, right, .. }
-            | Self::And(left, right)
-            | Self::Or(left, right) => {
-                visit(left);
-                visit(right);
-            }
-            Self::Like { value, pattern, .. } => {
-                visit(value);
-                visit(pattern);
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Expr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{self} : {}", self.data_type)
-    }
-}
+pub(crate) use canonical::canonical_floats;
+pub(crate) use node::Node;
+pub use node::{Arithmetic, Comparison, Expr};
+pub(crate) use source::{ColumnSource, Filtered};
+pub(crate) use types::value_type;

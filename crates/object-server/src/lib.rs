@@ -1,5 +1,5 @@
-//! A small HTTP server with one object, for tests and benches: HEAD and GET with a range, a connection for each request; one fault, at a request of
-//! its number; and a line to it that takes time.
+//! An HTTP server with one object, for tests and benches: HEAD and GET with a range, one connection
+//! per request, an optional fault at one request, and an optional slow line.
 //!
 //! ```
 //! use std::io::{Read, Write};
@@ -30,24 +30,24 @@ use std::thread;
 pub use line::Line;
 use line::Pace;
 
-/// What goes wrong.
+/// A planned fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// This status, without a body.
+    /// Answers with this status and no body.
     Status(u16),
-    /// The connection is closed without an answer.
+    /// Closes the connection without an answer.
     Close,
-    /// The body ends in its middle.
+    /// Ends the body in its middle.
     Cut,
-    /// The connection is reset in the middle of the head.
+    /// Resets the connection in the middle of the head.
     Reset,
-    /// No answer, as long as the server is there.
+    /// Never answers.
     Hang,
-    /// Half of a body, and then nothing more.
+    /// Sends half of a body, then nothing.
     HangInBody,
 }
 
-/// The server, until it is dropped.
+/// The server; dropping it ends it.
 #[derive(Debug)]
 pub struct ObjectServer {
     address: SocketAddr,
@@ -71,21 +71,21 @@ struct State {
 }
 
 impl ObjectServer {
-    /// Serves `object` as `/name`, on a port of this machine.
+    /// Serves `object` as `/name` on a free local port.
     ///
     /// # Panics
     ///
-    /// If there is no port.
+    /// If there is no free port.
     #[must_use]
     pub fn start(name: &str, object: Vec<u8>) -> Self {
         Self::behind(Line::default(), name, object)
     }
 
-    /// The same at the other end of `line`.
+    /// As [`start`](Self::start), at the other end of `line`.
     ///
     /// # Panics
     ///
-    /// If there is no port.
+    /// If there is no free port.
     #[must_use]
     pub fn behind(line: Line, name: &str, object: Vec<u8>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -101,38 +101,38 @@ impl ObjectServer {
         let serving = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                // Ordering: Relaxed. Whoever ends the server connects behind the store.
+                // Ordering: Relaxed. The drop connects after its store.
                 if serving.ended.load(Ordering::Relaxed) {
                     break;
                 }
                 let serving = Arc::clone(&serving);
-                // A client that goes away is no fault of the server.
+                // A client may disconnect.
                 thread::spawn(move || stream.and_then(|stream| serving.answer(stream)));
             }
         });
         Self { address, shared }
     }
 
-    /// Where it listens.
+    /// Its local address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The object's.
+    /// URL of the object.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}{}", self.address, self.shared.name)
     }
 
-    /// From now on requests count from 0, and `fault` happens at the one with this number.
+    /// Counts requests from 0 again, and plans `fault` for request number `request`.
     pub fn plan(&self, request: usize, fault: Fault) {
         let mut state = self.shared.state();
         state.requests = 0;
         state.fault = Some((request, fault));
     }
 
-    /// The requests since the last call, and no fault any more.
+    /// Requests since the last call; removes the fault.
     pub fn take_requests(&self) -> usize {
         let mut state = self.shared.state();
         state.fault = None;
@@ -143,16 +143,16 @@ impl ObjectServer {
 impl Drop for ObjectServer {
     fn drop(&mut self) {
         let state = self.shared.state();
-        // Ordering: Relaxed. Those that hang look with the lock; the listener is called behind this.
+        // Ordering: Relaxed. Hanging answers read it under the lock; the listener is connected to
+        // below.
         self.shared.ended.store(true, Ordering::Relaxed);
         drop(state);
         self.shared.changed.notify_all();
-        // So that it looks whether it has ended.
+        // Wakes the listener.
         drop(TcpStream::connect(self.address));
     }
 }
 
-/// What a client asks for.
 struct Request {
     method: String,
     path: String,
@@ -160,7 +160,7 @@ struct Request {
 }
 
 impl Request {
-    /// Nothing if the client went away.
+    /// `None` if the client disconnected.
     fn read(stream: &TcpStream) -> std::io::Result<Option<Self>> {
         let mut lines = BufReader::new(stream.try_clone()?).lines();
         let first = lines.next().transpose()?.unwrap_or_default();
@@ -182,7 +182,8 @@ impl Request {
     }
 }
 
-/// The bytes that `first-last`, `first-` or `-count` asks for, of so many; nothing if that cannot be.
+/// Bytes of `first-last`, `first-` or `-count` in an object of `len` bytes; `None` if there are
+/// none.
 fn part(range: &str, len: usize) -> Option<Range<usize>> {
     let (first, last) = range.split_once('-')?;
     let part = match (first, last) {
@@ -274,10 +275,9 @@ impl Shared {
         }
     }
 
-    /// Until the server ends.
     fn hang(&self) {
         let mut state = self.state();
-        // Ordering: Relaxed. It is stored with this lock.
+        // Ordering: Relaxed. The store holds this lock.
         while !self.ended.load(Ordering::Relaxed) {
             state = self.changed.wait(state).expect("nobody panics with it");
         }

@@ -1,29 +1,28 @@
-//! The line between a client and the server: what an answer takes to begin, and how many bytes go through in a second, of all answers together.
+//! The line between client and server: latency of an answer, and bytes per second of all answers.
 
 use std::io::Write;
 use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Bytes that are sent in one piece.
+/// Bytes of one write.
 const PIECE_BYTES: usize = 64 << 10;
-/// So much that was not sent in time is made up for: a sleep that lasted too long does not make the line slower.
+/// Lag that later writes make up for: an overlong sleep does not slow the line.
 const SLACK: Duration = Duration::from_millis(2);
 
-/// How slow a line is; by default not at all.
+/// Speed of a line; by default unlimited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Line {
     /// From a request to the first byte of its answer.
     pub latency: Duration,
-    /// As many bytes, of all answers together.
+    /// Bytes per second, of all answers together.
     pub bytes_per_second: Option<u64>,
 }
 
-/// A line in use.
 #[derive(Debug)]
 pub(crate) struct Pace {
     line: Line,
-    /// When the bytes that were let in are through.
+    /// Time at which the accepted bytes are through.
     free_at: Mutex<Option<Instant>>,
 }
 
@@ -35,14 +34,12 @@ impl Pace {
         }
     }
 
-    /// Waits until an answer may begin.
     pub(crate) fn begin(&self) {
         if !self.line.latency.is_zero() {
             thread::sleep(self.line.latency);
         }
     }
 
-    /// Sends a body, piece by piece as the line allows.
     pub(crate) fn send(&self, to: &mut impl Write, body: &[u8]) -> std::io::Result<()> {
         let Some(bytes_per_second) = self.line.bytes_per_second else {
             return to.write_all(body);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use columnar::TableSource;
 
-use crate::QueryError;
+use crate::error::QueryError;
 
-/// Tables by name. Names are looked up without regard to case, as SQL does with names that are not quoted.
+/// Tables by name, found in any case, as SQL does with unquoted names.
 ///
 /// ```
 /// use std::sync::Arc;

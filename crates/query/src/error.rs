@@ -1,73 +1,13 @@
-//! Why a query could not be planned or run: what is wrong, and where it stands.
+//! Why a query failed: what is wrong, and where in its text.
 
 use std::error::Error;
 use std::fmt;
 
-use columnar::{ExecError, QuotaExceeded, ReadError};
-use pipeline_exec::{JobError, JobErrorKind};
-use unicode_width::UnicodeWidthChar;
+use columnar::{ExecError, MemoryExceeded, ReadError};
+use pipeline_exec::{JobError, JobErrorKind, SubmitError};
+use pools::{CpuError, MixedError};
 
-/// A place in the text of a query, both counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Position {
-    /// The line.
-    pub line: u64,
-    /// The column, in characters.
-    pub column: u64,
-}
-
-impl Position {
-    /// The line of `sql` that this place is on, and under it a mark; nothing if `sql` has no such place. Of a long line only
-    /// what is near the place.
-    ///
-    /// ```
-    /// use query::Position;
-    ///
-    /// let place = Position { line: 2, column: 6 };
-    /// let marked = place.mark("select town\nfrom citys").expect("there is a second line");
-    /// assert_eq!(marked, "from citys\n     ^");
-    /// assert_eq!(Position { line: 3, column: 1 }.mark("select 1"), None);
-    /// ```
-    pub fn mark(&self, sql: &str) -> Option<String> {
-        /// Characters of the line that are shown on either side of the place, at least.
-        const NEAR: usize = 80;
-        let line: Vec<char> = sql
-            .lines()
-            .nth(usize::try_from(self.line).ok()?.checked_sub(1)?)?
-            .chars()
-            .collect();
-        let at = usize::try_from(self.column).ok()?.checked_sub(1)?.min(line.len());
-        // What would save less than the dots take is shown.
-        let start = at.checked_sub(NEAR).filter(|&cut| cut > 3).unwrap_or(0);
-        let end = (at + NEAR < line.len())
-            .then_some(at + NEAR)
-            .filter(|end| end + 3 < line.len());
-        let (before, after) = (&line[start..at], &line[at..end.unwrap_or(line.len())]);
-        let dots = |cut: bool| if cut { "..." } else { "" };
-        let mut text = String::from(dots(start > 0));
-        text.extend(before.iter().chain(after));
-        text.push_str(dots(end.is_some()));
-        text.push('\n');
-        text.extend(dots(start > 0).chars().map(|_| ' '));
-        for &character in before {
-            // A tab stays one, so that both lines stop at the same place.
-            let width = if character == '\t' {
-                0
-            } else {
-                character.width().unwrap_or(0)
-            };
-            text.push_str(if character == '\t' { "\t" } else { &"  "[..width] });
-        }
-        text.push('^');
-        Some(text)
-    }
-}
-
-impl fmt::Display for Position {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}, column {}", self.line, self.column)
-    }
-}
+use crate::position::Position;
 
 /// A query failed. Nothing of its result is given out.
 #[derive(Debug)]
@@ -128,7 +68,8 @@ pub enum QueryError {
         /// Where it stands.
         position: Option<Position>,
     },
-    /// The query contradicts itself: an aggregate in WHERE, a column that is neither grouped nor aggregated.
+    /// The query contradicts itself: an aggregate in WHERE, a column neither grouped nor
+    /// aggregated.
     Invalid {
         /// What is wrong.
         message: String,
@@ -145,7 +86,7 @@ pub enum QueryError {
         /// The expression that was evaluated.
         expression: String,
     },
-    /// A value has no place in the type it was converted to, or an operation failed on it.
+    /// A value does not fit the type it was converted to, or an operation failed on it.
     Evaluation {
         /// The expression that was evaluated.
         expression: String,
@@ -154,12 +95,22 @@ pub enum QueryError {
     },
     /// A table could not be read.
     Read(ReadError),
-    /// The query needs more memory than it may have: see [`QueryPlan::with_quota`](crate::QueryPlan::with_quota).
-    Quota(QuotaExceeded),
-    /// The job was cancelled.
+    /// The query needs more memory than [`Query::memory_limit`](crate::Query::memory_limit) allows.
+    Quota(MemoryExceeded),
+    /// The query's token was cancelled, or its executor was shut down.
     Cancelled,
-    /// The job's deadline passed.
+    /// The query's deadline passed before its answer was ready.
     DeadlineExceeded,
+    /// The executor has as many jobs as it admits. Queries wait for room, so only callers that
+    /// submit jobs themselves get this.
+    ExecutorFull,
+    /// The executor was shut down, or drains.
+    ExecutorClosed,
+    /// A pool has ended or cannot start, or the calling thread must not wait for it.
+    Unavailable {
+        /// Which pool, and why.
+        message: String,
+    },
     /// A fault of this program, not of the query.
     Internal {
         /// What happened.
@@ -168,7 +119,7 @@ pub enum QueryError {
 }
 
 impl QueryError {
-    /// Where in the text of the query it stands, where that is known.
+    /// The place in the query's text, where it is known.
     pub fn position(&self) -> Option<Position> {
         match self {
             Self::Parse { position, .. }
@@ -186,6 +137,9 @@ impl QueryError {
             | Self::Quota(_)
             | Self::Cancelled
             | Self::DeadlineExceeded
+            | Self::ExecutorFull
+            | Self::ExecutorClosed
+            | Self::Unavailable { .. }
             | Self::Internal { .. } => None,
         }
     }
@@ -242,6 +196,11 @@ impl fmt::Display for QueryError {
             Self::Quota(error) => error.fmt(f),
             Self::Cancelled => f.write_str("the query was cancelled"),
             Self::DeadlineExceeded => f.write_str("the query did not finish before its deadline"),
+            Self::ExecutorFull => {
+                f.write_str("the executor has as many jobs as it admits; try again when some have ended")
+            }
+            Self::ExecutorClosed => f.write_str("the executor was shut down and takes no query any more"),
+            Self::Unavailable { message } => f.write_str(message),
             Self::Internal { message } => write!(f, "internal error: {message}"),
         }
     }
@@ -272,7 +231,7 @@ impl From<ExecError> for QueryError {
                 message: source.to_string(),
             },
             ExecError::Read(error) => Self::Read(error),
-            ExecError::Quota(error) => Self::Quota(error),
+            ExecError::Memory(error) => Self::Quota(error),
         }
     }
 }
@@ -282,6 +241,8 @@ impl From<JobError> for QueryError {
         match error.kind {
             JobErrorKind::Cancelled => return Self::Cancelled,
             JobErrorKind::DeadlineExceeded => return Self::DeadlineExceeded,
+            // Of a query's job nothing ran when its executor was shut down.
+            JobErrorKind::HandedBack => return Self::ExecutorClosed,
             _ => {}
         }
         let message = error.to_string();
@@ -291,6 +252,34 @@ impl From<JobError> for QueryError {
                 message: format!("{message}: {source}"),
             },
             None => Self::Internal { message },
+        }
+    }
+}
+
+impl<T> From<SubmitError<T>> for QueryError {
+    fn from(error: SubmitError<T>) -> Self {
+        match error {
+            SubmitError::Full(_) => Self::ExecutorFull,
+            SubmitError::Closed(_) => Self::ExecutorClosed,
+        }
+    }
+}
+
+impl From<MixedError> for QueryError {
+    fn from(error: MixedError) -> Self {
+        Self::Unavailable {
+            message: error.to_string(),
+        }
+    }
+}
+
+impl From<CpuError> for QueryError {
+    fn from(error: CpuError) -> Self {
+        match error {
+            CpuError::Closed => Self::ExecutorClosed,
+            other => Self::Unavailable {
+                message: other.to_string(),
+            },
         }
     }
 }
@@ -314,35 +303,4 @@ fn list(f: &mut fmt::Formatter<'_>, intro: &str, names: &[String]) -> fmt::Resul
         write!(f, " and {} more", names.len() - SHOWN)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn mark(sql: &str, column: u64) -> String {
-        let place = Position { line: 1, column };
-        place.mark(sql).expect("there is a first line")
-    }
-
-    #[test]
-    fn of_a_long_line_only_what_is_near_is_shown() {
-        let line = format!("{}!{}", "a".repeat(500), "b".repeat(500));
-        let (a, b) = ("a".repeat(80), "b".repeat(79));
-        let spaces = " ".repeat(83);
-        assert_eq!(mark(&line, 501), format!("...{a}!{b}...\n{spaces}^"));
-        assert!(mark(&line, 1).starts_with("aaa") && mark(&line, 1).ends_with("a...\n^"));
-        assert!(mark(&line, 1_001).starts_with("...b") && !mark(&line, 1_001).contains("b..."));
-    }
-
-    #[test]
-    fn a_line_that_the_dots_would_not_shorten_is_shown_whole() {
-        let line = "c".repeat(166);
-        assert_eq!(mark(&line, 84), format!("{line}\n{}^", " ".repeat(83)));
-    }
-
-    #[test]
-    fn wide_and_tabbed_characters_keep_the_mark_below_its_place() {
-        assert_eq!(mark("\t\u{4e2d}x", 3), "\t\u{4e2d}x\n\t  ^");
-    }
 }

@@ -1,14 +1,19 @@
 //! From a plan to a job for the pipeline executor, which gives the result.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use columnar::{Quota, ScanStage};
-use pipeline_exec::{Job, JobBuilder, JobReport, Stage};
+use columnar::ScanStage;
+use pipeline_exec::{Job, JobBuilder, Stage};
 
-use crate::statistics::Metered;
-use crate::{Execution, JobStatistics, QueryPlan, QueryResult};
+use crate::plan::QueryPlan;
+use crate::result::QueryResult;
+use crate::statistics::{Metered, WorkerShare};
 
-/// Makes a job of a plan.
+/// Makes a job of a plan, for callers that submit it themselves.
+///
+/// The slots of this job read what is not in memory themselves, and hold their workers up meanwhile. For tables of files
+/// or objects use a [`Session`](crate::Session), which reads ahead of the workers.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -22,110 +27,76 @@ use crate::{Execution, JobStatistics, QueryPlan, QueryResult};
 /// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
 ///
 /// let plan = QueryPlanner::plan("select n from numbers order by n desc", &tables)?;
-/// let (job, _run) = PipelineBuilder::new(plan).build();
-/// let executor = PipelineExecutor::new(2).expect("two threads");
-/// let report = executor.submit(job).expect("room").wait().map_err(QueryError::from)?;
-/// assert_eq!(report.output.num_rows(), 2);
+/// let executor = PipelineExecutor::new(2)?;
+/// let ticket = executor.submit(PipelineBuilder::new(plan).build()).map_err(QueryError::from)?;
+/// assert_eq!(ticket.wait().map_err(QueryError::from)?.output.num_rows(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct PipelineBuilder {
-    plan: QueryPlan,
+    table: String,
+    stage: Arc<ScanStage>,
+    metered: Arc<Metered>,
 }
 
 impl PipelineBuilder {
     /// For `plan`.
     pub fn new(plan: QueryPlan) -> Self {
-        Self { plan }
-    }
-
-    /// The query as what runs it best: [`Execution`]. And a look at how it goes.
-    pub fn prepare(self) -> (Execution, QueryRun) {
-        let (parts, run) = self.parts();
-        (Execution::new(parts), run)
-    }
-
-    /// The query as one job to submit, which gives the result, and a look at how it goes. The slots of this job read what is not in
-    /// memory themselves, and hold their workers up meanwhile: for a table of files [`prepare`](Self::prepare) is better, and one of objects can be read
-    /// by it alone.
-    pub fn build(self) -> (Job<QueryResult>, QueryRun) {
-        let (parts, run) = self.parts();
-        (parts.job(), run)
-    }
-
-    fn parts(self) -> (Parts, QueryRun) {
-        let table = self.plan.table().to_owned();
-        let quota = self.plan.scan.quota.clone();
-        let stage = Arc::new(ScanStage::new(self.plan.scan));
+        let table = plan.table().to_owned();
+        let stage = Arc::new(ScanStage::new(plan.scan));
         let rows = Arc::clone(&stage);
         let metered = Arc::new(Metered::new(Arc::clone(&stage) as _, move |slot| rows.rows(slot)));
-        let run = QueryRun {
-            table: table.clone(),
-            stage: Arc::clone(&stage),
-            metered: Arc::clone(&metered),
-        };
-        let parts = Parts {
+        Self {
             table,
-            quota,
             stage,
             metered,
-        };
-        (parts, run)
-    }
-}
-
-/// What the jobs of a query are made of.
-#[derive(Debug)]
-pub(crate) struct Parts {
-    pub(crate) table: String,
-    pub(crate) quota: Option<Arc<Quota>>,
-    pub(crate) stage: Arc<ScanStage>,
-    metered: Arc<Metered>,
-}
-
-impl Parts {
-    /// The whole query.
-    pub(crate) fn job(&self) -> Job<QueryResult> {
-        let job = Job::builder(self.table.clone()).stage(self.metered_stage());
-        self.give(job.cost(self.stage.cost()))
+        }
     }
 
-    /// What follows when every slot has run.
-    pub(crate) fn last_job(&self) -> Job<QueryResult> {
-        self.give(Job::builder(self.table.clone()))
+    /// The query as one job.
+    #[must_use]
+    pub fn build(self) -> Job<QueryResult> {
+        self.whole_job(None)
     }
 
-    /// The scan, whose slots are counted.
+    pub(crate) fn table(&self) -> &str {
+        &self.table
+    }
+
+    pub(crate) fn stage(&self) -> &Arc<ScanStage> {
+        &self.stage
+    }
+
+    /// The scan, whose slots are counted by worker.
     pub(crate) fn metered_stage(&self) -> Arc<dyn Stage> {
         Arc::clone(&self.metered) as _
     }
 
-    fn give(&self, mut job: JobBuilder) -> Job<QueryResult> {
+    /// What each worker has done so far.
+    pub(crate) fn workers(&self) -> Vec<WorkerShare> {
+        self.metered.workers()
+    }
+
+    /// All stages of the query.
+    pub(crate) fn whole_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
+        let job = Job::builder(self.table.clone()).stage(self.metered_stage());
+        self.output(job.cost(self.stage.cost()), deadline)
+    }
+
+    /// The stages that follow when every slot of the scan has run.
+    pub(crate) fn last_job(&self, deadline: Option<Duration>) -> Job<QueryResult> {
+        self.output(Job::builder(self.table.clone()), deadline)
+    }
+
+    fn output(&self, mut job: JobBuilder, deadline: Option<Duration>) -> Job<QueryResult> {
+        if let Some(deadline) = deadline {
+            job = job.deadline(deadline);
+        }
         for following in self.stage.following() {
             job = job.stage(Arc::new(self.metered.beside(following)));
         }
         let stage = Arc::clone(&self.stage);
         job.output(move |_cx| stage.merge().map(QueryResult::from))
             .build()
-    }
-}
-
-/// A query that runs or ran.
-#[derive(Clone, Debug)]
-pub struct QueryRun {
-    table: String,
-    stage: Arc<ScanStage>,
-    metered: Arc<Metered>,
-}
-
-impl QueryRun {
-    /// What each worker did, with the times of the job's `report`.
-    pub fn statistics<T>(&self, report: &JobReport<T>) -> JobStatistics {
-        JobStatistics::new(format!("query {}", self.table), report, self.metered.workers())
-    }
-
-    /// The plan with what was measured so far: rows and time of each filter step, morsels skipped.
-    pub fn explain(&self) -> String {
-        self.stage.explain()
     }
 }

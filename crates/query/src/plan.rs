@@ -1,14 +1,15 @@
-//! A query that was checked against its table: every name is a column, every operator fits its types.
+//! A query that was checked against its table.
 
 use std::fmt;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use columnar::{Expr, Quota, Scan};
+use columnar::{Expr, MemoryPool, SelectPlan};
 
-use crate::QueryError;
+use crate::error::QueryError;
 
-/// What a query does, ready to run. Its text is the plan that `--explain` shows.
+/// A checked query: every name is a column, every operator fits its types. Its text is what
+/// `--explain` shows.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::QueryError;
 /// ```
 #[derive(Clone, Debug)]
 pub struct QueryPlan {
-    pub(crate) scan: Scan,
+    pub(crate) scan: SelectPlan,
 }
 
 impl QueryPlan {
@@ -36,12 +37,12 @@ impl QueryPlan {
         self.scan.table.name()
     }
 
-    /// The conditions that a row must all meet, in the order they are written.
+    /// The conditions that a row must all meet, as written.
     pub fn filters(&self) -> Vec<Expr> {
         self.scan.filter.clone().map_or_else(Vec::new, Expr::conjuncts)
     }
 
-    /// The columns of the table that the query reads, ascending: all that must be loaded to run it.
+    /// The columns that the query reads, ascending.
     pub fn columns(&self) -> Vec<usize> {
         self.scan.projection()
     }
@@ -51,40 +52,39 @@ impl QueryPlan {
         self.scan.schema()
     }
 
-    /// The same, with a bound on what it may take in memory: what is fetched and decoded of a table of files, rows that are kept and sorted, groups. A query that
-    /// needs more fails with [`QueryError::Quota`](crate::QueryError::Quota). What it really takes at a time is at most a tenth more, and half a MiB for each
-    /// worker; the result, once it is given out, is its owner's, and is charged no more.
+    /// The same query within a quota: what is fetched and decoded of files, rows that are kept and
+    /// sorted, groups. A query that needs more fails with
+    /// [`QueryError::Quota`](crate::QueryError::Quota). Real use is at most a tenth more, and half
+    /// a MiB for each worker. The result is not counted once it is given out.
     ///
     /// ```
     /// use std::sync::Arc;
     /// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-    /// use columnar::{MemoryTable, Quota};
+    /// use columnar::{MemoryTable, MemoryPool};
     /// use pipeline_exec::PipelineExecutor;
-    /// use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner};
+    /// use query::{QueryError, QueryPlanner, Session};
     ///
     /// let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..50_000));
     /// let batch = RecordBatch::try_from_iter([("n", numbers)])?;
-    /// let mut tables = Catalog::new();
-    /// tables.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    /// let mut session = Session::new(PipelineExecutor::new(2)?);
+    /// session.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
     ///
-    /// let plan = QueryPlanner::plan("select n, count(*) from numbers group by n", &tables)?;
-    /// let quota = Arc::new(Quota::new("count numbers", 1_000_000));
-    /// let (job, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).build();
-    /// let executor = PipelineExecutor::new(2).expect("two threads");
-    /// let error = executor.submit(job).expect("room").wait().map_err(QueryError::from).unwrap_err();
+    /// let plan = QueryPlanner::plan("select n, count(*) from numbers group by n", session.tables())?;
+    /// let quota = Arc::new(MemoryPool::new("count numbers", 1_000_000));
+    /// let error = session.query(plan.with_quota(Arc::clone(&quota))).run().unwrap_err();
     /// assert!(matches!(error, QueryError::Quota(_)));
     /// assert!(error.to_string().starts_with("query count numbers is over its memory quota"));
     /// assert!(quota.peak() <= 1_000_000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
-        self.scan.quota = Some(quota);
+    pub fn with_quota(mut self, quota: Arc<MemoryPool>) -> Self {
+        self.scan.memory_pool = Some(quota);
         self
     }
 
-    /// The same, with groups laid out by the columns of these names, whatever the table declares as its shard key. It counts where all of them are
-    /// among the keys of GROUP BY; the plan says so then. No result depends on it.
+    /// The same query with groups partitioned by these columns, in place of the table's shard key,
+    /// if all of them are keys of GROUP BY. No result depends on it.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -108,7 +108,7 @@ impl QueryPlan {
     ///
     /// # Errors
     ///
-    /// [`QueryError::UnknownColumn`] when the table has no column of such a name.
+    /// [`QueryError::UnknownColumn`] when the table has no such column.
     pub fn with_shard_key(mut self, columns: &[&str]) -> Result<Self, QueryError> {
         let schema = self.scan.table.schema();
         let place = |name: &&str| {
@@ -123,8 +123,8 @@ impl QueryPlan {
         Ok(self)
     }
 
-    /// The query as the stage of a job runs it.
-    pub fn scan(&self) -> &Scan {
+    /// The query as a stage runs it.
+    pub fn scan(&self) -> &SelectPlan {
         &self.scan
     }
 }

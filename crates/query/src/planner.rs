@@ -7,34 +7,38 @@
 //!          └──┴─ over groups: columns are key 0, aggregate 0
 //! ```
 //!
-//! The text is parsed by `sqlparser`, which takes far more than this planner does. Whatever the planner does not know is
-//! refused by name and place; nothing is skipped over, because a clause that is ignored is a wrong answer.
+//! `sqlparser` parses far more than this planner knows. The planner refuses the rest by name and
+//! place: a clause that is skipped is a wrong answer.
 
 mod clause;
 mod columns;
 mod expression;
 mod group;
 mod literal;
+mod name;
 mod position;
+mod refusal;
 
 use std::sync::Arc;
 
-use columnar::{Expr, Output, Scan, SortKey, TableSource};
+use columnar::{Expr, Output, SelectPlan, SortKey, TableSource};
 use sqlparser::ast::{self, GroupByExpr, SelectItem, SetExpr, Spanned, Statement, TableFactor};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 
-use crate::{Catalog, QueryError, QueryPlan};
+use crate::catalog::Catalog;
+use crate::error::QueryError;
+use crate::plan::QueryPlan;
 
 use columns::Columns;
 use expression::{Leaf, plan_expression};
 use group::GroupColumns;
 use position::{Places, parse_error, place};
 
-/// Operators in one query: more than anyone writes, few enough for the stack below.
+/// Operators of a query at most: few enough for the stack below.
 const OPERATORS: usize = 10_000;
 
-/// Bytes of stack for planning a query without operators, and for each operator.
+/// Bytes of stack for planning, without operators and for each.
 const STACK: usize = 256 * 1024;
 const STACK_PER_OPERATOR: usize = 6 * 1024;
 
@@ -47,15 +51,16 @@ impl QueryPlanner {
     ///
     /// # Errors
     ///
-    /// What is wrong with the query and where it stands; see [`QueryError`].
+    /// What is wrong with the query, and where.
     pub fn plan(sql: &str, tables: &Catalog) -> Result<QueryPlan, QueryError> {
         let places = Places::new(sql);
         if let Some(position) = places.operator_past(OPERATORS) {
             let construct = format!("a query of more than {OPERATORS} operators");
             return Err(QueryError::Unsupported { construct, position });
         }
-        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it recurses. A query that people write fits
-        // on the caller's stack; mapping one of 60 MiB each time would be most of what planning takes.
+        // The parser's tree is as deep as a chain of operators is long, and printing or dropping it
+        // recurses. Usual queries fit on the caller's stack; mapping 60 MiB each time would
+        // dominate planning.
         let stack = STACK + places.operators() * STACK_PER_OPERATOR;
         stacker::maybe_grow(stack, stack, || Self::plan_text(sql, tables, &places))
     }
@@ -156,14 +161,14 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
         )
     };
     Ok(QueryPlan {
-        scan: Scan {
+        scan: SelectPlan {
             table,
             filter,
             output,
             order,
             offset,
             limit,
-            quota: None,
+            memory_pool: None,
             shard_key: None,
         },
     })
@@ -221,7 +226,7 @@ fn from(select: &ast::Select, tables: &Catalog, places: &Places) -> Result<Colum
 /// One column of the result.
 struct OutputItem<'a> {
     name: String,
-    /// What the query says, or `None` for a column that a star stands for.
+    /// The query's expression, or `None` for a column of a star.
     ast: Option<&'a ast::Expr>,
     column: usize,
 }
@@ -282,10 +287,10 @@ fn output_items<'a>(
 
 fn plan_condition(condition: &ast::Expr, leaf: &mut dyn Leaf) -> Result<Expr, QueryError> {
     let planned = plan_expression(condition, leaf)?;
-    Expr::condition(planned).map_err(|error| expression::type_mismatch(error, condition))
+    Expr::condition(planned).map_err(|error| refusal::type_mismatch(error, condition))
 }
 
-/// The keys of GROUP BY: columns and expressions of rows, positions in the result, or names given in it.
+/// The keys of GROUP BY: expressions over rows, positions or names of the result.
 fn plan_keys(
     group_by: &[ast::Expr],
     items: &[OutputItem<'_>],
@@ -297,10 +302,10 @@ fn plan_keys(
         let item = match clause::position_in_result(key, items.len(), "GROUP BY")? {
             Some(at) => Some(&items[at]),
             None => match key {
-                // A column of the table comes before a name given in the result, as in PostgreSQL.
+                // A column of the table wins over a name of the result, as in PostgreSQL.
                 ast::Expr::Identifier(name) if columns.find(name).is_none() => items
                     .iter()
-                    .find(|item| item.ast.is_some() && columns::names_match(name, &item.name)),
+                    .find(|item| item.ast.is_some() && name::names_match(name, &item.name)),
                 _ => None,
             },
         };
@@ -312,7 +317,7 @@ fn plan_keys(
     Ok(keys)
 }
 
-/// The keys of ORDER BY: positions in the result, names given in it, or expressions.
+/// The keys of ORDER BY: positions or names of the result, or expressions.
 fn plan_order(
     order: &[&ast::OrderByExpr],
     outputs: &[(String, Expr)],
@@ -321,9 +326,7 @@ fn plan_order(
     let mut keys = Vec::with_capacity(order.len());
     for item in order {
         let named = match &item.expr {
-            ast::Expr::Identifier(name) => outputs
-                .iter()
-                .find(|(output, _)| columns::names_match(name, output)),
+            ast::Expr::Identifier(name) => outputs.iter().find(|(output, _)| name::names_match(name, output)),
             _ => None,
         };
         let expr = match clause::position_in_result(&item.expr, outputs.len(), "ORDER BY")? {
@@ -337,7 +340,7 @@ fn plan_order(
         // PostgreSQL: NULL is larger than every value.
         let nulls_first = item.options.nulls_first.unwrap_or(descending);
         let key = SortKey::new(expr, descending, nulls_first);
-        keys.push(key.map_err(|error| expression::type_mismatch(error, &item.expr))?);
+        keys.push(key.map_err(|error| refusal::type_mismatch(error, &item.expr))?);
     }
     Ok(keys)
 }

@@ -1,44 +1,44 @@
 //! A query's morsels on their way from where they lie: several requests under way, batches in the order of the slots.
 //!
 //! ```text
-//!   slots ──► begun: charged, asked for ──► BatchStream, in bytes ──► arrived ──► windows
-//!               │ as many requests at a time as there are permits        │
-//!               └──► tasks and blocking calls of the mixed pool ─────────┘ waited for in order
+//!   slots ──► begun: reserved, requested ──► BatchStream, in bytes ──► arrived ──► windows
+//!               │ a permit for each request                               │
+//!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! What goes through the stream is reading that has begun, which weighs what it will bring. So the bound in bytes holds for what is under way and what is
-//! there together, and is looked at before anything is asked for. A batch counts until it has arrived and is taken.
+//! The stream carries reading that has begun, which weighs what it will bring. So one bound in bytes covers what is under
+//! way and what has arrived, and is checked before a request is made. A batch counts until it has arrived and is taken.
 //!
-//! Requests have permits, which come back as answers come, in whatever order. So the line to a store stays busy while the oldest answer is
-//! late; how far the younger ones get ahead of it is bounded in bytes.
+//! Permits come back as answers arrive, in any order. So the line to a store stays busy while the oldest answer is late;
+//! the bytes bound how far younger answers get ahead of it.
 //!
-//! A slot that cannot be read is the last one: nothing is begun behind it, and what was begun behind it is given up. Who closes gives up all that
-//! is under way; a request is dropped at once, while a call that holds a thread up returns later, to nobody.
+//! A slot that cannot be read is the last one: nothing behind it begins, and what has begun behind it is dropped. Closing
+//! drops all that is under way: a request at once, while a call that blocks a thread returns later and is ignored.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::fmt;
 use std::ops::Range;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use columnar::{FetchFailed, ScanStage, SlotFetch};
 use pipeline_exec::Stage;
-use pools::stream::{AsyncBatchSource, BatchStream, Held, StreamError, Weigh};
+use pools::stream::{AsyncBatchSource, BatchStream, Held, Weigh};
 use pools::{MixedError, MixedPool, MixedTask};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::QueryError;
-use crate::execution::OnClose;
+use crate::error::QueryError;
 use crate::windows::{Batches, Item};
 
-/// Morsels are read together until they have so many bytes: what it costs to hand a batch over is spread.
+/// Bytes of a batch of morsels. Several are handed over at once, since a hand-over has its price.
 const BATCH_BYTES: usize = 256 << 10;
-/// Of the bytes that may be read ahead, a batch has one part in so many at most, unless a morsel has more.
+/// Batches that fit into the bytes that may be read ahead, unless a morsel is larger.
 const BATCHES_AHEAD: usize = 4;
-/// Slots of a batch whose morsels need not be read.
+/// Slots of a batch at most: those whose morsels need not be read weigh nothing.
 const BATCH_SLOTS: usize = 64;
 
-/// Shared by all that reads. Nobody locks it: a call need not be `Sync`, and what is shared must.
+/// Held by every request until it has returned. The lock is never taken; it makes calls `Sync`.
 type UntilOver = Arc<Mutex<OnClose>>;
 
 /// What is read of a scan's table ahead of its slots.
@@ -52,8 +52,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads the slots of `stage`, so many bytes ahead, with so many requests at a time. What is under way shares `until_over`: it is dropped when
-    /// nobody reads any more.
+    /// Reads the slots of `stage`, at most `bytes` ahead and with `requests` at a time. `until_over` is dropped when the last
+    /// request has returned.
     pub(crate) fn of(
         stage: Arc<ScanStage>,
         mixed: &MixedPool,
@@ -94,10 +94,6 @@ impl Batches for Reading {
         if self.over {
             return Poll::Ready(None);
         }
-        // A closed stream tells it behind what is ready; what is on the way may never come.
-        if self.permits.poll_closed(cx).is_ready() {
-            return self.end(Some(Err(StreamError::Closed)));
-        }
         loop {
             if let Some((begun, _held)) = &mut self.arriving {
                 return match begun.poll_arrived(cx) {
@@ -130,14 +126,6 @@ impl Batches for Reading {
         self.stream.close();
         self.arriving = None;
     }
-
-    fn closer(&self) -> Box<dyn FnOnce() + Send> {
-        let (stream, permits) = (self.stream.handle(), Arc::clone(&self.permits));
-        Box::new(move || {
-            permits.close();
-            stream.close();
-        })
-    }
 }
 
 /// Slots whose morsels were read.
@@ -152,11 +140,11 @@ impl Weigh for SlotRun {
     }
 }
 
-/// Slots whose morsels are being read. Dropped, they are given up.
+/// Slots whose morsels are being read. Dropping this aborts their requests.
 struct Begun {
     slots: Range<usize>,
     bytes: usize,
-    /// In the order of the slots. Each gives the slot that it failed at, if it did.
+    /// In the order of the slots. An error is the slot that failed.
     parts: VecDeque<MixedTask<Result<(), usize>>>,
     /// The last slot has failed already.
     failed: bool,
@@ -208,7 +196,7 @@ impl Drop for Begun {
     }
 }
 
-/// Begins to read for slot after slot.
+/// Begins to read, slot by slot.
 struct SlotSource {
     stage: Arc<ScanStage>,
     next: usize,
@@ -230,13 +218,13 @@ impl AsyncBatchSource for SlotSource {
             parts: VecDeque::new(),
             failed: false,
         };
-        // Those that hold a thread up share one.
+        // Fetches that block a thread share one.
         let mut blocking = Vec::new();
         while self.next < slots && begun.slots.len() < BATCH_SLOTS && !begun.failed {
             if self.stage.is_enough_before(self.next) {
                 break;
             }
-            // What would make it too large begins the next one.
+            // A morsel that would make the batch too large begins the next one.
             let is_first = begun.slots.is_empty();
             if !is_first && begun.bytes + self.stage.bytes_to_fetch(self.next) > self.batch_bytes {
                 break;
@@ -254,7 +242,7 @@ impl AsyncBatchSource for SlotSource {
                         let part = self
                             .mixed
                             .spawn(read_async(fetch, permit, Arc::clone(&self.until_over)));
-                        begun.parts.push_back(part.map_err(ended)?);
+                        begun.parts.push_back(part?);
                     } else {
                         blocking.push(fetch);
                     }
@@ -280,7 +268,7 @@ impl AsyncBatchSource for SlotSource {
 }
 
 impl SlotSource {
-    /// Begins what has been gathered for a thread, which is the end of `begun` so far.
+    /// Begins the fetches that share a thread; their slots are the last of `begun`.
     async fn begin_blocking(
         &mut self,
         begun: &mut Begun,
@@ -294,9 +282,9 @@ impl SlotSource {
             Some(permit) => {
                 let until_over = Arc::clone(&self.until_over);
                 let part = self.mixed.run_blocking(move || read(fetches, permit, until_over));
-                begun.parts.push_back(part.map_err(ended)?);
+                begun.parts.push_back(part?);
             }
-            // Nobody reads for these, so nobody may run them.
+            // These were not requested, so their slots must not run.
             None => {
                 begun.slots.end = first;
                 self.next = self.stage.slots();
@@ -306,7 +294,7 @@ impl SlotSource {
     }
 }
 
-/// Reads on this thread, which waits. Gives the slot that cannot be read.
+/// Reads on this thread, which blocks. The error is the slot that cannot be read.
 fn read(fetches: Vec<SlotFetch>, permit: Permit, _until_over: UntilOver) -> Result<(), usize> {
     for fetch in fetches {
         let slot = fetch.slot();
@@ -316,7 +304,7 @@ fn read(fetches: Vec<SlotFetch>, permit: Permit, _until_over: UntilOver) -> Resu
     Ok(())
 }
 
-/// The same for one slot, awaited.
+/// Reads for one slot without blocking.
 async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) -> Result<(), usize> {
     let slot = fetch.slot();
     fetch.run_async().await.map_err(|FetchFailed| slot)?;
@@ -324,93 +312,65 @@ async fn read_async(fetch: SlotFetch, permit: Permit, _until_over: UntilOver) ->
     Ok(())
 }
 
-fn ended(error: MixedError) -> QueryError {
-    QueryError::Internal {
-        message: error.to_string(),
+/// What is called when a query's table is read no more.
+#[derive(Default)]
+pub(crate) struct OnClose(Vec<Box<dyn FnOnce() + Send>>);
+
+impl OnClose {
+    pub(crate) fn push(&mut self, call: impl FnOnce() + Send + 'static) {
+        self.0.push(Box::new(call));
     }
 }
 
-/// How many requests may be under way, and whether any should.
-struct Permits {
-    max: usize,
-    state: Mutex<State>,
+impl Drop for OnClose {
+    fn drop(&mut self) {
+        for call in self.0.drain(..) {
+            call();
+        }
+    }
 }
 
-struct State {
-    free: usize,
-    /// Something failed: nothing behind it is needed, all before it has begun.
-    failed: bool,
-    closed: bool,
-    /// Who waits for permits: one reader.
-    reader: Option<Waker>,
-    /// Who waits for answers.
-    consumer: Option<Waker>,
+impl fmt::Debug for OnClose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OnClose").field(&self.0.len()).finish()
+    }
+}
+
+/// Permits for requests. Closed when no further request may begin: reading is closed, or a request has failed.
+struct Permits {
+    max: usize,
+    free: Arc<Semaphore>,
 }
 
 impl Permits {
     fn new(max: usize) -> Self {
-        let max = max.max(1);
+        let max = max.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             max,
-            state: Mutex::new(State {
-                free: max,
-                failed: false,
-                closed: false,
-                reader: None,
-                consumer: None,
-            }),
+            free: Arc::new(Semaphore::new(max)),
         }
     }
 
-    /// So many, or all that there are; `None` when nothing more is to be begun.
-    async fn get(self: &Arc<Self>, requests: usize) -> Option<Permit> {
-        let requests = requests.clamp(1, self.max);
-        poll_fn(|cx| {
-            let mut state = self.lock();
-            if state.failed || state.closed {
-                return Poll::Ready(None);
-            }
-            if state.free < requests {
-                state.reader = Some(cx.waker().clone());
-                return Poll::Pending;
-            }
-            state.free -= requests;
-            Poll::Ready(Some(Permit {
-                permits: Arc::clone(self),
-                requests,
-                succeeded: false,
-            }))
+    /// Waits for `requests` permits, or for all that there are; `None` when no further request may begin.
+    async fn get(&self, requests: usize) -> Option<Permit> {
+        let requests = u32::try_from(requests.clamp(1, self.max)).unwrap_or(u32::MAX);
+        let held = Arc::clone(&self.free).acquire_many_owned(requests).await.ok()?;
+        Some(Permit {
+            free: Arc::clone(&self.free),
+            _held: held,
+            succeeded: false,
         })
-        .await
-    }
-
-    fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut state = self.lock();
-        if state.closed {
-            return Poll::Ready(());
-        }
-        state.consumer = Some(cx.waker().clone());
-        Poll::Pending
     }
 
     fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        let wakers = [state.reader.take(), state.consumer.take()];
-        drop(state);
-        wakers.into_iter().flatten().for_each(Waker::wake);
-    }
-
-    /// What the lock guards is whole between any two statements.
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.free.close();
     }
 }
 
-/// Some requests that are under way. They have failed if nobody says otherwise.
+/// Requests that are under way. Dropped before [`succeeded`](Self::succeeded), they have failed.
 struct Permit {
-    permits: Arc<Permits>,
-    requests: usize,
+    free: Arc<Semaphore>,
+    _held: OwnedSemaphorePermit,
     succeeded: bool,
 }
 
@@ -422,13 +382,9 @@ impl Permit {
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        let mut state = self.permits.lock();
-        state.free += self.requests;
-        state.failed |= !self.succeeded;
-        let reader = state.reader.take();
-        drop(state);
-        if let Some(reader) = reader {
-            reader.wake();
+        // All requests before this one have begun, and none behind it is needed.
+        if !self.succeeded {
+            self.free.close();
         }
     }
 }

@@ -1,8 +1,7 @@
 //! What each worker did in a job: slots, rows, time.
 //!
-//! The executor knows slots but no rows, and a stage knows rows but not who runs it. [`Metered`] stands between
-//! the two: it runs the slots of another stage and keeps a tally per worker. A tally is only for people; no
-//! result depends on it.
+//! The executor knows slots but no rows, and a stage knows rows but no workers. [`Metered`] wraps a
+//! stage and keeps a tally for each worker. No result depends on it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +17,7 @@ pub struct WorkerShare {
     pub worker: usize,
     /// Slots that it ran.
     pub slots: usize,
-    /// Rows of the table in those slots, also of those that statistics let it skip.
+    /// Rows of the table in those slots, skipped ones included.
     pub rows: usize,
     /// Time that it spent in them.
     pub busy: Duration,
@@ -26,7 +25,7 @@ pub struct WorkerShare {
 
 /// How a job went.
 ///
-/// As text it is a line for the job and one for each worker that ran a slot of it:
+/// As text, a line for the job and one for each worker:
 ///
 /// ```text
 /// query lineitem: 92 slots in 41.530 ms, first claimed after 0.021 ms
@@ -100,7 +99,7 @@ impl Metered {
         }
     }
 
-    /// For a later stage of the same job, which reads no rows of the table: what workers do there is counted with the rest.
+    /// Wraps a later stage of the same job, which reads no rows of the table, into the same tally.
     pub(crate) fn beside(&self, stage: Arc<dyn Stage>) -> Self {
         Self {
             stage,

@@ -1,64 +1,61 @@
 //! Computing over what is read meanwhile: a stream of batches, and jobs over windows of it.
 //!
 //! ```text
-//!   BatchStream, read ahead within a bound     │ 6 │ 5 │
+//!   batches, read ahead within a bound         │ 6 │ 5 │
 //!   windows: a job each, two at a time         │ 4 3 │ 2 1 │      slots run when their bytes are there
 //!   what the slots leave, by the slot                    ──► the same, whatever the windows were
 //! ```
 //!
-//! A job's slots must not wait, and their number is known when a stage of it starts. So what has been read by the time somebody looks becomes a
-//! window, a job over it computes, and the next window gathers meanwhile. Two jobs are there at a time: while the one comes to its last slots, the other has more for the workers that would be
-//! idle. Only where they have fewer slots than there are workers, since morsels are large, there are more.
+//! A job's slots must not wait, and their number is known when a stage starts. So all batches that have arrived become a
+//! window, a job computes over it, and the next window gathers meanwhile. Two jobs are there at a time: while the first
+//! comes to its last slots, the second has slots for idle workers. If two have fewer slots than there are workers, more
+//! windows are started.
 //!
-//! The first window is a job like any other; those that follow are [`Class::Batch`], old from the beginning, so that a long query does not pass for ever
-//! new short ones.
+//! The first window is a job like any other. Later ones are [`Class::Batch`], so that a long query does not pass new
+//! short ones again and again.
 //!
-//! The end is the first one in the order of the input: a window that failed before one that comes later, and before the source, if that failed behind
-//! it. Then the stream is closed, what runs is cancelled, and nothing of it is given out.
+//! A query fails with its first failure in the order of the input. Then the stream is closed, running windows are
+//! cancelled, and no row is given out.
 
 use std::collections::VecDeque;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{Class, Job, JobError, JobReport, JobTicket, PipelineHandle, Stage};
+use pipeline_exec::{Class, Job, JobError, JobReport, Stage};
 use pools::stream::{BatchStream, StreamError, Weigh};
 
-use crate::work_control::not_taken;
-use crate::{QueryError, WorkControl};
+use crate::error::QueryError;
+use crate::run::{Run, RunningJob};
 
 /// Windows that run at the same time, unless they have fewer slots than there are workers.
 const WINDOWS_AT_ONCE: usize = 2;
-/// Slots that a window has for each worker, at most: enough that one that takes longer does not leave the others idle.
+/// Slots of a window for each worker, at most. Enough that one long slot does not leave the other workers idle.
 const SLOTS_PER_WORKER: usize = 8;
 
-/// What windows run on, and how large they get.
+/// Runs windows of one table.
 pub(crate) struct Windows<'a> {
     pub(crate) table: String,
-    pub(crate) executor: PipelineHandle,
-    pub(crate) control: &'a WorkControl,
-    /// The bytes of a window, unless a single batch has more.
+    pub(crate) run: &'a Run,
+    /// Bytes of a window at most, unless a single batch has more.
     pub(crate) bytes_max: usize,
 }
 
-/// What comes next; nothing at the end.
+/// The next batch; `None` at the end.
 pub(crate) type Item<B, E> = Option<Result<B, StreamError<E>>>;
 
-/// What windows are made of, as it comes and in its order.
+/// Batches in the order of the input.
 pub(crate) trait Batches {
     type Batch: Weigh;
     type Error: Into<QueryError>;
 
-    /// The next one. An error is the last item.
+    /// The next batch. An error is the last item.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Item<Self::Batch, Self::Error>>;
 
-    /// Wants nothing more.
+    /// Ends reading.
     fn close(&mut self);
-
-    /// To close it from elsewhere.
-    fn closer(&self) -> Box<dyn FnOnce() + Send>;
 }
 
 impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches for BatchStream<B, E> {
@@ -72,40 +69,34 @@ impl<B: Weigh + Send + 'static, E: Into<QueryError> + Send + 'static> Batches fo
     fn close(&mut self) {
         Self::close(self);
     }
-
-    fn closer(&self) -> Box<dyn FnOnce() + Send> {
-        let handle = self.handle();
-        Box::new(move || handle.close())
-    }
 }
 
 /// A window as a job runs it.
 pub(crate) struct Window {
-    /// Its slots.
     pub(crate) stage: Arc<dyn Stage>,
-    /// What comes before them in the whole, for messages.
+    /// The number of its first slot in the whole table, for messages.
     pub(crate) first_slot: usize,
     pub(crate) cost: u64,
 }
 
-/// What comes next for whoever waits for both.
+/// What happened first.
 enum Next<B, E> {
     /// The oldest window has ended.
     Ended(Result<JobReport, JobError>),
-    /// The stream has something, or nothing more.
-    Batch(Option<Result<B, StreamError<E>>>),
+    /// A batch has arrived, or the stream has ended.
+    Batch(Item<B, E>),
 }
 
 struct Running {
-    ticket: JobTicket,
+    job: RunningJob,
     first_slot: usize,
     slots: usize,
 }
 
 impl Windows<'_> {
-    /// Computes all that `stream` gives, until nothing more is wanted. Of each window `make` makes the job's stage. Gives what the jobs took.
+    /// Computes over `stream` until it ends or `is_enough`. `make` makes the stage of each window.
     ///
-    /// Dropping the future closes the stream and cancels the windows that run.
+    /// Dropping the future closes the stream and cancels running windows.
     pub(crate) async fn run<S: Batches>(
         &self,
         mut stream: S,
@@ -113,32 +104,36 @@ impl Windows<'_> {
         mut make: impl FnMut(Vec<S::Batch>) -> Window,
         is_enough: impl Fn() -> bool,
     ) -> Result<Effort, QueryError> {
-        self.control.on_stop(stream.closer());
-        let slots_max = SLOTS_PER_WORKER * self.executor.workers();
+        let stop = &self.run.stop;
+        let slots_max = SLOTS_PER_WORKER * self.run.executor.workers();
         let mut running: VecDeque<Running> = VecDeque::with_capacity(WINDOWS_AT_ONCE);
         let mut effort = Effort::default();
         let mut class = Class::Normal;
         let mut end = Ok(());
-        // Whether it was a window that failed: those behind it do not matter then.
-        let mut window_failed = false;
+        // The end does not depend on running windows: one failed before them, or the run is stopped.
+        let mut abandoned = false;
         while end.is_ok() && !is_enough() {
-            // A deadline that has passed is seen here, should its alarm be late.
-            end = self.control.check();
-            if end.is_err() {
-                break;
-            }
-            let first = match self.next(&mut running, &mut stream).await {
-                Next::Ended(ended) => {
+            let next = match stop.check() {
+                Ok(()) => stop.unless_stopped(self.next(&mut running, &mut stream)).await,
+                Err(stopped) => Err(stopped),
+            };
+            let first = match next {
+                Err(stopped) => {
+                    end = Err(stopped);
+                    abandoned = true;
+                    break;
+                }
+                Ok(Next::Ended(ended)) => {
                     end = self.ended(&mut running, ended, &mut effort);
-                    window_failed = end.is_err();
+                    abandoned = end.is_err();
                     continue;
                 }
-                Next::Batch(None) => break,
-                Next::Batch(Some(Err(error))) => {
+                Ok(Next::Batch(None)) => break,
+                Ok(Next::Batch(Some(Err(error)))) => {
                     end = Err(self.failed(error));
                     break;
                 }
-                Next::Batch(Some(Ok(batch))) => batch,
+                Ok(Next::Batch(Some(Ok(batch)))) => batch,
             };
             let (mut bytes, mut slots) = (first.bytes(), slots_of(&first));
             let mut batches = vec![first];
@@ -157,45 +152,47 @@ impl Windows<'_> {
                 }
             }
             let window = make(batches);
-            let job = Job::builder(self.table.clone())
-                .stage(window.stage)
-                .class(class)
-                .cost(window.cost)
-                .build();
-            class = Class::Batch;
-            // Room for it may not come soon.
-            match self.control.unless_stopped(self.executor.submit_async(job)).await {
-                Ok(Ok(ticket)) => running.push_back(Running {
-                    ticket: self.control.running(ticket).cancel_on_drop(),
+            match self.run.submit(self.job(&window, class)).await {
+                Ok(job) => running.push_back(Running {
+                    job,
                     first_slot: window.first_slot,
                     slots,
                 }),
-                Ok(Err(error)) => end = Err(not_taken(error)),
-                Err(stopped) => end = Err(stopped),
+                Err(error) => end = Err(error),
             }
+            class = Class::Batch;
         }
-        // Nothing more is read, whatever the end was.
         stream.close();
-        self.control.forget_close();
-        while !window_failed && let Some(oldest) = running.front_mut() {
-            let ended = (&mut oldest.ticket).await;
-            // What failed before the end that is known came before it in the input.
-            if let Err(error) = self.ended(&mut running, ended, &mut effort) {
-                end = Err(error);
-                window_failed = true;
+        while !abandoned && let Some(oldest) = running.front_mut() {
+            // A window that fails came before the end that is known, since windows are in the order of the input.
+            let failed = match stop.unless_stopped(&mut oldest.job).await {
+                Ok(ended) => self.ended(&mut running, ended, &mut effort),
+                Err(stopped) => Err(stopped),
+            };
+            if failed.is_err() {
+                end = failed;
+                abandoned = true;
             }
         }
-        // Those behind a failure do not matter; but nothing of them runs any more when the failure is told.
+        // No slot runs any more when the failure is returned.
         for later in &running {
-            later.ticket.control().cancel();
+            self.run.cancel(&later.job);
         }
         while let Some(later) = running.pop_front() {
-            let control = later.ticket.control();
-            // Cancelled, or ended in another way: the failure before it is the end.
-            let _no_matter = later.ticket.await;
-            self.control.ended(&control);
+            let _outcome_is_known = later.job.await;
         }
         end.map(|()| effort)
+    }
+
+    fn job(&self, window: &Window, class: Class) -> Job {
+        let mut job = Job::builder(self.table.clone())
+            .stage(Arc::clone(&window.stage))
+            .class(class)
+            .cost(window.cost);
+        if let Some(left) = self.run.time_left() {
+            job = job.deadline(left);
+        }
+        job.build()
     }
 
     /// Waits for the oldest window, and for a batch if another window may begin.
@@ -205,10 +202,10 @@ impl Windows<'_> {
         stream: &mut S,
     ) -> Next<S::Batch, S::Error> {
         let slots: usize = running.iter().map(|window| window.slots).sum();
-        let full = running.len() >= WINDOWS_AT_ONCE && slots >= self.executor.workers();
+        let full = running.len() >= WINDOWS_AT_ONCE && slots >= self.run.executor.workers();
         poll_fn(|cx: &mut Context<'_>| {
             if let Some(oldest) = running.front_mut()
-                && let Poll::Ready(ended) = Pin::new(&mut oldest.ticket).poll(cx)
+                && let Poll::Ready(ended) = Pin::new(&mut oldest.job).poll(cx)
             {
                 return Poll::Ready(Next::Ended(ended));
             }
@@ -220,7 +217,7 @@ impl Windows<'_> {
         .await
     }
 
-    /// Takes note of the end of the oldest window.
+    /// Removes the oldest window, which has ended, and adds its effort.
     fn ended(
         &self,
         running: &mut VecDeque<Running>,
@@ -230,7 +227,6 @@ impl Windows<'_> {
         let Some(oldest) = running.pop_front() else {
             return Ok(());
         };
-        self.control.ended(&oldest.ticket.control());
         match ended {
             Ok(report) => {
                 effort.add(&report);
@@ -238,30 +234,38 @@ impl Windows<'_> {
             }
             Err(mut error) => {
                 error.slot = error.slot.map(|slot| slot + oldest.first_slot);
-                Err(self.control.failed(error))
+                Err(self.run.failed(error))
             }
         }
     }
 
     fn failed<E: Into<QueryError>>(&self, error: StreamError<E>) -> QueryError {
-        if let Err(stopped) = self.control.check() {
+        if let Err(stopped) = self.run.stop.check() {
             return stopped;
         }
         let message = match error {
             StreamError::Source(error) => return error.into(),
-            // Its text would need a source that can be shown, and has none here.
-            StreamError::Panicked { message } => format!("reading panicked: {message}"),
             StreamError::Closed => return QueryError::Cancelled,
+            // `StreamError` has a text only for sources whose errors have one.
+            StreamError::Panicked { message } => {
+                return QueryError::Internal {
+                    message: format!("reading panicked: {message}"),
+                };
+            }
             StreamError::PoolsEnded => "the mixed pool ended while a table was read".to_owned(),
             StreamError::Unavailable(error) => format!("the mixed pool cannot be started: {error}"),
             StreamError::WrongPool(error) => error.to_string(),
-            _ => "a table's stream ended without a reason".to_owned(),
+            _ => {
+                return QueryError::Internal {
+                    message: "a table's stream ended without a reason".to_owned(),
+                };
+            }
         };
-        QueryError::Internal { message }
+        QueryError::Unavailable { message }
     }
 }
 
-/// What the jobs of some work took together.
+/// What the jobs of a query took together.
 #[derive(Debug)]
 pub(crate) struct Effort {
     began: Instant,
@@ -293,7 +297,7 @@ impl Effort {
         }
     }
 
-    /// The report of the last job, as that of all.
+    /// The report of the last job, as the report of all.
     pub(crate) fn report<T>(mut self, last: JobReport<T>) -> JobReport<T> {
         self.add(&last);
         let wait = self.wait.unwrap_or(last.wait);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Letters of a unit, in small ones, and how many bytes it has.
+/// Units of size in lower case, and their bytes.
 const SIZES: [(&str, u64); 8] = [
     ("", 1),
     ("b", 1),
@@ -14,7 +14,7 @@ const SIZES: [(&str, u64); 8] = [
     ("gb", 1_000_000_000),
 ];
 
-/// Letters of a unit, and how many milliseconds it has.
+/// Units of time in lower case, and their milliseconds.
 const TIMES: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
 
 /// A number of bytes, at least 1.
@@ -22,7 +22,7 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
     let wrong = "a size is a whole number of B, KiB, MiB or GiB, for example 256MiB";
     let bytes = amount(text, &SIZES, wrong)?.and_then(|bytes| usize::try_from(bytes).ok());
     match bytes {
-        None => Err("no machine has so much memory".to_owned()),
+        None => Err("the size is larger than any machine's memory".to_owned()),
         Some(0) => Err("a query needs some memory".to_owned()),
         Some(bytes) => Ok(bytes),
     }
@@ -32,13 +32,13 @@ pub(crate) fn size(text: &str) -> Result<usize, String> {
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let wrong = "a time is a whole number of ms, s, min or h, for example 30s";
     match amount(text, &TIMES, wrong)? {
-        None => Err("nobody waits for so long".to_owned()),
+        None => Err("the time is larger than 2^64 ms".to_owned()),
         Some(0) => Err("a query needs some time".to_owned()),
         Some(milliseconds) => Ok(Duration::from_millis(milliseconds)),
     }
 }
 
-/// A number with one of these units, in the smallest of them; `None` if that is too many, and `wrong` if it is none.
+/// A number in the smallest of `units`; `None` if it does not fit, `wrong` if it is no number.
 fn amount(text: &str, units: &[(&str, u64)], wrong: &str) -> Result<Option<u64>, String> {
     let (number, unit) = split(text);
     let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or(wrong)?;
@@ -46,7 +46,7 @@ fn amount(text: &str, units: &[(&str, u64)], wrong: &str) -> Result<Option<u64>,
     Ok(number.checked_mul(*factor))
 }
 
-/// The digits that it begins with, and its unit in small letters.
+/// The digits at its start, and its unit in lower case.
 fn split(text: &str) -> (&str, String) {
     let text = text.trim();
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
@@ -81,7 +81,7 @@ mod tests {
             );
         }
         assert!(size("0KiB").is_err_and(|text| text.contains("some memory")));
-        assert!(size("18446744073709551615KiB").is_err_and(|text| text.contains("so much")));
+        assert!(size("18446744073709551615KiB").is_err_and(|text| text.contains("any machine")));
     }
 
     #[test]
@@ -97,6 +97,6 @@ mod tests {
             );
         }
         assert!(time("0s").is_err_and(|text| text.contains("some time")));
-        assert!(time("18446744073709551615h").is_err_and(|text| text.contains("so long")));
+        assert!(time("18446744073709551615h").is_err_and(|text| text.contains("larger than")));
     }
 }

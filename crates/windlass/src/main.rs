@@ -1,16 +1,13 @@
 //! The command-line program.
 //!
 //! ```text
-//!   arguments ──► query_command ──► query (tables, plan, job) ──► stdout, once the whole result is there
-//!                      │
-//!                      └─ terminal: a bar on stderr, Ctrl-C cancels
+//!   arguments ──► query_command ──► query::Session ──► stdout, once the whole result is there
+//!                      │                  ▲
+//!                      └─ terminal ───────┘ polls progress for a bar, Ctrl-C cancels a token
 //! ```
 //!
-//! It holds no logic that a library could hold: what a query means lives in `query`, how it runs in
-//! `pipeline-exec`. Messages go to stderr, and stdout holds a result or nothing.
-//!
-//! Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C. `windlass query --help`
-//! says so as well.
+//! It holds no logic that a library could hold: what a query means is in `query`, how it runs in `pipeline-exec`. Messages
+//! go to stderr, and stdout holds a result or nothing. `windlass query --help` lists the exit codes.
 
 mod amount;
 mod message;
@@ -35,9 +32,18 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    // A damaged file is an error message, not a trace of the reader.
-    query::source::silence_reader_panics();
+    quiet_damaged_files();
     match Arguments::parse().command {
         Command::Query(arguments) => query_command::run(&arguments),
     }
+}
+
+/// A damaged file is an error message; the reader's panic behind it prints nothing.
+fn quiet_damaged_files() {
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !query::source::is_reading_damaged() {
+            previous(panic);
+        }
+    }));
 }

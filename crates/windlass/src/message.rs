@@ -7,6 +7,6 @@ use std::io::Write;
 ///
 /// `eprintln!` panics where stderr cannot be written to: closed by its reader, or on a full disk.
 pub(crate) fn say(text: impl Display) {
-    // There is no other place to tell of it; the result and the exit code do not depend on who listens.
+    // A failure has no other place to go, and changes neither result nor exit code.
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -4,15 +4,14 @@ use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use query::output::{OutputFormat, render};
 use query::pipeline_exec::PipelineExecutor;
-use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, Quota};
+use query::source::ScaleFactor;
+use query::{CancellationToken, QueryError, Session, Work};
 
 use crate::amount;
 use crate::message::say;
@@ -20,8 +19,9 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 /// Answer a SQL query over one table
 ///
-/// The subset of SQL: columns, arithmetic, sum, count, min, max and avg over one table; WHERE with AND, OR, NOT,
-/// comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT, OFFSET.
+/// The subset of SQL: columns, arithmetic, sum, count, min, max and avg over one table; WHERE with
+/// AND, OR, NOT, comparisons, BETWEEN, IN, LIKE, IS NULL; GROUP BY, HAVING, ORDER BY, LIMIT,
+/// OFFSET.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   windlass query --tpch 0.1 \"select l_returnflag, sum(l_quantity) from lineitem group by l_returnflag\"
@@ -31,11 +31,13 @@ use crate::terminal::{EXIT_CANCELLED, Terminal};
 
 Exit codes: 0 the result was written, 1 an error, 2 the arguments make no sense, 130 cancelled by Ctrl-C.")]
 pub(crate) struct QueryArguments {
-    /// A table: a Parquet file, a folder of Parquet files or a CSV file, by its path or by its URL (file://, http://)
+    /// A table: a Parquet file, a folder of Parquet files or a CSV file, by its path or by its URL
+    /// (file://, http://)
     #[arg(long = "table", value_name = "NAME=PATH", value_parser = table_argument)]
     tables: Vec<TableArgument>,
 
-    /// Generate the TPC-H tables lineitem, orders and customer at this scale factor (1 is about 6 million line items)
+    /// Generate the TPC-H tables lineitem, orders and customer at this scale factor (1 is about 6
+    /// million line items)
     #[arg(long, value_name = "SF", allow_negative_numbers = true)]
     tpch: Option<ScaleFactor>,
 
@@ -43,10 +45,11 @@ pub(crate) struct QueryArguments {
     #[arg(long, value_name = "N", value_parser = threads_argument, allow_negative_numbers = true)]
     threads: Option<NonZeroUsize>,
 
-    /// The most memory that the query may take, for example 256MiB; over it the query fails [default: no bound]
+    /// The most memory that the query may take, for example 256MiB; over it the query fails
+    /// [default: no bound]
     ///
-    /// Counted is what grows with its rows: what is read ahead and decoded of a file, groups, rows that are kept and sorted. The tables that --tpch
-    /// generates are not, nor is the result once it is there.
+    /// Counted is what grows with rows: bytes that are read ahead and decoded, groups, rows that
+    /// are kept and sorted. Tables of --tpch and the result are not counted.
     #[arg(long, value_name = "SIZE", value_parser = amount::size, allow_negative_numbers = true)]
     memory: Option<usize>,
 
@@ -112,12 +115,16 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
         Ok(executor) => executor,
         Err(error) => return failed(&error, 1),
     };
-    let deadline = arguments.timeout.and_then(|timeout| began.checked_add(timeout));
-    let terminal = match Terminal::new(executor, deadline) {
+    let token = CancellationToken::new();
+    let mut work = Work::from(executor).cancelled_by(token.clone());
+    if let Some(deadline) = arguments.timeout.and_then(|timeout| began.checked_add(timeout)) {
+        work = work.deadline(deadline);
+    }
+    let terminal = match Terminal::new(token) {
         Ok(terminal) => terminal,
         Err(error) => return failed(&error, 1),
     };
-    match answer(arguments, &terminal) {
+    match answer(arguments, Session::new(work), &terminal) {
         Ok(text) => match write(&text) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&format_args!("cannot write the result: {error}"), 1),
@@ -141,55 +148,36 @@ pub(crate) fn run(arguments: &QueryArguments) -> ExitCode {
     }
 }
 
-/// The text of the whole result. What `--explain` and `--stats` show is on stderr by then.
-fn answer(arguments: &QueryArguments, terminal: &Terminal) -> Result<Vec<u8>, QueryError> {
-    let mut catalog = Catalog::new();
-    let generated: Vec<Arc<TpchTable>> = match arguments.tpch {
-        Some(scale) => TpchTableKind::ALL
-            .iter()
-            .map(|&kind| Arc::new(TpchTable::new(kind, scale)))
-            .collect(),
-        None => Vec::new(),
-    };
-    for table in &generated {
-        catalog.register(table.clone())?;
+/// The text of the whole result. `--explain` and `--stats` write to stderr before it returns.
+fn answer(
+    arguments: &QueryArguments,
+    mut session: Session,
+    terminal: &Terminal,
+) -> Result<Vec<u8>, QueryError> {
+    if let Some(scale) = arguments.tpch {
+        session.generate(scale)?;
     }
     for TableArgument { name, path } in &arguments.tables {
-        catalog.register(source::open(name, path, &terminal.activity("reading"))?)?;
+        let progress = session.progress();
+        terminal.watch(&progress, || session.open(name, path))?;
     }
-    let mut plan = QueryPlanner::plan(&arguments.sql, &catalog)?;
-    let quota = arguments
-        .memory
-        .map(|bytes| Arc::new(Quota::new(plan.table(), bytes)));
-    if let Some(quota) = &quota {
-        plan = plan.with_quota(Arc::clone(quota));
+    let mut query = session.sql(&arguments.sql)?;
+    if let Some(bytes) = arguments.memory {
+        query = query.memory_limit(bytes);
     }
-    let loaded = match generated.iter().find(|table| table.is_called(plan.table())) {
-        Some(table) => table.load(&plan.columns(), &terminal.activity("generating"))?,
-        None => None,
-    };
-    let (execution, run) = PipelineBuilder::new(plan).prepare();
-    let outcome = execution.run(&terminal.activity("querying"));
+    let explain = query.explain();
+    let outcome = terminal.watch(&query.progress(), || query.run());
     if arguments.explain {
-        say(run.explain().trim_end());
+        say(explain.to_string().trim_end());
     }
     let report = outcome?;
     if arguments.stats {
-        for statistics in loaded.iter().chain(Some(&run.statistics(&report))) {
-            say(statistics.to_string().trim_end());
-        }
-        if let Some(quota) = &quota {
-            say(format_args!(
-                "memory: at most {} of {} bytes",
-                quota.peak(),
-                quota.limit()
-            ));
-        }
+        say(report.to_string().trim_end());
     }
-    render(&report.output, arguments.format.into())
+    render(&report.rows, arguments.format.into())
 }
 
-/// Writes to stdout. A reader that has seen enough (`| head`) is no error.
+/// Writes to stdout. A reader that closes it early (`| head`) is no error.
 fn write(text: &[u8]) -> std::io::Result<()> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text).and_then(|()| stdout.flush()) {

@@ -5,23 +5,39 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, Int64Array};
 use arrow::datatypes::DataType;
 
-use super::groups::GroupIds;
-use super::{AggregateState, StateError, same_kind, shared};
-use crate::charged::ChargedVec;
-use crate::quota::{Quota, QuotaExceeded};
+use super::definition::Definition;
+use super::group_ids::GroupIds;
+use super::state::{AggregateState, StateError, same_kind, shared};
+use crate::expr::Expr;
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+
+/// `count(*)` and `count(argument)`.
+pub(super) struct Count;
+
+impl Definition for Count {
+    fn bind(&self, argument: Expr) -> Option<(Expr, DataType)> {
+        Some((argument, DataType::Int64))
+    }
+
+    fn state_kind(&self) -> &'static str {
+        "count"
+    }
+
+    fn new_state(
+        &self,
+        _argument: Option<&DataType>,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Box<dyn AggregateState> {
+        Box::new(CountState {
+            counts: ReservedVec::new(pool),
+        })
+    }
+}
 
 /// Rows, or values that are not NULL, per group.
 #[derive(Debug)]
-pub(super) struct CountState {
-    counts: ChargedVec<i64>,
-}
-
-impl CountState {
-    pub(super) fn new(quota: Option<&Arc<Quota>>) -> Self {
-        Self {
-            counts: ChargedVec::new(quota),
-        }
-    }
+struct CountState {
+    counts: ReservedVec<i64>,
 }
 
 impl AggregateState for CountState {
@@ -29,11 +45,11 @@ impl AggregateState for CountState {
         true
     }
 
-    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
         self.counts.resize(groups, 0)
     }
 
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded> {
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
         let nulls = values.and_then(|values| values.logical_nulls());
         match (groups, &nulls) {
             (GroupIds::Single { rows }, None) => self.counts[0] += rows as i64,
@@ -54,18 +70,18 @@ impl AggregateState for CountState {
         Ok(())
     }
 
-    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         self.counts.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
         for (count, &group) in same_kind::<Self>(from).counts[first..].iter().zip(map) {
             self.counts[group as usize] += count;
         }
         Ok(())
     }
 
-    fn finish(&self, _data_type: &DataType, _average: bool) -> Result<ArrayRef, StateError> {
+    fn finish(&self, _data_type: &DataType) -> Result<ArrayRef, StateError> {
         Ok(shared(Int64Array::from(self.counts.to_vec())))
     }
 }

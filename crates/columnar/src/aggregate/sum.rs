@@ -1,7 +1,8 @@
-//! `sum` and `avg`: exact for integers and decimals, in fixed order for floats.
+//! `sum`: exact for integers and decimals, in fixed order for floats.
 //!
-//! No sum of integers or decimals overflows on the way: the order of the rows does not decide whether one does, only its value. Those of
-//! 64-bit integers and 128-bit decimals are in [`super::exact`], those of doubles and of 256-bit decimals here.
+//! No sum of integers or decimals overflows on the way: the order of the rows does not decide
+//! whether one does, only its value. Those of 64-bit integers and 128-bit decimals are in
+//! [`super::exact_sum`], those of doubles and of 256-bit decimals here.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -13,32 +14,60 @@ use arrow::datatypes::{
     Decimal256Type, DecimalType, Float64Type, Int64Type, i256,
 };
 
-use super::exact::ExactSum;
-use super::groups::GroupIds;
-use super::{AggregateState, StateError, averages, same_kind, shared};
-use crate::charged::ChargedVec;
-use crate::quota::{Quota, QuotaExceeded};
+use super::definition::Definition;
+use super::exact_sum::ExactSum;
+use super::group_ids::GroupIds;
+use super::state::{AggregateState, StateError, same_kind, shared};
+use crate::expr::Expr;
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
 
-/// The type of a sum of values of `argument`: `Int64`, a decimal, or `Float64`.
-pub(super) fn sum_type(argument: &DataType) -> DataType {
-    match argument {
-        DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
-        DataType::Decimal256(_, scale) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, *scale),
-        DataType::Float64 => DataType::Float64,
-        _ => DataType::Int64,
+/// `sum(argument)`.
+pub(super) struct Sum;
+
+impl Definition for Sum {
+    fn bind(&self, argument: Expr) -> Option<(Expr, DataType)> {
+        let argument = argument.summable()?;
+        let sum = match argument.data_type() {
+            DataType::Decimal128(_, scale) => DataType::Decimal128(DECIMAL128_MAX_PRECISION, *scale),
+            DataType::Decimal256(_, scale) => DataType::Decimal256(DECIMAL256_MAX_PRECISION, *scale),
+            DataType::Float64 => DataType::Float64,
+            _ => DataType::Int64,
+        };
+        Some((argument, sum))
+    }
+
+    fn state_kind(&self) -> &'static str {
+        "sum"
+    }
+
+    fn new_state(
+        &self,
+        argument: Option<&DataType>,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Box<dyn AggregateState> {
+        match argument.expect("a sum has an argument") {
+            DataType::Decimal128(_, scale) => Box::new(ExactSum::<Decimal128Type>::new(*scale, pool)),
+            DataType::Decimal256(_, scale) => Box::new(SumState::<Decimal256Type, Wide>::new(*scale, pool)),
+            DataType::Float64 => Box::new(SumState::<Float64Type, f64>::new(0, pool)),
+            _ => Box::new(ExactSum::<Int64Type>::new(0, pool)),
+        }
     }
 }
 
-pub(super) fn new_state(argument: &DataType, quota: Option<&Arc<Quota>>) -> Box<dyn AggregateState> {
-    let scale = match argument {
-        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => *scale,
-        _ => 0,
-    };
+/// Sums as doubles, in units of `10^-scale`, and the number of values in each.
+pub(super) trait Sums {
+    fn doubles(&self) -> Vec<f64>;
+    fn counts(&self) -> &[u64];
+    fn scale(&self) -> i8;
+}
+
+/// A state of [`Sum`] for arguments of this type.
+pub(super) fn sums<'s>(state: &'s dyn AggregateState, argument: &DataType) -> &'s dyn Sums {
     match argument {
-        DataType::Decimal128(..) => Box::new(ExactSum::<Decimal128Type>::new(scale, quota)),
-        DataType::Decimal256(..) => Box::new(SumState::<Decimal256Type, Wide>::new(scale, quota)),
-        DataType::Float64 => Box::new(SumState::<Float64Type, f64>::new(scale, quota)),
-        _ => Box::new(ExactSum::<Int64Type>::new(scale, quota)),
+        DataType::Decimal128(..) => same_kind::<ExactSum<Decimal128Type>>(state),
+        DataType::Decimal256(..) => same_kind::<SumState<Decimal256Type, Wide>>(state),
+        DataType::Float64 => same_kind::<SumState<Float64Type, f64>>(state),
+        _ => same_kind::<ExactSum<Int64Type>>(state),
     }
 }
 
@@ -57,18 +86,18 @@ trait Total<N>: Copy + Debug + Default + Send + Sync + 'static {
 
 #[derive(Debug)]
 struct SumState<T: ArrowPrimitiveType, S: Total<T::Native>> {
-    totals: ChargedVec<S>,
+    totals: ReservedVec<S>,
     /// Values that are not NULL.
-    counts: ChargedVec<u64>,
+    counts: ReservedVec<u64>,
     scale: i8,
     argument: std::marker::PhantomData<fn(T)>,
 }
 
 impl<T: ArrowPrimitiveType, S: Total<T::Native>> SumState<T, S> {
-    fn new(scale: i8, quota: Option<&Arc<Quota>>) -> Self {
+    fn new(scale: i8, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
-            totals: ChargedVec::new(quota),
-            counts: ChargedVec::new(quota),
+            totals: ReservedVec::new(pool),
+            counts: ReservedVec::new(pool),
             scale,
             argument: std::marker::PhantomData,
         }
@@ -80,12 +109,12 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
         S::IS_EXACT
     }
 
-    fn resize(&mut self, groups: usize) -> Result<(), QuotaExceeded> {
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
         self.totals.resize(groups, S::default())?;
         self.counts.resize(groups, 0)
     }
 
-    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), QuotaExceeded> {
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
         let values = values.expect("a sum has an argument").as_primitive::<T>();
         let numbers = values.values();
         match (groups, values.nulls()) {
@@ -120,12 +149,12 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
         Ok(())
     }
 
-    fn arrange(&mut self, order: &[u32]) -> Result<(), QuotaExceeded> {
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         self.totals.arrange(order)?;
         self.counts.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), QuotaExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
         let from: &Self = same_kind(from);
         let groups = from.totals[first..].iter().zip(&from.counts[first..]);
         for ((&total, &count), &group) in groups.zip(map) {
@@ -135,17 +164,42 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
         Ok(())
     }
 
-    fn finish(&self, data_type: &DataType, average: bool) -> Result<ArrayRef, StateError> {
-        if average {
-            let totals = self.totals.iter().map(|total| total.to_double());
-            return Ok(averages(totals, &self.counts, self.scale));
-        }
+    fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError> {
         let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
         S::to_array(&self.totals, nulls, data_type)
     }
 }
 
-/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals leave 256 bits, and an average of them is one all the same.
+impl<T: ArrowPrimitiveType, S: Total<T::Native>> Sums for SumState<T, S> {
+    fn doubles(&self) -> Vec<f64> {
+        self.totals.iter().map(|total| total.to_double()).collect()
+    }
+
+    fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    fn scale(&self) -> i8 {
+        self.scale
+    }
+}
+
+impl<T: ArrowPrimitiveType> Sums for ExactSum<T> {
+    fn doubles(&self) -> Vec<f64> {
+        self.doubles().collect()
+    }
+
+    fn counts(&self) -> &[u64] {
+        self.counts()
+    }
+
+    fn scale(&self) -> i8 {
+        self.scale()
+    }
+}
+
+/// A sum in 320 bits: `low + carry * 2^256`. Six of the largest decimals leave 256 bits, and an
+/// average of them is one all the same.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
     low: i256,

@@ -6,12 +6,14 @@ pub const HEAD: usize = 128;
 /// How the chunks of a list grow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Growth {
-    /// The first has room for [`HEAD`] values, each other for twice as many as the one before. n values take log n allocations, and more
-    /// than half of what is allocated is used, beyond the head.
+    /// The first has room for [`HEAD`] values, each other for twice as many as the one before. n
+    /// values take log n allocations, and more than half of what is allocated is used, beyond the
+    /// head.
     #[default]
     Doubling,
-    /// Each has room for so many values, rounded up to a power of two, so that an index is found by a shift. No more than one chunk is
-    /// unused, but n values take n allocations, divided by that number.
+    /// The number of values of each chunk, rounded up to a power of two, so that an index is found
+    /// by a shift. No more than one chunk is unused, but n values take n allocations, divided by
+    /// that number.
     Fixed(usize),
 }
 
@@ -30,7 +32,8 @@ impl Layout {
         match growth {
             Growth::Doubling => Self::Doubling,
             Growth::Fixed(size) => Self::Fixed {
-                // A size with no power of two above it can be no size of a chunk either: allocating one fails.
+                // A size with no power of two above it can be no size of a chunk either: allocating
+                // one fails.
                 bits: size
                     .checked_next_power_of_two()
                     .map_or(usize::BITS - 1, usize::trailing_zeros),
@@ -51,8 +54,9 @@ impl Layout {
     pub(super) fn locate(self, index: usize) -> (usize, usize) {
         match self {
             Self::Doubling => {
-                // With the head added, each chunk begins at a power of two. The other addition changes no highest bit; it tells the
-                // compiler that there is one. An index so large that the sum wraps is given a place behind the end of the head.
+                // With the head added, each chunk begins at a power of two. The other addition
+                // changes no highest bit; it tells the compiler that there is one. An index so
+                // large that the sum wraps is given a place behind the end of the head.
                 let shifted = index.wrapping_add(HEAD);
                 let highest = usize::BITS - 1 - (shifted | HEAD).leading_zeros();
                 (

@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use std::mem;
 use std::{slice, vec};
 
-use crate::quota::Charge;
+use crate::memory::Reservation;
 
 /// The values of a list, by reference.
 pub type Iter<'a, T> = Values<slice::Iter<'a, Vec<T>>, slice::Iter<'a, T>>;
@@ -13,8 +13,8 @@ pub type Iter<'a, T> = Values<slice::Iter<'a, Vec<T>>, slice::Iter<'a, T>>;
 /// The values of a list, by mutable reference.
 pub type IterMut<'a, T> = Values<slice::IterMut<'a, Vec<T>>, slice::IterMut<'a, T>>;
 
-/// The values in chunks `C`, each of which gives an `I`. Of `front` and `back` one value after another is taken; what is
-/// between them are whole chunks.
+/// The values in chunks `C`, each of which gives an `I`. Of `front` and `back` one value after
+/// another is taken; what is between them are whole chunks.
 #[derive(Clone, Debug)]
 pub struct Values<C, I> {
     front: I,
@@ -122,17 +122,20 @@ where
 {
 }
 
-/// The values of a list, by value. A chunk is freed when the last of its values was taken; what was charged is given back
-/// when this is dropped.
+/// The values of a list, by value. A chunk is freed when the last of its values was taken; what was
+/// reserved is given back when this is dropped.
 pub struct IntoIter<T> {
-    // Dropped first: the charge is given back for memory that is free.
+    // Dropped first: the reservation is given back for memory that is free.
     values: Values<vec::IntoIter<Vec<T>>, vec::IntoIter<T>>,
-    charge: Charge,
+    reservation: Reservation,
 }
 
 impl<T> IntoIter<T> {
-    pub(super) fn new(values: Values<vec::IntoIter<Vec<T>>, vec::IntoIter<T>>, charge: Charge) -> Self {
-        Self { values, charge }
+    pub(super) fn new(
+        values: Values<vec::IntoIter<Vec<T>>, vec::IntoIter<T>>,
+        reservation: Reservation,
+    ) -> Self {
+        Self { values, reservation }
     }
 }
 
@@ -152,7 +155,7 @@ impl<T> Iterator for IntoIter<T> {
     #[inline]
     fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
         // Until the values are consumed.
-        let _charge = self.charge;
+        let _reservation = self.reservation;
         self.values.fold(start, f)
     }
 }

@@ -1,9 +1,10 @@
-//! The range an integer expression can reach, so that one that fits 64 bits for every row needs no care about order.
+//! The range an integer expression can reach, so that one that fits 64 bits for every row needs no
+//! care about order.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{DataType, Int64Type};
 
-use super::{Arithmetic, Expr, Node};
+use super::node::{Arithmetic, Expr, Node};
 
 /// The smallest and largest value that `expr` can have, if it is an integer expression.
 pub(super) fn integer_bounds(expr: &Expr) -> Option<(i128, i128)> {

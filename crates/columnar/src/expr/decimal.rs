@@ -5,9 +5,8 @@
 //! | `a + b`, `a - b` | the larger | the larger, and one for the carry |
 //! | `a * b` | the sum | the sum |
 //!
-//! While that fits 38 digits no row can overflow. Past it the exact type would be wider than almost any value needs
-//! (the product of three prices already is), so the result stays at 38 digits with every row checked, as long as the
-//! scale leaves room for any 64-bit integer before the point; beyond that it is computed in 256 bits.
+//! Within 38 digits no row can overflow. Past them the result stays at 38 digits with every row
+//! checked, as long as the scale leaves room for any 64-bit integer; beyond that it has 256 bits.
 
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 
@@ -29,7 +28,8 @@ pub(crate) struct DecimalResult {
 }
 
 impl DecimalShape {
-    /// The shape that holds every value of `data_type` exactly; `None` if it is neither an integer nor a decimal.
+    /// The shape that holds every value of `data_type` exactly; `None` if it is neither an integer
+    /// nor a decimal.
     pub(crate) fn of(data_type: &DataType) -> Option<Self> {
         let shape = |precision, scale| Some(Self { precision, scale });
         match data_type {

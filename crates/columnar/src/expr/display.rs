@@ -1,4 +1,5 @@
-//! The text of an expression, as it stands in plans and errors: SQL, with the brackets it needs and no more.
+//! The text of an expression, as it stands in plans and errors: SQL, with the brackets it needs and
+//! no more.
 
 use std::fmt;
 
@@ -6,7 +7,7 @@ use arrow::array::{Array, ArrayRef};
 use arrow::datatypes::DataType;
 use arrow::util::display::array_value_to_string;
 
-use super::{Arithmetic, Comparison, Expr, Node};
+use super::node::{Arithmetic, Comparison, Expr, Node};
 
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -17,7 +18,8 @@ impl fmt::Display for Expr {
             Node::Arithmetic { op, left, right } => {
                 write_operand(f, left, self.precedence())?;
                 write!(f, " {op} ")?;
-                // `a - (b - c)`: the right side of an operator of the same strength keeps its brackets.
+                // `a - (b - c)`: the right side of an operator of the same strength keeps its
+                // brackets.
                 write_operand(f, right, self.precedence() + 1)
             }
             Node::Compare { op, left, right } => {
@@ -69,7 +71,8 @@ impl fmt::Display for Expr {
 }
 
 impl Expr {
-    /// The text as it can stand beside any operator: in brackets unless it is a name, a constant or a function.
+    /// The text as it can stand beside any operator: in brackets unless it is a name, a constant or
+    /// a function.
     pub(crate) fn as_operand(&self) -> String {
         if self.precedence() < 9 {
             format!("({self})")

@@ -1,4 +1,5 @@
-//! The constructors: each checks its operands' types, inserts the conversions, and folds what is constant.
+//! The constructors: each checks its operands' types, inserts the conversions, and folds what is
+//! constant.
 
 use std::sync::Arc;
 
@@ -7,8 +8,10 @@ use arrow::datatypes::{DataType, Field, IntervalMonthDayNanoType, TimeUnit};
 
 use super::bounds::{fits_int64, integer_bounds};
 use super::decimal::{DecimalResult, DecimalShape};
-use super::operand::{Family, common_type, exact_literal, implicit_cast, value_type};
-use super::{Arithmetic, Comparison, Expr, Node, ValueList};
+use super::node::{Arithmetic, Comparison, Expr, Node};
+use super::operand::{exact_literal, implicit_cast};
+use super::types::{Family, common_type, value_type};
+use super::value_list::ValueList;
 use crate::error::TypeError;
 
 impl Expr {
@@ -54,9 +57,9 @@ impl Expr {
 
     /// `left op right`.
     ///
-    /// Integers compute as `Int64`, decimals exactly, an integer beside a decimal as a decimal, anything beside a float
-    /// and every division of decimals as `Float64`. A date takes an interval of months and days or a number of days;
-    /// two dates are a number of days apart.
+    /// Integers compute as `Int64`, decimals exactly, an integer beside a decimal as a decimal,
+    /// anything beside a float and every division of decimals as `Float64`. A date takes an
+    /// interval of months and days or a number of days; two dates are a number of days apart.
     ///
     /// # Errors
     ///
@@ -136,8 +139,8 @@ impl Expr {
 
     /// `left op right`, NULL when either is.
     ///
-    /// A text literal beside a value of another type is read as that type. Floats compare so that NaN equals NaN and
-    /// is greater than everything else, and -0 equals 0.
+    /// A text literal beside a value of another type is read as that type. Floats compare so that
+    /// NaN equals NaN and is greater than everything else, and -0 equals 0.
     ///
     /// # Errors
     ///
@@ -166,7 +169,8 @@ impl Expr {
         Self::and(from, to)
     }
 
-    /// `left and right`. Where `right` can fail it is evaluated only for rows whose `left` is not false.
+    /// `left and right`. Where `right` can fail it is evaluated only for rows whose `left` is not
+    /// false.
     ///
     /// # Errors
     ///
@@ -176,7 +180,8 @@ impl Expr {
         Ok(Self::new(Node::And(left, right), DataType::Boolean, false).folded())
     }
 
-    /// `parts[0] and parts[1] and ...`, true without parts. A long chain is shallow, so that no stack is too small for it.
+    /// `parts[0] and parts[1] and ...`, true without parts. A long chain is shallow, so that no
+    /// stack is too small for it.
     ///
     /// # Errors
     ///
@@ -185,7 +190,8 @@ impl Expr {
         Ok(balanced(parts, Self::and)?.unwrap_or_else(|| Self::boolean(true)))
     }
 
-    /// `parts[0] or parts[1] or ...`, false without parts. A long chain is shallow, so that no stack is too small for it.
+    /// `parts[0] or parts[1] or ...`, false without parts. A long chain is shallow, so that no
+    /// stack is too small for it.
     ///
     /// # Errors
     ///
@@ -194,7 +200,8 @@ impl Expr {
         Ok(balanced(parts, Self::or)?.unwrap_or_else(|| Self::boolean(false)))
     }
 
-    /// `left or right`. Where `right` can fail it is evaluated only for rows whose `left` is not true.
+    /// `left or right`. Where `right` can fail it is evaluated only for rows whose `left` is not
+    /// true.
     ///
     /// # Errors
     ///
@@ -236,7 +243,8 @@ impl Expr {
         Self::new(Node::IsNull { value, negated: true }, DataType::Boolean, false).folded()
     }
 
-    /// `value in (list)`: true if one is equal, else NULL if the value or one of the list is NULL, else false.
+    /// `value in (list)`: true if one is equal, else NULL if the value or one of the list is NULL,
+    /// else false.
     ///
     /// # Errors
     ///
@@ -253,7 +261,8 @@ impl Expr {
         Self::any(comparisons)
     }
 
-    /// `value like pattern`: `%` is any text, `_` any one character, `\` takes the next character as it is.
+    /// `value like pattern`: `%` is any text, `_` any one character, `\` takes the next character
+    /// as it is.
     ///
     /// # Errors
     ///
@@ -303,13 +312,15 @@ impl Expr {
         read_text(Self::text(text), to)
     }
 
-    /// The same values in the plain type that group keys and order are built from: a dictionary as its values.
+    /// The same values in the plain type that group keys and order are built from: a dictionary as
+    /// its values.
     pub(crate) fn plain(self) -> Result<Expr, TypeError> {
         let to = value_type(self.data_type()).clone();
         implicit_cast(self, &to)
     }
 
-    /// The same values as `Int64`, decimal or `Float64`, the types that sums are built from; `None` if not a number.
+    /// The same values as `Int64`, decimal or `Float64`, the types that sums are built from; `None`
+    /// if not a number.
     pub(crate) fn summable(self) -> Option<Expr> {
         let to = match Family::of(self.data_type()) {
             Family::Integer | Family::Null => DataType::Int64,
@@ -382,7 +393,8 @@ fn decimal_arithmetic(op: Arithmetic, left: Expr, right: Expr) -> Result<Expr, T
         DataType::Decimal128(p, s) if wide => DataType::Decimal256(p, s),
         data_type => data_type,
     };
-    // A wide operand can meet a result narrowed to 38 digits only when the scale leaves room; then compute wide.
+    // A wide operand can meet a result narrowed to 38 digits only when the scale leaves room; then
+    // compute wide.
     let wide_operand = [a, b]
         .iter()
         .any(|shape| matches!(shape.data_type(), DataType::Decimal256(..)));
@@ -477,7 +489,8 @@ fn comparable(left: Expr, right: Expr) -> Result<Option<(Expr, Expr)>, TypeError
     )))
 }
 
-/// A text literal read as a value of the type it meets. A number keeps the digits it is written with.
+/// A text literal read as a value of the type it meets. A number keeps the digits it is written
+/// with.
 fn read_text(literal: Expr, meets: &DataType) -> Result<Expr, TypeError> {
     let to = match Family::of(meets) {
         Family::Integer => DataType::Int64,

@@ -1,7 +1,7 @@
 //! The constants of an `IN` list, and which values are among them.
 //!
-//! A short list is compared item by item with arrow's kernels, which beats any lookup; a long one is a hash set of the
-//! items' row encoding, built once per query when the first morsel asks.
+//! A short list is compared item by item with arrow's kernels, which beats any lookup; a long one
+//! is a hash set of the items' row encoding, built once per query when the first morsel asks.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -13,8 +13,8 @@ use arrow::compute::kernels::{boolean, cmp};
 use arrow::error::ArrowError;
 use arrow::row::{RowConverter, SortField};
 
-use super::canonical_floats;
-use super::operand::{cast_checked, value_type};
+use super::canonical::canonical_floats;
+use super::types::{cast_checked, value_type};
 
 /// Lists up to this length are compared item by item.
 const COMPARED: usize = 16;

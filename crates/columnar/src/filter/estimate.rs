@@ -1,8 +1,8 @@
-//! Guesses before anything was measured: how many rows a condition keeps, and what a row costs.
+//! Estimates before anything was measured: how many rows a condition keeps, and what a row costs.
 //!
-//! The guesses are the usual ones (Selinger et al., *Access Path Selection*, 1979): a range keeps the part of the
-//! column's span that it covers where the span is known, a third where it is not; an equality one row in twenty; NOT,
-//! AND and OR as if the parts were independent. They only order steps, and only until the first morsels are measured.
+//! They are the usual ones (Selinger et al., *Access Path Selection*, 1979): a range keeps the part of
+//! the column's span that it covers, or a third if the span is unknown; an equality one row in twenty;
+//! NOT, AND and OR as if the parts were independent. They order steps until morsels are measured.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
@@ -42,7 +42,8 @@ pub(super) fn selectivity(condition: &Expr, table: &dyn TableSource) -> f64 {
     }
 }
 
-/// Two conditions at once. Two halves of a range are not independent: `a > 2 and a < 4` keeps what both leave over.
+/// Two conditions at once. Two halves of a range are not independent: `a > 2 and a < 4` keeps what
+/// both leave over.
 pub(super) fn selectivity_of_both(left: f64, right: f64) -> f64 {
     let overlap = left + right - 1.0;
     if overlap > 0.0 { overlap } else { left * right }

@@ -1,7 +1,7 @@
 //! What a filter step has seen so far: rows in, rows out, time.
 //!
-//! The counters publish nothing. They choose an order of steps on which no result depends, and are shown to a reader
-//! who takes them as they are.
+//! The counters publish nothing: they choose an order of steps on which no result depends, and are
+//! shown in plans.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

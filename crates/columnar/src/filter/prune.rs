@@ -1,8 +1,8 @@
 //! Whether a morsel can hold a row for which a condition is true, judged from its statistics alone.
 //!
-//! The answer may be a wrong *yes*, never a wrong *no*. A comparison of a column with a constant is put to the
-//! column's bounds: `x < c` can hold only if `min < c`. The bounds pass through the same conversion that the column's
-//! values do; those that a comparison inserts keep the order.
+//! The answer may be a wrong *yes*, never a wrong *no*. A comparison of a column with a constant is
+//! put to the column's bounds: `x < c` can hold only if `min < c`. The bounds pass through the same
+//! conversion that the column's values do; those that a comparison inserts keep the order.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 
@@ -67,7 +67,8 @@ fn comparison_may_hold(
     if known.nulls() == Some(table.rows(morsel)) {
         return false;
     }
-    // NaN is above every bound that a file states, so nothing can be said from an upper bound of floats.
+    // NaN is above every bound that a file states, so nothing can be said from an upper bound of
+    // floats.
     let upper_is_known = !value.data_type().is_floating();
     let holds = |op, bound: Option<&ArrayRef>| bound_holds(op, value, constant, bound);
     let low_holds = |op| holds(op, known.min());
@@ -88,7 +89,8 @@ fn all_equal(known: &ColumnStatistics, value: &Expr, constant: &Expr) -> bool {
     equals(known.min()) && equals(known.max())
 }
 
-/// Whether `bound op constant` holds, with the bound in the column's place; true where it cannot be told.
+/// Whether `bound op constant` holds, with the bound in the column's place; true where it cannot be
+/// told.
 fn bound_holds(op: Comparison, value: &Expr, constant: &Expr, bound: Option<&ArrayRef>) -> bool {
     let Some(bound) = bound else { return true };
     let Ok(comparison) = Expr::compare(op, value.clone(), constant.clone()) else {

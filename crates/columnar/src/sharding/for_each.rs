@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex};
 
 use pipeline_exec::{Stage, StepCx, StepError};
 
-use super::partition::partition_index;
 use super::shards::{Lists, Shards};
 use crate::chunked::ChunkedVec;
 use crate::lock::lock;
-use crate::quota::{Charge, Quota, QuotaExceeded};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
+use crate::partition::partition_index;
 
-/// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the grouping key. What `f` gives is the partition's
-/// value in the shards that come back; they are there when the stage is over.
+/// A stage that runs `f` on each partition by itself, a slot each: for a step that keeps the
+/// grouping key. What `f` gives is the partition's value in the shards that come back; they are
+/// there when the stage is over.
 ///
 /// ```
 /// use columnar::sharding::{Shards, sharded_for_each};
@@ -33,7 +34,7 @@ where
     R: Send + 'static,
     F: Fn(usize, P, &StepCx<'_>) -> Result<R, StepError> + Send + Sync + 'static,
 {
-    let output = Shards::to_come(input.len(), input.quota());
+    let output = Shards::to_come(input.len(), input.pool());
     let stage = Sharded {
         input: input.clone(),
         output: output.clone(),
@@ -42,10 +43,12 @@ where
     (Arc::new(stage), output)
 }
 
-/// A stage that splits records anew, into `partitions` partitions: a slot for each value of `input`, in which `f` writes records to
-/// [`Targets`] of the slot's own. A partition's records come in the order of the slots, whoever ran them.
+/// A stage that splits records anew, into `partitions` partitions: a slot for each value of
+/// `input`, in which `f` writes records to [`Targets`] of the slot's own. A partition's records
+/// come in the order of the slots.
 ///
-/// `f` may compute what it writes from the partition it is given: then the pass over the old partitions and the one that splits are one.
+/// `f` may compute what it writes from the partition it is given: then the pass over the old
+/// partitions and the one that splits are one.
 ///
 /// ```
 /// use columnar::sharding::{Shards, partition_index, sharding_for_each};
@@ -78,7 +81,7 @@ where
     F: Fn(I, &mut Targets<T>, &StepCx<'_>) -> Result<(), StepError> + Send + Sync + 'static,
 {
     assert!(partitions > 0, "records are split into one partition or more");
-    let output = Shards::to_come(partitions, input.quota());
+    let output = Shards::to_come(partitions, input.pool());
     let stage = Sharding {
         written: (0..input.len()).map(|_| Mutex::new(None)).collect(),
         input: input.clone(),
@@ -88,36 +91,38 @@ where
     (Arc::new(stage), output)
 }
 
-/// The lists that one slot writes, one per target. They grow in chunks, charged to the quota of the [`Shards`] that the stage reads; for a target
-/// that gets no record there is the head of a list while the slot runs, and nothing afterwards.
+/// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of the
+/// [`Shards`] that the stage reads; for a target that gets no record there is the head of a list
+/// while the slot runs, and nothing afterwards.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,
     /// For the lists' heads.
-    charge: Charge,
+    reservation: Reservation,
 }
 
-/// The lists of a slot that have records, and the partition of each: what waits for the slots that have not run.
+/// The lists of a slot that have records, and the partition of each: what waits for the slots that
+/// have not run.
 struct Written<T> {
     lists: Vec<(usize, ChunkedVec<T>)>,
     /// For the lists' heads.
-    _charge: Charge,
+    _reservation: Reservation,
 }
 
 impl<T> Targets<T> {
-    fn new(partitions: usize, quota: Option<&Arc<Quota>>) -> Result<Self, QuotaExceeded> {
-        let mut charge = Charge::of(quota.cloned());
-        charge.grow(partitions.saturating_mul(size_of::<ChunkedVec<T>>()))?;
+    fn new(partitions: usize, pool: Option<&Arc<MemoryPool>>) -> Result<Self, MemoryExceeded> {
+        let mut reservation = Reservation::of(pool.cloned());
+        reservation.grow(partitions.saturating_mul(size_of::<ChunkedVec<T>>()))?;
         Ok(Self {
-            lists: (0..partitions).map(|_| list(quota)).collect(),
-            charge,
+            lists: (0..partitions).map(|_| list(pool)).collect(),
+            reservation,
         })
     }
 
-    fn written(self) -> Result<Written<T>, QuotaExceeded> {
+    fn written(self) -> Result<Written<T>, MemoryExceeded> {
         let count = self.lists.iter().filter(|list| !list.is_empty()).count();
-        let mut charge = Charge::of(self.charge.quota().cloned());
-        charge.grow(count.saturating_mul(size_of::<(usize, ChunkedVec<T>)>()))?;
+        let mut reservation = Reservation::of(self.reservation.pool().cloned());
+        reservation.grow(count.saturating_mul(size_of::<(usize, ChunkedVec<T>)>()))?;
         let mut lists = Vec::with_capacity(count);
         lists.extend(
             self.lists
@@ -127,7 +132,7 @@ impl<T> Targets<T> {
         );
         Ok(Written {
             lists,
-            _charge: charge,
+            _reservation: reservation,
         })
     }
 
@@ -135,8 +140,9 @@ impl<T> Targets<T> {
     ///
     /// # Errors
     ///
-    /// When its list has to grow and the quota has no room for that. Without a quota there is no error.
-    pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), QuotaExceeded> {
+    /// When its list has to grow and the pool has no room for that. Without a pool there is no
+    /// error.
+    pub fn push<K: Hash + ?Sized>(&mut self, key: &K, record: T) -> Result<(), MemoryExceeded> {
         let target = partition_index(key, self.lists.len());
         self.lists[target].push(record)
     }
@@ -150,7 +156,7 @@ impl<T> Targets<T> {
     /// # Panics
     ///
     /// If there is no such partition.
-    pub fn push_to(&mut self, target: usize, record: T) -> Result<(), QuotaExceeded> {
+    pub fn push_to(&mut self, target: usize, record: T) -> Result<(), MemoryExceeded> {
         self.lists[target].push(record)
     }
 
@@ -211,7 +217,7 @@ where
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        let mut targets = Targets::new(self.output.len(), self.output.quota())?;
+        let mut targets = Targets::new(self.output.len(), self.output.pool())?;
         (self.f)(self.input.take(slot)?, &mut targets, cx)?;
         *lock(&self.written[slot]) = Some(targets.written()?);
         Ok(())
@@ -227,11 +233,11 @@ where
                 .ok_or_else(|| format!("slot {slot} has left no records"))?;
             written.lists.iter().for_each(|(at, _)| counts[*at] += 1);
         }
-        let quota = self.output.quota();
-        let lists = counts.into_iter().map(|count| Lists::with_room(count, quota));
+        let pool = self.output.pool();
+        let lists = counts.into_iter().map(|count| Lists::with_room(count, pool));
         let mut partitions = lists.collect::<Result<Vec<_>, _>>()?;
         for written in &self.written {
-            if let Some(Written { lists, _charge }) = lock(written).take() {
+            if let Some(Written { lists, _reservation }) = lock(written).take() {
                 lists.into_iter().for_each(|(at, list)| partitions[at].add(list));
             }
         }
@@ -242,8 +248,8 @@ where
     }
 }
 
-fn list<T>(quota: Option<&Arc<Quota>>) -> ChunkedVec<T> {
-    quota.map_or_else(ChunkedVec::new, |quota| ChunkedVec::with_quota(Arc::clone(quota)))
+fn list<T>(pool: Option<&Arc<MemoryPool>>) -> ChunkedVec<T> {
+    pool.map_or_else(ChunkedVec::new, |pool| ChunkedVec::with_pool(Arc::clone(pool)))
 }
 
 impl<P, R, F> fmt::Debug for Sharded<P, R, F> {

@@ -1,7 +1,7 @@
 //! By which columns the rows of a plan are split, where it groups more than once.
 
-/// The columns that decide a row's partition, chosen once for all groupings of a plan: a grouping whose keys contain them finds its groups
-/// complete in a partition, and needs no new split.
+/// The columns that decide a row's partition, chosen once for all groupings of a plan: a grouping
+/// whose keys contain them finds its groups complete in a partition, and needs no new split.
 ///
 /// ```
 /// use columnar::sharding::ShardKey;
@@ -21,7 +21,8 @@ pub struct ShardKey {
 }
 
 impl ShardKey {
-    /// What the query says, else what its table declares, else the columns that all `groupings` have in common; if there are none, no columns.
+    /// What the query says, else what its table declares, else the columns that all `groupings`
+    /// have in common; if there are none, no columns.
     #[must_use]
     pub fn choose(declared: Option<&[usize]>, said: Option<&[usize]>, groupings: &[Vec<usize>]) -> Self {
         let in_common = || {

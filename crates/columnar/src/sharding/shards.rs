@@ -9,12 +9,13 @@ use pipeline_exec::StepError;
 
 use crate::chunked::ChunkedVec;
 use crate::lock::lock;
-use crate::quota::{Charge, Quota, QuotaExceeded};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation};
 
-/// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap to clone; clones are the same values.
+/// A value for each partition: written by the slots of one stage, taken by those of the next. Cheap
+/// to clone; clones are the same values.
 pub struct Shards<T> {
     cells: Arc<[Mutex<Option<T>>]>,
-    quota: Option<Arc<Quota>>,
+    pool: Option<Arc<MemoryPool>>,
 }
 
 impl<T> Shards<T> {
@@ -22,23 +23,23 @@ impl<T> Shards<T> {
     pub fn new(values: impl IntoIterator<Item = T>) -> Self {
         Self {
             cells: values.into_iter().map(|value| Mutex::new(Some(value))).collect(),
-            quota: None,
+            pool: None,
         }
     }
 
-    /// What stages write that read these values, and stages that read what those have written, is charged to `quota` before it is allocated. The
-    /// values themselves are not.
+    /// What stages write that read these values, and stages that read what those have written, is
+    /// reserved from `pool` before it is allocated. The values themselves are not.
     #[must_use]
-    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
-        self.quota = Some(quota);
+    pub fn with_pool(mut self, pool: Arc<MemoryPool>) -> Self {
+        self.pool = Some(pool);
         self
     }
 
     /// Places for values that a stage will leave.
-    pub(super) fn to_come(partitions: usize, quota: Option<&Arc<Quota>>) -> Self {
+    pub(super) fn to_come(partitions: usize, pool: Option<&Arc<MemoryPool>>) -> Self {
         Self {
             cells: (0..partitions).map(|_| Mutex::new(None)).collect(),
-            quota: quota.cloned(),
+            pool: pool.cloned(),
         }
     }
 
@@ -54,7 +55,8 @@ impl<T> Shards<T> {
         self.cells.is_empty()
     }
 
-    /// The values in the order of the partitions: best as the job's [output](pipeline_exec::JobBuilder::output).
+    /// The values in the order of the partitions: best as the job's
+    /// [output](pipeline_exec::JobBuilder::output).
     ///
     /// # Errors
     ///
@@ -79,8 +81,8 @@ impl<T> Shards<T> {
         })
     }
 
-    pub(super) fn quota(&self) -> Option<&Arc<Quota>> {
-        self.quota.as_ref()
+    pub(super) fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.pool.as_ref()
     }
 
     pub(super) fn put(&self, partition: usize, value: T) {
@@ -92,7 +94,7 @@ impl<T> Clone for Shards<T> {
     fn clone(&self) -> Self {
         Self {
             cells: Arc::clone(&self.cells),
-            quota: self.quota.clone(),
+            pool: self.pool.clone(),
         }
     }
 }
@@ -110,17 +112,17 @@ impl<T> fmt::Debug for Shards<T> {
 pub struct Lists<T> {
     lists: Vec<ChunkedVec<T>>,
     /// For the lists' heads; what is in them has its own.
-    charge: Charge,
+    reservation: Reservation,
 }
 
 impl<T> Lists<T> {
     /// None, and room for `count`.
-    pub(super) fn with_room(count: usize, quota: Option<&Arc<Quota>>) -> Result<Self, QuotaExceeded> {
-        let mut charge = Charge::of(quota.cloned());
-        charge.grow(count.saturating_mul(size_of::<ChunkedVec<T>>()))?;
+    pub(super) fn with_room(count: usize, pool: Option<&Arc<MemoryPool>>) -> Result<Self, MemoryExceeded> {
+        let mut reservation = Reservation::of(pool.cloned());
+        reservation.grow(count.saturating_mul(size_of::<ChunkedVec<T>>()))?;
         Ok(Self {
             lists: Vec::with_capacity(count),
-            charge,
+            reservation,
         })
     }
 
@@ -154,16 +156,16 @@ impl<T> IntoIterator for Lists<T> {
     fn into_iter(self) -> Records<T> {
         Records {
             records: self.lists.into_iter().flatten(),
-            charge: self.charge,
+            reservation: self.reservation,
         }
     }
 }
 
 /// The records of a partition, by value. A list is freed when the last of its records was taken.
 pub struct Records<T> {
-    // Dropped first: the charge is given back for memory that is free.
+    // Dropped first: the reservation is given back for memory that is free.
     records: Flatten<vec::IntoIter<ChunkedVec<T>>>,
-    charge: Charge,
+    reservation: Reservation,
 }
 
 impl<T> Iterator for Records<T> {
@@ -181,7 +183,7 @@ impl<T> Iterator for Records<T> {
     #[inline]
     fn fold<A, F: FnMut(A, T) -> A>(self, start: A, f: F) -> A {
         // Until the records are consumed.
-        let _charge = self.charge;
+        let _reservation = self.reservation;
         self.records.fold(start, f)
     }
 }

@@ -1,8 +1,8 @@
 //! A table whose columns are in memory, cut into morsels of a fixed number of rows.
 //!
-//! Where the morsels begin depends on the rows alone, never on how the batches came, so a result that depends on the
-//! cut (a sum of floats) is the same for every way of loading. A morsel inside one batch is a slice of it; only a
-//! morsel that spans batches is copied, once, when the table is built.
+//! The rows alone decide where a morsel begins, not how the batches came, so a result that depends on
+//! the cut (a sum of floats) does not depend on the loading. A morsel inside one batch is a slice; one
+//! that spans batches is copied, once.
 
 use std::fmt;
 
@@ -11,7 +11,9 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
 
-use super::{ColumnStatistics, MorselReader, ReadError, TableSource};
+use super::read_error::ReadError;
+use super::source::{MorselReader, TableSource};
+use super::statistics::ColumnStatistics;
 
 /// A table held as Arrow arrays.
 ///
@@ -36,8 +38,8 @@ pub struct MemoryTable {
     shard_key: Option<Vec<usize>>,
 }
 
-/// Rows of a morsel of a table in memory: small enough that a few columns of it stay in a core's cache, large enough
-/// that starting one costs nothing.
+/// Rows of a morsel of a table in memory: small enough that a few columns of it stay in a core's
+/// cache, large enough that starting one costs nothing.
 pub const MORSEL_ROWS: usize = 65_536;
 
 impl MemoryTable {
@@ -82,11 +84,13 @@ impl MemoryTable {
         })
     }
 
-    /// Gives the table bounds per morsel and column, `statistics[morsel][column]`, where the caller knows them.
+    /// Gives the table bounds per morsel and column, `statistics[morsel][column]`, where the caller
+    /// knows them.
     ///
     /// # Panics
     ///
-    /// When the outer length is not the number of morsels or an inner one not the number of columns.
+    /// When the outer length is not the number of morsels or an inner one not the number of
+    /// columns.
     #[must_use]
     pub fn with_statistics(mut self, statistics: Vec<Vec<ColumnStatistics>>) -> Self {
         assert_eq!(statistics.len(), self.morsels.len(), "statistics of every morsel");

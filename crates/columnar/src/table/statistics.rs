@@ -18,8 +18,8 @@ impl ColumnStatistics {
         Self::default()
     }
 
-    /// States bounds: each value that is not NULL lies in `min..=max`. Both are arrays of one value that have the
-    /// column's type. A bound that is itself NULL says nothing.
+    /// States bounds: each value that is not NULL lies in `min..=max`. Both are arrays of one value
+    /// that have the column's type. A bound that is itself NULL says nothing.
     ///
     /// # Panics
     ///

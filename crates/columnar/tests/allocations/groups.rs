@@ -1,10 +1,11 @@
-//! What a grouping really takes beside what it has charged.
+//! What a grouping really takes beside what it has reserved.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use columnar::{
-    Aggregate, AggregateFunction, Expr, MemoryTable, Output, Quota, Scan, ScanStage, SortKey, TableSource,
+    Aggregate, AggregateFunction, Expr, MemoryPool, MemoryTable, Output, ScanStage, SelectPlan, SortKey,
+    TableSource,
 };
 use pipeline_exec::Job;
 
@@ -12,8 +13,8 @@ use crate::counted;
 
 const ROWS: i64 = 400_000;
 
-/// What is not charged, since it does not grow with the groups: the columns of the chunk at hand and how its keys are encoded,
-/// plans, the job.
+/// What is not reserved, since it does not grow with the groups: the columns of the chunk at hand
+/// and how its keys are encoded, plans, the job.
 const BESIDE: u64 = 512 * 1024;
 
 fn table(groups: i64) -> Arc<MemoryTable> {
@@ -26,24 +27,41 @@ fn table(groups: i64) -> Arc<MemoryTable> {
     Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).expect("of one schema"))
 }
 
-/// Groups by column `key` on this thread, by hand, the groups `sorted` by their sum or as they come; gives whether that went well.
-fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, quota: Arc<Quota>) -> bool {
+/// Groups by column `key` on this thread, by hand, the groups `sorted` by their sum or as they
+/// come; gives whether that went well.
+fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, pool: Arc<MemoryPool>) -> bool {
+    let aggregates = [
+        (AggregateFunction::Count, None),
+        (AggregateFunction::Sum, Some(0)),
+        (AggregateFunction::Max, Some(1)),
+    ];
+    aggregate(table, &aggregates, key, sorted, pool)
+}
+
+/// The same with these functions of columns.
+fn aggregate(
+    table: &Arc<MemoryTable>,
+    functions: &[(AggregateFunction, Option<usize>)],
+    key: usize,
+    sorted: bool,
+    pool: Arc<MemoryPool>,
+) -> bool {
     let schema = table.schema();
     let column = |at: usize| Expr::column(at, schema.field(at));
-    let aggregates = vec![
-        Aggregate::new(AggregateFunction::Count, None).expect("of rows"),
-        Aggregate::new(AggregateFunction::Sum, Some(column(0))).expect("of numbers"),
-        Aggregate::new(AggregateFunction::Max, Some(column(1))).expect("of texts"),
-    ];
+    let aggregate = |&(function, argument): &(AggregateFunction, Option<usize>)| {
+        Aggregate::new(function, argument.map(column)).expect("an argument that the function takes")
+    };
+    let aggregates: Vec<Aggregate> = functions.iter().map(aggregate).collect();
     let keys = vec![column(key)];
-    let fields = Scan::group_fields(&keys, &aggregates).expect("comparable keys");
-    let sum = SortKey::new(Expr::column(2, &fields[2]), true, false).expect("numbers have an order");
+    let fields = SelectPlan::group_fields(&keys, &aggregates).expect("comparable keys");
+    let by =
+        |at: usize| SortKey::new(Expr::column(at, &fields[at]), true, false).expect("numbers have an order");
     let columns = fields
         .iter()
         .enumerate()
         .map(|(at, field)| (field.name().clone(), Expr::column(at, field)))
         .collect();
-    let stage = Arc::new(ScanStage::new(Scan {
+    let stage = Arc::new(ScanStage::new(SelectPlan {
         table: table.clone(),
         filter: None,
         output: Output::Groups {
@@ -52,10 +70,10 @@ fn group(table: &Arc<MemoryTable>, key: usize, sorted: bool, quota: Arc<Quota>) 
             having: None,
             columns,
         },
-        order: if sorted { vec![sum] } else { vec![] },
+        order: if sorted { vec![by(2)] } else { vec![] },
         offset: 0,
         limit: None,
-        quota: Some(quota),
+        memory_pool: Some(pool),
         shard_key: None,
     }));
     let output = Arc::clone(&stage);
@@ -76,13 +94,13 @@ fn a_grouping_takes_what_it_charges_and_no_more_than_a_tenth_beside() {
     for groups in [4, 10_000, ROWS] {
         let table = table(groups);
         for (key, sorted) in [(0, false), (0, true), (1, false), (1, true)] {
-            let quota = Arc::new(Quota::new("measured", usize::MAX));
-            let (done, info) = counted(|| group(&table, key, sorted, quota.clone()));
-            let charged = quota.peak() as u64;
+            let pool = Arc::new(MemoryPool::new("measured", usize::MAX));
+            let (done, info) = counted(|| group(&table, key, sorted, pool.clone()));
+            let reserved = pool.peak() as u64;
             assert!(done);
             assert!(
-                info.bytes_max <= charged * 11 / 10 + BESIDE,
-                "{groups} groups by column {key}, sorted {sorted}: {} for {charged}",
+                info.bytes_max <= reserved * 11 / 10 + BESIDE,
+                "{groups} groups by column {key}, sorted {sorted}: {} for {reserved}",
                 info.bytes_max
             );
         }
@@ -94,8 +112,8 @@ fn a_grouping_over_its_quota_has_not_taken_more_than_that() {
     let table = table(ROWS);
     for key in [0, 1] {
         for limit in [1_000_000, 8_000_000, 30_000_000] {
-            let quota = Arc::new(Quota::new("bounded", limit));
-            let (done, info) = counted(|| group(&table, key, false, quota.clone()));
+            let pool = Arc::new(MemoryPool::new("bounded", limit));
+            let (done, info) = counted(|| group(&table, key, false, pool.clone()));
             assert!(!done, "{limit} bytes are not enough");
             assert!(
                 info.bytes_max <= limit as u64 * 11 / 10 + BESIDE,
@@ -104,4 +122,37 @@ fn a_grouping_over_its_quota_has_not_taken_more_than_that() {
             );
         }
     }
+}
+
+#[test]
+fn an_aggregate_that_keeps_values_takes_what_it_charges() {
+    for groups in [4, 10_000] {
+        let table = table(groups);
+        for function in [
+            (AggregateFunction::CountDistinct, Some(0)),
+            (AggregateFunction::CountDistinct, Some(1)),
+            (AggregateFunction::Median, Some(0)),
+            (AggregateFunction::StddevSamp, Some(0)),
+        ] {
+            let pool = Arc::new(MemoryPool::new("measured", usize::MAX));
+            let (done, info) = counted(|| aggregate(&table, &[function], 0, false, pool.clone()));
+            let reserved = pool.peak() as u64;
+            assert!(done);
+            assert!(
+                info.bytes_max <= reserved * 11 / 10 + BESIDE,
+                "{function:?} of {groups} groups: {} for {reserved}",
+                info.bytes_max
+            );
+        }
+    }
+}
+
+#[test]
+fn a_median_over_its_quota_has_not_taken_more_than_that() {
+    let table = table(10_000);
+    let pool = Arc::new(MemoryPool::new("bounded", 1_000_000));
+    let median = [(AggregateFunction::Median, Some(0))];
+    let (done, info) = counted(|| aggregate(&table, &median, 0, false, pool.clone()));
+    assert!(!done, "400,000 values of 8 bytes do not fit");
+    assert!(info.bytes_max <= 1_100_000 + BESIDE, "{}", info.bytes_max);
 }

@@ -1,4 +1,5 @@
-//! What lists and queries really allocate, counted below them: in this test program every allocation goes through a counter.
+//! What lists and queries really allocate, counted below them: in this test program every
+//! allocation goes through a counter.
 
 mod groups;
 
@@ -6,7 +7,7 @@ use std::array;
 use std::sync::Arc;
 
 use allocation_counter::{AllocationInfo, measure};
-use columnar::Quota;
+use columnar::MemoryPool;
 use columnar::chunked::{ChunkedVec, HEAD};
 
 const PARTITIONS: usize = 32;
@@ -47,15 +48,15 @@ fn lists_of_100_rows_allocate_their_heads_and_nothing_else() {
 
 #[test]
 fn an_empty_list_allocates_nothing() {
-    let quota = Arc::new(Quota::new("empty", 0));
+    let pool = Arc::new(MemoryPool::new("empty", 0));
     let (lists, info) = counted(|| {
         let mut plain = ChunkedVec::<String>::new();
-        let mut charged = ChunkedVec::<String>::with_quota(quota.clone());
+        let mut reserved = ChunkedVec::<String>::with_pool(pool.clone());
         plain.extend([]).expect("nothing was asked for");
-        charged.extend_from_slice(&[]).expect("nothing was asked for");
-        charged.clear();
-        assert_eq!(plain.iter().chain(charged.iter()).count(), 0);
-        (plain, charged)
+        reserved.extend_from_slice(&[]).expect("nothing was asked for");
+        reserved.clear();
+        assert_eq!(plain.iter().chain(reserved.iter()).count(), 0);
+        (plain, reserved)
     });
     drop(lists);
     assert_eq!(info.count_total, 0);
@@ -64,7 +65,8 @@ fn an_empty_list_allocates_nothing() {
 #[test]
 fn a_million_values_take_a_chunk_each_time_they_have_doubled() {
     let (list, info) = counted(|| fill([1_000_000]).remove(0));
-    // 128 × (2^13 - 1) is more than a million. The directory has room for 8 full chunks, then for 16; the other is `fill`'s own.
+    // 128 × (2^13 - 1) is more than a million. The directory has room for 8 full chunks, then for
+    // 16; the other is `fill`'s own.
     assert_eq!(info.count_total, 13 + 2 + 1);
     assert_eq!(list.chunks().count(), 13);
     let values = list.len() * size_of::<u64>();
@@ -74,17 +76,17 @@ fn a_million_values_take_a_chunk_each_time_they_have_doubled() {
 #[test]
 fn what_is_charged_is_what_is_allocated() {
     for rows in [1, 128, 129, 384, 385, 5_000, 40_000, 100_000] {
-        let quota = Arc::new(Quota::new("exact", usize::MAX));
+        let pool = Arc::new(MemoryPool::new("exact", usize::MAX));
         let (list, info) = counted(|| {
-            let mut list: ChunkedVec<[u8; 24]> = ChunkedVec::with_quota(quota.clone());
+            let mut list: ChunkedVec<[u8; 24]> = ChunkedVec::with_pool(pool.clone());
             list.extend((0..rows).map(|_| [0; 24])).expect("room");
             list
         });
         assert_eq!(info.bytes_current, list.bytes() as i64, "{rows} rows");
-        assert_eq!(info.bytes_max, quota.peak() as u64, "{rows} rows");
+        assert_eq!(info.bytes_max, pool.peak() as u64, "{rows} rows");
         let (_, freed) = counted(|| drop(list));
         assert_eq!(-freed.bytes_current, info.bytes_current, "{rows} rows");
-        assert_eq!(quota.used(), 0);
+        assert_eq!(pool.used(), 0);
     }
 }
 

@@ -8,7 +8,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{Decimal128Type, Decimal256Type, Float64Type, Schema, i256};
 use columnar::{
-    Aggregate, AggregateFunction, Arithmetic, Comparison, ExecError, Expr, MemoryTable, Output, Scan,
+    Aggregate, AggregateFunction, Arithmetic, Comparison, ExecError, Expr, MemoryTable, Output, SelectPlan,
     TableSource,
 };
 
@@ -28,7 +28,7 @@ fn aggregate(
     keys: Vec<Expr>,
     functions: &[AggregateFunction],
     of: Expr,
-) -> Scan {
+) -> SelectPlan {
     let aggregates = functions
         .iter()
         .map(|&function| Aggregate::new(function, Some(of.clone())).unwrap())
@@ -291,7 +291,7 @@ fn having_drops_groups_and_outputs_compute_with_them() {
     ]);
     let keys = vec![column(table.as_ref(), "k")];
     let aggregates = vec![Aggregate::new(AggregateFunction::Sum, Some(column(table.as_ref(), "n"))).unwrap()];
-    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+    let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();
     let sum = || Expr::column(1, &fields[1]);
     let having = Expr::compare(Comparison::Greater, sum(), Expr::int64(11)).unwrap();
     let twice = Expr::arithmetic(Arithmetic::Multiply, Expr::int64(2), sum()).unwrap();

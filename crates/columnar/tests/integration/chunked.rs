@@ -1,10 +1,11 @@
-//! A chunked list is a `Vec`, for any sequence of operations, and what it charged is what it holds.
+//! A chunked list is a `Vec`, for any sequence of operations, and what it reserved is what it
+//! holds.
 
 use std::collections::HashSet;
 use std::iter;
 use std::sync::Arc;
 
-use columnar::Quota;
+use columnar::MemoryPool;
 use columnar::chunked::{ChunkedVec, Growth, HEAD};
 use proptest::prelude::*;
 
@@ -50,8 +51,8 @@ fn text(number: u16) -> String {
 proptest! {
     #[test]
     fn it_holds_what_a_vec_would(operations in operations(), growth in growths(), probes in proptest::collection::vec(any::<usize>(), 8)) {
-        let quota = Arc::new(Quota::new("property", usize::MAX));
-        let mut list = ChunkedVec::with_growth(growth, Some(Arc::clone(&quota)));
+        let pool = Arc::new(MemoryPool::new("property", usize::MAX));
+        let mut list = ChunkedVec::with_growth(growth, Some(Arc::clone(&pool)));
         let mut vec = Vec::new();
         for operation in operations {
             match operation {
@@ -91,7 +92,7 @@ proptest! {
             }
             prop_assert_eq!(list.len(), vec.len());
             prop_assert_eq!(list.is_empty(), vec.is_empty());
-            prop_assert_eq!(list.bytes(), quota.used());
+            prop_assert_eq!(list.bytes(), pool.used());
         }
         prop_assert!(list.iter().eq(&vec));
         prop_assert!(list.iter().rev().eq(vec.iter().rev()));
@@ -105,7 +106,7 @@ proptest! {
             prop_assert_eq!(list.get(probe), vec.get(probe));
         }
         prop_assert!(list.into_iter().eq(vec));
-        prop_assert_eq!(quota.used(), 0);
+        prop_assert_eq!(pool.used(), 0);
     }
 
     /// From both ends at the same time, and left off anywhere.
@@ -140,8 +141,8 @@ proptest! {
     /// A refusal leaves what was there, and an account that is right.
     #[test]
     fn a_quota_is_never_passed(limit in 0..40_000usize, growth in growths(), counts in proptest::collection::vec(0..700u32, 0..12)) {
-        let quota = Arc::new(Quota::new("property", limit));
-        let mut list: ChunkedVec<u32> = ChunkedVec::with_growth(growth, Some(Arc::clone(&quota)));
+        let pool = Arc::new(MemoryPool::new("property", limit));
+        let mut list: ChunkedVec<u32> = ChunkedVec::with_growth(growth, Some(Arc::clone(&pool)));
         let mut vec: Vec<u32> = Vec::new();
         for count in counts {
             if let Err(refused) = list.extend(0..count) {
@@ -155,8 +156,8 @@ proptest! {
                 vec.extend(0..count);
             }
             prop_assert!(list.iter().eq(&vec));
-            prop_assert!(quota.peak() <= limit);
-            prop_assert_eq!(quota.used(), list.bytes());
+            prop_assert!(pool.peak() <= limit);
+            prop_assert_eq!(pool.used(), list.bytes());
         }
     }
 }
@@ -184,26 +185,26 @@ fn values_without_a_size_are_counted() {
 
 #[test]
 fn a_source_that_panics_leaves_what_it_gave() {
-    let quota = Arc::new(Quota::new("panics", usize::MAX));
-    let mut list = ChunkedVec::with_quota(Arc::clone(&quota));
+    let pool = Arc::new(MemoryPool::new("panics", usize::MAX));
+    let mut list = ChunkedVec::with_pool(Arc::clone(&pool));
     let source = (0..1_000).inspect(|&value| assert!(value < 500, "on purpose"));
     let extend = std::panic::AssertUnwindSafe(|| list.extend(source));
     assert!(std::panic::catch_unwind(extend).is_err());
     assert!(list.iter().copied().eq(0..500));
     list.push(500).unwrap();
     assert_eq!(list[500], 500);
-    assert_eq!(quota.used(), list.bytes());
+    assert_eq!(pool.used(), list.bytes());
 }
 
 #[test]
 fn a_head_is_all_that_few_values_take() {
-    let quota = Arc::new(Quota::new("heads", usize::MAX));
+    let pool = Arc::new(MemoryPool::new("heads", usize::MAX));
     let mut lists: Vec<ChunkedVec<u64>> = (0..32)
-        .map(|_| ChunkedVec::with_quota(Arc::clone(&quota)))
+        .map(|_| ChunkedVec::with_pool(Arc::clone(&pool)))
         .collect();
-    assert_eq!(quota.used(), 0);
+    assert_eq!(pool.used(), 0);
     for list in &mut lists {
         list.extend(0..100).unwrap();
     }
-    assert_eq!(quota.used(), 32 * HEAD * size_of::<u64>());
+    assert_eq!(pool.used(), 32 * HEAD * size_of::<u64>());
 }

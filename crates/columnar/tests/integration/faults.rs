@@ -1,8 +1,10 @@
-//! A grouping that is disturbed at any point gives its error or the whole answer: never a hang, never a part, and all memory is given back.
+//! A grouping that is disturbed at any point gives its error or the whole answer: never a hang,
+//! never a part, and all memory is given back.
 //!
-//! A thousand seeds draw rows, threads and what happens where. The points are those before and behind each slot of each stage, each read of a
-//! table, each consumer of the sharding operations, and both ends of the output. At one of them there is an error, a panic, or
-//! a cancellation; or the whole run has a deadline that it may miss, or memory that may not suffice.
+//! A thousand seeds draw rows, threads and what happens where. The points are those before and
+//! behind each slot of each stage, each read of a table, each consumer of the sharding operations,
+//! and both ends of the output. At one of them there is an error, a panic, or a cancellation; or
+//! the whole run has a deadline that it may miss, or memory that may not suffice.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +16,8 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use columnar::sharding::{Lists, Shards, sharded_for_each, sharding_for_each};
 use columnar::{
-    Aggregate, AggregateFunction, MorselReader, Quota, ReadError, Scan, ScanStage, SortKey, TableSource,
+    Aggregate, AggregateFunction, MemoryPool, MorselReader, ReadError, ScanStage, SelectPlan, SortKey,
+    TableSource,
 };
 use pipeline_exec::{Job, JobBuilder, JobControl, JobErrorKind, PipelineExecutor, Stage, StepCx, StepError};
 
@@ -32,7 +35,7 @@ enum Kind {
     Panic,
     Cancel,
     Deadline,
-    Quota,
+    MemoryPool,
 }
 
 const KINDS: [Kind; 6] = [
@@ -41,7 +44,7 @@ const KINDS: [Kind; 6] = [
     Kind::Panic,
     Kind::Cancel,
     Kind::Deadline,
-    Kind::Quota,
+    Kind::MemoryPool,
 ];
 
 /// Counts the points of a run, and strikes at one of them.
@@ -78,7 +81,7 @@ impl Fault {
                 self.control.wait().cancel();
                 Ok(())
             }
-            Kind::Nothing | Kind::Deadline | Kind::Quota => Ok(()),
+            Kind::Nothing | Kind::Deadline | Kind::MemoryPool => Ok(()),
         }
     }
 }
@@ -166,7 +169,8 @@ impl MorselReader for Reader<'_> {
     }
 }
 
-/// Rows of a kind: few keys, all different ones, a hot one among different ones, texts with and without a place in a word, none.
+/// Rows of a kind: few keys, all different ones, a heavy one among different ones, texts with and
+/// without a place in a word, none.
 fn rows(kind: usize) -> RecordBatch {
     let numbers = |key: fn(usize) -> i64| integers((0..ROWS).map(|row| (row % 13 > 0).then(|| key(row))));
     let keys: ArrayRef = match kind {
@@ -192,20 +196,20 @@ struct Ran<T> {
     peak: usize,
 }
 
-/// Runs a job that `build` makes; checks that nothing stays charged.
+/// Runs a job that `build` makes; checks that nothing stays reserved.
 fn run<T: Send + 'static>(
     fault: &Arc<Fault>,
     limit: usize,
     threads: usize,
     deadline: Option<Duration>,
-    build: impl FnOnce(&Arc<Quota>, JobBuilder) -> Job<T>,
+    build: impl FnOnce(&Arc<MemoryPool>, JobBuilder) -> Job<T>,
 ) -> Ran<T> {
-    let quota = Arc::new(Quota::new("disturbed", limit));
+    let pool = Arc::new(MemoryPool::new("disturbed", limit));
     let mut builder = Job::builder("disturbed");
     if let Some(deadline) = deadline {
         builder = builder.deadline(deadline);
     }
-    let job = build(&quota, builder);
+    let job = build(&pool, builder);
     // When it is gone, so is whatever of the job its workers had.
     let executor = PipelineExecutor::new(threads).unwrap();
     let ticket = executor.submit(job).unwrap();
@@ -215,13 +219,13 @@ fn run<T: Send + 'static>(
     let outcome = outcome
         .map(|report| report.output)
         .map_err(|error| (error.kind, error.to_string()));
-    assert_eq!(quota.used(), 0, "{:?}", fault.kind);
-    assert!(quota.peak() <= limit);
+    assert_eq!(pool.used(), 0, "{:?}", fault.kind);
+    assert!(pool.peak() <= limit);
     Ran {
         outcome,
         points: fault.passed.load(Ordering::Relaxed),
         has_struck: fault.has_struck.load(Ordering::Relaxed),
-        peak: quota.peak(),
+        peak: pool.peak(),
     }
 }
 
@@ -229,7 +233,7 @@ fn group(
     batch: &RecordBatch,
     sorted: bool,
     fault: &Arc<Fault>,
-    quota: &Arc<Quota>,
+    pool: &Arc<MemoryPool>,
     job: JobBuilder,
 ) -> Job<RecordBatch> {
     let table: Arc<dyn TableSource> = Arc::new(Table {
@@ -244,12 +248,12 @@ fn group(
         Aggregate::new(AggregateFunction::Max, Some(value)).unwrap(),
     ];
     let key = column(table.as_ref(), "k");
-    let mut scan: Scan = grouped(table, vec![key], aggregates);
+    let mut scan: SelectPlan = grouped(table, vec![key], aggregates);
     if sorted {
         let sum = scan.output.columns()[1].1.clone();
         scan.order = vec![SortKey::new(sum, true, false).unwrap()];
     }
-    scan.quota = Some(Arc::clone(quota));
+    scan.memory_pool = Some(Arc::clone(pool));
     let stage = Arc::new(ScanStage::new(scan));
     let mut job = job.stage(Arc::new(Disturbed(stage.clone(), Arc::clone(fault))));
     for following in stage.following() {
@@ -268,12 +272,12 @@ fn group(
 type Totals = Vec<BTreeMap<u64, u64>>;
 
 /// Sums by a fine key, then by a coarse one.
-fn shard(slots: u64, fault: &Arc<Fault>, quota: &Arc<Quota>, job: JobBuilder) -> Job<Totals> {
+fn shard(slots: u64, fault: &Arc<Fault>, pool: &Arc<MemoryPool>, job: JobBuilder) -> Job<Totals> {
     let morsels = Shards::new((0..slots).map(|slot| slot * 500..slot * 500 + 500));
     let at = |_| Arc::clone(fault);
     let [first, second, third] = [0, 1, 2].map(at);
     let (split, fine) = sharding_for_each(
-        &morsels.with_quota(Arc::clone(quota)),
+        &morsels.with_pool(Arc::clone(pool)),
         9,
         move |mut numbers: std::ops::Range<u64>, targets, _cx| {
             numbers.try_for_each(|n| targets.push(&(n % 40), n))?;
@@ -322,13 +326,13 @@ type Ends = BTreeMap<String, [usize; 2]>;
 fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
     seeds: impl Iterator<Item = u64>,
     kinds: usize,
-    build: impl Fn(usize, &Arc<Fault>, &Arc<Quota>, JobBuilder) -> Job<T>,
+    build: impl Fn(usize, &Arc<Fault>, &Arc<MemoryPool>, JobBuilder) -> Job<T>,
 ) -> Ends {
     let whole: Vec<Ran<T>> = (0..kinds)
         .map(|kind| {
             let fault = Fault::new(Kind::Nothing, usize::MAX);
-            run(&fault, usize::MAX, 1, None, |quota, job| {
-                build(kind, &fault, quota, job)
+            run(&fault, usize::MAX, 1, None, |pool, job| {
+                build(kind, &fault, pool, job)
             })
         })
         .collect();
@@ -341,12 +345,12 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
         let undisturbed = &whole[of];
         let fault = Fault::new(kind, random.below(undisturbed.points));
         let limit = match kind {
-            Kind::Quota => random.below(undisturbed.peak * 3 / 2 + 1),
+            Kind::MemoryPool => random.below(undisturbed.peak * 3 / 2 + 1),
             _ => usize::MAX,
         };
         let deadline = (kind == Kind::Deadline).then(|| Duration::from_micros(random.below(3_000) as u64));
-        let ran = run(&fault, limit, threads, deadline, |quota, job| {
-            build(of, &fault, quota, job)
+        let ran = run(&fault, limit, threads, deadline, |pool, job| {
+            build(of, &fault, pool, job)
         });
         let end = ends.entry(format!("{kind:?}")).or_default();
         match ran.outcome {
@@ -364,7 +368,7 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
                     Kind::Panic => error == JobErrorKind::Panicked,
                     Kind::Cancel => error == JobErrorKind::Cancelled,
                     Kind::Deadline => error == JobErrorKind::DeadlineExceeded,
-                    Kind::Quota => {
+                    Kind::MemoryPool => {
                         error == JobErrorKind::Failed
                             && text.contains("query disturbed is over its memory quota")
                     }
@@ -378,25 +382,25 @@ fn disturb<T: Send + PartialEq + std::fmt::Debug + 'static>(
 
 /// Both ends have to come about, or nothing was tested.
 fn assert_both(ends: &Ends) {
-    for kind in ["Error", "Panic", "Cancel", "Quota"] {
+    for kind in ["Error", "Panic", "Cancel", "MemoryPool"] {
         assert!(ends[kind][1] > 0, "{ends:?}");
     }
-    assert!(ends["Quota"][0] > 0 && ends["Nothing"][0] > 0, "{ends:?}");
+    assert!(ends["MemoryPool"][0] > 0 && ends["Nothing"][0] > 0, "{ends:?}");
 }
 
 #[test]
 fn a_grouping_disturbed_anywhere_gives_that_error_or_the_whole_answer() {
     let batches: Vec<RecordBatch> = (0..5).map(rows).collect();
-    let ends = disturb(0..SEEDS, 2 * batches.len(), |kind, fault, quota, job| {
-        group(&batches[kind / 2], kind % 2 > 0, fault, quota, job)
+    let ends = disturb(0..SEEDS, 2 * batches.len(), |kind, fault, pool, job| {
+        group(&batches[kind / 2], kind % 2 > 0, fault, pool, job)
     });
     assert_both(&ends);
 }
 
 #[test]
 fn a_consumer_of_shards_disturbed_anywhere_gives_that_error_or_the_whole_answer() {
-    let ends = disturb(0..SEEDS, 4, |kind, fault, quota, job| {
-        shard(kind as u64 * 3, fault, quota, job)
+    let ends = disturb(0..SEEDS, 4, |kind, fault, pool, job| {
+        shard(kind as u64 * 3, fault, pool, job)
     });
     assert_both(&ends);
 }

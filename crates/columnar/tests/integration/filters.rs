@@ -272,7 +272,8 @@ fn join(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// However a filter is split into steps and ordered, it keeps the rows for which its condition is true.
+    /// However a filter is split into steps and ordered, it keeps the rows for which its condition
+    /// is true.
     #[test]
     fn a_filter_keeps_the_rows_for_which_three_valued_logic_says_true(
         shape in condition(),

@@ -1,4 +1,5 @@
-//! GROUP BY with few and with many groups, with hot keys and with keys that are too long for a word: always what a plain loop gives.
+//! GROUP BY with few and with many groups, with heavy hitters and with keys that are too long for a
+//! word: always what a plain loop gives.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
 use arrow::datatypes::{Float64Type, Int64Type};
 use columnar::{
-    Aggregate, AggregateFunction, Comparison, ExecError, Expr, MemoryTable, Output, Scan, SortKey,
+    Aggregate, AggregateFunction, Comparison, ExecError, Expr, MemoryTable, Output, SelectPlan, SortKey,
 };
 
 use crate::scan::{column, grouped, integers, run_alone, run_on, table};
@@ -69,7 +70,7 @@ fn keys() -> Vec<(&'static str, ArrayRef)> {
 }
 
 /// Sums of both kinds, a count, and the extremes, of each key.
-fn query(key: &ArrayRef) -> Scan {
+fn query(key: &ArrayRef) -> SelectPlan {
     let table = table([
         ("k", key.clone()),
         (
@@ -94,7 +95,7 @@ fn query(key: &ArrayRef) -> Scan {
 }
 
 /// The same with a sum of floats, which may not be added in another order.
-fn query_of_floats(key: &ArrayRef) -> Scan {
+fn query_of_floats(key: &ArrayRef) -> SelectPlan {
     let mut scan = query(key);
     let sum = Aggregate::new(AggregateFunction::Sum, Some(column(scan.table.as_ref(), "x"))).unwrap();
     if let Output::Groups {
@@ -105,7 +106,7 @@ fn query_of_floats(key: &ArrayRef) -> Scan {
     } = &mut scan.output
     {
         aggregates.push(sum);
-        let fields = Scan::group_fields(keys, aggregates).unwrap();
+        let fields = SelectPlan::group_fields(keys, aggregates).unwrap();
         *columns = fields
             .iter()
             .enumerate()
@@ -207,7 +208,7 @@ fn having_order_and_limit_see_all_groups() {
         else {
             unreachable!("it groups")
         };
-        let fields = Scan::group_fields(keys, aggregates).unwrap();
+        let fields = SelectPlan::group_fields(keys, aggregates).unwrap();
         let sum = Expr::column(1, &fields[1]);
         *having = Some(Expr::compare(Comparison::Greater, sum.clone(), Expr::int64(100)).unwrap());
         // Many groups have the same sum: ties come in the order of first rows.
@@ -249,7 +250,7 @@ fn a_division_by_zero_in_one_group_of_many_is_the_result() {
         else {
             unreachable!("it groups")
         };
-        let fields = Scan::group_fields(keys, aggregates).unwrap();
+        let fields = SelectPlan::group_fields(keys, aggregates).unwrap();
         let k = Expr::column(0, &fields[0]);
         let less = Expr::arithmetic(columnar::Arithmetic::Subtract, k, Expr::int64(zero)).unwrap();
         let part = Expr::arithmetic(columnar::Arithmetic::Divide, Expr::int64(7), less).unwrap();
@@ -264,7 +265,8 @@ fn a_division_by_zero_in_one_group_of_many_is_the_result() {
     }
 }
 
-/// Neither who says by what groups are split nor a filter that leaves one of them is seen in a result.
+/// Neither who says by what groups are split nor a filter that leaves one of them is seen in a
+/// result.
 #[test]
 fn shard_keys_and_pinned_keys_are_in_the_plan_and_not_in_the_result() {
     let numbers = |key: fn(i64) -> i64| integers((0..ROWS).map(|row| Some(key(row))));

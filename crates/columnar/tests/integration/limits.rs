@@ -1,11 +1,12 @@
-//! LIMIT without an order: the first rows of the input, whatever the threads do, and nothing behind them matters.
+//! LIMIT without an order: the first rows of the input, whatever the threads do, and nothing behind
+//! them matters.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use columnar::{Arithmetic, ExecError, Expr, MorselReader, Output, ReadError, Scan, TableSource};
+use columnar::{Arithmetic, ExecError, Expr, MorselReader, Output, ReadError, SelectPlan, TableSource};
 
 use crate::scan::{column, integers, rows_where, run_on, scan, table, values};
 
@@ -65,7 +66,7 @@ impl MorselReader for Numbers {
     }
 }
 
-fn first_rows(table: Arc<Broken>, limit: usize) -> Scan {
+fn first_rows(table: Arc<Broken>, limit: usize) -> SelectPlan {
     let a: Expr = column(table.as_ref(), "a");
     let mut scan = scan(
         table,

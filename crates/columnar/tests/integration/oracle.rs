@@ -1,4 +1,5 @@
-//! Any rows, grouped by any keys on 1, 2, 3 and 8 threads: one answer, and that of a plain loop over a `HashMap`.
+//! Any rows, grouped by any keys on 1, 2, 3 and 8 threads: one answer, and that of a plain loop
+//! over a `HashMap`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, Int16Array, RecordBatch, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
-use columnar::{Aggregate, AggregateFunction, ExecError, Scan, TableSource};
+use columnar::{Aggregate, AggregateFunction, ExecError, SelectPlan, TableSource};
 use proptest::prelude::*;
 
 use crate::faults::Table;
@@ -77,7 +78,7 @@ fn table(rows: &[Row], draw: Draw) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.map(|(name, values)| (name, values, true))).unwrap()
 }
 
-fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize) -> Scan {
+fn scan(batch: &RecordBatch, keys: &[&str], morsel_rows: usize) -> SelectPlan {
     let table: Arc<dyn TableSource> = Arc::new(Table::undisturbed(batch.clone(), morsel_rows));
     let value = column(table.as_ref(), "v");
     let of = |function| Aggregate::new(function, Some(value.clone())).unwrap();

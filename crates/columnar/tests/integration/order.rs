@@ -1,10 +1,11 @@
-//! ORDER BY: several keys, NULLs at either end, ties in input order, and no more rows than the limit.
+//! ORDER BY: several keys, NULLs at either end, ties in input order, and no more rows than the
+//! limit.
 
-use columnar::{Expr, Scan, SortKey};
+use columnar::{Expr, SelectPlan, SortKey};
 
 use crate::scan::{column, integers, rows_where, run, table, values};
 
-fn ordered(mut scan: Scan, keys: &[(Expr, bool, bool)]) -> Scan {
+fn ordered(mut scan: SelectPlan, keys: &[(Expr, bool, bool)]) -> SelectPlan {
     let key = |(expr, descending, nulls_first): &(Expr, bool, bool)| {
         SortKey::new(expr.clone(), *descending, *nulls_first).unwrap()
     };

@@ -1,4 +1,5 @@
-//! What is read of a table: only what a step asks for, and nothing of a morsel that its statistics rule out.
+//! What is read of a table: only what a step asks for, and nothing of a morsel that its statistics
+//! rule out.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -7,12 +8,13 @@ use arrow::array::{ArrayRef, AsArray, Int64Array};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use columnar::{
     Aggregate, AggregateFunction, ColumnStatistics, Comparison, ExecError, Expr, MorselReader, Output,
-    ReadError, Scan, TableSource,
+    ReadError, SelectPlan, TableSource,
 };
 
 use crate::scan::{column, integers, run_on, scan, values};
 
-/// Two columns, `a` ascending over all morsels and `b` the row's number in its morsel; notes every read.
+/// Two columns, `a` ascending over all morsels and `b` the row's number in its morsel; notes every
+/// read.
 #[derive(Debug)]
 struct Noted {
     morsels: Vec<usize>,
@@ -105,7 +107,7 @@ impl MorselReader for Reader<'_> {
     }
 }
 
-fn select_b(table: &Arc<Noted>, op: Comparison, bound: i64) -> Scan {
+fn select_b(table: &Arc<Noted>, op: Comparison, bound: i64) -> SelectPlan {
     let filter = Expr::compare(op, column(table.as_ref(), "a"), Expr::int64(bound)).unwrap();
     let b = column(table.as_ref(), "b");
     scan(
@@ -172,7 +174,7 @@ fn statistics_do_not_rule_out_a_failure_that_the_text_puts_first() {
 fn counting_rows_reads_no_column() {
     let table = Arc::new(Noted::new(false));
     let aggregates = vec![Aggregate::new(AggregateFunction::Count, None).unwrap()];
-    let fields = Scan::group_fields(&[], &aggregates).unwrap();
+    let fields = SelectPlan::group_fields(&[], &aggregates).unwrap();
     let columns = vec![("count".to_owned(), Expr::column(0, &fields[0]))];
     let output = Output::Groups {
         keys: vec![],

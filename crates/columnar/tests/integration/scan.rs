@@ -5,7 +5,9 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
-use columnar::{Aggregate, ExecError, Expr, MemoryTable, Output, Scan, ScanResult, ScanStage, TableSource};
+use columnar::{
+    Aggregate, ExecError, Expr, MemoryTable, Output, ScanResult, ScanStage, SelectPlan, TableSource,
+};
 use pipeline_exec::{Job, JobError, JobReport, PipelineExecutor};
 
 /// A table of the given columns.
@@ -30,7 +32,7 @@ pub(crate) fn column(table: &dyn TableSource, name: &str) -> Expr {
 }
 
 /// All rows that `filter` lets through, of the given columns.
-pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns: &[&str]) -> Scan {
+pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns: &[&str]) -> SelectPlan {
     let columns = columns
         .iter()
         .map(|name| ((*name).to_owned(), column(table.as_ref(), name)))
@@ -39,22 +41,26 @@ pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns
 }
 
 /// A scan without order or limit.
-pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Output) -> Scan {
-    Scan {
+pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Output) -> SelectPlan {
+    SelectPlan {
         table,
         filter,
         output,
         order: vec![],
         offset: 0,
         limit: None,
-        quota: None,
+        memory_pool: None,
         shard_key: None,
     }
 }
 
 /// A scan that groups by `keys`; its columns are the keys and the aggregates.
-pub(crate) fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: Vec<Aggregate>) -> Scan {
-    let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+pub(crate) fn grouped(
+    table: Arc<dyn TableSource>,
+    keys: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+) -> SelectPlan {
+    let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();
     let columns = fields
         .iter()
         .enumerate()
@@ -69,7 +75,7 @@ pub(crate) fn grouped(table: Arc<dyn TableSource>, keys: Vec<Expr>, aggregates: 
 }
 
 /// Runs the scan on `threads` threads.
-pub(crate) fn run_on(scan: Scan, threads: usize) -> Result<RecordBatch, ExecError> {
+pub(crate) fn run_on(scan: SelectPlan, threads: usize) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(threads).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
     let mut job = Job::builder("t").stage(stage.clone());
@@ -85,7 +91,7 @@ pub(crate) fn run_on(scan: Scan, threads: usize) -> Result<RecordBatch, ExecErro
 }
 
 /// Runs the scan on one thread, without the stages that follow it: all is merged by the output.
-pub(crate) fn run_alone(scan: Scan) -> Result<RecordBatch, ExecError> {
+pub(crate) fn run_alone(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     let executor = PipelineExecutor::new(1).unwrap();
     let stage = Arc::new(ScanStage::new(scan));
     let job = Job::builder("t").stage(stage.clone());
@@ -116,7 +122,7 @@ fn finished(outcome: Result<JobReport<ScanResult>, JobError>) -> Result<RecordBa
 }
 
 /// Runs the scan on two threads.
-pub(crate) fn run(scan: Scan) -> Result<RecordBatch, ExecError> {
+pub(crate) fn run(scan: SelectPlan) -> Result<RecordBatch, ExecError> {
     run_on(scan, 2)
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use columnar::Quota;
+use columnar::MemoryPool;
 use columnar::chunked::ChunkedVec;
 use columnar::sharding::{Shards, partition_index, sharded_for_each, sharding_for_each};
 use pipeline_exec::{Job, JobErrorKind, PipelineExecutor, StepError};
@@ -13,7 +13,8 @@ use proptest::prelude::*;
 /// A flag, a supplier, a quantity.
 type Record = (u8, u32, u64);
 
-/// Sums by (flag, supplier), then by flag: the second split in a pass of its own, or fused with the first sums.
+/// Sums by (flag, supplier), then by flag: the second split in a pass of its own, or fused with the
+/// first sums.
 fn fine_to_coarse(
     morsels: &[Vec<Record>],
     partitions: (usize, usize),
@@ -188,14 +189,14 @@ fn a_slot_that_fails_anywhere_gives_its_error_and_never_a_part_of_the_result() {
     }
 }
 
-/// Two stages that split, both under the quota of the first one's values.
+/// Two stages that split, both under the pool of the first one's values.
 #[test]
 fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
-    let run = |quota: &Arc<Quota>| {
+    let run = |pool: &Arc<MemoryPool>| {
         // When it is gone, so is whatever of the job its workers had.
         let executor = PipelineExecutor::new(2).unwrap();
         let morsels = Shards::new((0..8u64).map(|slot| slot * 1_000..slot * 1_000 + 1_000));
-        let morsels = morsels.with_quota(Arc::clone(quota));
+        let morsels = morsels.with_pool(Arc::clone(pool));
         let (first, lists) = sharding_for_each(&morsels, 4, |mut numbers: Range<u64>, targets, _cx| {
             Ok(numbers.try_for_each(|n| targets.push(&n, n))?)
         });
@@ -208,33 +209,34 @@ fn lists_over_the_quota_fail_the_job_by_name_and_are_given_back() {
         let job = job.output(move |_cx| lists.take_all()).build();
         executor.submit(job).unwrap().wait()
     };
-    let quota = Arc::new(Quota::new("lists", usize::MAX));
-    let report = run(&quota).unwrap();
+    let pool = Arc::new(MemoryPool::new("lists", usize::MAX));
+    let report = run(&pool).unwrap();
     assert_eq!(report.output.iter().map(|list| list.len()).sum::<usize>(), 8_000);
-    assert!(quota.used() >= 8_000 * size_of::<u64>(), "the result is held");
+    assert!(pool.used() >= 8_000 * size_of::<u64>(), "the result is held");
     drop(report);
-    assert_eq!(quota.used(), 0);
+    assert_eq!(pool.used(), 0);
     for limit in [0, 8_000, 8_000 * size_of::<u64>()] {
-        let quota = Arc::new(Quota::new("lists", limit));
-        let error = run(&quota).expect_err("a part is no result");
+        let pool = Arc::new(MemoryPool::new("lists", limit));
+        let error = run(&pool).expect_err("a part is no result");
         assert!(
             error.to_string().contains("query lists is over its memory quota"),
             "{error}"
         );
-        assert!(quota.peak() <= limit);
+        assert!(pool.peak() <= limit);
         drop(error);
-        assert_eq!(quota.used(), 0);
+        assert_eq!(pool.used(), 0);
     }
 }
 
-/// Many slots, each with a list for each of many partitions: the heads of all of them at a time are many times what the records take.
+/// Many slots, each with a list for each of many partitions: the heads of all of them at a time are
+/// many times what the records take.
 #[test]
 fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
     const SLOTS: usize = 1_000;
     const PARTITIONS: usize = 256;
-    let run = |quota: &Arc<Quota>, records: usize| {
+    let run = |pool: &Arc<MemoryPool>, records: usize| {
         let executor = PipelineExecutor::new(2).unwrap();
-        let slots = Shards::new(0..SLOTS).with_quota(Arc::clone(quota));
+        let slots = Shards::new(0..SLOTS).with_pool(Arc::clone(pool));
         let (stage, lists) = sharding_for_each(&slots, PARTITIONS, move |slot, targets, _cx| {
             Ok((0..records).try_for_each(|_| targets.push_to(slot % PARTITIONS, slot as u64))?)
         });
@@ -244,20 +246,20 @@ fn a_slot_pays_for_the_heads_of_its_lists_and_keeps_those_that_have_records() {
     };
     let heads = PARTITIONS * size_of::<ChunkedVec<u64>>();
 
-    let quota = Arc::new(Quota::new("nothing", usize::MAX));
-    assert!(run(&quota, 0).unwrap().output.iter().all(|list| list.is_empty()));
+    let pool = Arc::new(MemoryPool::new("nothing", usize::MAX));
+    assert!(run(&pool, 0).unwrap().output.iter().all(|list| list.is_empty()));
     assert!(
-        (heads..=2 * heads).contains(&quota.peak()),
+        (heads..=2 * heads).contains(&pool.peak()),
         "two workers, each with a slot: {}",
-        quota.peak()
+        pool.peak()
     );
-    let quota = Arc::new(Quota::new("nothing", heads - 1));
-    let error = run(&quota, 0).expect_err("no room for the heads of one slot");
+    let pool = Arc::new(MemoryPool::new("nothing", heads - 1));
+    let error = run(&pool, 0).expect_err("no room for the heads of one slot");
     assert!(error.to_string().contains("query nothing is over"), "{error}");
 
-    let quota = Arc::new(Quota::new("one each", SLOTS * heads / 10));
-    let lists = run(&quota, 1).unwrap().output;
+    let pool = Arc::new(MemoryPool::new("one each", SLOTS * heads / 10));
+    let lists = run(&pool, 1).unwrap().output;
     let records: usize = lists.into_iter().map(|list| list.into_iter().count()).sum();
     assert_eq!(records, SLOTS);
-    assert_eq!(quota.used(), 0);
+    assert_eq!(pool.used(), 0);
 }

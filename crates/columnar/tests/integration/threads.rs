@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Float64Array};
-use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, Scan};
+use columnar::{Aggregate, AggregateFunction, Comparison, Expr, Output, SelectPlan};
 
 use crate::scan::{column, integers, run_on, scan, table};
 
@@ -31,11 +31,19 @@ fn sums_of_floats_are_bit_identical_on_1_2_3_and_8_threads() {
     ]);
     let x = || column(table.as_ref(), "x");
     for keys in [vec![], vec![column(table.as_ref(), "k")]] {
-        let aggregates: Vec<Aggregate> = [AggregateFunction::Sum, AggregateFunction::Avg]
+        let functions = [
+            AggregateFunction::Sum,
+            AggregateFunction::Avg,
+            AggregateFunction::VarSamp,
+            AggregateFunction::StddevSamp,
+            AggregateFunction::Median,
+            AggregateFunction::CountDistinct,
+        ];
+        let aggregates: Vec<Aggregate> = functions
             .into_iter()
             .map(|function| Aggregate::new(function, Some(x())).unwrap())
             .collect();
-        let fields = Scan::group_fields(&keys, &aggregates).unwrap();
+        let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();
         let columns: Vec<_> = fields
             .iter()
             .enumerate()

@@ -1,4 +1,5 @@
-//! Every type of column can be compared with what a text says, grouped, ordered, and asked for its extremes.
+//! Every type of column can be compared with what a text says, grouped, ordered, and asked for its
+//! extremes.
 
 use std::sync::Arc;
 

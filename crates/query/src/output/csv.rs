@@ -1,11 +1,11 @@
-//! Comma-separated values as RFC 4180 has them, except that lines end in LF alone.
+//! CSV by RFC 4180, but lines end in LF alone.
 //!
-//! What is written reads back to the same: NULL is an empty field and an empty text is `""`.
+//! It reads back to the same rows: NULL is an empty field, an empty text is `""`.
 
 use arrow::error::ArrowError;
 
-use super::{Class, batches};
-use crate::QueryResult;
+use super::values::{Class, batches};
+use crate::result::QueryResult;
 
 pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
     let mut text = String::new();

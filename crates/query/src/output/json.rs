@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use arrow::error::ArrowError;
 
-use super::{Class, batches};
-use crate::QueryResult;
+use super::values::{Class, batches};
+use crate::result::QueryResult;
 
 pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
     let keys: Vec<String> = unique_names(result)

@@ -11,8 +11,8 @@
 use arrow::error::ArrowError;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Class, Values, batches};
-use crate::QueryResult;
+use super::values::{Class, Values, batches};
+use crate::result::QueryResult;
 
 pub(super) fn render(result: &QueryResult) -> Result<String, ArrowError> {
     let names: Vec<String> = result

@@ -1,4 +1,4 @@
-//! The clauses around the expressions: ORDER BY, LIMIT, and all those that are refused.
+//! Clauses: ORDER BY, LIMIT, and all that are refused.
 
 use sqlparser::ast::{
     self, Expr as Sql, LimitClause, OrderByKind, SelectFlavor, Spanned, TableFactor, Value,
@@ -6,9 +6,9 @@ use sqlparser::ast::{
 };
 
 use super::position::{Places, place, start};
-use crate::QueryError;
+use crate::error::QueryError;
 
-/// Refuses what a query has around its SELECT and the subset has not.
+/// Refuses clauses around a SELECT that the subset does not have.
 pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(), QueryError> {
     let ast::Query {
         with,
@@ -35,7 +35,7 @@ pub(super) fn refuse_of_query(query: &ast::Query, places: &Places) -> Result<(),
 
 /// Refuses what a SELECT can have and the subset has not.
 pub(super) fn refuse_of_select(select: &ast::Select, places: &Places) -> Result<(), QueryError> {
-    // Named one by one, so that a clause a later parser adds does not compile until it is thought of.
+    // Fields are named one by one, so that a clause of a later parser does not compile unseen.
     let ast::Select {
         select_token: _,
         optimizer_hints: _,

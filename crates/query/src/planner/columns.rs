@@ -1,4 +1,4 @@
-//! The columns of the query's table, and the names by which a query calls them.
+//! The columns of the query's table, by their names in SQL.
 
 use std::sync::Arc;
 
@@ -7,8 +7,9 @@ use columnar::{AggregateFunction, Expr, TableSource};
 use sqlparser::ast::{self, Expr as Sql, Ident, SelectItemQualifiedWildcardKind, Spanned};
 
 use super::expression::Leaf;
+use super::name::names_match;
 use super::position::{place, start};
-use crate::QueryError;
+use crate::error::QueryError;
 
 /// The table of the query and the name it goes by.
 pub(super) struct Columns {
@@ -25,7 +26,7 @@ impl Columns {
         &self.table
     }
 
-    /// Expressions over rows; `clause` is named when an aggregate stands in one.
+    /// Expressions over rows; errors for aggregates name `clause`.
     pub(super) fn rows<'a>(&'a self, clause: &'a str) -> RowLeaf<'a> {
         RowLeaf {
             columns: self,
@@ -37,7 +38,7 @@ impl Columns {
         Expr::column(column, self.table.schema().field(column))
     }
 
-    /// The index of the column that `name` means, if there is one.
+    /// The index of the column `name`, if there is one.
     pub(super) fn find(&self, name: &Ident) -> Option<usize> {
         let schema = self.table.schema();
         let exact = schema
@@ -164,13 +165,5 @@ impl Leaf for RowLeaf<'_> {
             ),
             position: start(ast),
         })
-    }
-}
-
-/// Whether a name in a query means this name: without regard to case unless it is quoted.
-pub(super) fn names_match(written: &Ident, name: &str) -> bool {
-    match written.quote_style {
-        Some(_) => written.value == name,
-        None => written.value.to_lowercase() == name.to_lowercase(),
     }
 }

@@ -6,32 +6,24 @@ use sqlparser::ast::{
     UnaryOperator, ValueWithSpan,
 };
 
-use super::columns::names_match;
 use super::literal::{plan_interval, plan_number, plan_typed_string, plan_value, text};
-use super::position::{place, start};
-use crate::QueryError;
+use super::name::names_match;
+use super::position::place;
+use super::refusal::{type_mismatch, unsupported};
+use crate::error::QueryError;
 
-/// Operators inside operators: deeper than anyone writes, shallow enough for any stack.
+/// Operators inside operators at most: shallow enough for any stack.
 const DEPTH: usize = 200;
 
-/// The aggregate functions.
-const FUNCTIONS: [(&str, AggregateFunction); 5] = [
-    ("sum", AggregateFunction::Sum),
-    ("count", AggregateFunction::Count),
-    ("min", AggregateFunction::Min),
-    ("max", AggregateFunction::Max),
-    ("avg", AggregateFunction::Avg),
-];
-
-/// What the ends of an expression stand for: columns of rows, or columns of groups.
+/// What names and aggregates in an expression mean: over rows, or over groups.
 pub(super) trait Leaf {
-    /// The planned form of a whole expression that is known here, as a key of GROUP BY is.
+    /// The plan of an expression that is known as a whole: a key of GROUP BY.
     fn known(&mut self, ast: &Sql) -> Option<Expr>;
 
     /// The index of the table's column `name`.
     fn resolve(&self, qualifier: Option<&Ident>, name: &Ident) -> Result<Expr, QueryError>;
 
-    /// A column of the table, as it appears in these expressions; `ast` is absent for a star's.
+    /// A column of the table, in this meaning; `ast` is absent for a star's.
     fn column(&mut self, column: Expr, ast: Option<&Sql>) -> Result<Expr, QueryError>;
 
     /// An aggregate function of `argument`; `None` is the star.
@@ -163,7 +155,7 @@ fn plan_nested(ast: &Sql, leaf: &mut dyn Leaf, depth: usize) -> Result<Expr, Que
 /// True if an aggregate function stands somewhere in the expression.
 pub(super) fn has_aggregate(ast: &Sql) -> bool {
     match ast {
-        Sql::Function(function) => aggregate_function(function).is_some(),
+        Sql::Function(function) => aggregate_name(function).is_some(),
         Sql::Nested(value)
         | Sql::UnaryOp { expr: value, .. }
         | Sql::IsNull(value)
@@ -188,21 +180,6 @@ pub(super) fn has_aggregate(ast: &Sql) -> bool {
     }
 }
 
-pub(super) fn type_mismatch(error: TypeError, ast: &Sql) -> QueryError {
-    QueryError::TypeMismatch {
-        expression: error.expression,
-        message: error.message,
-        position: start(ast),
-    }
-}
-
-pub(super) fn unsupported(construct: impl Into<String>, ast: &Sql) -> QueryError {
-    QueryError::Unsupported {
-        construct: construct.into(),
-        position: start(ast),
-    }
-}
-
 fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Result<Expr, QueryError> {
     let ast::Function {
         name,
@@ -219,10 +196,10 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     if over.is_some() {
         return refuse(format!("the window function {name}"));
     }
-    let Some(kind) = aggregate_function(function) else {
+    let Some(known) = aggregate_name(function) else {
         return Err(QueryError::UnknownFunction {
             name: name.to_string(),
-            candidates: FUNCTIONS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            candidates: AggregateFunction::names().map(str::to_owned).collect(),
             position,
         });
     };
@@ -236,9 +213,10 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     let FunctionArguments::List(list) = args else {
         return refuse(format!("{name} without arguments"));
     };
-    if list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct) {
+    let is_distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+    let Some(kind) = AggregateFunction::by_name(known, is_distinct) else {
         return refuse(format!("DISTINCT in {name}"));
-    }
+    };
     if !list.clauses.is_empty() {
         return refuse(format!("a clause in {name}"));
     }
@@ -255,14 +233,11 @@ fn plan_function(function: &ast::Function, leaf: &mut dyn Leaf, ast: &Sql) -> Re
     }
 }
 
-fn aggregate_function(function: &ast::Function) -> Option<AggregateFunction> {
+fn aggregate_name(function: &ast::Function) -> Option<&'static str> {
     let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else {
         return None;
     };
-    FUNCTIONS
-        .iter()
-        .find(|(known, _)| names_match(name, known))
-        .map(|(_, kind)| *kind)
+    AggregateFunction::names().find(|known| names_match(name, known))
 }
 
 /// The operands of a chain of `op`, in order. A chain of thousands is one level deep.
@@ -302,7 +277,7 @@ fn negative_number(operand: &Sql) -> Option<Expr> {
     }
 }
 
-/// A pattern of LIKE in which `\` is the escape character, whatever the query calls it.
+/// A LIKE pattern with `\` as the escape character, whatever the query's is.
 fn plan_pattern(
     pattern: &Sql,
     escape: Option<&ValueWithSpan>,

@@ -1,14 +1,15 @@
-//! Expressions over groups: what is not a key of GROUP BY must stand inside an aggregate function.
+//! Expressions over groups: outside of keys, columns must be inside an aggregate.
 
-use columnar::{Aggregate, AggregateFunction, Expr, Scan};
+use columnar::{Aggregate, AggregateFunction, Expr, SelectPlan};
 use sqlparser::ast::{Expr as Sql, Ident};
 
 use super::columns::Columns;
-use super::expression::{Leaf, has_aggregate, plan_expression, type_mismatch};
+use super::expression::{Leaf, has_aggregate, plan_expression};
 use super::position::start;
-use crate::QueryError;
+use super::refusal::type_mismatch;
+use crate::error::QueryError;
 
-/// The columns of the groups: the keys, then the aggregates in the order in which they are met.
+/// The columns of groups: keys, then aggregates in the order in which they are met.
 pub(super) struct GroupColumns<'a> {
     columns: &'a Columns,
     keys: Vec<Expr>,
@@ -18,7 +19,7 @@ pub(super) struct GroupColumns<'a> {
 impl<'a> GroupColumns<'a> {
     pub(super) fn new(columns: &'a Columns, keys: Vec<Expr>) -> Result<Self, QueryError> {
         // Refuses keys whose values cannot be told apart.
-        Scan::group_fields(&keys, &[]).map_err(|error| QueryError::TypeMismatch {
+        SelectPlan::group_fields(&keys, &[]).map_err(|error| QueryError::TypeMismatch {
             expression: error.expression,
             message: error.message,
             position: None,
@@ -37,7 +38,7 @@ impl<'a> GroupColumns<'a> {
 
     /// The group's column at `index`.
     fn group_column(&self, index: usize) -> Expr {
-        let fields = Scan::group_fields(&self.keys, &self.aggregates).expect("keys were checked");
+        let fields = SelectPlan::group_fields(&self.keys, &self.aggregates).expect("keys were checked");
         Expr::column(index, &fields[index])
     }
 

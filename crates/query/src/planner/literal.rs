@@ -1,4 +1,4 @@
-//! Constants: numbers as exact as they are written, text, dates, timestamps, intervals.
+//! Constants: numbers as exact as written, text, dates, timestamps, intervals.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use arrow::datatypes::{
 use columnar::Expr;
 use sqlparser::ast::{self, DataType as SqlType, DateTimeField, Expr as Sql, Value, ValueWithSpan};
 
-use super::expression::{type_mismatch, unsupported};
 use super::position::{place, start};
-use crate::QueryError;
+use super::refusal::{type_mismatch, unsupported};
+use crate::error::QueryError;
 
 /// A number, text, truth value or NULL.
 pub(super) fn plan_value(value: &ValueWithSpan, ast: &Sql) -> Result<Expr, QueryError> {
@@ -31,7 +31,7 @@ pub(super) fn plan_value(value: &ValueWithSpan, ast: &Sql) -> Result<Expr, Query
     }
 }
 
-/// A number with its sign: an integer, an exact decimal, or with an exponent a double.
+/// A number with its sign: an integer, a decimal, or a double if it has an exponent.
 pub(super) fn plan_number(digits: &str) -> Option<Expr> {
     if digits.contains(['e', 'E']) {
         let double: f64 = digits.parse().ok()?;

@@ -1,7 +1,7 @@
-//! Where something stands in the text of a query.
+//! Places in the text of a query.
 //!
-//! The parser keeps the place of most expressions, but not of every keyword; for a construct that is refused the place
-//! is then that of its keyword among the tokens.
+//! The parser keeps the places of most expressions, but not of every keyword. A refused construct
+//! stands where its keyword is among the tokens.
 
 use sqlparser::ast::{Expr, Spanned};
 use sqlparser::dialect::GenericDialect;
@@ -9,7 +9,8 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer};
 
-use crate::{Position, QueryError};
+use crate::error::QueryError;
+use crate::position::Position;
 
 /// The tokens of a query with their places.
 pub(super) struct Places {
@@ -18,7 +19,7 @@ pub(super) struct Places {
 
 impl Places {
     pub(super) fn new(sql: &str) -> Self {
-        // A text that has no tokens is refused by the parser, which says where.
+        // The parser refuses a text without tokens, with its place.
         let mut tokens = Tokenizer::new(&GenericDialect {}, sql)
             .tokenize_with_location()
             .unwrap_or_default();
@@ -31,7 +32,7 @@ impl Places {
         self.operator_tokens().count()
     }
 
-    /// The place of the operator after the first `count`, if there are so many.
+    /// The place of the operator after the first `count`, if there is one.
     pub(super) fn operator_past(&self, count: usize) -> Option<Option<Position>> {
         self.operator_tokens()
             .skip(count)
@@ -53,7 +54,7 @@ impl Places {
         self.tokens.get(at + 1).and_then(|token| place(token.span))
     }
 
-    /// A construct that is named by its first keyword, outside the subset.
+    /// A construct outside the subset, named by its first keyword.
     pub(super) fn unsupported(&self, construct: &str) -> QueryError {
         let first = construct.split_whitespace().next().unwrap_or_default();
         self.unsupported_as(construct, first)
@@ -81,7 +82,8 @@ pub(super) fn place(span: Span) -> Option<Position> {
     })
 }
 
-/// The beginning of an expression. A chain of operators is as deep as it is long, so this goes down without recursion.
+/// The beginning of an expression, found without recursion: a chain of operators is as deep as
+/// long.
 pub(super) fn start(ast: &Expr) -> Option<Position> {
     let mut first = ast;
     while let Expr::BinaryOp { left, .. } = first {
@@ -115,7 +117,7 @@ fn read_place(place: &str) -> Option<Position> {
     })
 }
 
-/// True for whatever can join expressions into a deeper one; names, numbers and commas cannot.
+/// Whether a token can join expressions into a deeper one.
 fn is_operator(token: &Token) -> bool {
     match token {
         Token::Word(word) => word.quote_style.is_none() && word.keyword != Keyword::NoKeyword,

@@ -1,7 +1,7 @@
-//! Where the bytes of a table lie, behind one question: give me these ranges.
+//! Where the bytes of a table lie: files, objects, memory.
 //!
-//! Whoever asks waits for the answer, so none of it happens on a CPU worker: tables are opened by the thread that wants them, and their
-//! morsels are fetched on the mixed pool, awaited where the source can be. What decodes gets ranges that are in memory.
+//! A read waits for its bytes, so no CPU worker reads: the caller that opens a table does, and the
+//! mixed pool fetches morsels.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata};
@@ -16,7 +16,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use columnar::{Fetched, ReadError};
 
-/// A file, an object, anything that has a length and gives ranges of its bytes, the same ones each time.
+/// Bytes of a fixed length that are read by ranges.
 pub trait ByteSource: Debug + Send + Sync {
     /// What errors call it: a path, a URL.
     fn origin(&self) -> &str;
@@ -24,14 +24,14 @@ pub trait ByteSource: Debug + Send + Sync {
     /// Its length when it was opened.
     fn bytes(&self) -> u64;
 
-    /// The bytes of `ranges`, each below the length, and waits for them.
+    /// Reads `ranges`, each below the length, and waits for them.
     ///
     /// # Errors
     ///
-    /// When one cannot be read whole, or it is seen not to be what it was when it was opened.
+    /// When a range cannot be read whole, or the source has changed since it was opened.
     fn read(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError>;
 
-    /// This as a source that can be awaited; `None` where reading holds a thread up.
+    /// The source for async code; `None` where reading blocks a thread.
     fn as_awaited(&self) -> Option<&dyn AwaitedSource> {
         None
     }
@@ -40,23 +40,23 @@ pub trait ByteSource: Debug + Send + Sync {
 /// Reading that is awaited. Dropping it ends it.
 pub type Reading<'a> = Pin<Box<dyn Future<Output = Result<Vec<Bytes>, ReadError>> + Send + 'a>>;
 
-/// A source whose answers come without a thread that waits for them, so that many can be on the way.
+/// A source that reads without blocking a thread, so that many reads can be under way.
 pub trait AwaitedSource: ByteSource {
     /// As [`read`](ByteSource::read). It is polled on the mixed pool.
     fn read_async<'a>(&'a self, ranges: &'a [Range<u64>]) -> Reading<'a>;
 
-    /// The requests that it makes for `ranges`, which ascend, at the same time.
+    /// The requests that it makes at the same time for `ranges`, which ascend.
     fn requests(&self, ranges: &[Range<u64>]) -> usize;
 }
 
-/// Reads ranges, each below the length, as what a morsel is opened from.
+/// Reads `ranges`, each below the length, for one morsel.
 pub(crate) fn fetch(source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Fetched, ReadError> {
     let read = source.read(ranges)?;
     let starts = ranges.iter().map(|range| range.start);
     Ok(Fetched::new(starts.zip(read)))
 }
 
-/// The same for who can await.
+/// As [`fetch`], in async code.
 pub(crate) async fn fetch_async(
     source: &dyn AwaitedSource,
     ranges: &[Range<u64>],
@@ -72,7 +72,7 @@ pub(crate) fn read_one(source: &dyn ByteSource, range: Range<u64>) -> Result<Byt
     Ok(read.pop().unwrap_or_default())
 }
 
-/// The first four bytes, or fewer of a file that has no more: they say what it is.
+/// The first four bytes, or fewer of a shorter source: they tell its format.
 pub(crate) fn head(source: &dyn ByteSource) -> Result<Bytes, ReadError> {
     read_one(source, 0..source.bytes().min(4))
 }
@@ -86,7 +86,7 @@ pub struct LocalFile {
     version: Version,
 }
 
-/// Length and time of the last write, to notice a file that changes.
+/// Length and time of the last write: they tell that a file has changed.
 #[derive(Debug, PartialEq, Eq)]
 struct Version(u64, Option<SystemTime>);
 
@@ -101,7 +101,7 @@ impl LocalFile {
     ///
     /// # Errors
     ///
-    /// When there is none, or it is no regular file.
+    /// When there is no regular file at `path`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let origin = path.display().to_string();
@@ -143,7 +143,7 @@ impl ByteSource for LocalFile {
         let mut read = Vec::with_capacity(ranges.len());
         for range in ranges {
             let len = range.end.saturating_sub(range.start);
-            // A length is at most that of the file.
+            // The length is at most that of the file.
             let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or(0));
             file.seek(SeekFrom::Start(range.start)).map_err(failed)?;
             let got = (&mut file).take(len).read_to_end(&mut bytes).map_err(failed)?;

@@ -7,7 +7,7 @@
 //!   read     a morsel is a piece; only the columns that a query reads become arrays
 //! ```
 //!
-//! The file is read twice and never held as a whole. The rules for types, missing values and quotes:
+//! The file is read twice, and never held whole. The rules for types, missing values and quotes:
 //!
 #![doc = include_str!("csv/rules.md")]
 
@@ -30,13 +30,13 @@ use self::columns::{ColumnBuilder, ValueFault};
 use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Header, PIECE_BYTES, Piece, Pieces, describe};
 use self::record::{Field, RecordReader};
-use super::JobRunner;
 use super::byte_source::{self, LocalFile, SharedSource};
 use super::ready_columns::ReadyColumns;
-use crate::QueryError;
+use crate::error::QueryError;
 use crate::windows::{Window, Windows};
+use crate::work::Work;
 
-/// Bytes that are read ahead of those who look at them.
+/// Bytes that are read ahead of the survey.
 const READ_AHEAD_BYTES: usize = 16 * PIECE_BYTES;
 
 /// A CSV file with a header, its types inferred from every value.
@@ -59,26 +59,26 @@ struct Morsel {
 }
 
 impl CsvTable {
-    /// Opens the file at `path` as the table `name`: looks at every value of it, as a job that `runner` runs.
+    /// Opens the file at `path` as the table `name`. A job looks at every value, to infer types.
     ///
     /// # Errors
     ///
-    /// [`QueryError::Read`] with path, line and what was expected and found, for a file that cannot be read, has two columns of
-    /// one name, a record with another number of fields than the header, or broken quotes; what `runner` fails
-    /// with.
-    pub fn open(name: &str, path: impl AsRef<Path>, runner: &impl JobRunner) -> Result<Self, QueryError> {
-        Self::of(name, Arc::new(LocalFile::open(path)?), runner)
+    /// [`QueryError::Read`] with path and line for a file that cannot be read, two columns of one
+    /// name, a record with another number of fields than the header, and broken quotes; why `work`
+    /// is stopped.
+    pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Self, QueryError> {
+        Self::of(name, Arc::new(LocalFile::open(path)?), work)
     }
 
-    /// The same for bytes that lie anywhere.
+    /// The same for any source.
     ///
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub(crate) fn of(name: &str, source: SharedSource, runner: &impl JobRunner) -> Result<Self, QueryError> {
+    pub(crate) fn of(name: &str, source: SharedSource, work: &Work) -> Result<Self, QueryError> {
         let (header, pieces) = Pieces::of(source)?;
         let survey = Arc::new(Survey::new(header.clone()));
-        survey_all(name, &survey, pieces, runner)?;
+        survey_all(name, &survey, pieces, work)?;
         let seen = std::mem::take(&mut *lock(&survey.pieces));
         let mut morsels = Vec::with_capacity(seen.len());
         let mut first_line = header.first_line;
@@ -157,7 +157,8 @@ impl StoredTable for CsvTable {
         let columns = projection
             .iter()
             .map(|&column| columns::bytes_ahead(&self.rules[column], *rows));
-        // Texts are no longer than the piece. What they are collected in doubles as it grows, and is there twice while it does.
+        // Texts are no longer than the piece. Their buffer doubles as it grows, and exists twice
+        // while it is copied.
         let has_text = projection
             .iter()
             .any(|&column| self.rules[column].data_type == DataType::Utf8);
@@ -245,25 +246,25 @@ struct PieceSurvey {
     lines: u64,
 }
 
-/// A record cannot be read; `line` counts from the start of the piece, from 0.
+/// A record that cannot be read; `line` counts from 0 at the start of the piece.
 #[derive(Debug)]
 struct PieceFault {
     line: u64,
     message: String,
 }
 
-/// Looks at every value, a slot per piece. A fault of the data is kept with its piece, so that the error
-/// is always that of the first faulty line, whichever piece was looked at first. What the values look like is the same in
-/// whatever order pieces add to it, so it is kept once: a file can have many columns and many pieces.
+/// Looks at every value, a slot per piece. A fault is kept with its piece, so the error is that of
+/// the first faulty line whatever the order of slots. Facts merge in any order, so they are kept
+/// once for all pieces.
 #[derive(Debug)]
 struct Survey {
     header: Header,
     facts: Mutex<Vec<ColumnFacts>>,
-    /// In the order of the file; `None` until it was looked at.
+    /// In the order of the file; `None` before its slot has run.
     pieces: Mutex<Vec<(Piece, Option<Looked>)>>,
 }
 
-/// What became of a look at a piece.
+/// What a slot found in its piece.
 type Looked = Result<PieceSurvey, PieceFault>;
 
 impl Survey {
@@ -298,59 +299,45 @@ impl Survey {
     }
 }
 
-/// A panic in a slot fails the job, and then nobody asks.
+/// A panic in a slot fails the job, which then drops the state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads all pieces, and has them looked at meanwhile.
-fn survey_all(
-    name: &str,
-    survey: &Arc<Survey>,
-    pieces: Pieces,
-    runner: &impl JobRunner,
-) -> Result<(), QueryError> {
-    let executor = runner.executor()?;
-    runner.watch(name, |control| {
-        let _alarm = control.begin()?;
-        let windows = Windows {
-            table: name.to_owned(),
-            executor,
-            control,
-            bytes_max: READ_AHEAD_BYTES / 2,
-        };
-        let expected = survey.header.source.bytes().div_ceil(PIECE_BYTES as u64);
-        control.expect(usize::try_from(expected).unwrap_or(usize::MAX));
-        let make = |batches: Vec<ReadPiece>| {
-            let cost = batches.iter().map(|read| read.bytes.len() as u64).sum();
-            let mut seen = lock(&survey.pieces);
-            let first_slot = seen.len();
-            seen.extend(batches.iter().map(|read| (read.piece, None)));
-            let stage = Arc::new(Look {
-                survey: Arc::clone(survey),
-                first_slot,
-                pieces: batches
-                    .into_iter()
-                    .map(|read| Mutex::new(Some(read.bytes)))
-                    .collect(),
-            });
-            Window {
-                stage,
-                first_slot,
-                cost,
-            }
-        };
-        let mixed = runner.mixed();
-        let surveyed = mixed.block_on(async {
-            let stream = BatchStream::read(&mixed, pieces, READ_AHEAD_BYTES);
-            windows.run(stream, |_| 1, make, || false).await
+/// Reads all pieces, and looks at them meanwhile.
+fn survey_all(name: &str, survey: &Arc<Survey>, pieces: Pieces, work: &Work) -> Result<(), QueryError> {
+    let run = work.begin(format!("reading {name}"))?;
+    let windows = Windows {
+        table: name.to_owned(),
+        run: &run,
+        bytes_max: READ_AHEAD_BYTES / 2,
+    };
+    let expected = survey.header.source.bytes().div_ceil(PIECE_BYTES as u64);
+    run.progress
+        .expect(usize::try_from(expected).unwrap_or(usize::MAX));
+    let make = |batches: Vec<ReadPiece>| {
+        let cost = batches.iter().map(|read| read.bytes.len() as u64).sum();
+        let mut seen = lock(&survey.pieces);
+        let first_slot = seen.len();
+        seen.extend(batches.iter().map(|read| (read.piece, None)));
+        let stage = Arc::new(Look {
+            survey: Arc::clone(survey),
+            first_slot,
+            pieces: batches
+                .into_iter()
+                .map(|read| Mutex::new(Some(read.bytes)))
+                .collect(),
         });
-        match surveyed {
-            Ok(surveyed) => surveyed.map(drop),
-            Err(error) => Err(QueryError::Internal {
-                message: error.to_string(),
-            }),
+        Window {
+            stage,
+            first_slot,
+            cost,
         }
+    };
+    work.block_on(async {
+        let stream = BatchStream::read(&run.mixed, pieces, READ_AHEAD_BYTES);
+        windows.run(stream, |_| 1, make, || false).await?;
+        run.stop.check()
     })
 }
 
@@ -380,10 +367,10 @@ impl BatchSource for Pieces {
     }
 }
 
-/// Looks at some pieces.
+/// The slots of one window.
 struct Look {
     survey: Arc<Survey>,
-    /// Which of all is the first of them.
+    /// The number of its first piece in the file.
     first_slot: usize,
     pieces: Vec<Mutex<Option<Bytes>>>,
 }
@@ -405,10 +392,10 @@ impl Stage for Look {
     }
 }
 
-/// Something and the line where it starts, counted from the start of the piece, from 0.
+/// A value and the line where it starts, counted from 0 at the start of the piece.
 type OnLine<T> = (u64, T);
 
-/// The records of a piece that are rows, each with as many fields as the header.
+/// The rows of a piece, each with as many fields as the header.
 struct Records<'a> {
     reader: RecordReader<'a>,
     fields: Vec<Field<'a>>,
@@ -433,7 +420,7 @@ impl<'a> Records<'a> {
                 Ok(Some(found)) => found,
                 Err(fault) => return Err((line, describe(fault).to_owned())),
             };
-            // In a file of one column an empty line is a row that holds NULL; elsewhere it is only an empty line.
+            // In a file of one column an empty line is a NULL; elsewhere it is skipped.
             let blank = found == 1 && self.fields[0].raw.is_empty() && !self.fields[0].quoted;
             if blank && self.width > 1 {
                 continue;

@@ -6,19 +6,19 @@
 //!   any other store, given by hand    ──► dyn ObjectStore ┘
 //! ```
 //!
-//! A store is asked on the mixed pool and nowhere else: by whoever opens the table, and by the stream that reads ahead of a query. Ranges of
-//! a morsel that lie near each other are one request, the others are made at the same time.
+//! Stores are asked on the mixed pool only: when a table is opened, and ahead of a query. Ranges of
+//! a morsel that are near each other become one request; the others are made at the same time.
 //!
-//! An object that changes while it is open is an error where the store has a tag for each version of it.
+//! An object that changes while it is open is an error, if the store tags versions.
 
 mod http_client;
 mod http_store;
+mod patience;
 
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use columnar::{ReadError, TableSource};
@@ -29,48 +29,32 @@ use pools::MixedPool;
 use url::Url;
 
 use self::http_store::HttpStore;
+pub use self::patience::Patience;
 use super::byte_source::{AwaitedSource, ByteSource, Reading, SharedSource};
-use super::{JobRunner, ParquetTable, extension, is_parquet_name, open_source};
-use crate::QueryError;
+use super::file_name::{extension, is_parquet_name};
+use super::format::open_source;
+use super::parquet::ParquetTable;
+use crate::error::QueryError;
+use crate::work::Work;
 
-/// What lies between two ranges and is read with them, if it is no more: cheaper than a request of its own.
+/// Bytes between two ranges at most that are read with them, since a request costs more.
 const GAP_BYTES: u64 = 32 << 10;
 /// The most requests that `coalesce_ranges` makes at the same time.
 const PARALLEL_MAX: usize = 10;
 
-/// How long a store is waited for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
-    /// For a sign of the server: that it is there, that it answers, that it goes on.
-    pub silence: Duration,
-    /// How often a request is made once more after a failure that may pass.
-    pub retries: usize,
-    /// After this time it is not made once more.
-    pub retry_for: Duration,
-}
-
-impl Default for Patience {
-    /// 30 seconds; three more requests, within two minutes.
-    fn default() -> Self {
-        Self {
-            silence: Duration::from_secs(30),
-            retries: 3,
-            retry_for: Duration::from_secs(120),
-        }
-    }
-}
-
-/// Opens what is at `url`, which begins with `file://` or `http://`, as the table `name`: an object that is Parquet or CSV, or a folder of Parquet files
-/// by `file://`. What the object is, is told as for [`open`](super::open).
+/// Opens `url`, of the scheme `file` or `http`, as the table `name`: a Parquet or CSV object, or by
+/// `file://` a folder of Parquet files. The format is found as by [`open`](super::open).
 ///
 /// ```
 /// use query::pipeline_exec::PipelineExecutor;
+/// use query::Work;
 /// use query::source::{Patience, open_url};
 ///
 /// let path = std::env::temp_dir().join(format!("windlass-url-{}.csv", std::process::id()));
 /// std::fs::write(&path, "city,inhabitants\nUlm,128928\n")?;
 /// let url = format!("file://{}", path.display());
-/// let cities = open_url("cities", &url, Patience::default(), &PipelineExecutor::new(2)?)?;
+/// let work = Work::from(PipelineExecutor::new(2)?);
+/// let cities = open_url("cities", &url, Patience::default(), &work)?;
 /// assert_eq!(cities.schema().field(1).data_type(), &arrow::datatypes::DataType::Int64);
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -78,12 +62,13 @@ impl Default for Patience {
 ///
 /// # Errors
 ///
-/// [`QueryError::Read`] with the URL when it is none, is of another kind, there is nothing, or the store fails; what `runner` fails with.
+/// [`QueryError::Read`] with the URL when it is malformed or of another scheme, nothing is there,
+/// or the store fails; why `work` is stopped.
 pub fn open_url(
     name: &str,
     url: &str,
     patience: Patience,
-    runner: &impl JobRunner,
+    work: &Work,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let fail = |message: String| QueryError::from(ReadError::new(url, message));
     let parsed = Url::parse(url).map_err(|error| fail(format!("this is no URL: {error}")))?;
@@ -94,7 +79,7 @@ pub fn open_url(
     let location = Location::from_url_path(parsed.path()).map_err(|error| fail(error.to_string()))?;
     let store: Arc<dyn ObjectStore> = match parsed.scheme() {
         "file" => {
-            // Two slashes and a path that begins elsewhere: its first folder would be left out.
+            // `file://folder/…`: the first folder would be taken for a host and lost.
             if let Some(host) = parsed.host_str() {
                 let path = parsed.path();
                 return Err(fail(format!(
@@ -121,14 +106,14 @@ pub fn open_url(
     };
     let is_folder = parsed.to_file_path().is_ok_and(|path| path.is_dir());
     if is_folder {
-        let files = folder(url, &store, &location, &runner.mixed())?;
+        let files = folder(url, &store, &location, &work.mixed())?;
         let sources = files.into_iter().map(|(origin, location)| {
-            let object = ObjectBytes::open(origin, &store, location, runner.mixed());
+            let object = ObjectBytes::open(origin, &store, location, work.mixed());
             object.map(|object| Arc::new(object) as SharedSource)
         });
         return Ok(Arc::new(ParquetTable::of(name, sources)?));
     }
-    open_object(name, url, store, location, runner)
+    open_object(name, url, store, location, work)
 }
 
 /// Opens the object at `location` of `store` as the table `name`; errors call it `origin`.
@@ -137,13 +122,14 @@ pub fn open_url(
 /// use std::sync::Arc;
 /// use query::object_store::memory::InMemory;
 /// use query::object_store::{ObjectStore, ObjectStoreExt};
+/// use query::Work;
 /// use query::pools::Pools;
 /// use query::source::open_object;
 ///
 /// let pools = Pools::builder().cpu_threads(2).build()?;
 /// let store = Arc::new(InMemory::new());
 /// pools.mixed().block_on(store.put(&"cities.csv".into(), "city,inhabitants\nUlm,128928\n".into()))??;
-/// let cities = open_object("cities", "memory:cities.csv", store, "cities.csv".into(), &pools)?;
+/// let cities = open_object("cities", "memory:cities.csv", store, "cities.csv".into(), &Work::new(&pools))?;
 /// assert_eq!(cities.rows(0), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -156,14 +142,14 @@ pub fn open_object(
     origin: &str,
     store: Arc<dyn ObjectStore>,
     location: Location,
-    runner: &impl JobRunner,
+    work: &Work,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let extension = extension(Path::new(location.as_ref()));
-    let object = ObjectBytes::open(origin.to_owned(), &store, location, runner.mixed())?;
-    open_source(name, Arc::new(object), extension, runner)
+    let object = ObjectBytes::open(origin.to_owned(), &store, location, work.mixed())?;
+    open_source(name, Arc::new(object), extension, work)
 }
 
-/// The files of a folder that are data, by name: what errors call them, and where they are.
+/// The data files of a folder, sorted: what errors call them, and their locations.
 fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,
@@ -211,7 +197,7 @@ pub(crate) struct ObjectBytes {
     store: Arc<dyn ObjectStore>,
     location: Location,
     bytes: u64,
-    /// What tells this version of it from others, if the store says.
+    /// The store's tag of this version, if it has tags.
     tag: Option<String>,
     /// Where the store is asked.
     mixed: MixedPool,
@@ -233,7 +219,7 @@ impl ObjectBytes {
             store: Arc::clone(store),
             location,
             bytes: meta.size,
-            // A weak tag is the same for versions that differ in their bytes, and matches nothing.
+            // A weak tag does not tell versions with other bytes apart.
             tag: meta.e_tag.filter(|tag| !tag.starts_with("W/")),
             mixed,
         })
@@ -325,7 +311,7 @@ impl fmt::Debug for ObjectBytes {
     }
 }
 
-/// What a store says of a failure, with its causes that are not in the text already.
+/// The text of a store's failure, with causes that it does not repeat.
 fn said(error: &StoreError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

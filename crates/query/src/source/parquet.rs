@@ -5,11 +5,12 @@
 //!                                                              b.parquet  rg 0 ┊ rg 0 ┊ rg 0   (long, with a page index)
 //! ```
 //!
-//! A morsel is a row group; a row group of more than two morsels' rows is cut into ranges if the file has a page index, which
-//! tells where the pages of a range lie (without one every range would decompress all before it). The bytes of its columns are
-//! fetched together, a column is decoded when it is first asked for, and the row group's statistics are its zone map.
+//! A morsel is a row group. A group of more than two morsels' rows is cut into ranges if the file
+//! has a page index, which tells where the pages of a range lie. The bytes of a morsel's columns
+//! are fetched together, a column is decoded when it is first needed, and the row group's
+//! statistics are its zone map.
 //!
-//! Strings are read as `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
+//! Strings are `Utf8View`, which shares the pages' bytes. Nothing is cached between morsels.
 
 mod chunks;
 mod damage;
@@ -33,15 +34,15 @@ use columnar::{
 
 use self::chunks::Chunks;
 use self::damage::guarded;
-pub use self::damage::silence_reader_panics;
+pub use self::damage::is_reading_damaged;
 use super::byte_source::{self, LocalFile, SharedSource};
-use super::is_parquet_name;
+use super::file_name::is_parquet_name;
 
-/// Rows of a range of a row group that is cut.
+/// Rows of a range of a row group.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
-/// Ranges of a row group. A group of more rows than these hold, half a thousand million, is cut into longer ones.
+/// Ranges of a row group at most; a group of more than 5 · 10⁸ rows has longer ones.
 const RANGES_MAX: usize = 4_096;
-/// Rows that are decoded at once: memory for them is taken before the first value is seen, on the footer's word.
+/// Rows that are decoded at once, since memory for them is allocated on the footer's word.
 const BATCH_ROWS: usize = 1 << 20;
 
 /// A Parquet file or a folder of files with the same columns.
@@ -57,7 +58,7 @@ pub struct ParquetTable {
 struct ParquetFile {
     source: SharedSource,
     metadata: ArrowReaderMetadata,
-    /// Per column, worked out when a plan first asks; `None` where the file says nothing.
+    /// By column, computed for the first plan; `None` where the file has none.
     bounds: Vec<OnceLock<Option<Bounds>>>,
 }
 
@@ -65,7 +66,7 @@ struct ParquetFile {
 #[derive(Debug)]
 struct Bounds {
     min: ArrayRef,
-    /// Absent for floats: writers leave NaN out of the maximum, yet NaN is greater than everything.
+    /// Absent for floats: writers leave NaN out, which is greater than all numbers.
     max: Option<ArrayRef>,
     nulls: UInt64Array,
 }
@@ -87,13 +88,14 @@ impl Morsel {
 }
 
 impl ParquetTable {
-    /// Opens the file, or the files ending in `.parquet`, `.parq` or `.pq` of the folder, at `path` as the table `name`.
-    /// Files of a folder come in the order of their names; those that begin with `.` or `_` are no data.
+    /// Opens a file or a folder as the table `name`. A folder's files are those that end in
+    /// `.parquet`, `.parq` or `.pq` and do not begin with `.` or `_`, by name.
     ///
     /// # Errors
     ///
-    /// [`ReadError`] with the path of the file when it cannot be read, is not Parquet, is cut short, or has other
-    /// columns than the first file; with the path of the folder when it holds no Parquet file or a folder.
+    /// [`ReadError`] with the path of a file that cannot be read, is not Parquet, is cut short, or
+    /// has other columns than the first; with the path of a folder without Parquet files, or with
+    /// folders.
     pub fn open(name: &str, path: impl AsRef<Path>) -> Result<Self, ReadError> {
         let path = path.as_ref();
         let paths = if path.is_dir() {
@@ -173,7 +175,7 @@ impl TableSource for ParquetTable {
         let value = |array: &ArrayRef| array.slice(row_group, 1);
         let statistics =
             ColumnStatistics::unknown().with_bounds(Some(value(&bounds.min)), bounds.max.as_ref().map(value));
-        // The count is that of the row group; of a range of it only zero is known.
+        // The count is the row group's; for a range of it only zero is certain.
         let Morsel { rows, whole, .. } = &self.morsels[morsel];
         let nulls = bounds
             .nulls
@@ -201,7 +203,7 @@ impl StoredTable for ParquetTable {
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize {
         let morsel = &self.morsels[morsel];
         let ranges = self.files[morsel.file].ranges(morsel, projection);
-        // What cannot be said now is an error when it is fetched.
+        // A failure here is reported by the fetch.
         ranges.map_or(0, |ranges| chunks::bytes_of(&ranges))
     }
 
@@ -299,7 +301,7 @@ impl ParquetFile {
         Ok(())
     }
 
-    /// The ranges of bytes that `morsel` has of the columns `projection`.
+    /// The bytes of the columns `projection` in `morsel`.
     fn ranges(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, String> {
         let rows = (!morsel.whole).then(|| morsel.rows.clone());
         guarded(|| {
@@ -313,7 +315,7 @@ impl ParquetFile {
         })
     }
 
-    /// The same, or where it is that they cannot be said.
+    /// The same, with errors that name the morsel.
     fn ranges_to_read(&self, morsel: &Morsel, projection: &[usize]) -> Result<Vec<Range<u64>>, ReadError> {
         let ranges = self.ranges(morsel, projection);
         ranges.map_err(|message| morsel.located(self.error(message)))
@@ -406,7 +408,7 @@ impl MorselReader for ParquetReader<'_> {
 
     fn bytes_to_read(&self, column: usize) -> usize {
         let Morsel { row_group, rows, .. } = self.morsel;
-        // What cannot be said now is an error when it is read.
+        // A failure here is reported by the read.
         guarded(|| {
             Ok(chunks::bytes_to_read(
                 &self.file.metadata,

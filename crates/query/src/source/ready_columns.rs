@@ -1,4 +1,4 @@
-//! A morsel whose columns are arrays already when it is opened: a parsed piece of CSV, generated rows.
+//! A morsel whose columns are arrays when it is opened: parsed CSV, generated rows.
 
 use arrow::array::{Array as _, ArrayRef};
 use columnar::{MorselReader, ReadError};
@@ -7,12 +7,12 @@ use columnar::{MorselReader, ReadError};
 pub(super) struct ReadyColumns {
     /// By column, ascending.
     columns: Vec<(usize, ArrayRef)>,
-    /// Of those that were made for this.
+    /// Bytes of the columns, if they were made for this reader.
     bytes: usize,
 }
 
 impl ReadyColumns {
-    /// The columns of `projection`, which is ascending, and their values in the same order, which the table keeps.
+    /// The columns of `projection`, which ascends. The table keeps the arrays.
     pub(super) fn new(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         Self {
             columns: projection.iter().copied().zip(values).collect(),
@@ -20,7 +20,7 @@ impl ReadyColumns {
         }
     }
 
-    /// The same for values that nobody else has.
+    /// The same for arrays that only this reader has.
     pub(super) fn made(projection: &[usize], values: impl IntoIterator<Item = ArrayRef>) -> Self {
         let mut ready = Self::new(projection, values);
         ready.bytes = ready

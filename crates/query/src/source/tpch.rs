@@ -1,4 +1,4 @@
-//! TPC-H tables without a file: `lineitem`, `orders` and `customer`, generated at a scale factor.
+//! TPC-H tables without a file: `lineitem`, `orders`, `customer`.
 //!
 //! ```text
 //!   orders 1 ‥ 16384 │ 16385 ‥ 32768 │ …     parts, cut by order numbers: a part is a morsel
@@ -7,11 +7,12 @@
 //!                                            by whoever opens them, in any order, to the same values
 //! ```
 //!
-//! A morsel is generated when it is opened; [`TpchTable::load`] generates all of them beforehand, as a job, and
-//! keeps the columns that a query will read. Types are those of the specification: prices, discounts, taxes and
-//! quantities `Decimal128(15, 2)`, dates `Date32`, keys `Int64`, the rest `Utf8`.
+//! A morsel is generated when it is opened; [`TpchTable::load`] generates all as a job and keeps
+//! the columns that a query reads. Prices, discounts, taxes and quantities are `Decimal128(15, 2)`,
+//! dates `Date32`, keys `Int64`, the rest `Utf8`.
 //!
-//! Comments are cut from a pool of 300 MiB of text, which takes seconds to write; it is only made when a comment is read.
+//! Comments are cut from a pool of 300 MiB, which takes seconds to make, so it is made only for
+//! queries that read comments.
 
 mod columns;
 mod scale_factor;
@@ -30,10 +31,10 @@ use tpchgen::text::TextPool;
 
 use self::columns::{CUSTOMER, Columns, LINEITEM, ORDERS};
 pub use self::scale_factor::{ScaleFactor, ScaleFactorError};
-use super::JobRunner;
 use super::ready_columns::ReadyColumns;
-use crate::statistics::Metered;
-use crate::{JobStatistics, QueryError};
+use crate::error::QueryError;
+use crate::statistics::{JobStatistics, Metered};
+use crate::work::Work;
 
 /// Which of the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +60,7 @@ impl TpchTableKind {
         }
     }
 
-    /// Rows of the table that the generator counts by: a line item belongs to an order.
+    /// Rows by which the generator counts: for line items, their orders.
     fn units(self, scale: ScaleFactor) -> i64 {
         match self {
             Self::Lineitem | Self::Orders => OrderGenerator::calculate_row_count(scale.get(), 1, 1),
@@ -67,7 +68,7 @@ impl TpchTableKind {
         }
     }
 
-    /// Such rows in a part: about [`MORSEL_ROWS`] rows of the table.
+    /// Such rows of a part, for about [`MORSEL_ROWS`] rows of the table.
     fn units_per_part(self) -> i64 {
         let rows = i64::try_from(MORSEL_ROWS).expect("a morsel is small");
         match self {
@@ -91,7 +92,7 @@ pub struct TpchTable {
     kind: TpchTableKind,
     scale: ScaleFactor,
     schema: SchemaRef,
-    /// Rows of each part, counted when a plan first asks: of the three tables a query reads one.
+    /// Rows of each part, counted for the first plan.
     rows: OnceLock<Arc<[usize]>>,
     /// The columns that were loaded, by part.
     loaded: OnceLock<Loaded>,
@@ -147,20 +148,26 @@ impl TpchTable {
             .get_or_init(|| rows_of_parts(self.kind, self.scale).into())
     }
 
-    /// Generates `projection` (indices into the schema, ascending) of the whole table and keeps it in memory, so that queries which read no other
-    /// column find it there. Tells what each worker did, or `None` if that was done before: a table is loaded once.
+    /// Generates the columns `projection`, which ascends, of the whole table and keeps them in
+    /// memory. A table is loaded once: `None` if it was before, else what each worker did.
     ///
     /// # Errors
     ///
-    /// What `runner` fails with.
-    pub fn load(
+    /// Why `work` is stopped, or cannot run.
+    pub fn load(&self, projection: &[usize], work: &Work) -> Result<Option<JobStatistics>, QueryError> {
+        work.block_on(self.load_async(projection, work))
+    }
+
+    /// As [`load`](Self::load), without blocking.
+    pub(crate) async fn load_async(
         &self,
         projection: &[usize],
-        runner: &impl JobRunner,
+        work: &Work,
     ) -> Result<Option<JobStatistics>, QueryError> {
         if self.loaded.get().is_some() {
             return Ok(None);
         }
+        let run = work.begin(format!("generating {}", self.kind.name()))?;
         let stage = Arc::new(Generate {
             kind: self.kind,
             scale: self.scale,
@@ -170,13 +177,13 @@ impl TpchTable {
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
         let job = Job::builder(self.kind.name()).stage(metered.clone());
-        let report = runner.run(job.output(move |_cx| stage.parts()).build())?;
+        let report = run.job(job.output(move |_cx| stage.parts()).build()).await?;
         let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),
             &report,
             metered.workers(),
         );
-        // If another caller was faster, its columns are as good.
+        // A faster caller's columns are as good.
         let _ = self.loaded.set(Loaded {
             projection: projection.to_vec(),
             parts: report.output,
@@ -305,8 +312,8 @@ fn generate(
     columns.finish()
 }
 
-/// The pool that comments are cut from. Where no comment is read a small one does: comments draw from random streams of
-/// their own, so no other column changes with it.
+/// The text that comments are cut from; a small one where no comment is read. Comments have random
+/// streams of their own, so no other column changes.
 fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     static SMALL: OnceLock<TextPool> = OnceLock::new();
     if projection
@@ -319,7 +326,7 @@ fn text_pool(kind: TpchTableKind, projection: &[usize]) -> &'static TextPool {
     }
 }
 
-/// The rows of each part. Lines are drawn per order, from a stream of their own.
+/// The rows of each part. Lines of an order come from a random stream of their own.
 fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
     let units = kind.units(scale);
     if units == 0 {

@@ -9,9 +9,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
-use query::Catalog;
-use query::pipeline_exec::PipelineExecutor;
-use query::source;
+use query::{Catalog, Work, source};
 
 const ROWS: i64 = 300_000;
 
@@ -89,9 +87,9 @@ impl Files {
 }
 
 impl TestFile {
-    pub(crate) fn open(&self, executor: &PipelineExecutor) -> Catalog {
+    pub(crate) fn open(&self, work: &Work) -> Catalog {
         let mut tables = Catalog::new();
-        let table = source::open("t", &self.path, executor).expect("a table");
+        let table = source::open("t", &self.path, work).expect("a table");
         tables.register(table).expect("the only table");
         tables
     }

@@ -1,15 +1,15 @@
-//! What queries over files really hold beside what they have charged, counted below them: in this test program every allocation of every thread goes
-//! through a counter.
+//! Queries over files hold the memory that they reserve and little more. In this program an
+//! allocator counts every byte.
 
 mod files;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::Duration;
 
-use columnar::Quota;
+use columnar::MemoryPool;
 use peak_alloc::PeakAlloc;
 use query::pipeline_exec::PipelineExecutor;
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult};
+use query::{Catalog, QueryError, QueryPlanner, QueryResult, Session, Work};
 
 use files::Files;
 
@@ -18,15 +18,15 @@ static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const THREADS: usize = 2;
 
-/// What is not charged, since it does not grow with the rows of a query. Of each worker the chunk of 16,384 rows at hand: copies of its columns without
-/// the rows that a filter dropped, and what expressions make of them, each 128 or 256 KiB while it is there; and what a decompressor keeps. Plan, jobs and
-/// stream are some KiB.
+/// Bytes that are not reserved, since they do not grow with the rows. Each worker has a chunk of
+/// 16,384 rows: filtered copies and results of expressions, of 128 or 256 KiB each, and a
+/// decompressor's buffers. Plan, jobs and stream take some KiB.
 const BESIDE: usize = THREADS * (512 << 10);
 
 /// Far longer than anything here takes.
 const HANG: Duration = Duration::from_secs(120);
 
-/// Groups by strings, strings in an order, strings as they are, all and few of them.
+/// Groups by strings, strings in an order and as they are, all and few of them.
 const QUERIES: [&str; 13] = [
     "select sum(n), count(*) from t",
     "select kind, count(*), min(name) from t group by kind",
@@ -43,26 +43,27 @@ const QUERIES: [&str; 13] = [
     "select id, n + 1 from t where n < 500",
 ];
 
-/// Whoever measures does so alone.
+/// Held by the test that measures.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs a query, keeps its result, and gives the most bytes that were there at a time beside those before. When this returns nothing is read any more.
+/// Runs a query. Gives its result and the peak of bytes above those before; reading has ended when
+/// this returns.
 fn measured(
     sql: &str,
     tables: &Catalog,
-    executor: &PipelineExecutor,
-    quota: &Arc<Quota>,
+    work: &Work,
+    quota: &Arc<MemoryPool>,
 ) -> (Result<QueryResult, QueryError>, usize) {
     let plan = QueryPlanner::plan(sql, tables).expect("a query of the subset");
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
-    let (execution, _run) = PipelineBuilder::new(plan.with_quota(Arc::clone(quota))).prepare();
+    let query = Session::new(work.clone()).query(plan.with_quota(Arc::clone(quota)));
     let (tell, closed) = mpsc::channel();
-    let execution = execution.on_close(move || tell.send(()).expect("the test waits"));
-    let outcome = execution.run(executor).map(|report| report.output);
+    let query = query.on_close(move || tell.send(()).expect("the test waits"));
+    let outcome = query.run().map(|report| report.rows);
     closed.recv_timeout(HANG).expect("reading ends");
     (outcome, ALLOCATED.peak_usage() - before)
 }
@@ -70,12 +71,12 @@ fn measured(
 #[test]
 fn a_query_holds_what_it_charges_and_no_more_than_a_tenth_beside() {
     let _alone = alone();
-    let executor = PipelineExecutor::new(THREADS).expect("threads start");
+    let work = Work::from(PipelineExecutor::new(THREADS).expect("threads start"));
     for file in Files::new().iter() {
-        let tables = file.open(&executor);
+        let tables = file.open(&work);
         for sql in QUERIES {
-            let quota = Arc::new(Quota::new("measured", usize::MAX));
-            let (outcome, held) = measured(sql, &tables, &executor, &quota);
+            let quota = Arc::new(MemoryPool::new("measured", usize::MAX));
+            let (outcome, held) = measured(sql, &tables, &work, &quota);
             let (name, charged) = (file.name, quota.peak());
             println!(
                 "{name:16} held {:>6} KiB, charged {:>6} KiB: {sql}",
@@ -96,14 +97,14 @@ fn a_query_holds_what_it_charges_and_no_more_than_a_tenth_beside() {
 #[test]
 fn a_query_never_holds_more_than_its_quota_and_a_tenth_whether_that_suffices_or_not() {
     let _alone = alone();
-    let executor = PipelineExecutor::new(THREADS).expect("threads start");
+    let work = Work::from(PipelineExecutor::new(THREADS).expect("threads start"));
     let mut ends = [0; 2];
     for file in Files::new().iter() {
-        let tables = file.open(&executor);
+        let tables = file.open(&work);
         for sql in QUERIES {
             for limit in [2 << 20, 8 << 20, 24 << 20, 96 << 20] {
-                let quota = Arc::new(Quota::new("bounded", limit));
-                let (outcome, held) = measured(sql, &tables, &executor, &quota);
+                let quota = Arc::new(MemoryPool::new("bounded", limit));
+                let (outcome, held) = measured(sql, &tables, &work, &quota);
                 let what = format!("{}, {limit} bytes: {sql}", file.name);
                 match outcome {
                     Ok(_) => ends[0] += 1,

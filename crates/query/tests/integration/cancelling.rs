@@ -1,5 +1,5 @@
-//! What becomes of a query that is stopped while a slot of it runs. A gate in the table holds the slot there, so none of this
-//! depends on who is faster.
+//! Queries that are stopped while a slot runs. A gate in the table holds the slot, so no test
+//! depends on speed.
 
 use std::sync::Arc;
 use std::thread;
@@ -8,12 +8,12 @@ use query::pipeline_exec::{Job, JobControl, JobErrorKind, JobStatus, JobTicket, 
 use query::{PipelineBuilder, QueryError, QueryPlanner, QueryResult};
 
 use crate::gated_table::GatedTable;
-use crate::run::{Cell, catalog, query, rows};
+use crate::run::{Cell, catalog, rows};
 
 /// More morsels than any executor here has workers.
 const MORSELS: usize = 12;
 
-/// One query for each way in which slots leave their part: rows, the first rows, rows in order, groups.
+/// A query for each kind of result: rows, first rows, rows in order, groups.
 const QUERIES: [&str; 4] = [
     "select n from gated where n >= 0",
     "select n from gated where n >= 0 limit 700000",
@@ -32,7 +32,7 @@ impl Running {
     fn start(sql: &str, morsels: usize, executor: &PipelineExecutor) -> Self {
         let table = GatedTable::new(morsels);
         let plan = QueryPlanner::plan(sql, &catalog(table.clone())).expect("a query of the subset");
-        let (job, _run) = PipelineBuilder::new(plan).build();
+        let job = PipelineBuilder::new(plan).build();
         let ticket = executor.submit(job).expect("room for a job");
         let control = ticket.control();
         table.wait_for_slots(1);
@@ -46,7 +46,7 @@ impl Running {
     }
 }
 
-/// Asserts that the query was cancelled, and that no worker ran more of it than the slot it was in.
+/// Asserts that the query was cancelled, and that no worker began another slot.
 fn assert_stopped(control: &JobControl, table: &GatedTable, threads: usize) {
     assert_eq!(control.status(), JobStatus::Ended(JobErrorKind::Cancelled));
     let begun = table.slots_begun();
@@ -108,7 +108,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
             control,
         } = Running::start(QUERIES[0], MORSELS, &executor);
         control.cancel();
-        // What nobody had claimed is given up at once; what runs is not accounted for.
+        // Slots that no worker has claimed are given up at once; running ones are not done.
         let (done, total) = control.progress();
         assert!(done < total && total == MORSELS, "{done} of {total}");
         table.let_pass();
@@ -116,9 +116,10 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
         let (progress, begun) = (control.progress(), table.slots_begun());
         assert_eq!(progress, (MORSELS, MORSELS));
 
-        // The same table, whose gate is open by now: were a slot of the old query left, it would run.
-        let answer = query("select min(n) from gated", &catalog(table.clone()), &executor).unwrap();
-        assert_eq!(rows(&answer), [[Cell::Int(0)]]);
+        // The gate is open now, so a slot that is left of the old query would run.
+        let plan = QueryPlanner::plan("select min(n) from gated", &catalog(table.clone())).unwrap();
+        let next = executor.submit(PipelineBuilder::new(plan).build()).unwrap();
+        assert_eq!(rows(&next.wait().unwrap().output), [[Cell::Int(0)]]);
         assert_eq!(table.slots_begun(), begun + MORSELS);
         assert_eq!(control.progress(), progress);
     }
@@ -127,7 +128,7 @@ fn after_a_cancelled_query_the_executor_answers_the_next_and_the_old_progress_st
 #[test]
 fn a_query_beside_the_cancelled_one_gets_its_answer() {
     let executor = PipelineExecutor::new(2).expect("threads start");
-    // One morsel holds one worker, and the other is there for the second query.
+    // One morsel holds one worker; the other worker runs the second query.
     let cancelled = Running::start(QUERIES[3], 1, &executor);
     let other = Running::start("select max(n) from gated", MORSELS, &executor);
     cancelled.control.cancel();
@@ -171,7 +172,7 @@ fn dropping_a_plain_ticket_lets_the_running_query_go_on_to_its_end() {
     assert_eq!(table.slots_begun(), MORSELS);
 }
 
-/// Ends the executor, in the way of `end`, while it runs `sql` and another job waits. Gives what `end` gave.
+/// Ends the executor by `end`, while it runs `sql` and another job waits. Gives what `end` gave.
 fn end_while_running<R: Send + 'static>(
     threads: usize,
     sql: &str,
@@ -183,8 +184,8 @@ fn end_while_running<R: Send + 'static>(
         ticket,
         control,
     } = Running::start(sql, MORSELS, &executor);
-    // Nobody is left for the next job, and it comes after the query on the board: once its ticket has fired, the
-    // end has been at the query as well.
+    // No worker is free for the next job, and it is behind the query on the board: when its ticket
+    // fires, the end has reached the query.
     table.wait_for_slots(threads);
     let waiting = executor
         .submit(Job::builder("waiting").build())

@@ -1,5 +1,5 @@
-//! Deadlines that pass by the clock, wherever a query is then. Nothing here depends on how long anything takes: what a deadline is to end
-//! waits for it, or hangs. Where points are drawn instead, work is told to expire: see [`crate::streaming`].
+//! Deadlines that pass wherever a query is. What a deadline ends waits for it or hangs, so no test
+//! depends on speed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -7,15 +7,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use columnar::{MORSEL_ROWS, TableSource};
-use query::pipeline_exec::PipelineExecutor;
-use query::{Execution, PipelineBuilder, QueryError, QueryPlanner, WorkControl};
+use query::{Query, QueryError, Work};
 
 use crate::gated_table::GatedTable;
-use crate::run::catalog;
+use crate::run::{catalog, executor, planned};
 use crate::stored_table::{Moment, Stored};
-use crate::streaming::{Watched, watched};
+use crate::streaming::watched;
 
-/// Far longer than anything here takes; who waits so long hangs.
+/// Far longer than any step of these tests.
 const HANG: Duration = Duration::from_secs(120);
 /// Soon.
 const SOON: Duration = Duration::from_millis(20);
@@ -34,14 +33,14 @@ fn rows() -> Arc<GatedTable> {
     table
 }
 
-fn prepared(sql: &str, table: Arc<dyn TableSource>) -> Execution {
-    let plan = QueryPlanner::plan(sql, &catalog(table)).expect("a query of the subset");
-    PipelineBuilder::new(plan).prepare().0.read_ahead(1)
+fn prepared(sql: &str, table: Arc<dyn TableSource>, work: &Work) -> Query {
+    let query = planned(sql, &catalog(table), work).expect("a query of the subset");
+    query.read_ahead(1)
 }
 
 #[test]
 fn a_deadline_that_has_passed_ends_a_query_before_anything_is_read() {
-    let executor = PipelineExecutor::new(2).expect("threads start");
+    let work = executor(2);
     for sql in QUERIES {
         let fetched = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&fetched);
@@ -50,8 +49,8 @@ fn a_deadline_that_has_passed_ends_a_query_before_anything_is_read() {
             Ok(())
         });
         for table in [stored as Arc<dyn TableSource>, rows()] {
-            let (execution, closed) = watched(prepared(sql, table).deadline(Instant::now()));
-            let outcome = execution.run(&executor);
+            let (query, closed) = watched(prepared(sql, table, &work).deadline(Instant::now()));
+            let outcome = query.run();
             assert!(
                 matches!(outcome, Err(QueryError::DeadlineExceeded)),
                 "{sql}: {outcome:?}"
@@ -64,7 +63,7 @@ fn a_deadline_that_has_passed_ends_a_query_before_anything_is_read() {
 
 #[test]
 fn a_deadline_ends_a_query_that_waits_for_bytes() {
-    let executor = PipelineExecutor::new(2).expect("threads start");
+    let work = executor(2);
     for (sql, at) in QUERIES.into_iter().zip([0, 1, 2, 1]) {
         let gate = Arc::new((Mutex::new(true), Condvar::new()));
         let held = Arc::clone(&gate);
@@ -82,9 +81,8 @@ fn a_deadline_ends_a_query_that_waits_for_bytes() {
         });
         let (done, ended) = mpsc::channel();
         thread::scope(|scope| {
-            let (execution, closed) = watched(prepared(sql, table).deadline(Instant::now() + SOON));
-            let executor = &executor;
-            scope.spawn(move || done.send(execution.run(executor)));
+            let (query, closed) = watched(prepared(sql, table, &work).deadline(Instant::now() + SOON));
+            scope.spawn(move || done.send(query.run()).expect("the test waits"));
             let outcome = ended.recv_timeout(HANG).expect("it ends while its source hangs");
             assert!(
                 matches!(outcome, Err(QueryError::DeadlineExceeded)),
@@ -99,7 +97,7 @@ fn a_deadline_ends_a_query_that_waits_for_bytes() {
 
 #[test]
 fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
-    let executor = PipelineExecutor::new(2).expect("threads start");
+    let work = executor(2);
     for sql in QUERIES {
         let deadline = Instant::now() + SOON;
         let table = Stored::new(rows(), move |moment, morsel| {
@@ -109,8 +107,8 @@ fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
             }
             Ok(())
         });
-        let (execution, closed) = watched(prepared(sql, table).deadline(deadline));
-        let outcome = execution.run(&executor);
+        let (query, closed) = watched(prepared(sql, table, &work).deadline(deadline));
+        let outcome = query.run();
         assert!(
             matches!(outcome, Err(QueryError::DeadlineExceeded)),
             "{sql}: {outcome:?}"
@@ -122,19 +120,15 @@ fn a_deadline_that_passes_while_a_slot_computes_ends_the_query_behind_it() {
 #[test]
 fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
     for threads in [1, 2] {
-        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let work = executor(threads);
         let table = GatedTable::new(12);
-        let execution = prepared(QUERIES[3], table.clone());
-        let runner = Watched {
-            executor: &executor,
-            control: WorkControl::new(),
-        };
-        let control = runner.control.clone();
+        let query = prepared(QUERIES[3], table.clone(), &work).deadline(Instant::now() + SOON);
+        let progress = query.progress();
         let outcome = thread::scope(|scope| {
-            control.end_by(Instant::now() + SOON);
-            let running = scope.spawn(move || execution.run(&runner));
-            // While all slots are held at the gate, what is done can only be what was given up, since the deadline has passed.
-            while control.progress().0 == 0 && !running.is_finished() {
+            let running = scope.spawn(move || query.run());
+            // While all slots are held at the gate, only slots that were given up are done: the
+            // deadline has passed.
+            while progress.slots().0 == 0 && !running.is_finished() {
                 thread::yield_now();
             }
             table.let_pass();
@@ -150,9 +144,9 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
 
 #[test]
 fn a_deadline_far_away_changes_no_answer() {
-    let executor = PipelineExecutor::new(2).expect("threads start");
+    let work = executor(2);
     let table = Stored::new(rows(), |_, _| Ok(()));
-    let execution = prepared("select n from gated where n >= 0", table).deadline(Instant::now() + HANG);
-    let report = execution.run(&executor).expect("an answer");
-    assert_eq!(report.output.num_rows(), 3 * MORSEL_ROWS);
+    let query = prepared("select n from gated where n >= 0", table, &work).deadline(Instant::now() + HANG);
+    let report = query.run().expect("an answer");
+    assert_eq!(report.rows.num_rows(), 3 * MORSEL_ROWS);
 }

@@ -1,8 +1,8 @@
-//! Generated queries over small tables full of NULLs, against a plain evaluator that goes row by row.
+//! Generated queries over small tables full of NULLs, against an evaluator that goes row by row.
 //!
-//! Every query runs with 1, 2, 3 and 8 threads; the answers must agree with each other to the bit and with the
-//! evaluator's by value. The tables' morsels have a handful of rows each, with and without zone maps, so that a
-//! query crosses many of them. A failure prints the seed; `replay` runs one again:
+//! Every query runs with 1, 2, 3 and 8 threads. The answers agree to the bit with each other, and
+//! by value with the evaluator's. Morsels have a few rows each, with and without zone maps. A
+//! failure prints the seed, which runs again by:
 //!
 //! ```text
 //! WINDLASS_DIFFERENTIAL_SEED=17 cargo test -p query --test integration differential
@@ -53,7 +53,7 @@ fn generated_queries_agree_with_a_row_at_a_time_evaluator() {
         }
     }
     if replay.is_none() {
-        // The generator is worth its name: most queries have an answer, and some divide by zero.
+        // Most queries have an answer, and some divide by zero.
         assert!(
             answered > QUERIES * 9 / 10 && failed > 0,
             "{answered} answered, {failed} divided by zero"

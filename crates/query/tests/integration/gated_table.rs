@@ -1,4 +1,4 @@
-//! A table whose morsels open only when the test lets them, so that a slot provably runs while it does something else.
+//! A table whose morsels open when the test opens a gate, so that a slot runs meanwhile.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -21,7 +21,8 @@ struct Gate {
 }
 
 impl GatedTable {
-    /// `morsels` full morsels behind a closed gate. Each has several chunks, so a slot has steps between which it can stop.
+    /// `morsels` full morsels behind a closed gate. Each has several chunks, between which a slot
+    /// can stop.
     pub(crate) fn new(morsels: usize) -> Arc<Self> {
         let rows = i64::try_from(morsels * MORSEL_ROWS).expect("a small table");
         let values: ArrayRef = Arc::new(Int64Array::from_iter_values(0..rows));
@@ -33,7 +34,8 @@ impl GatedTable {
         })
     }
 
-    /// Blocks until `slots` slots are held at the gate. They run from then on, until the gate opens.
+    /// Blocks until `slots` slots are held at the gate. They run from then on, until the gate
+    /// opens.
     pub(crate) fn wait_for_slots(&self, slots: usize) {
         let gate = self.gate.lock().expect("nobody panics with it");
         drop(self.changed.wait_while(gate, |gate| gate.arrived < slots));
@@ -45,7 +47,7 @@ impl GatedTable {
         self.changed.notify_all();
     }
 
-    /// How many slots have come to the gate: those that began to read.
+    /// Slots that have come to the gate: those that have begun to read.
     pub(crate) fn slots_begun(&self) -> usize {
         self.gate.lock().expect("nobody panics with it").arrived
     }

@@ -1,4 +1,4 @@
-//! Files as tables: what is read, and what is said about files that cannot be.
+//! Files as tables, and the errors of files that are none.
 
 mod csv;
 mod parquet;
@@ -8,14 +8,12 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use columnar::TableSource;
-use query::pipeline_exec::PipelineExecutor;
 use query::{QueryResult, source};
 
-use crate::run::{Row, rows};
+use crate::run::{Row, executor, rows};
 
 fn open(path: &Path) -> Result<Arc<dyn TableSource>, String> {
-    let executor = PipelineExecutor::new(2).expect("two threads");
-    source::open("t", path, &executor).map_err(|error| error.to_string())
+    source::open("t", path, &executor(2)).map_err(|error| error.to_string())
 }
 
 /// Every row of a table, and the types of its columns.

@@ -9,10 +9,9 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use query::object_store::ObjectStoreExt;
 use query::object_store::memory::InMemory;
-use query::pipeline_exec::PipelineExecutor;
 use query::pools::Pools;
-use query::source::{self, JobRunner, Patience};
-use query::{QueryError, QueryResult};
+use query::source::{self, Patience};
+use query::{QueryError, QueryResult, Work};
 
 use crate::folder::Folder;
 use crate::run::{assert_same_bits, catalog, query};
@@ -61,26 +60,21 @@ fn files() -> [(&'static str, Vec<u8>); 2] {
     [("t.parquet", parquet()), ("t.csv", csv())]
 }
 
-fn local(name: &str, bytes: &[u8], sql: &str, executor: &PipelineExecutor) -> QueryResult {
+fn local(name: &str, bytes: &[u8], sql: &str, executor: &Work) -> QueryResult {
     let folder = Folder::new();
     let table = source::open("t", folder.write(name, bytes), executor).expect("a table");
     query(sql, &catalog(table), executor).expect("an answer")
 }
 
-fn by_url(
-    url: &str,
-    patience: Patience,
-    sql: &str,
-    runner: &impl JobRunner,
-) -> Result<QueryResult, QueryError> {
-    let table = source::open_url("t", url, patience, runner)?;
-    query(sql, &catalog(table), runner)
+fn by_url(url: &str, patience: Patience, sql: &str, work: &Work) -> Result<QueryResult, QueryError> {
+    let table = source::open_url("t", url, patience, work)?;
+    query(sql, &catalog(table), work)
 }
 
 #[test]
 fn objects_give_the_same_answers_as_files() {
     for threads in [1, 2] {
-        let executor = PipelineExecutor::new(threads).expect("threads start");
+        let executor = crate::run::executor(threads);
         for (name, bytes) in files() {
             let server = ObjectServer::start(name, bytes.clone());
             let folder = Folder::new();
@@ -101,23 +95,24 @@ fn objects_give_the_same_answers_as_files() {
 }
 
 #[test]
-fn pools_are_a_runner_and_any_store_has_tables() {
+fn queries_run_on_pools_and_any_store_has_tables() {
     let pools = Pools::builder().cpu_threads(2).build().expect("in range");
+    let work = Work::new(&pools);
     for (name, bytes) in files() {
         let store = Arc::new(InMemory::new());
         let put = pools
             .mixed()
             .block_on(store.put(&name.into(), bytes.clone().into()));
         put.expect("a plain thread").expect("memory");
-        let table = source::open_object("t", name, store.clone(), name.into(), &pools).expect("a table");
-        let executor = PipelineExecutor::new(2).expect("two threads");
-        let found = query(SQL[0], &catalog(table.clone()), &pools).expect("an answer");
+        let table = source::open_object("t", name, store.clone(), name.into(), &work).expect("a table");
+        let executor = crate::run::executor(2);
+        let found = query(SQL[0], &catalog(table.clone()), &work).expect("an answer");
         assert_same_bits(&local(name, &bytes, SQL[0], &executor), &found, name);
 
         // Another version under the same name has another tag.
         let put = pools.mixed().block_on(store.put(&name.into(), bytes.into()));
         put.expect("a plain thread").expect("memory");
-        let error = query(SQL[0], &catalog(table), &pools)
+        let error = query(SQL[0], &catalog(table), &work)
             .expect_err("changed")
             .to_string();
         assert!(
@@ -128,7 +123,7 @@ fn pools_are_a_runner_and_any_store_has_tables() {
 }
 
 /// How many requests opening the table and the first query make.
-fn requests(name: &str, bytes: &[u8], executor: &PipelineExecutor) -> usize {
+fn requests(name: &str, bytes: &[u8], executor: &Work) -> usize {
     let server = ObjectServer::start(name, bytes.to_vec());
     by_url(&server.url(), patient(0), SQL[0], executor).expect("an answer");
     server.take_requests()
@@ -136,7 +131,7 @@ fn requests(name: &str, bytes: &[u8], executor: &PipelineExecutor) -> usize {
 
 #[test]
 fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let executor = crate::run::executor(2);
     for (name, bytes) in files() {
         let requests = requests(name, &bytes, &executor);
         assert!(requests >= 4, "{requests} requests for {name}");
@@ -148,12 +143,12 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
             Fault::Reset,
         ] {
             for at in 0..requests {
-                // One of its own: what another query has given up may still come to its server.
+                // A server for each query: an abandoned request of another may still arrive.
                 let server = ObjectServer::start(name, bytes.clone());
                 server.plan(at, fault);
                 let outcome = by_url(&server.url(), patient(0), SQL[0], &executor);
                 let what = format!("{name}, {fault:?} at request {at} of {requests}");
-                // Whoever asks for a head gets no body, so none can be cut.
+                // The answer to HEAD has no body that could be cut.
                 match outcome {
                     Ok(_) if at == 0 && fault == Fault::Cut => {}
                     Ok(_) => panic!("{what}: an answer"),
@@ -169,7 +164,7 @@ fn a_server_that_fails_at_any_request_is_the_error_and_never_half_an_answer() {
 
 #[test]
 fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let executor = crate::run::executor(2);
     let impatient = Patience {
         silence: Duration::from_millis(700),
         ..patient(0)
@@ -202,7 +197,7 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
 
 #[test]
 fn a_failure_that_passes_is_asked_for_once_more() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let executor = crate::run::executor(2);
     let bytes = parquet();
     let expected = local("t.parquet", &bytes, SQL[0], &executor);
     let server = ObjectServer::start("t.parquet", bytes);
@@ -227,7 +222,7 @@ fn a_failure_that_passes_is_asked_for_once_more() {
 
 #[test]
 fn urls_that_are_no_table_say_why() {
-    let executor = PipelineExecutor::new(1).expect("a thread");
+    let executor = crate::run::executor(1);
     let server = ObjectServer::start("t.csv", csv());
     let base = server.url().replace("/t.csv", "");
     for (url, why) in [
@@ -254,7 +249,7 @@ fn urls_that_are_no_table_say_why() {
 
 #[test]
 fn a_folder_by_url_is_the_table_of_its_files() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let executor = crate::run::executor(2);
     let folder = Folder::new();
     for name in ["b.parquet", "a.parquet"] {
         folder.write(name, parquet());

@@ -6,8 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Date32Type, Decimal128Type, Float64Type, Int32Type, Int64Type, UInt64Type};
 use columnar::TableSource;
 use query::pipeline_exec::PipelineExecutor;
-use query::source::JobRunner;
-use query::{Catalog, PipelineBuilder, QueryError, QueryPlanner, QueryResult};
+use query::{Catalog, Query, QueryError, QueryPlanner, QueryResult, Session, Work};
 
 /// A value of a result or of a reference table.
 #[derive(Debug, Clone)]
@@ -44,12 +43,14 @@ impl PartialEq for Cell {
 
 pub(crate) type Row = Vec<Cell>;
 
+/// An executor of this many threads.
+pub(crate) fn executor(threads: usize) -> Work {
+    Work::from(PipelineExecutor::new(threads).expect("threads start"))
+}
+
 /// Executors of 1, 2, 3 and 8 threads.
-pub(crate) fn executors() -> Vec<PipelineExecutor> {
-    [1, 2, 3, 8]
-        .into_iter()
-        .map(|threads| PipelineExecutor::new(threads).expect("threads start"))
-        .collect()
+pub(crate) fn executors() -> Vec<Work> {
+    [1, 2, 3, 8].map(executor).into()
 }
 
 pub(crate) fn catalog(table: Arc<dyn TableSource>) -> Catalog {
@@ -58,10 +59,12 @@ pub(crate) fn catalog(table: Arc<dyn TableSource>) -> Catalog {
     catalog
 }
 
-pub(crate) fn query(sql: &str, tables: &Catalog, runner: &impl JobRunner) -> Result<QueryResult, QueryError> {
-    let plan = QueryPlanner::plan(sql, tables)?;
-    let (execution, _run) = PipelineBuilder::new(plan).prepare();
-    Ok(execution.run(runner)?.output)
+pub(crate) fn query(sql: &str, tables: &Catalog, work: &Work) -> Result<QueryResult, QueryError> {
+    Ok(planned(sql, tables, work)?.run()?.rows)
+}
+
+pub(crate) fn planned(sql: &str, tables: &Catalog, work: &Work) -> Result<Query, QueryError> {
+    Ok(Session::new(work.clone()).query(QueryPlanner::plan(sql, tables)?))
 }
 
 /// The rows of a result.

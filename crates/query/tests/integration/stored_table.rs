@@ -1,9 +1,11 @@
-//! A table in memory that has to be fetched like one of a file or an object, with a say in each fetch and each opening.
+//! A table in memory that is fetched like a file or an object. A test observes and fails each fetch
+//! and opening.
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::datatypes::SchemaRef;
 use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, StoredTable, TableSource};
@@ -14,7 +16,7 @@ use query::pipeline_exec::on_worker_thread;
 pub(crate) enum Moment {
     /// On the mixed pool.
     Fetching,
-    /// There, when somebody has given up waiting for it.
+    /// Dropped while it was awaited.
     Dropping,
     /// In a slot.
     Opening,
@@ -26,8 +28,10 @@ type Say = dyn Fn(Moment, usize) -> Result<(), String> + Send + Sync;
 pub(crate) struct Stored {
     table: Arc<dyn TableSource>,
     say: Box<Say>,
-    /// What is awaited before it comes, if it is awaited and holds no thread up.
+    /// Awaited before a morsel arrives; `None` for a table whose fetch blocks.
     awaited: Option<Box<Await>>,
+    /// How often it still gives a future, before it says that it cannot be awaited.
+    futures: AtomicUsize,
 }
 
 type Await = dyn Fn(usize) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync;
@@ -37,11 +41,15 @@ impl Stored {
         table: Arc<dyn TableSource>,
         say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        Arc::new(Self {
-            table,
-            say: Box::new(say),
-            awaited: None,
-        })
+        Self::of(table, None, 0, say)
+    }
+
+    /// One that can be awaited when it is asked, and not when it is read.
+    pub(crate) fn awaited_once(
+        table: Arc<dyn TableSource>,
+        say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Self::of(table, Some(Box::new(|_| Box::pin(async {}))), 1, say)
     }
 
     /// One of objects, whose morsels are awaited, each with `before` first.
@@ -50,10 +58,21 @@ impl Stored {
         before: impl Fn(usize) -> F + Send + Sync + 'static,
         say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
     ) -> Arc<Self> {
+        let awaited: Box<Await> = Box::new(move |morsel| Box::pin(before(morsel)));
+        Self::of(table, Some(awaited), usize::MAX, say)
+    }
+
+    fn of(
+        table: Arc<dyn TableSource>,
+        awaited: Option<Box<Await>>,
+        futures: usize,
+        say: impl Fn(Moment, usize) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Arc<Self> {
         Arc::new(Self {
             table,
             say: Box::new(say),
-            awaited: Some(Box::new(move |morsel| Box::pin(before(morsel)))),
+            awaited,
+            futures: AtomicUsize::new(futures),
         })
     }
 
@@ -115,6 +134,10 @@ impl StoredTable for Stored {
 
     fn fetch_async<'a>(&'a self, morsel: usize, projection: &'a [usize]) -> Option<Fetching<'a>> {
         let before = self.awaited.as_ref()?;
+        let left = |futures: usize| futures.checked_sub(1);
+        self.futures
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, left)
+            .ok()?;
         Some(Box::pin(async move {
             let mut waiting = Waiting(self, Some(morsel));
             before(morsel).await;
@@ -139,13 +162,13 @@ impl StoredTable for Stored {
     }
 }
 
-/// Somebody waits for this morsel.
+/// A fetch of this morsel that is awaited.
 struct Waiting<'a>(&'a Stored, Option<usize>);
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         if let Some(morsel) = self.1 {
-            // Whoever gave up is not told anything.
+            // The fetch was dropped, so no caller hears of a failure.
             let _nobody = self.0.say(Moment::Dropping, morsel);
         }
     }

@@ -1,5 +1,5 @@
-//! Tables that are read beside computing: the same answers as in one job, whatever is read ahead; and one error, no hang and nothing left
-//! behind, wherever it breaks.
+//! Tables that are read beside computing: the same answers as in one job, and after any fault one
+//! error, no hang and nothing left behind.
 
 mod at_once;
 
@@ -11,76 +11,48 @@ use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use columnar::{Quota, TableSource};
-use query::pipeline_exec::{PipelineExecutor, PipelineHandle};
-use query::pools::{MixedPool, Pools};
-use query::source::{JobRunner, MemoryBytes};
-use query::{Catalog, Execution, PipelineBuilder, QueryError, QueryPlanner, QueryResult, WorkControl};
+use columnar::{MemoryPool, TableSource};
+use query::source::MemoryBytes;
+use query::{CancellationToken, Catalog, Query, QueryError, QueryPlanner, QueryResult, Session, Work};
 
 use crate::differential::generator::{Case, Random};
-use crate::run::{assert_same_bits, catalog, executors};
+use crate::run::{assert_same_bits, catalog, executor, executors, planned};
 use crate::stored_table::{Moment, Stored};
 
-/// Far longer than anything here takes; who waits so long hangs.
+/// Far longer than any step of these tests.
 const HANG: Duration = Duration::from_secs(120);
+/// A deadline that passes when the second morsel is being read.
+const LATER: Duration = Duration::from_secs(3);
+/// A deadline that the test waits for.
+const SOON: Duration = Duration::from_millis(10);
 
-/// An executor whose work has a control of the test's.
-pub(crate) struct Watched<'a> {
-    pub(crate) executor: &'a PipelineExecutor,
-    pub(crate) control: WorkControl,
+fn run(sql: &str, tables: &Catalog, ahead: usize, work: &Work) -> Result<QueryResult, QueryError> {
+    run_at_once(sql, tables, (ahead, 16), work)
 }
 
-impl JobRunner for Watched<'_> {
-    fn executor(&self) -> Result<PipelineHandle, QueryError> {
-        self.executor.executor()
-    }
-
-    fn mixed(&self) -> MixedPool {
-        self.executor.mixed()
-    }
-
-    fn watch<T>(
-        &self,
-        _table: &str,
-        work: impl FnOnce(&WorkControl) -> Result<T, QueryError>,
-    ) -> Result<T, QueryError> {
-        work(&self.control)
-    }
-}
-
-fn run(
-    sql: &str,
-    tables: &Catalog,
-    ahead: usize,
-    runner: &impl JobRunner,
-) -> Result<QueryResult, QueryError> {
-    run_at_once(sql, tables, (ahead, 16), runner)
-}
-
-/// With so many bytes read ahead, and so many requests at a time.
+/// With this many bytes read ahead, and requests at a time.
 fn run_at_once(
     sql: &str,
     tables: &Catalog,
     (ahead, requests): (usize, usize),
-    runner: &impl JobRunner,
+    work: &Work,
 ) -> Result<QueryResult, QueryError> {
-    let plan = QueryPlanner::plan(sql, tables)?;
-    let (execution, _run) = PipelineBuilder::new(plan).prepare();
-    let (execution, closed) = watched(execution.read_ahead(ahead).requests_at_once(requests));
-    let outcome = execution.run(runner);
+    let query = planned(sql, tables, work)?;
+    let (query, closed) = watched(query.read_ahead(ahead).requests_at_once(requests));
+    let outcome = query.run();
     assert_closed_once(&closed, sql);
-    Ok(outcome?.output)
+    Ok(outcome?.rows)
 }
 
-/// The same, which tells of its close.
-pub(crate) fn watched(execution: Execution) -> (Execution, mpsc::Receiver<()>) {
+/// The same query, which tells of its close.
+pub(crate) fn watched(query: Query) -> (Query, mpsc::Receiver<()>) {
     let (tell, closed) = mpsc::channel();
-    // Somebody may have stopped to listen.
-    let execution = execution.on_close(move || tell.send(()).unwrap_or_default());
-    (execution, closed)
+    // A test may have stopped to listen.
+    let query = query.on_close(move || tell.send(()).unwrap_or_default());
+    (query, closed)
 }
 
-/// Waits until reading has ended, which is told once: then nobody is left who could tell it again.
+/// Waits until the close is told, and its sender is dropped.
 fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
     assert_eq!(closed.recv_timeout(HANG), Ok(()), "{what}: the close is told");
     let again = closed.recv_timeout(HANG);
@@ -91,7 +63,7 @@ fn assert_closed_once(closed: &mpsc::Receiver<()>, what: &str) {
     );
 }
 
-/// Comes after some polls, fewer for one that was asked for later: so answers come in another order than they were asked for.
+/// Ready after some polls, fewer for later morsels, so that answers arrive out of order.
 async fn after_some_polls(morsel: usize) {
     let mut polls = 40 / (morsel + 1) + morsel * 7 % 5;
     poll_fn(|cx| {
@@ -106,11 +78,11 @@ async fn after_some_polls(morsel: usize) {
 }
 
 /// As one job, whose table is in memory.
-fn expected(case: &Case, executor: &PipelineExecutor) -> Result<QueryResult, QueryError> {
+fn expected(case: &Case, executor: &Work) -> Result<QueryResult, QueryError> {
     crate::run::query(&case.sql, &catalog(case.source()), executor)
 }
 
-/// Waits until nobody but the test has the table: what read it is closed, what computed over it is gone.
+/// Waits until only the test has the table.
 fn assert_released(table: &Arc<Stored>, what: &str) {
     let began = Instant::now();
     while Arc::strong_count(table) > 1 {
@@ -178,7 +150,6 @@ const FAULTS: [Fault; 8] = [
 
 #[test]
 fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
-    query::source::silence_reader_panics();
     let executors = executors();
     let mut answers = [0; FAULTS.len()];
     for seed in 0..480 {
@@ -196,20 +167,23 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
         );
         let expected = expected(&case, executor);
 
-        let runner = Watched {
-            executor,
-            control: WorkControl::new(),
-        };
-        let control = runner.control.clone();
+        let token = CancellationToken::new();
+        let mut work = executor.clone().cancelled_by(token.clone());
+        let deadline = Instant::now() + SOON;
+        if matches!(fault, Fault::Expire(_)) {
+            work = work.deadline(deadline);
+        }
         let say = move |moment, morsel| match fault {
             Fault::Fail(when) if (when, at) == (moment, morsel) => Err("on purpose".to_owned()),
             Fault::Panic(when) if (when, at) == (moment, morsel) => panic!("on purpose"),
             Fault::Cancel(when) if (when, at) == (moment, morsel) => {
-                control.cancel();
+                token.cancel();
                 Ok(())
             }
             Fault::Expire(when) if (when, at) == (moment, morsel) => {
-                control.expire();
+                while Instant::now() < deadline {
+                    thread::yield_now();
+                }
                 Ok(())
             }
             _ => Ok(()),
@@ -218,7 +192,7 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
             0 => Stored::new(case.source(), say),
             _ => Stored::awaited(case.source(), after_some_polls, say),
         };
-        let outcome = run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), &runner);
+        let outcome = run_at_once(&case.sql, &catalog(table.clone()), (ahead, requests), &work);
         match (&expected, &outcome) {
             // The morsel was not needed, or the cancel came with the last of it.
             (Ok(expected), Ok(found)) => assert_same_bits(expected, found, &what),
@@ -248,22 +222,19 @@ fn a_fault_at_any_point_is_the_answer_and_nothing_is_left_behind() {
 #[test]
 fn dropping_the_future_at_any_point_stops_reading_and_computing() {
     let executors = executors();
-    let pools = Pools::builder().build().expect("defaults are in range");
     for seed in 0..60 {
         let case = Case::generate(seed);
         let table = match seed % 2 {
             0 => Stored::new(case.source(), |_, _| Ok(())),
             _ => Stored::awaited(case.source(), after_some_polls, |_, _| Ok(())),
         };
-        let plan = QueryPlanner::plan(&case.sql, &catalog(table.clone())).expect("a query of the subset");
-        let (execution, _) = PipelineBuilder::new(plan).prepare();
-        let executor = executors[seed as usize % executors.len()].handle();
-        let control = WorkControl::new();
+        let work = &executors[seed as usize % executors.len()];
+        let query = planned(&case.sql, &catalog(table.clone()), work).expect("a query of the subset");
         let polls = Random(seed).below(6);
-        let mixed = pools.mixed();
-        let (execution, closed) = watched(execution.read_ahead(1));
+        let mixed = work.pools().mixed();
+        let (query, closed) = watched(query.read_ahead(1));
         let polled = async {
-            let mut answer = pin!(execution.run_async(executor, mixed.clone(), control));
+            let mut answer = pin!(query.run_async(CancellationToken::new()));
             for _ in 0..polls {
                 if poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_ready())).await {
                     break;
@@ -309,7 +280,8 @@ fn wait_while((second, changed): &(Mutex<Second>, Condvar), at: Second) {
 #[test]
 fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of_a_slot() {
     for ends in [Ends::Cancel, Ends::Expire, Ends::Error] {
-        let executor = PipelineExecutor::new(2).expect("two threads");
+        let token = CancellationToken::new();
+        let mut work = executor(2).cancelled_by(token.clone());
         let second = Arc::new((Mutex::new(Second::NotYet), Condvar::new()));
         let held = Arc::clone(&second);
         let case = (0..)
@@ -323,7 +295,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
                     wait_while(&held, Second::Hangs);
                 }
                 (Moment::Opening, 0) if ends == Ends::Error => {
-                    // Before it is being read a failure would stop the stream, and it never were.
+                    // An earlier failure would stop the stream before the second morsel is read.
                     wait_while(&held, Second::NotYet);
                     return Err("on purpose".to_owned());
                 }
@@ -333,21 +305,18 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
         });
         let (done, ended) = mpsc::channel();
         thread::scope(|scope| {
-            let runner = Watched {
-                executor: &executor,
-                control: WorkControl::new(),
-            };
-            let control = runner.control.clone();
+            if ends == Ends::Expire {
+                work = work.deadline(Instant::now() + LATER);
+            }
             let sql = "select sum(i), count(*), min(s) from t";
-            let plan = QueryPlanner::plan(sql, &catalog(table.clone())).expect("a query of the subset");
-            // One byte ahead: the first morsel alone, so that its slot runs while the second is read.
-            let (execution, closed) = watched(PipelineBuilder::new(plan).prepare().0.read_ahead(1));
-            scope.spawn(move || done.send(execution.run(&runner)));
+            let query = planned(sql, &catalog(table.clone()), &work).expect("a query of the subset");
+            // One byte ahead: the first morsel alone, so that its slot runs while the second is
+            // read.
+            let (query, closed) = watched(query.read_ahead(1));
+            scope.spawn(move || done.send(query.run()).expect("the test waits"));
             wait_while(&second, Second::NotYet);
-            match ends {
-                Ends::Cancel => control.cancel(),
-                Ends::Expire => control.expire(),
-                Ends::Error => {}
+            if ends == Ends::Cancel {
+                token.cancel();
             }
             let outcome = ended
                 .recv_timeout(HANG)
@@ -374,7 +343,7 @@ fn a_source_that_hangs_does_not_hold_up_a_cancel_nor_a_deadline_nor_the_error_of
 
 #[test]
 fn bytes_that_were_read_are_charged_and_given_back() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = (0..)
         .map(Case::generate)
         .find(|case| case.source().morsels() > 3)
@@ -382,10 +351,11 @@ fn bytes_that_were_read_are_charged_and_given_back() {
     let table = Stored::new(case.source(), |_, _| Ok(()));
     let morsel = table.rows(0) * 8;
     for (limit, suffices) in [(1 << 20, true), (morsel - 1, false)] {
-        let quota = Arc::new(Quota::new("reader", limit));
+        let quota = Arc::new(MemoryPool::new("reader", limit));
         let plan = QueryPlanner::plan("select count(i) from t", &catalog(table.clone())).expect("a query");
-        let (execution, run) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).prepare();
-        match execution.run(&executor) {
+        let query = Session::new(work.clone()).query(plan.with_quota(Arc::clone(&quota)));
+        let explain = query.explain();
+        match query.run() {
             Ok(_) => assert!(suffices && quota.peak() >= morsel, "{quota:?}"),
             Err(QueryError::Quota(refused)) => {
                 assert!(!suffices && refused.query.as_ref() == "reader", "{refused:?}");
@@ -393,19 +363,19 @@ fn bytes_that_were_read_are_charged_and_given_back() {
             Err(other) => panic!("{other}"),
         }
         // The look at the query is still there; what was read is not.
-        assert_eq!(quota.used(), 0, "{}", run.explain());
+        assert_eq!(quota.used(), 0, "{explain}");
     }
 }
 
 #[test]
 fn what_statistics_let_a_query_skip_is_not_fetched() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = (0..)
         .map(Case::generate)
         .find(|case| case.source().morsels() > 3)
         .expect("some are large");
     let table = Stored::new(case.source(), |_, _| Err("nothing may be read".to_owned()));
-    let count = |sql: &str| run(sql, &catalog(table.clone()), 1 << 20, &executor);
+    let count = |sql: &str| run(sql, &catalog(table.clone()), 1 << 20, &work);
     count("select count(*) from t").expect("no column is read");
     count("select count(i) from t").expect_err("a column is read");
     count("select i from t limit 0").expect("no row is needed");
@@ -425,13 +395,13 @@ fn ranges_of_bytes_in_memory_are_those_that_were_asked_for() {
 
 #[test]
 fn a_morsel_is_read_while_the_one_before_is_computed() {
-    /// What has begun; each waits for the other, so that both end only if they run at the same time.
+    /// Each waits for the other, so both end only if they run at the same time.
     #[derive(Default)]
     struct Begun {
         opening_first: bool,
         fetching_second: bool,
     }
-    let executor = PipelineExecutor::new(1).expect("a thread");
+    let work = executor(1);
     let case = (0..)
         .map(Case::generate)
         .find(|case| case.source().morsels() > 3)
@@ -455,5 +425,5 @@ fn a_morsel_is_read_while_the_one_before_is_computed() {
             false => Ok(()),
         }
     });
-    run("select sum(i), min(s) from t", &catalog(table), 1, &executor).expect("both at the same time");
+    run("select sum(i), min(s) from t", &catalog(table), 1, &work).expect("both at the same time");
 }

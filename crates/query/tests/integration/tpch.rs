@@ -9,9 +9,8 @@ use arrow::array::RecordBatch;
 use columnar::TableSource;
 use parquet::arrow::ArrowWriter;
 use query::output::{OutputFormat, render};
-use query::pipeline_exec::PipelineExecutor;
 use query::source::{self, ScaleFactor, TpchTable, TpchTableKind};
-use query::{QueryPlanner, QueryResult};
+use query::{QueryPlanner, QueryResult, Work};
 
 use crate::folder::Folder;
 use crate::run::{Cell, Row, assert_same_bits, catalog, executors, query, rows};
@@ -50,7 +49,7 @@ fn scale(factor: f64) -> ScaleFactor {
 }
 
 /// `lineitem` with the columns that the queries read in memory.
-fn lineitem(factor: f64, executor: &PipelineExecutor) -> Arc<TpchTable> {
+fn lineitem(factor: f64, executor: &Work) -> Arc<TpchTable> {
     let table = TpchTable::new(TpchTableKind::Lineitem, scale(factor));
     table.load(&COLUMNS, executor).expect("generates");
     Arc::new(table)

@@ -1,8 +1,8 @@
 //! The line of a terminal that the bar is drawn on.
 //!
-//! The cursor stays right behind the bar. indicatif by itself fills the line with spaces, so that what others print comes below;
-//! but then the terminal's echo of Ctrl-C, `^C`, comes below as well, the bar is cleared one line too low, and what was to go
-//! stays on the screen. Here `^C` lands on the bar's line and goes with it.
+//! The cursor stays behind the bar. indicatif alone fills the line with spaces. Then the echo of
+//! Ctrl-C, `^C`, lands below, and clearing the bar starts one line too low. Here `^C` lands on the
+//! bar's line and is cleared with it.
 
 use std::io;
 
@@ -49,7 +49,7 @@ impl TermLike for StatusLine {
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        // The fill is the only text of spaces alone; a line is cleared before it is drawn anew.
+        // Only the fill is all spaces; a line is cleared before it is drawn again.
         if text.bytes().all(|byte| byte == b' ') {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Whatever is wrong: a code, a message that names what and where, and nothing on stdout.
+//! Errors: a code, a message that names what and where, and nothing on stdout.
 
 use std::sync::Arc;
 
@@ -90,8 +90,8 @@ fn unknown_names_are_named_with_what_there_is() {
         ],
     );
     assert_sql_error(
-        "select median(inhabitants) from cities",
-        &["unknown function median", "column 8", "avg"],
+        "select mode(inhabitants) from cities",
+        &["unknown function mode", "column 8", "avg"],
     );
     let outcome = Folder::new().query(["select * from t"]);
     outcome.assert_error(1, &["unknown table t", "--table NAME=PATH"]);

@@ -1,4 +1,4 @@
-//! What Ctrl-C does to a query: while it runs on a terminal, as a person meets it, and without one.
+//! Ctrl-C during a query, on a terminal and without one.
 
 #![cfg(target_os = "linux")]
 
@@ -23,7 +23,7 @@ impl Screen {
     /// Reads what the terminal gets next; false at its end.
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4_096];
-        // Once the program has ended and nobody has the terminal open any more, Linux says EIO.
+        // After the last holder of the terminal has closed it, Linux says EIO.
         let Ok(len @ 1..) = self.output.read(&mut bytes) else {
             return false;
         };
@@ -123,7 +123,7 @@ fn an_interrupt_without_a_terminal_at_whatever_moment_ends_the_program_with_a_wo
     let outcome = Outcome::of(&child.wait_with_output().expect("it ends"));
     assert_eq!(outcome.code, Some(130), "{outcome:?}");
     assert_eq!(outcome.stdout, "");
-    // Nothing echoes the key, so no line is empty; whether a job ran yet decides which word it is.
+    // No key is echoed, so no line is empty; the word depends on whether a job ran yet.
     assert!(
         matches!(
             outcome.stderr.as_str(),

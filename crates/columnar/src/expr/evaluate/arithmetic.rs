@@ -1,4 +1,5 @@
-//! Arithmetic on rows: exact decimals, checked integers, doubles that refuse a zero divisor, dates and intervals.
+//! Arithmetic on rows: exact decimals, checked integers, doubles that refuse a zero divisor, dates
+//! and intervals.
 
 use std::sync::Arc;
 
@@ -7,8 +8,9 @@ use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Float64Type};
 use arrow::error::ArrowError;
 
-use super::{Value, decimal};
-use crate::expr::Arithmetic;
+use super::decimal;
+use super::value::Value;
+use crate::expr::node::Arithmetic;
 
 /// `left op right` as `data_type`, the type that the expression was given when it was built.
 pub(super) fn evaluate(
@@ -27,7 +29,8 @@ pub(super) fn evaluate(
     if *data_type == DataType::Float64 && matches!(op, Arithmetic::Divide | Arithmetic::Remainder) {
         refuse_zero_divisor(left, right)?;
     }
-    // Kernels check operands that are both there; a NULL constant they would read as the value beneath it.
+    // Kernels check operands that are both there; a NULL constant they would read as the value
+    // beneath it.
     if let Some(nulls) = null_result(left, right, data_type) {
         return Ok(nulls);
     }

@@ -1,8 +1,8 @@
-//! Decimals that fit 64 bits, which is nearly every price there is: products and sums of them fit 128 bits without a
-//! look at each row.
+//! Decimals that fit 64 bits, which is nearly every price there is: products and sums of them fit
+//! 128 bits without a look at each row.
 //!
-//! Whether a chunk's values do is seen in one pass over them, so nothing depends on what precision a column declares.
-//! Where they do not, arrow's checked kernels do the work.
+//! Whether a chunk's values do is seen in one pass over them, so nothing depends on what precision
+//! a column declares. Where they do not, arrow's checked kernels do the work.
 
 use std::sync::Arc;
 
@@ -11,10 +11,11 @@ use arrow::compute::{binary, unary};
 use arrow::datatypes::{DataType, Decimal128Type};
 use arrow::error::ArrowError;
 
-use super::Value;
-use crate::expr::Arithmetic;
+use super::value::Value;
+use crate::expr::node::Arithmetic;
 
-/// The largest power of ten that is applied to a value of 64 bits: the result has less than 124 bits.
+/// The largest power of ten that is applied to a value of 64 bits: the result has less than 124
+/// bits.
 const MAX_SHIFT: u32 = 18;
 
 /// `left op right` if both are of 64 bits and the operation is a sum, a difference or a product.
@@ -52,7 +53,7 @@ pub(super) fn narrow(
     Some(result.map(|array| Arc::new(array.with_data_type(data_type.clone())) as ArrayRef))
 }
 
-/// The operand's values, if all are of 64 bits. A constant NULL is left to those who know what it means.
+/// The operand's values, if all are of 64 bits. A constant NULL is left to the kernel.
 fn operand(value: &Value) -> Option<&Decimal128Array> {
     let array = value.array().as_primitive_opt::<Decimal128Type>()?;
     if value.is_constant() && array.is_null(0) {

@@ -3,37 +3,40 @@
 use arrow::array::{Array, BooleanArray, BooleanBufferBuilder};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
+use arrow::error::ArrowError;
 
-use super::{ColumnSource, Expr, Filtered};
 use crate::error::ExecError;
+use crate::expr::source::{ColumnSource, Filtered};
 
-pub(super) fn and(left: &Expr, right: &Expr, source: &dyn ColumnSource) -> Result<BooleanArray, ExecError> {
-    let decided = left.evaluate_condition(source)?;
-    let right_values = if right.can_fail() {
-        where_open(&decided, right, false, source)?
-    } else {
-        right.evaluate_condition(source)?
-    };
-    and_kleene(&decided, &right_values).map_err(|error| ExecError::of(right, error))
+/// AND or OR.
+#[derive(Clone, Copy)]
+pub(super) enum Connective {
+    And,
+    Or,
 }
 
-pub(super) fn or(left: &Expr, right: &Expr, source: &dyn ColumnSource) -> Result<BooleanArray, ExecError> {
-    let decided = left.evaluate_condition(source)?;
-    let right_values = if right.can_fail() {
-        where_open(&decided, right, true, source)?
-    } else {
-        right.evaluate_condition(source)?
-    };
-    or_kleene(&decided, &right_values).map_err(|error| ExecError::of(right, error))
+impl Connective {
+    pub(super) fn of(self, left: &BooleanArray, right: &BooleanArray) -> Result<BooleanArray, ArrowError> {
+        match self {
+            Self::And => and_kleene(left, right),
+            Self::Or => or_kleene(left, right),
+        }
+    }
+
+    /// The value of the left side with which the right side does not matter.
+    fn deciding(self) -> bool {
+        matches!(self, Self::Or)
+    }
 }
 
-/// `right` for the rows that `left` leaves open, and `deciding` for those where `left` has that value already.
-fn where_open(
+/// `right` for the rows that `left` leaves open; the other rows get the value that decides.
+pub(super) fn where_open(
     left: &BooleanArray,
-    right: &Expr,
-    deciding: bool,
+    connective: Connective,
     source: &dyn ColumnSource,
+    right: &dyn Fn(&dyn ColumnSource) -> Result<BooleanArray, ExecError>,
 ) -> Result<BooleanArray, ExecError> {
+    let deciding = connective.deciding();
     let same = if deciding {
         left.values().clone()
     } else {
@@ -46,7 +49,7 @@ fn where_open(
     let open = !&decided;
     let open_rows = open.count_set_bits();
     if open_rows == left.len() {
-        return right.evaluate_condition(source);
+        return right(source);
     }
     if open_rows == 0 {
         let values = if deciding {
@@ -57,7 +60,7 @@ fn where_open(
         return Ok(BooleanArray::new(values, None));
     }
     let rows = Filtered::new(source, &BooleanArray::new(open.clone(), None));
-    let values = right.evaluate_condition(&rows)?;
+    let values = right(&rows)?;
     Ok(spread(&values, &open, deciding))
 }
 

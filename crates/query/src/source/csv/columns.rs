@@ -15,7 +15,8 @@ use super::value;
 /// Why a field is no value of its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ValueFault {
-    /// It was not there when the types were inferred: the file changed without its length or time changing.
+    /// The value was not there when types were inferred: the file changed with its length and time
+    /// unchanged.
     DoesNotFit,
     /// A text that is not UTF-8, for example Latin-1.
     NotUtf8,
@@ -37,7 +38,7 @@ pub(crate) enum ColumnBuilder {
 /// Bytes that a text is expected to have.
 const TEXT_BYTES: usize = 8;
 
-/// What a builder allocates before it is given the first of `rows` values, NULLs included.
+/// Bytes that a builder allocates for `rows` values, NULLs included, before the first.
 pub(crate) fn bytes_ahead(rule: &ColumnRule, rows: usize) -> usize {
     let value = match &rule.data_type {
         DataType::Boolean => 1,

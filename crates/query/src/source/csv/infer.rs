@@ -1,9 +1,8 @@
-//! The type of a column, from every value it has.
+//! The type of a column, from all its values.
 //!
-//! The whole file is looked at before the first row is read, so a value that does not fit comes as a wider
-//! type and never as a silent NULL. [`ColumnFacts`] is what one piece of the file says about a column: a set
-//! of shapes and a few maxima. Facts merge in any order to the same facts, so pieces can be looked at in
-//! parallel.
+//! The whole file is surveyed before the first row is read, so a value that does not fit makes the
+//! type wider and never becomes NULL. [`ColumnFacts`] is what one piece says of a column. Facts
+//! merge in any order.
 //!
 //! The table of types is in [`csv`](crate::source::csv).
 
@@ -12,7 +11,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use super::record::Field;
 use super::value::{Shape, integer};
 
-/// Digits after the decimal point up to which a column is exact; beyond it is measured data.
+/// Digits after the decimal point of an exact column at most; with more, the column is a double.
 const EXACT_SCALE_MAX: u32 = 9;
 /// Digits of a `Decimal128`.
 const DECIMAL_DIGITS_MAX: u32 = 38;

@@ -5,11 +5,10 @@
 //!                 └──── piece 0 ────────┴──────── piece 1 ──────────┴──
 //! ```
 //!
-//! One pass from front to back, because whether a line break ends a record depends on every quote before it.
-//! It reads blocks, keeps what follows the last whole record for the next one, and gives each piece out with its bytes, so that
-//! others look at them while the next is read.
-//! A block without any quote, the common case, is cut at its last line break without a look at its fields.
-//! Where the pieces lie depends on the bytes alone, so a result does not depend on who reads which piece.
+//! One pass from front to back, since whether a line break ends a record depends on every quote
+//! before it. Each piece is given out with its bytes, and surveyed while the next is read. A block
+//! without quotes, the common case, is cut at its last line break. Pieces depend on the bytes
+//! alone, so no result depends on who reads which piece.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -20,17 +19,17 @@ use columnar::ReadError;
 use super::record::{Field, RecordFault, RecordReader, line_breaks};
 use crate::source::byte_source::{SharedSource, read_one};
 
-/// Bytes of a piece, unless one record is longer: about 2 ms of parsing.
+/// Bytes of a piece, unless a record is longer: about 2 ms of parsing.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
-/// Bytes of the longest record. A quote that is never closed would otherwise swallow the rest of the file.
+/// Bytes of the longest record, so that an open quote does not swallow the rest of the file.
 const RECORD_BYTES_MAX: usize = 64 << 20;
-/// Columns that a file can have. A line of separators alone would otherwise make a column, with a name and a type, of every byte.
+/// Columns of a file at most, so that a line of separators does not make a column of every byte.
 const COLUMNS_MAX: usize = 100_000;
 
-/// A range of whole records.
+/// A range of bytes that holds whole records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// Where in the file it starts.
+    /// Offset in the file.
     pub(crate) offset: u64,
     /// Bytes.
     pub(crate) len: usize,
@@ -42,7 +41,7 @@ impl Piece {
     }
 }
 
-/// How a file begins: what is known before its records are.
+/// What the first line of a file says.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) source: SharedSource,
@@ -72,7 +71,7 @@ impl Header {
     }
 }
 
-/// Reads a file once, piece by piece. It waits for its bytes.
+/// Reads a file once, piece by piece, and blocks meanwhile.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     blocks: Blocks,
@@ -85,7 +84,7 @@ impl Pieces {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, has no usable header, or its quotes do not match.
+    /// When the file cannot be read, has no usable header, or its quotes do not match.
     pub(crate) fn of(source: SharedSource) -> Result<(Header, Self), ReadError> {
         Self::cut(source, PIECE_BYTES)
     }
@@ -131,7 +130,7 @@ impl Pieces {
     }
 }
 
-/// What to say about a record whose quotes are broken.
+/// The message for a record with broken quotes.
 pub(crate) fn describe(fault: RecordFault) -> &'static str {
     match fault {
         RecordFault::UnclosedQuote => "a quoted field that starts in this record is never closed",
@@ -142,13 +141,13 @@ pub(crate) fn describe(fault: RecordFault) -> &'static str {
     }
 }
 
-/// The file as a growing buffer whose front is taken off.
+/// The file as a buffer that grows at its end and is taken off at its front.
 #[derive(Debug)]
 struct Blocks {
     source: SharedSource,
     buffer: Vec<u8>,
     ended: bool,
-    /// Where in the file the buffer starts.
+    /// Offset of the buffer in the file.
     offset: u64,
     /// The line where the buffer starts.
     line: u64,
@@ -170,14 +169,14 @@ impl Blocks {
         Ok(())
     }
 
-    /// Takes so many bytes off the front.
+    /// Takes `bytes` bytes off the front.
     fn take(&mut self, bytes: usize) -> Vec<u8> {
         let rest = self.buffer.split_off(bytes);
         self.offset += bytes as u64;
         std::mem::replace(&mut self.buffer, rest)
     }
 
-    /// Doubles the buffer, for a record that is longer than it.
+    /// Doubles the buffer, for a record that is longer.
     fn grow(&mut self) -> Result<(), ReadError> {
         if self.buffer.len() > RECORD_BYTES_MAX {
             return Err(self.fault(
@@ -272,7 +271,7 @@ impl Blocks {
         Ok(Some((piece, Bytes::from(bytes))))
     }
 
-    /// Bytes of the buffer that are whole records whatever follows.
+    /// Bytes of the buffer that are whole records, whatever follows.
     fn whole_records(&self, delimiter: u8) -> Result<usize, ReadError> {
         let bytes = &self.buffer[..];
         if memchr::memchr(b'"', bytes).is_none() {
@@ -287,7 +286,7 @@ impl Blocks {
                 }),
             );
         }
-        // Where a record ends, its fields do not matter.
+        // Only the ends of records matter here.
         let mut reader = RecordReader::new(bytes, delimiter, 0);
         let mut no_fields = Vec::new();
         let mut whole = 0;
@@ -305,8 +304,8 @@ impl Blocks {
     }
 }
 
-/// The separator: a comma if the header has one outside quotes, else the first of tab, semicolon and bar that
-/// it has, else a comma (one column).
+/// The separator: the first of comma, tab, semicolon and bar that the header has outside quotes, or
+/// a comma.
 fn delimiter(bytes: &[u8]) -> u8 {
     let mut in_quotes = false;
     let mut seen = [false; 4];

@@ -1,9 +1,8 @@
 //! Cutting bytes into records and fields.
 //!
-//! A small RFC 4180 reader that hands out slices of its input. The `csv` crate would do, but neither it nor
-//! `arrow-csv` tells whether a field stood in quotes, and that is the whole difference between an empty
-//! field (NULL) and `""` (a string without characters), and between a missing value written `NA` and the
-//! country code `"NA"`.
+//! A small RFC 4180 reader that hands out slices of its input. Neither the `csv` crate nor
+//! `arrow-csv` tells whether a field was quoted, which separates an empty field (NULL) from `""`
+//! (an empty text), and a missing `NA` from the country code `"NA"`.
 //!
 //! ```text
 //!   7,"Smith, ""J""",,NA⏎
@@ -14,9 +13,9 @@
 //!   └ bare
 //! ```
 //!
-//! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only where the field starts;
-//! elsewhere in a bare field it is a character like any other (`5" pipe`). What it refuses: a quote that is
-//! never closed, and characters between a closing quote and the next separator.
+//! A record ends at LF, CR LF or CR outside quotes. A quote opens a quoted field only at the
+//! field's start (`5" pipe` is a bare field). Refused are a quote that is never closed, and
+//! characters between a closing quote and the next separator.
 
 use std::borrow::Cow;
 
@@ -57,7 +56,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Reads records one after another from bytes that start where a record starts.
+/// Reads records from bytes that start with a record.
 #[derive(Debug)]
 pub(crate) struct RecordReader<'a> {
     bytes: &'a [u8],
@@ -71,8 +70,8 @@ pub(crate) struct RecordReader<'a> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Hands out the first `fields_max` fields of each record and counts the rest: a field takes more memory than the
-    /// separator that makes one.
+    /// Hands out the first `fields_max` fields of each record and counts the rest, since a field
+    /// takes more memory than its separator.
     pub(crate) fn new(bytes: &'a [u8], delimiter: u8, fields_max: usize) -> Self {
         Self {
             bytes,
@@ -93,9 +92,9 @@ impl<'a> RecordReader<'a> {
         self.lines
     }
 
-    /// Reads the next record into `fields` and says how many fields it has; `None` at the end of the input.
+    /// Reads the next record into `fields` and returns its number of fields; `None` at the end.
     ///
-    /// After a fault the reader stays at the start of the faulty record.
+    /// After a fault the reader stays where the faulty record starts.
     pub(crate) fn next_record(&mut self, fields: &mut Vec<Field<'a>>) -> Result<Option<usize>, RecordFault> {
         fields.clear();
         if self.at == self.bytes.len() {
@@ -160,7 +159,7 @@ pub(crate) fn line_breaks(bytes: &[u8]) -> u64 {
         .count() as u64
 }
 
-/// From the first byte after an opening quote: where the closing quote is, and whether quotes are doubled.
+/// After an opening quote: where the closing quote is, and whether quotes are doubled.
 fn close_quote(bytes: &[u8], from: usize) -> Result<(usize, bool), RecordFault> {
     let mut at = from;
     let mut doubled = false;

@@ -1,9 +1,8 @@
 //! What one field can be read as.
 //!
-//! [`Shape::of`] looks at the characters alone; what the column makes of all its shapes is decided in
-//! [`infer`](super::infer). The parsers below turn a field of a known shape into the value of an Arrow column.
-//! All of them are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999` are text, because reading them as numbers or
-//! dates would change or lose something that the file says.
+//! [`Shape::of`] looks at the characters alone; [`infer`](super::infer) decides what the column
+//! makes of its shapes. The parsers below are strict: `1,5`, `2024-02-30`, `+7`, `007` and `1e999`
+//! are text, since a number or a date would lose what the file says.
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime};
 
@@ -34,7 +33,7 @@ pub(crate) enum Shape {
     },
     /// A number with an exponent.
     Float,
-    /// `NaN`, `inf`, `-inf` and their usual spellings: a number in a column of numbers, else a word.
+    /// `NaN`, `inf`, `-inf` and other spellings: a number among numbers, else a word.
     NotFinite,
     /// `YYYY-MM-DD`.
     Date,
@@ -84,7 +83,7 @@ pub(crate) fn boolean(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The value times 10^`scale`; `None` if it is no number, has more digits after the point, or does not fit.
+/// The value times 10^`scale`; `None` if it is no number, has more digits, or does not fit.
 pub(crate) fn decimal(bytes: &[u8], scale: u32) -> Option<i128> {
     let (negative, digits) = match bytes {
         [b'-', rest @ ..] => (true, rest),
@@ -130,7 +129,7 @@ pub(crate) fn date(bytes: &[u8]) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Microseconds since 1970-01-01 00:00 (UTC, if the value names its offset); a date alone is its midnight.
+/// Microseconds since 1970-01-01 00:00, in UTC if the value has an offset; a date is its midnight.
 pub(crate) fn timestamp(bytes: &[u8]) -> Option<i64> {
     let date = calendar_date(bytes.get(..10)?)?;
     let Some(rest) = bytes.get(10..).filter(|rest| !rest.is_empty()) else {
@@ -260,7 +259,7 @@ fn time_of_day(bytes: &[u8]) -> Option<NaiveTime> {
     NaiveTime::from_hms_micro_opt(hour, minute, second, micros)
 }
 
-/// Splits `Z`, `+HH:MM`, `+HHMM` or `+HH` off a time; the offset is in seconds east of UTC.
+/// Splits `Z`, `+HH:MM`, `+HHMM` or `+HH` off a time, as seconds east of UTC.
 fn split_offset(bytes: &[u8]) -> Option<(&[u8], Option<i64>)> {
     if let Some(time) = bytes.strip_suffix(b"Z") {
         return Some((time, Some(0)));

@@ -1,10 +1,11 @@
-//! The HTTP client below [`HttpStore`](super::http_store::HttpStore): plain HTTP, where each wait has a limit.
+//! The HTTP client below [`HttpStore`](super::http_store::HttpStore): plain HTTP, where each wait
+//! has a limit.
 //!
-//! A client of hyper's, for servers that are near: no TLS, no redirects, no proxies. What it adds is the limit: a
-//! server that accepts and then says nothing is an error after a while, not a hang, at each step of a request:
-//! connecting, the answer's head, each further part of its body.
+//! A client of hyper's for near servers: no TLS, redirects or proxies. Each step has a limit:
+//! connecting, the answer's head, each part of its body. So a server that falls silent is an error,
+//! not a hang.
 //!
-//! Its sockets and timers are those of the runtime that polls it, which is the mixed pool's.
+//! Its sockets and timers are those of the mixed pool, which polls it.
 
 use std::error::Error;
 use std::fmt;
@@ -22,7 +23,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector as Sockets;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-/// A client that waits `silence` for each sign of the server, and no longer.
+/// A client that waits at most `silence` for each step.
 #[derive(Clone, Debug)]
 pub(super) struct PatientClient {
     client: Client<Sockets, Empty<Bytes>>,
@@ -45,7 +46,7 @@ impl PatientClient {
     ///
     /// # Errors
     ///
-    /// A [`Failure`] when there is no connection, the connection breaks, or the server is silent for too long.
+    /// A [`Failure`] when there is no connection, it breaks, or the server is silent for too long.
     pub(super) async fn send(
         &self,
         request: Request<Empty<Bytes>>,
@@ -74,7 +75,7 @@ pub(super) fn sleep(duration: Duration) -> Pin<Box<dyn Sleep>> {
     TokioTimer::new().sleep(duration)
 }
 
-/// A body whose next part is waited for no longer than `silence`.
+/// A body that waits at most `silence` for its next part.
 pub(super) struct PatientBody {
     body: Incoming,
     /// While a part is waited for.
@@ -119,8 +120,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// Whether the same request may succeed when it is sent once more: not when the server speaks something else than
-    /// HTTP.
+    /// Whether the same request may succeed later: not if the server speaks no HTTP.
     pub(super) fn may_pass(&self) -> bool {
         self.may_pass
     }

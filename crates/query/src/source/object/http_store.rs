@@ -8,11 +8,12 @@
 //!                                                  server's tag says that it is still the same object
 //! ```
 //!
-//! `object_store` has such a store, whose feature brings a client with TLS and a library in C. This one has what
-//! tables need: GET and HEAD, ranges, conditions. Whatever writes or lists is
-//! [`NotImplemented`](object_store::Error::NotImplemented): plain HTTP has no words for it.
+//! The store of `object_store` comes with TLS and a library in C. This one has what tables need:
+//! GET and HEAD, ranges, conditions. Writing and listing are
+//! [`NotImplemented`](object_store::Error::NotImplemented).
 
 mod answer;
+mod failure;
 mod retries;
 
 use std::fmt;
@@ -35,14 +36,10 @@ use object_store::{
 use url::Url;
 
 use self::answer::Answer;
+use self::failure::{Result, generic};
 use self::retries::Retries;
-use super::Patience;
 use super::http_client::{Failure, PatientBody, PatientClient, sleep};
-
-/// What errors call the store.
-const STORE: &str = "HTTP";
-
-type Result<T> = std::result::Result<T, StoreError>;
+use super::patience::Patience;
 
 /// The objects of one server.
 #[derive(Clone, Debug)]
@@ -72,7 +69,7 @@ impl HttpStore {
         url.as_str().parse().map_err(generic)
     }
 
-    /// Sends the request that `options` ask for until there is an answer, or the retries are used up.
+    /// Sends a request until there is an answer, or the retries are used up.
     async fn request(
         &self,
         location: &Location,
@@ -173,12 +170,12 @@ impl HttpStore {
     }
 }
 
-/// What is left of an answer's body, and how to get it when the connection breaks.
+/// The rest of an answer's body, and how to get it when the connection breaks.
 struct Payload {
     store: HttpStore,
     location: Location,
     options: GetOptions,
-    /// Those of the whole `get`: each piece that is asked for once more counts.
+    /// Of the whole `get`: each piece that is requested again counts.
     retries: Retries,
     body: PatientBody,
     tag: Option<String>,
@@ -211,7 +208,7 @@ impl Payload {
         }
     }
 
-    /// Asks for the rest of a body that broke off, or gives back why it did.
+    /// Requests the rest of a body that broke off.
     async fn resume(&mut self, failure: Failure) -> Result<()> {
         let pause = if self.tag.is_some() && !self.rest.is_empty() {
             self.retries.pause()
@@ -316,12 +313,5 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         std::error::Error::source(&self.failure)
-    }
-}
-
-fn generic(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
-    StoreError::Generic {
-        store: STORE,
-        source: source.into(),
     }
 }

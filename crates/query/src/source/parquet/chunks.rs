@@ -1,4 +1,4 @@
-//! The bytes of a morsel: where they lie in the file, and as what the decoder reads from.
+//! The bytes of a morsel: their ranges in the file, and a reader over them.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use bytes::Bytes;
 use bytes::buf::{Buf, Reader};
 use columnar::Fetched;
 
-/// The ranges of bytes that a row group, or some rows of it, has of the columns `projection`, ascending and apart. Those of a file of `len`
-/// bytes; a range that is not in it is damage.
+/// The ranges that a row group, or `rows` of it, has of the columns `projection`: ascending, apart,
+/// and inside a file of `len` bytes, or the file is damaged.
 pub(super) fn ranges(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -52,7 +52,7 @@ pub(super) fn ranges(
     Ok(merged(ranges))
 }
 
-/// Of a column chunk that begins at `start`: its dictionary, which lies before its first page, and the pages that have some of `rows`.
+/// The dictionary of a column chunk that begins at `start`, and its pages that have some of `rows`.
 fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Vec<Range<u64>>, String> {
     let damaged = |_| "the file is damaged: its page index has negative numbers".to_owned();
     let mut ranges = Vec::with_capacity(2);
@@ -75,7 +75,7 @@ fn of_rows(start: u64, pages: &[PageLocation], rows: &Range<usize>) -> Result<Ve
     Ok(ranges)
 }
 
-/// The same bytes, ascending, those that touch as one.
+/// The same bytes in ascending ranges; ranges that touch become one.
 fn merged(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
     ranges.sort_by_key(|range| range.start);
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(ranges.len());
@@ -94,8 +94,8 @@ pub(super) fn bytes_of(ranges: &[Range<u64>]) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// What decoding `rows` rows of a column allocates: values, NULLs, and pages that are not read where they lie. More, where the footer cannot tell how
-/// large a page is.
+/// Bytes that decoding `rows` rows of a column allocates: values, NULLs, decompressed pages. An
+/// upper estimate where the footer has no sizes.
 pub(super) fn bytes_to_read(
     metadata: &ArrowReaderMetadata,
     row_group: usize,
@@ -112,7 +112,7 @@ pub(super) fn bytes_to_read(
             continue;
         }
         let value = data_type.primitive_width().unwrap_or(size_of::<u128>());
-        // Decimals and short integers are read as what they are stored as, and then converted.
+        // Decimals and short integers are read in their stored type, and then converted.
         let stored = match chunk.column_type() {
             Type::INT32 if value != 4 => 4,
             Type::INT64 if value != 8 => 8,
@@ -133,7 +133,7 @@ pub(super) fn bytes_to_read(
     bytes
 }
 
-/// What was fetched of a file, as the decoder reads it: without a copy.
+/// What was fetched of a file, for the decoder, without a copy.
 #[derive(Clone, Debug)]
 pub(super) struct Chunks {
     file_bytes: u64,

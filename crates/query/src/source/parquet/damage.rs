@@ -1,37 +1,56 @@
 //! Damaged files: the Parquet reader panics on some bytes that no writer writes, and here that becomes an error.
 //!
-//! A panic is caught where the reader is called, so the worker and its executor never see it. The message
-//! that Rust prints for every panic would still appear on stderr; a program that does not want it there calls
-//! [`silence_reader_panics`] once.
+//! A panic is caught where the reader is called, so workers and executor never see it. Rust's panic hook still prints a
+//! message. The hook belongs to the program: one that does not want the message asks [`is_reading_damaged`] in its hook.
 
 use std::any::Any;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 thread_local! {
-    /// This thread is inside [`guarded`].
-    static GUARDED: Cell<bool> = const { Cell::new(false) };
+    /// Calls of [`guarded`] that this thread is in, one inside another.
+    static GUARDS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Prints no message for panics that become an error because a file is damaged. All other panics keep their
-/// hook.
-pub fn silence_reader_panics() {
-    let previous = take_hook();
-    set_hook(Box::new(move |info| {
-        if !GUARDED.get() {
-            previous(info);
-        }
-    }));
+/// Whether a panic of this thread becomes a [`ReadError`](columnar::ReadError) of a damaged file.
+///
+/// ```
+/// use query::source::is_reading_damaged;
+///
+/// let previous = std::panic::take_hook();
+/// std::panic::set_hook(Box::new(move |info| {
+///     if !is_reading_damaged() {
+///         previous(info);
+///     }
+/// }));
+/// ```
+pub fn is_reading_damaged() -> bool {
+    GUARDS.get() > 0
 }
 
 /// Runs the reader; a panic of it is an error like any other.
 ///
-/// What the reader left half done is its own and goes with the error, so nothing broken is seen again.
+/// What the reader left half done goes with the error, so it is never used.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
-    GUARDED.set(true);
+    let _guard = Guard::new();
     let outcome = catch_unwind(AssertUnwindSafe(read));
-    GUARDED.set(false);
     outcome.unwrap_or_else(|panic| Err(format!("the file is damaged: {}", message(panic.as_ref()))))
+}
+
+/// One call of [`guarded`].
+struct Guard;
+
+impl Guard {
+    fn new() -> Self {
+        GUARDS.set(GUARDS.get() + 1);
+        Self
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        GUARDS.set(GUARDS.get() - 1);
+    }
 }
 
 fn message(panic: &(dyn Any + Send)) -> &str {
@@ -46,12 +65,23 @@ mod tests {
 
     #[test]
     fn a_panic_of_the_reader_is_an_error() {
-        silence_reader_panics();
         let outcome: Result<(), String> = guarded(|| panic!("offset {} out of bounds", 7));
         assert_eq!(
             outcome,
             Err("the file is damaged: offset 7 out of bounds".to_owned())
         );
         assert_eq!(guarded(|| Ok(1)), Ok(1));
+        assert!(!is_reading_damaged());
+    }
+
+    #[test]
+    fn a_panic_in_a_reader_inside_a_reader_leaves_the_outer_one_guarded() {
+        let outer = guarded(|| {
+            let inner: Result<(), String> = guarded(|| panic!("inner"));
+            assert_eq!(inner, Err("the file is damaged: inner".to_owned()));
+            Ok(is_reading_damaged())
+        });
+        assert_eq!(outer, Ok(true));
+        assert!(!is_reading_damaged());
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a file: the marks at its ends, its footer and page index, and what in them cannot be.
+//! Opening a file: marks, footer, page index, and checks for damage.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use crate::source::byte_source::ByteSource;
 const MARK: &[u8; 4] = b"PAR1";
 /// The footer's length and the mark, which end a file.
 const TAIL_BYTES: u64 = 8;
-/// What is read of a file's end at first: most footers and page indexes lie in it, so that they take one request.
+/// Bytes of the first read, at the file's end: most footers with page indexes need no second.
 const FIRST_READ_BYTES: u64 = 64 << 10;
 /// Bytes that the header of a page has at least.
 const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
-/// Reads the footer and, where there is one, the page index; strings become `Utf8View`.
+/// Reads the footer and the page index, if there is one; strings become `Utf8View`.
 pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadError> {
     let fail = |message: String| ReadError::new(source.origin(), message);
     let len = source.bytes();
@@ -49,7 +49,7 @@ pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadE
     .map_err(fail)
 }
 
-/// Decodes the footer, of which `tail` is the end, and reads what of it lies before that.
+/// Decodes the footer, whose end is `tail`, and reads the rest of it.
 fn decode(source: &dyn ByteSource, end: Range<u64>, tail: Bytes) -> Result<ParquetMetaData, ReadError> {
     let fail = |message: String| ReadError::new(source.origin(), message);
     let mut decoder = guarded(|| {
@@ -83,7 +83,7 @@ fn decode(source: &dyn ByteSource, end: Range<u64>, tail: Bytes) -> Result<Parqu
     }
 }
 
-/// Checks the marks at both ends, which tell a file of another kind from one that is cut short.
+/// Checks the marks at both ends, to tell a truncated file from one of another format.
 fn check_ends(len: u64, head: &[u8], tail: &[u8]) -> Result<(), &'static str> {
     if head == b"PARE" {
         return Err("the Parquet file is encrypted");
@@ -117,7 +117,8 @@ fn end_of_data(metadata: &ArrowReaderMetadata) -> Option<u64> {
     ends.max()
 }
 
-/// Refuses a number of rows that cannot be: memory and slots are made for it before the first value is read.
+/// Refuses an impossible number of rows, since memory is allocated for it before the first value is
+/// read.
 fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
     for (index, group) in metadata.metadata().row_groups().iter().enumerate() {
         let claims = format!(
@@ -126,7 +127,7 @@ fn check_rows(metadata: &ArrowReaderMetadata) -> Result<(), String> {
         );
         let rows = u64::try_from(group.num_rows()).map_err(|_| claims.clone())?;
         for column in group.columns() {
-            // A row has at least one value in each column, were it NULL or an empty list.
+            // A row has at least one value in each column: a NULL or an empty list counts.
             let values = u64::try_from(column.num_values()).unwrap_or(0);
             let (_, bytes) = column.byte_range();
             // The number of values of a page is one of 31 bits.

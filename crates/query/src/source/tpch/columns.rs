@@ -1,6 +1,6 @@
 //! From generated rows to columns, building only those that are read.
 //!
-//! One table per TPC-H table says what its columns are called, their types and how a value is taken from a row.
+//! A table for each TPC-H table: names, types, and how a value is taken from a row.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -8,9 +8,9 @@ use std::str::FromStr;
 pub struct ScaleFactor(f64);
 
 impl ScaleFactor {
-    /// The smallest: 15 customers. Below it, the generator has no customer who could order.
+    /// The smallest: 15 customers. With fewer, no customer orders.
     pub const MIN: f64 = 0.0001;
-    /// The largest: 600 million line items, of which a single column takes up to 10 GB of memory.
+    /// The largest: 600 million line items, of which a column takes up to 10 GB.
     pub const MAX: f64 = 100.0;
 
     /// Checks the range.
@@ -43,7 +43,7 @@ impl FromStr for ScaleFactor {
     }
 }
 
-/// A scale factor is no number, not positive, or more than can sensibly be held in memory.
+/// A scale factor that is no number, or outside of its range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScaleFactorError(String);
 

@@ -1,8 +1,8 @@
 //! Tables and queries from a seed.
 //!
-//! Values are chosen so that an answer does not hang on rounding: floats are quarters, so their sums are exact in
-//! any order, and what is summed is never a quotient. Everything else is left to chance: NULL in a third of the
-//! cells, bounds that fall on values, empty tables, conditions that nothing satisfies.
+//! No answer depends on rounding: floats are quarters, and no quotient is summed. The rest is
+//! random: NULL in a third of the cells, bounds that are values, empty tables, conditions that no
+//! row meets.
 
 use std::sync::Arc;
 

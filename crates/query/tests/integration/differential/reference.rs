@@ -1,7 +1,6 @@
-//! The plain evaluator: one row after another, straight over the parser's tree, with SQL's three-valued logic.
+//! An evaluator that goes row by row over the parser's tree, in three-valued logic.
 //!
-//! It shares nothing with the engine but the parser. It knows no columns, batches, types of expressions or
-//! plans: a query is "for each row, is the condition true; then the values of the select list".
+//! It shares only the parser with the engine, and knows no columns, batches or plans.
 
 use std::cmp::Ordering;
 
@@ -25,7 +24,7 @@ pub(crate) struct Table {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct DivisionByZero;
 
-/// A fault to plant, so that the comparison is seen to find one.
+/// A planted fault, which the comparison must find.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
@@ -351,7 +350,8 @@ impl Reference<'_> {
     }
 }
 
-/// AND, which a false side decides, or OR, which a true one does; undecided, a NULL side makes it NULL.
+/// AND, which a false side decides, or OR, which a true one does; undecided, a NULL side makes it
+/// NULL.
 fn connect(decides: bool, left: &Cell, right: &Cell) -> Cell {
     let sides = [left, right];
     if sides.contains(&&Cell::Bool(decides)) {

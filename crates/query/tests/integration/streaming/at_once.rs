@@ -1,22 +1,22 @@
-//! Several requests under way: as many as may be and no more, in bytes and in number; and how all of them end when one fails or somebody stops.
+//! Several requests under way: never too many, in bytes and in number, and all end with a failure
+//! or a cancel.
 
 use std::future::pending;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
-use columnar::{Quota, TableSource};
-use query::pipeline_exec::PipelineExecutor;
-use query::{PipelineBuilder, QueryError, QueryPlanner, WorkControl};
+use columnar::{MemoryPool, TableSource};
+use query::{CancellationToken, QueryError, QueryPlanner, Session};
 
-use super::{HANG, Watched, assert_released, run_at_once};
+use super::{HANG, assert_released, run_at_once};
 use crate::differential::generator::Case;
-use crate::run::{assert_same_bits, catalog};
+use crate::run::{assert_same_bits, catalog, executor};
 use crate::stored_table::{Moment, Stored};
 
 const SQL: &str = "select sum(i), count(*), min(s) from t";
 
-/// Whose table has at least so many morsels.
+/// A case whose table has at least `morsels` morsels.
 fn case_of(morsels: usize) -> Case {
     (0..)
         .map(Case::generate)
@@ -24,7 +24,7 @@ fn case_of(morsels: usize) -> Case {
         .expect("some are large")
 }
 
-/// Bytes that hold so many of the largest morsel of a table with two columns read, each in a batch of its own.
+/// Bytes of `morsels` of the largest morsels, with two columns read.
 fn bytes_of(table: &dyn TableSource, morsels: usize) -> usize {
     let rows = (0..table.morsels()).map(|morsel| table.rows(morsel)).max();
     morsels * rows.expect("there are some") * 2 * 8
@@ -39,9 +39,9 @@ struct UnderWay {
 
 #[test]
 fn as_many_requests_as_may_are_under_way_and_no_more() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = case_of(6);
-    let expected = super::run(SQL, &catalog(case.source()), 1 << 20, &executor).expect("an answer");
+    let expected = super::run(SQL, &catalog(case.source()), 1 << 20, &work).expect("an answer");
     // By their number, and by their bytes: four of the largest fit, each in a batch of its own.
     for (requests, least, most) in [(1, 1, 1), (3, 3, 3), (16, 4, 4)] {
         let state = Arc::new((Mutex::new(UnderWay::default()), Condvar::new()));
@@ -65,7 +65,7 @@ fn as_many_requests_as_may_are_under_way_and_no_more() {
             }
         });
         let ahead = (bytes_of(table.as_ref(), 4), requests);
-        let found = run_at_once(SQL, &catalog(table), ahead, &executor).expect("an answer");
+        let found = run_at_once(SQL, &catalog(table), ahead, &work).expect("an answer");
         assert_same_bits(&expected, &found, &format!("{requests} at once"));
         let seen = state.0.lock().expect("nobody panics with it").most;
         assert!(
@@ -77,29 +77,27 @@ fn as_many_requests_as_may_are_under_way_and_no_more() {
 
 #[test]
 fn what_is_under_way_stays_within_its_bytes() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = case_of(6);
     let table = case.source();
     for morsels in [1, 4] {
         let ahead = bytes_of(table.as_ref(), morsels);
         let largest = bytes_of(table.as_ref(), 1);
-        let quota = Arc::new(Quota::new("reader", 1 << 30));
-        // Nothing is computed before all that may is under way: so its bytes, and nothing else, are charged.
+        let quota = Arc::new(MemoryPool::new("reader", 1 << 30));
+        // Nothing is computed yet, so only bytes under way are reserved.
         let stored = Stored::awaited(table.clone(), |_| pending(), |_, _| Ok(()));
         let plan = QueryPlanner::plan(SQL, &catalog(stored.clone())).expect("a query");
-        let (execution, look) = PipelineBuilder::new(plan.with_quota(Arc::clone(&quota))).prepare();
-        let runner = Watched {
-            executor: &executor,
-            control: WorkControl::new(),
-        };
-        let control = runner.control.clone();
+        let token = CancellationToken::new();
+        let session = Session::new(work.clone().cancelled_by(token.clone()));
+        let query = session.query(plan.with_quota(Arc::clone(&quota)));
+        let explain = query.explain();
         thread::scope(|scope| {
-            let query = scope.spawn(|| execution.read_ahead(ahead).requests_at_once(1_000).run(&runner));
+            let query = scope.spawn(|| query.read_ahead(ahead).requests_at_once(1_000).run());
             let began = std::time::Instant::now();
             while quota.used() + largest <= ahead && began.elapsed() < HANG {
                 thread::yield_now();
             }
-            control.cancel();
+            token.cancel();
             let outcome = query.join().expect("no panic");
             assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
         });
@@ -108,13 +106,13 @@ fn what_is_under_way_stays_within_its_bytes() {
             "{} of {ahead} bytes, a morsel has {largest}",
             quota.peak()
         );
-        drop(look);
+        drop(explain);
         assert_released(&stored, "after the cancel");
         assert_eq!(quota.used(), 0);
     }
 }
 
-/// A table whose morsels hang for ever from `hanging` on, and which tells what is asked for and what is given up.
+/// A table whose morsels hang from number `hanging` on, and which tells of requests and drops.
 fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<Stored> {
     let asked = tell.clone();
     let before = move |morsel| {
@@ -140,16 +138,16 @@ fn hanging(case: &Case, hanging: usize, tell: Sender<(Moment, usize)>) -> Arc<St
 
 #[test]
 fn a_request_that_fails_among_several_ends_those_that_hang_behind_it() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = case_of(6);
     let (tell, told) = mpsc::channel();
     let table = hanging(&case, 2, tell);
-    let outcome = run_at_once(SQL, &catalog(table.clone()), (32 << 20, 4), &executor);
+    let outcome = run_at_once(SQL, &catalog(table.clone()), (32 << 20, 4), &work);
     match outcome {
         Err(QueryError::Read(error)) => assert_eq!(error.to_string(), "cannot read stored: on purpose"),
         other => panic!("{other:?}"),
     }
-    // Nobody lets go of what hangs but the query.
+    // Only the query can drop the requests that hang.
     assert_released(&table, "after the failure");
     drop(table);
     let told: Vec<_> = told.iter().collect();
@@ -166,23 +164,20 @@ fn a_request_that_fails_among_several_ends_those_that_hang_behind_it() {
 
 #[test]
 fn a_cancel_while_several_are_under_way_ends_all_of_them() {
-    let executor = PipelineExecutor::new(2).expect("two threads");
+    let work = executor(2);
     let case = case_of(6);
     let (tell, told) = mpsc::channel();
     let table = hanging(&case, 0, tell);
-    let runner = Watched {
-        executor: &executor,
-        control: WorkControl::new(),
-    };
-    let control = runner.control.clone();
+    let token = CancellationToken::new();
+    let work = work.cancelled_by(token.clone());
     let tables = catalog(table.clone());
     thread::scope(|scope| {
-        let query = scope.spawn(|| run_at_once(SQL, &tables, (32 << 20, 3), &runner));
+        let query = scope.spawn(|| run_at_once(SQL, &tables, (32 << 20, 3), &work));
         for _ in 0..3 {
             let (moment, _) = told.recv_timeout(HANG).expect("three are asked for");
             assert_eq!(moment, Moment::Fetching);
         }
-        control.cancel();
+        token.cancel();
         let outcome = query.join().expect("no panic");
         assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
     });

@@ -1,4 +1,4 @@
-//! What the head of an answer says of the object and of the bytes that follow.
+//! The head of an answer: the object, and the bytes that follow.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use hyper::{HeaderMap, StatusCode};
 use object_store::path::Path as Location;
 use object_store::{Error as StoreError, GetRange, ObjectMeta};
 
-use super::{Result, generic};
+use super::failure::{Result, generic};
 
 /// The head of an answer to a `get`.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Answer {
     ///
     /// # Errors
     ///
-    /// When the answer has other bytes than were asked for, or its head cannot be read.
+    /// When the answer has other bytes than requested, or its head cannot be read.
     pub(super) fn read(location: &Location, asked: Option<&GetRange>, head: &Parts) -> Result<Self> {
         let (size, range) = match asked {
             Some(asked) => part(location, asked, head)?,
@@ -41,7 +41,7 @@ impl Answer {
             Some(date) => DateTime::parse_from_rfc2822(date)
                 .map_err(|error| generic(format!("the answer's date `{date}`: {error}")))?
                 .with_timezone(&Utc),
-            // No condition asks for it, and the type has no place for none.
+            // No condition uses it, and the type has no place for none.
             None => DateTime::UNIX_EPOCH,
         };
         Ok(Self {
@@ -57,7 +57,7 @@ impl Answer {
     }
 }
 
-/// The size of the object and the part that follows, which is the one that was asked for.
+/// The object's size, and the part that follows, which is the requested one.
 fn part(location: &Location, asked: &GetRange, head: &Parts) -> Result<(u64, Range<u64>)> {
     if head.status != StatusCode::PARTIAL_CONTENT {
         return Err(StoreError::NotSupported {

@@ -1,10 +1,10 @@
-//! How often a request is sent once more, and what pause comes before it.
+//! How often a request is repeated, and after what pause.
 
 use std::fmt;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::{Duration, Instant};
 
-use super::Patience;
+use crate::source::object::patience::Patience;
 
 /// The pause before the first retry.
 const FIRST: Duration = Duration::from_millis(100);
@@ -13,8 +13,8 @@ const LONGEST: Duration = Duration::from_secs(15);
 
 /// The retries of one `get`.
 ///
-/// Pauses grow with decorrelated jitter: the first is [`FIRST`], each other one anything from that to twice the pause
-/// before it, so that clients whose requests failed together do not come back together.
+/// Pauses grow with decorrelated jitter: after [`FIRST`], each is between that and twice the one
+/// before, so that clients that failed together do not return together.
 #[derive(Debug)]
 pub(super) struct Retries {
     patience: Patience,
@@ -33,8 +33,7 @@ impl Retries {
         }
     }
 
-    /// The pause before one retry more, which counts as made; `None` when there have been enough, or they took too
-    /// long.
+    /// The pause before one more retry; `None` when there were enough, or they took too long.
     pub(super) fn pause(&mut self) -> Option<Duration> {
         if self.made >= self.patience.retries || self.started.elapsed() > self.patience.retry_for {
             return None;
@@ -54,7 +53,7 @@ impl fmt::Display for Retries {
     }
 }
 
-/// The pause behind one of `pause`, by a number that was drawn.
+/// The pause after one of `pause`, by a random number.
 fn jittered(pause: Duration, drawn: u64) -> Duration {
     let span = (2 * pause).saturating_sub(FIRST);
     // 32 bits of the draw, as a fraction of one.
@@ -62,7 +61,7 @@ fn jittered(pause: Duration, drawn: u64) -> Duration {
     (FIRST + span.mul_f64(part)).min(LONGEST)
 }
 
-/// A number that differs from call to call and from process to process.
+/// A random number.
 fn draw() -> u64 {
     RandomState::new().build_hasher().finish()
 }

@@ -1,0 +1,39 @@
+//! What an aggregate function is made of. Each function has a file with its definition and its
+//! state.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::state::{AggregateState, StateError};
+use crate::expr::Expr;
+use crate::memory::MemoryPool;
+
+/// An aggregate function, as [`AggregateFunction`](super::AggregateFunction) refers to it.
+pub(super) trait Definition: Sync {
+    /// The argument as the state takes it, and the type of the result. `None` refuses the
+    /// argument's type.
+    fn bind(&self, argument: Expr) -> Option<(Expr, DataType)>;
+
+    /// The kind of state. Functions of one kind and one argument share a state.
+    fn state_kind(&self) -> &'static str;
+
+    /// An empty state for arguments of this type; `count(*)` has no argument.
+    fn new_state(
+        &self,
+        argument: Option<&DataType>,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Box<dyn AggregateState>;
+
+    /// The results of all groups, from a state for arguments of the type `argument`.
+    fn finish(
+        &self,
+        state: &dyn AggregateState,
+        argument: Option<&DataType>,
+        result: &DataType,
+    ) -> Result<ArrayRef, StateError> {
+        let _ = argument;
+        state.finish(result)
+    }
+}

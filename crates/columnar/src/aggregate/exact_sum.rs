@@ -1,0 +1,357 @@
+//! Exact sums of integers and decimals: in 64 bits while they certainly fit, then in 192.
+//!
+//! ```text
+//!   chunk ─► how far its values are from zero ─► can a sum leave 64 bits?
+//!                                                   no ─► narrow[group] += value
+//!                                                  yes ─► wide[group] += narrow[group], which restarts at zero
+//! ```
+//!
+//! Almost all sums fit, and adding to one is an instruction. A bound on the values of a chunk, times
+//! its rows, bounds what it can add. A state that never had to widen has no wide sums.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Decimal128Array, Int64Array};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Decimal128Type, DecimalType, Int64Type};
+
+use super::group_ids::GroupIds;
+use super::state::{AggregateState, StateError, same_kind, shared};
+use super::vectorised::add_all;
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+
+/// A number whose sums are exact.
+trait Exactly: Copy {
+    /// The number, if it is in 64 bits; else whatever.
+    fn low(self) -> i64;
+    fn whole(self) -> i128;
+    /// Bits from which on each of the numbers has only copies of its sign: 64 if some are not in 64
+    /// bits.
+    fn bits(numbers: &[Self]) -> u32;
+}
+
+impl Exactly for i64 {
+    #[inline]
+    fn low(self) -> i64 {
+        self
+    }
+
+    #[inline]
+    fn whole(self) -> i128 {
+        i128::from(self)
+    }
+
+    fn bits(numbers: &[Self]) -> u32 {
+        let folded = numbers
+            .iter()
+            .fold(0, |all, &number| all | (number ^ number >> 63));
+        i64::BITS - folded.leading_zeros()
+    }
+}
+
+impl Exactly for i128 {
+    #[inline]
+    fn low(self) -> i64 {
+        self as i64
+    }
+
+    #[inline]
+    fn whole(self) -> i128 {
+        self
+    }
+
+    fn bits(numbers: &[Self]) -> u32 {
+        let folded = numbers
+            .iter()
+            .fold(0, |all, &number| all | (number ^ number >> 127));
+        (i128::BITS - folded.leading_zeros()).min(i64::BITS)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct ExactSum<T: ArrowPrimitiveType> {
+    narrow: ReservedVec<i64>,
+    /// No narrow sum is further from zero.
+    bound: u64,
+    /// Empty until a sum might leave 64 bits; from then on a sum is what is in both.
+    wide: ReservedVec<Wide>,
+    /// Values that are not NULL.
+    counts: ReservedVec<u64>,
+    scale: i8,
+    argument: PhantomData<fn(T)>,
+}
+
+impl<T: ArrowPrimitiveType> ExactSum<T> {
+    pub(super) fn new(scale: i8, pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            narrow: ReservedVec::new(pool),
+            bound: 0,
+            wide: ReservedVec::new(pool),
+            counts: ReservedVec::new(pool),
+            scale,
+            argument: PhantomData,
+        }
+    }
+
+    /// Whether narrow sums can take so much more; if there is too much in them by now, it is moved
+    /// away.
+    fn make_room(&mut self, more: Option<u64>) -> Result<bool, MemoryExceeded> {
+        let fits = |bound: u64| {
+            let sum = bound.checked_add(more?)?;
+            (sum <= i64::MAX as u64).then_some(sum)
+        };
+        let room = match fits(self.bound) {
+            Some(sum) => Some(sum),
+            None => {
+                self.widen()?;
+                fits(0)
+            }
+        };
+        self.bound = room.unwrap_or(0);
+        Ok(room.is_some())
+    }
+
+    fn widen(&mut self) -> Result<(), MemoryExceeded> {
+        if self.bound == 0 && self.wide.len() == self.narrow.len() {
+            return Ok(());
+        }
+        self.wide.resize(self.narrow.len(), Wide::default())?;
+        for (wide, narrow) in self.wide.iter_mut().zip(self.narrow.iter_mut()) {
+            wide.add(i128::from(std::mem::take(narrow)));
+        }
+        self.bound = 0;
+        Ok(())
+    }
+
+    fn sum(&self, group: usize) -> Wide {
+        let mut sum = self.wide.get(group).copied().unwrap_or_default();
+        sum.add(i128::from(self.narrow[group]));
+        sum
+    }
+
+    fn sums(&self) -> impl Iterator<Item = Wide> {
+        (0..self.narrow.len()).map(|group| self.sum(group))
+    }
+
+    /// The sums as doubles, in units of `10^-scale`.
+    pub(super) fn doubles(&self) -> impl Iterator<Item = f64> {
+        self.sums().map(|sum| sum.double())
+    }
+
+    /// Values that are not NULL, per group.
+    pub(super) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    pub(super) fn scale(&self) -> i8 {
+        self.scale
+    }
+}
+
+impl<T: ArrowPrimitiveType<Native: Exactly>> AggregateState for ExactSum<T>
+where
+    Self: FinishSums,
+{
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        self.narrow.resize(groups, 0)?;
+        if !self.wide.is_empty() {
+            self.wide.resize(groups, Wide::default())?;
+        }
+        self.counts.resize(groups, 0)
+    }
+
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
+        let values = values.expect("a sum has an argument").as_primitive::<T>();
+        let numbers: &[T::Native] = values.values();
+        let nulls = values.nulls().filter(|nulls| nulls.null_count() > 0);
+        // Where a value is NULL there may stand anything, which makes the bound no smaller.
+        let more = 1u64
+            .checked_shl(Exactly::bits(numbers))
+            .and_then(|bound| bound.checked_mul(numbers.len() as u64));
+        let is_narrow = self.make_room(more)?;
+        match (groups, nulls) {
+            (GroupIds::Single { rows }, None) if is_narrow => {
+                self.narrow[0] += numbers.iter().map(|number| number.low()).sum::<i64>();
+                self.counts[0] += rows as u64;
+            }
+            (GroupIds::PerRow { groups, counts }, None) if is_narrow => {
+                add_all(&mut self.narrow, groups, numbers, |number| number.low());
+                match counts {
+                    Some(counts) => self
+                        .counts
+                        .iter_mut()
+                        .zip(counts)
+                        .for_each(|(count, &rows)| *count += u64::from(rows)),
+                    None => groups.iter().for_each(|&group| self.counts[group as usize] += 1),
+                }
+            }
+            (groups, nulls) if is_narrow => groups.for_each(nulls, |group, row| {
+                self.narrow[group] += numbers[row].low();
+                self.counts[group] += 1;
+            }),
+            (groups, nulls) => groups.for_each(nulls, |group, row| {
+                self.wide[group].add(numbers[row].whole());
+                self.counts[group] += 1;
+            }),
+        }
+        Ok(())
+    }
+
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.narrow.arrange(order)?;
+        if !self.wide.is_empty() {
+            self.wide.arrange(order)?;
+        }
+        self.counts.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+        let from: &Self = same_kind(from);
+        let more = from.wide.is_empty().then_some(from.bound);
+        if self.make_room(more)? {
+            for (&sum, &group) in from.narrow[first..].iter().zip(map) {
+                self.narrow[group as usize] += sum;
+            }
+        } else {
+            for (at, &group) in map.iter().enumerate() {
+                self.wide[group as usize].merge(from.sum(first + at));
+            }
+        }
+        for (&count, &group) in from.counts[first..].iter().zip(map) {
+            self.counts[group as usize] += count;
+        }
+        Ok(())
+    }
+
+    fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError> {
+        let nulls = NullBuffer::from_iter(self.counts.iter().map(|&count| count > 0));
+        self.finish_sums(nulls, data_type)
+    }
+}
+
+/// How sums become an array.
+trait FinishSums {
+    fn finish_sums(&self, nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError>;
+}
+
+impl FinishSums for ExactSum<Int64Type> {
+    fn finish_sums(&self, nulls: NullBuffer, _: &DataType) -> Result<ArrayRef, StateError> {
+        let sums = if self.wide.is_empty() {
+            self.narrow.to_vec()
+        } else {
+            let fit = |sum: Wide| sum.value().and_then(|value| i64::try_from(value).ok());
+            let sums: Option<Vec<i64>> = self.sums().map(fit).collect();
+            sums.ok_or(StateError::Overflow)?
+        };
+        Ok(shared(Int64Array::new(sums.into(), Some(nulls))))
+    }
+}
+
+impl FinishSums for ExactSum<Decimal128Type> {
+    fn finish_sums(&self, nulls: NullBuffer, data_type: &DataType) -> Result<ArrayRef, StateError> {
+        let fits =
+            |value: &i128| Decimal128Type::is_valid_decimal_precision(*value, DECIMAL128_MAX_PRECISION);
+        let sums: Option<Vec<i128>> = self.sums().map(|sum| sum.value().filter(fits)).collect();
+        let sums = Decimal128Array::new(sums.ok_or(StateError::Overflow)?.into(), Some(nulls));
+        Ok(shared(sums.with_data_type(data_type.clone())))
+    }
+}
+
+/// A sum in 192 bits: `low + carry * 2^128`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wide {
+    low: i128,
+    carry: i64,
+}
+
+impl Wide {
+    #[inline]
+    fn add(&mut self, value: i128) {
+        let (low, left_the_range) = self.low.overflowing_add(value);
+        self.low = low;
+        if left_the_range {
+            self.carry += if value > 0 { 1 } else { -1 };
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.add(other.low);
+        self.carry += other.carry;
+    }
+
+    /// The sum, if it is in the range of 128 bits.
+    fn value(self) -> Option<i128> {
+        (self.carry == 0).then_some(self.low)
+    }
+
+    fn double(self) -> f64 {
+        self.low as f64 + self.carry as f64 * 2f64.powi(128)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn bits_are_those_that_differ_from_the_sign() {
+        assert_eq!(i64::bits(&[]), 0);
+        assert_eq!(i64::bits(&[0, -1]), 0);
+        assert_eq!(i64::bits(&[1, -2]), 1);
+        assert_eq!(i64::bits(&[i64::MIN]), 63);
+        assert_eq!(i128::bits(&[255, -256]), 8);
+        assert_eq!(i128::bits(&[1 << 64]), 64);
+    }
+
+    proptest! {
+        /// Whatever was added narrow, wide, in lanes, or merged: the sum is that of 128 bits.
+        #[test]
+        fn sums_are_those_of_a_plain_loop(
+            slots in proptest::collection::vec(
+                proptest::collection::vec(
+                    (0u32..200, prop_oneof![4 => -1_000i64..1_000, 1 => any::<i64>()], proptest::bool::weighted(0.9)),
+                    0..60,
+                ),
+                1..8,
+            ),
+            groups in prop_oneof![Just(1u32), Just(5), Just(64), Just(200)],
+            has_nulls: bool,
+        ) {
+            let mut expected = vec![(0i128, 0u64); groups as usize];
+            let mut merged = ExactSum::<Int64Type>::new(0, None);
+            merged.resize(groups as usize).unwrap();
+            let map: Vec<u32> = (0..groups).collect();
+            for (number, rows) in slots.iter().enumerate() {
+                let values = rows.iter().map(|&(_, value, valid)| (valid || !has_nulls).then_some(value));
+                let values: ArrayRef = Arc::new(Int64Array::from_iter(values));
+                let of_row: Vec<u32> = rows.iter().map(|row| row.0 % groups).collect();
+                for (row, &group) in of_row.iter().enumerate() {
+                    if values.is_valid(row) {
+                        expected[group as usize].0 += i128::from(rows[row].1);
+                        expected[group as usize].1 += 1;
+                    }
+                }
+                let ids = GroupIds::PerRow { groups: &of_row, counts: None };
+                if number % 2 == 0 {
+                    merged.update(Some(&values), ids).unwrap();
+                } else {
+                    let mut slot = ExactSum::<Int64Type>::new(0, None);
+                    slot.resize(groups as usize).unwrap();
+                    slot.update(Some(&values), ids).unwrap();
+                    merged.merge(&slot, 0, &map).unwrap();
+                }
+            }
+            for (group, &(sum, count)) in expected.iter().enumerate() {
+                prop_assert_eq!(merged.sum(group).value(), Some(sum));
+                prop_assert_eq!(merged.counts[group], count);
+            }
+        }
+    }
+}

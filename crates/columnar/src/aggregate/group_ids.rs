@@ -1,0 +1,42 @@
+//! Which group each row belongs to.
+
+use arrow::buffer::NullBuffer;
+
+/// The group of each row of a chunk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum GroupIds<'a> {
+    /// All rows are of group 0.
+    Single {
+        /// The number of rows.
+        rows: usize,
+    },
+    /// One group number per row.
+    PerRow {
+        /// The groups.
+        groups: &'a [u32],
+        /// The number of rows of each group, where groups are few enough to go through all of them.
+        counts: Option<&'a [u32]>,
+    },
+}
+
+impl GroupIds<'_> {
+    /// Calls `visit(group, row)` for each row that is not NULL, in row order.
+    #[inline]
+    pub(super) fn for_each(self, nulls: Option<&NullBuffer>, mut visit: impl FnMut(usize, usize)) {
+        match (self, nulls.filter(|nulls| nulls.null_count() > 0)) {
+            (Self::Single { rows }, None) => (0..rows).for_each(|row| visit(0, row)),
+            (Self::Single { .. }, Some(nulls)) => nulls.valid_indices().for_each(|row| visit(0, row)),
+            (Self::PerRow { groups, .. }, None) => {
+                groups
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, &group)| visit(group as usize, row));
+            }
+            (Self::PerRow { groups, .. }, Some(nulls)) => {
+                nulls
+                    .valid_indices()
+                    .for_each(|row| visit(groups[row] as usize, row));
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Which items are in which group, for states that keep each value.
+//!
+//! Items come in any order. Once the groups are arranged, the items of a run of groups are one
+//! slice.
+
+use std::sync::Arc;
+
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+
+/// The group of each item; items are numbered from 0.
+#[derive(Debug)]
+pub(super) struct Members {
+    groups: usize,
+    /// The group of each item.
+    group_of: ReservedVec<u32>,
+    /// Items in the order of their groups; empty unless the groups were arranged after the last
+    /// item.
+    items: ReservedVec<u32>,
+    /// Where the items of each group start, and at the end their number; empty if `items` is.
+    starts: ReservedVec<u32>,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+impl Members {
+    pub(super) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            groups: 0,
+            group_of: ReservedVec::new(pool),
+            items: ReservedVec::new(pool),
+            starts: ReservedVec::new(pool),
+            pool: pool.cloned(),
+        }
+    }
+
+    pub(super) fn resize(&mut self, groups: usize) {
+        self.groups = groups;
+    }
+
+    /// The number of groups.
+    pub(super) fn groups(&self) -> usize {
+        self.groups
+    }
+
+    /// The number of items.
+    pub(super) fn len(&self) -> usize {
+        self.group_of.len()
+    }
+
+    /// The group of each item.
+    pub(super) fn group_of(&self) -> &[u32] {
+        &self.group_of
+    }
+
+    /// Adds an item.
+    pub(super) fn push(&mut self, group: usize) -> Result<(), MemoryExceeded> {
+        assert!(
+            self.len() < u32::MAX as usize,
+            "fewer than 2^32 values in a state"
+        );
+        self.items.clear();
+        self.starts.clear();
+        self.group_of.push(group as u32)
+    }
+
+    /// Reorders the groups: `order[i]`, each once, becomes group `i`.
+    pub(super) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        let pool = self.pool.as_ref();
+        let mut place = ReservedVec::new(pool);
+        place.resize(order.len(), 0u32)?;
+        for (new, &old) in (0..).zip(order) {
+            place[old as usize] = new;
+        }
+        let (mut items, mut starts) = (ReservedVec::new(pool), ReservedVec::new(pool));
+        items.resize(self.group_of.len(), 0u32)?;
+        starts.resize(order.len() + 1, 0u32)?;
+        for group in self.group_of.iter_mut() {
+            *group = place[*group as usize];
+        }
+        self.groups = order.len();
+        self.sort(&mut items, &mut starts);
+        (self.items, self.starts) = (items, starts);
+        Ok(())
+    }
+
+    /// Calls `visit` with each item of the groups `first..first + groups` and its group, counted
+    /// from `first`.
+    pub(super) fn of_groups(
+        &self,
+        first: usize,
+        groups: usize,
+        mut visit: impl FnMut(usize, usize) -> Result<(), MemoryExceeded>,
+    ) -> Result<(), MemoryExceeded> {
+        let range = first..first + groups;
+        if self.starts.is_empty() {
+            for (item, group) in self.group_of.iter().map(|&group| group as usize).enumerate() {
+                if range.contains(&group) {
+                    visit(item, group - first)?;
+                }
+            }
+            return Ok(());
+        }
+        let items = self.starts[range.start] as usize..self.starts[range.end] as usize;
+        for &item in &self.items[items] {
+            let item = item as usize;
+            visit(item, self.group_of[item] as usize - first)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that [`by_group`](Self::by_group) allocates.
+    pub(super) fn by_group_bytes(&self) -> usize {
+        (self.len() + self.groups + 1) * size_of::<u32>()
+    }
+
+    /// The items in the order of their groups, and where those of each group start.
+    pub(super) fn by_group(&self) -> (Vec<u32>, Vec<u32>) {
+        let (mut items, mut starts) = (vec![0; self.len()], vec![0; self.groups + 1]);
+        self.sort(&mut items, &mut starts);
+        (items, starts)
+    }
+
+    /// Counting sort; items of a group keep their order. `starts` comes with zeros.
+    fn sort(&self, items: &mut [u32], starts: &mut [u32]) {
+        for &group in self.group_of.iter() {
+            starts[group as usize] += 1;
+        }
+        // The end of each group, from which its items are filled in backwards.
+        let mut end = 0;
+        for start in starts.iter_mut() {
+            end += *start;
+            *start = end;
+        }
+        for (item, &group) in self.group_of.iter().enumerate().rev() {
+            let place = &mut starts[group as usize];
+            *place -= 1;
+            items[*place as usize] = item as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(members: &Members, first: usize, groups: usize) -> Vec<(usize, usize)> {
+        let mut items = Vec::new();
+        members
+            .of_groups(first, groups, |item, group| {
+                items.push((item, group));
+                Ok(())
+            })
+            .unwrap();
+        items
+    }
+
+    #[test]
+    fn items_are_found_by_group_before_and_after_groups_are_arranged() {
+        let mut members = Members::new(None);
+        members.resize(4);
+        for group in [2, 0, 2, 3, 0] {
+            members.push(group).unwrap();
+        }
+        assert_eq!(items(&members, 2, 2), [(0, 0), (2, 0), (3, 1)]);
+        members.arrange(&[3, 1, 0, 2]).unwrap();
+        assert_eq!(members.group_of(), [3, 2, 3, 0, 2]);
+        assert_eq!(items(&members, 1, 3), [(1, 1), (4, 1), (0, 2), (2, 2)]);
+        assert_eq!(items(&members, 1, 1), []);
+        let (by_group, starts) = members.by_group();
+        assert_eq!((by_group, starts), (vec![3, 1, 4, 0, 2], vec![0, 1, 1, 3, 5]));
+    }
+}

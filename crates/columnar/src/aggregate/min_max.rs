@@ -1,0 +1,310 @@
+//! `min` and `max`: numbers and times by their native values, text and binary by their bytes.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, ArrowNativeTypeOp, AsArray, BinaryArray, BooleanArray, PrimitiveArray,
+    downcast_primitive,
+};
+use arrow::buffer::NullBuffer;
+use arrow::compute::cast;
+use arrow::datatypes::{ArrowPrimitiveType, DataType};
+use arrow::error::ArrowError;
+
+use super::definition::Definition;
+use super::group_ids::GroupIds;
+use super::state::{AggregateState, StateError, same_kind, shared};
+use crate::expr::{Expr, canonical_floats};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, ReservedVec};
+
+/// `min(argument)` or `max(argument)`.
+pub(super) struct MinMax {
+    pub(super) smallest: bool,
+}
+
+impl Definition for MinMax {
+    fn bind(&self, argument: Expr) -> Option<(Expr, DataType)> {
+        if !argument.is_comparable() {
+            return None;
+        }
+        let argument = argument.plain().ok()?;
+        let data_type = argument.data_type().clone();
+        Some((argument, data_type))
+    }
+
+    fn state_kind(&self) -> &'static str {
+        if self.smallest { "min" } else { "max" }
+    }
+
+    fn new_state(
+        &self,
+        argument: Option<&DataType>,
+        pool: Option<&Arc<MemoryPool>>,
+    ) -> Box<dyn AggregateState> {
+        new_state(
+            argument.expect("min and max have an argument"),
+            self.smallest,
+            pool,
+        )
+    }
+}
+
+fn new_state(argument: &DataType, smallest: bool, pool: Option<&Arc<MemoryPool>>) -> Box<dyn AggregateState> {
+    macro_rules! primitive {
+        ($t:ty) => {
+            Box::new(PrimitiveMinMax::<$t> {
+                values: ReservedVec::new(pool),
+                seen: ReservedVec::new(pool),
+                smallest,
+            })
+        };
+    }
+    downcast_primitive! {
+        argument => (primitive),
+        DataType::Boolean => Box::new(BooleanMinMax { values: ReservedVec::new(pool), smallest }),
+        _ => Box::new(BytesMinMax {
+            values: ReservedVec::new(pool),
+            smallest,
+            bytes: Reservation::of(pool.cloned()),
+            ahead: 0,
+        }),
+    }
+}
+
+#[derive(Debug)]
+struct PrimitiveMinMax<T: ArrowPrimitiveType> {
+    values: ReservedVec<T::Native>,
+    seen: ReservedVec<bool>,
+    smallest: bool,
+}
+
+impl<T: ArrowPrimitiveType> PrimitiveMinMax<T> {
+    #[inline]
+    fn offer(&mut self, group: usize, value: T::Native) {
+        let known = self.values[group];
+        let better = if self.smallest {
+            value.is_lt(known)
+        } else {
+            value.is_gt(known)
+        };
+        if better || !self.seen[group] {
+            self.values[group] = value;
+            self.seen[group] = true;
+        }
+    }
+}
+
+impl<T: ArrowPrimitiveType> AggregateState for PrimitiveMinMax<T> {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        self.values.resize(groups, T::Native::default())?;
+        self.seen.resize(groups, false)
+    }
+
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
+        let values = canonical_floats(values.expect("min and max have an argument"));
+        let values = values.as_primitive::<T>();
+        groups.for_each(values.nulls(), |group, row| self.offer(group, values.value(row)));
+        Ok(())
+    }
+
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.values.arrange(order)?;
+        self.seen.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+        let from: &Self = same_kind(from);
+        let groups = from.values[first..].iter().zip(&from.seen[first..]);
+        for ((&value, &seen), &group) in groups.zip(map) {
+            if seen {
+                self.offer(group as usize, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError> {
+        let nulls = NullBuffer::from_iter(self.seen.iter().copied());
+        let array = PrimitiveArray::<T>::new(self.values.to_vec().into(), Some(nulls));
+        Ok(shared(array.with_data_type(data_type.clone())))
+    }
+}
+
+#[derive(Debug)]
+struct BooleanMinMax {
+    values: ReservedVec<Option<bool>>,
+    smallest: bool,
+}
+
+impl BooleanMinMax {
+    fn offer(&mut self, group: usize, value: bool) {
+        let known = &mut self.values[group];
+        *known = Some(match *known {
+            None => value,
+            Some(known) if self.smallest => known & value,
+            Some(known) => known | value,
+        });
+    }
+}
+
+impl AggregateState for BooleanMinMax {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        self.values.resize(groups, None)
+    }
+
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
+        let values = values.expect("min and max have an argument").as_boolean();
+        groups.for_each(values.nulls(), |group, row| self.offer(group, values.value(row)));
+        Ok(())
+    }
+
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.values.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
+            if let Some(value) = value {
+                self.offer(group as usize, *value);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&self, _data_type: &DataType) -> Result<ArrayRef, StateError> {
+        Ok(shared(BooleanArray::from(self.values.to_vec())))
+    }
+}
+
+/// Text compares as its UTF-8 bytes do, so one state serves text and binary.
+#[derive(Debug)]
+struct BytesMinMax {
+    values: ReservedVec<Option<Vec<u8>>>,
+    smallest: bool,
+    /// The values' bytes, and those that are reserved ahead.
+    bytes: Reservation,
+    /// What is reserved and not used: many values are short, and a reservation is a word that all
+    /// threads share.
+    ahead: usize,
+}
+
+/// What is reserved ahead for values to come.
+const AHEAD: usize = 16 * 1024;
+
+impl BytesMinMax {
+    fn offer(&mut self, group: usize, value: &[u8]) -> Result<(), MemoryExceeded> {
+        if let Some(known) = &self.values[group] {
+            let better = if self.smallest {
+                value < known.as_slice()
+            } else {
+                value > known.as_slice()
+            };
+            if !better {
+                return Ok(());
+            }
+        }
+        match &mut self.values[group] {
+            Some(known) if value.len() <= known.capacity() => {
+                known.clear();
+                known.extend_from_slice(value);
+            }
+            known => {
+                if self.ahead < value.len() {
+                    let more = value.len() - self.ahead;
+                    let ahead = self.bytes.grow(more.max(AHEAD)).map(|()| more.max(AHEAD));
+                    // Where there is no room for more than this value, there may be for this value.
+                    self.ahead += ahead.or_else(|_| self.bytes.grow(more).map(|()| more))?;
+                }
+                self.ahead -= value.len();
+                let replaced = known.replace(value.to_vec());
+                self.ahead += replaced.map_or(0, |replaced| replaced.capacity());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives back what no value has used.
+    fn settle(&mut self) {
+        self.bytes.shrink(self.ahead);
+        self.ahead = 0;
+    }
+}
+
+impl AggregateState for BytesMinMax {
+    fn is_exact(&self) -> bool {
+        true
+    }
+
+    fn resize(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        self.values.resize(groups, None)
+    }
+
+    fn update(&mut self, values: Option<&ArrayRef>, groups: GroupIds<'_>) -> Result<(), StateError> {
+        let values = values.expect("min and max have an argument");
+        let nulls = values.logical_nulls();
+        let nulls = nulls.as_ref();
+        let mut result = Ok(());
+        macro_rules! offer {
+            ($array:expr) => {{
+                let array = $array;
+                groups.for_each(nulls, |group, row| {
+                    if result.is_ok() {
+                        result = self.offer(group, array.value(row).as_ref());
+                    }
+                })
+            }};
+        }
+        match values.data_type() {
+            DataType::Utf8 => offer!(values.as_string::<i32>()),
+            DataType::LargeUtf8 => offer!(values.as_string::<i64>()),
+            DataType::Utf8View => offer!(values.as_string_view()),
+            DataType::Binary => offer!(values.as_binary::<i32>()),
+            DataType::LargeBinary => offer!(values.as_binary::<i64>()),
+            DataType::BinaryView => offer!(values.as_binary_view()),
+            DataType::FixedSizeBinary(_) => offer!(values.as_fixed_size_binary()),
+            // The type of the constant NULL: nothing to offer.
+            DataType::Null => {}
+            other => unreachable!("min and max of {other} were refused when the query was planned"),
+        }
+        self.settle();
+        Ok(result?)
+    }
+
+    fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
+        self.values.arrange(order)
+    }
+
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+        for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
+            if let Some(value) = value {
+                self.offer(group as usize, value)?;
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Arrow's buffer for them doubles as it grows.
+    fn finish_bytes(&self) -> usize {
+        self.bytes.bytes().saturating_mul(2)
+    }
+
+    fn finish(&self, data_type: &DataType) -> Result<ArrayRef, StateError> {
+        if *data_type == DataType::Null {
+            return Ok(arrow::array::new_null_array(data_type, self.values.len()));
+        }
+        let bytes: usize = self.values.iter().flatten().map(Vec::len).sum();
+        // An array of texts says by 32 bits where each ends.
+        i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?;
+        let values = BinaryArray::from_iter(self.values.iter().map(|value| value.as_deref()));
+        Ok(cast(&values, data_type)?)
+    }
+}

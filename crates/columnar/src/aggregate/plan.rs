@@ -1,0 +1,114 @@
+//! The aggregates of a query and the states that they share.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::DataType;
+
+use super::call::Aggregate;
+use super::group_ids::GroupIds;
+use super::state::AggregateState;
+use crate::error::ExecError;
+use crate::expr::Expr;
+use crate::memory::MemoryPool;
+
+/// A state per distinct aggregate.
+pub(crate) type States = Vec<Box<dyn AggregateState>>;
+
+/// The states of a list of aggregates, each distinct one kept once.
+#[derive(Debug)]
+pub(crate) struct AggregatePlan {
+    aggregates: Vec<Aggregate>,
+    /// For each aggregate its state.
+    state_of: Vec<usize>,
+    /// For each state an aggregate that makes it.
+    made_by: Vec<usize>,
+    /// Distinct arguments.
+    arguments: Vec<Expr>,
+    /// For each state its argument.
+    argument_of: Vec<Option<usize>>,
+}
+
+impl AggregatePlan {
+    pub(crate) fn new(aggregates: Vec<Aggregate>) -> Self {
+        let mut plan = Self {
+            aggregates: Vec::new(),
+            state_of: Vec::new(),
+            made_by: Vec::new(),
+            arguments: Vec::new(),
+            argument_of: Vec::new(),
+        };
+        let mut keys = Vec::new();
+        let mut argument_texts: Vec<String> = Vec::new();
+        for (at, aggregate) in aggregates.iter().enumerate() {
+            let key = aggregate.state_key();
+            let state = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
+                keys.push(key);
+                plan.made_by.push(at);
+                plan.argument_of.push(aggregate.argument().map(|argument| {
+                    let text = format!("{argument:?}");
+                    argument_texts
+                        .iter()
+                        .position(|known| *known == text)
+                        .unwrap_or_else(|| {
+                            argument_texts.push(text);
+                            plan.arguments.push(argument.clone());
+                            plan.arguments.len() - 1
+                        })
+                }));
+                keys.len() - 1
+            });
+            plan.state_of.push(state);
+        }
+        plan.aggregates = aggregates;
+        plan
+    }
+
+    pub(crate) fn arguments(&self) -> &[Expr] {
+        &self.arguments
+    }
+
+    /// The types of the results.
+    pub(crate) fn result_types(&self) -> impl Iterator<Item = &DataType> {
+        self.aggregates.iter().map(Aggregate::data_type)
+    }
+
+    /// The number of states.
+    pub(crate) fn states(&self) -> usize {
+        self.made_by.len()
+    }
+
+    /// Whether the order in which rows are added can be seen in no state.
+    pub(crate) fn is_exact(&self) -> bool {
+        self.new_states(None).iter().all(|state| state.is_exact())
+    }
+
+    /// Empty states that reserve from `pool`.
+    pub(crate) fn new_states(&self, pool: Option<&Arc<MemoryPool>>) -> States {
+        self.made_by
+            .iter()
+            .map(|&aggregate| self.aggregates[aggregate].new_state(pool))
+            .collect()
+    }
+
+    /// Adds rows whose arguments are `values`, in the order of [`arguments`](Self::arguments).
+    pub(crate) fn update(
+        &self,
+        states: &mut [Box<dyn AggregateState>],
+        values: &[ArrayRef],
+        groups: GroupIds<'_>,
+    ) -> Result<(), ExecError> {
+        for (at, state) in states.iter_mut().enumerate() {
+            let argument = self.argument_of[at].map(|argument| &values[argument]);
+            let updated = state.update(argument, groups);
+            updated.map_err(|error| self.aggregates[self.made_by[at]].failed(error))?;
+        }
+        Ok(())
+    }
+
+    /// The result columns, in the order of the aggregates.
+    pub(crate) fn finish(&self, states: &[Box<dyn AggregateState>]) -> Result<Vec<ArrayRef>, ExecError> {
+        let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());
+        self.aggregates.iter().zip(&self.state_of).map(result).collect()
+    }
+}

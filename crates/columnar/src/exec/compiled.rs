@@ -1,0 +1,111 @@
+//! A select plan, prepared to run: what does not change while its slots run.
+
+use std::sync::OnceLock;
+
+use super::collected::Collected;
+use super::groups::GroupPlan;
+use super::morsel::Chunk;
+use super::rows::RowPlan;
+use super::slots::{self, SlotRange};
+use crate::error::ExecError;
+use crate::filter::FilterPlan;
+use crate::plan::{Output, SelectPlan, rows_of};
+use crate::table::StoredTable;
+
+/// A plan and the slots that it is cut into.
+pub(super) struct CompiledScan {
+    pub(super) scan: SelectPlan,
+    pub(super) filter: FilterPlan,
+    pub(super) output: OutputPlan,
+    pub(super) projection: Vec<usize>,
+    pub(super) slots: Vec<SlotRange>,
+    /// Whether statistics rule a morsel out, asked once: a table may answer otherwise the next
+    /// time, and then a slot would wait for bytes that were never fetched.
+    ruled_out: Vec<OnceLock<bool>>,
+}
+
+/// How slots make their part of the output, and the merge the whole.
+pub(super) enum OutputPlan {
+    Rows(RowPlan),
+    Groups(Box<GroupPlan>),
+}
+
+impl OutputPlan {
+    fn cost_per_row(&self) -> f64 {
+        match self {
+            Self::Rows(plan) => plan.cost_per_row(),
+            Self::Groups(plan) => plan.group_by().cost_per_row(),
+        }
+    }
+}
+
+impl CompiledScan {
+    pub(super) fn new(scan: SelectPlan) -> Self {
+        let filter = FilterPlan::new(scan.filter.as_ref(), scan.table.as_ref());
+        let output = match &scan.output {
+            Output::Rows { .. } => OutputPlan::Rows(RowPlan::new(&scan)),
+            Output::Groups { .. } => OutputPlan::Groups(Box::new(GroupPlan::new(&scan))),
+        };
+        let projection = scan.projection();
+        let cost_per_row = filter.cost_per_row() + output.cost_per_row();
+        Self {
+            slots: slots::cut(scan.table.as_ref(), &projection, cost_per_row),
+            ruled_out: (0..scan.table.morsels()).map(|_| OnceLock::new()).collect(),
+            filter,
+            output,
+            projection,
+            scan,
+        }
+    }
+
+    /// The table, if slots need something fetched before they run.
+    pub(super) fn stored(&self) -> Option<&dyn StoredTable> {
+        self.scan
+            .table
+            .as_stored()
+            .filter(|_| !self.projection.is_empty())
+    }
+
+    /// Whether statistics show that the filter keeps no row of `morsel`: for all its slots, and for
+    /// fetching, the same.
+    pub(super) fn rules_out(&self, morsel: usize) -> bool {
+        *self.ruled_out[morsel].get_or_init(|| self.filter.skips(self.scan.table.as_ref(), morsel))
+    }
+
+    /// True if the first rows of the input are the result, so that later slots need not run once
+    /// there are enough.
+    pub(super) fn stops_early(&self) -> bool {
+        matches!(self.output, OutputPlan::Rows(_)) && self.scan.order.is_empty() && self.scan.limit.is_some()
+    }
+
+    pub(super) fn groups(&self) -> &GroupPlan {
+        match &self.output {
+            OutputPlan::Groups(plan) => plan,
+            OutputPlan::Rows(_) => unreachable!("only an output of groups is merged and ordered"),
+        }
+    }
+
+    /// An estimate of the work: bytes of the columns that are read.
+    pub(super) fn cost(&self) -> u64 {
+        let schema = self.scan.table.schema();
+        let width = |&column: &usize| schema.field(column).data_type().primitive_width().unwrap_or(16) as u64;
+        let row: u64 = self.projection.iter().map(width).sum();
+        (rows_of(self.scan.table.as_ref()) as u64).saturating_mul(row.max(1))
+    }
+
+    /// What a slot makes of its chunks.
+    pub(super) fn collect<'m, 't: 'm>(
+        &self,
+        slot: usize,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
+    ) -> Result<Collected, ExecError> {
+        match &self.output {
+            OutputPlan::Rows(plan) => plan.collect(&self.filter, order, chunks).map(Collected::Rows),
+            OutputPlan::Groups(plan) => {
+                let groups = plan.collect(slot, &self.filter, order, chunks)?;
+                Ok(Collected::Groups(groups.map(Box::new)))
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! The stages behind a scan of groups: they merge what its slots have left, and put it in order.
+
+use std::sync::Arc;
+
+use pipeline_exec::{Stage, StepCx, StepError};
+
+use super::compiled::OutputPlan;
+use super::stage::ScanStage;
+use crate::error::ExecError;
+
+impl ScanStage {
+    /// The stages that follow this one, in their order: they merge the groups of many slots in
+    /// parallel, and put them in order. A query without groups has none. [`merge`](Self::merge)
+    /// does by itself what they have not done, so that the result is the same without them, but
+    /// slower where groups are many.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::{Expr, MemoryTable, Output, SelectPlan, ScanStage, TableSource};
+    /// # use pipeline_exec::{Job, PipelineExecutor};
+    /// # let n = Arc::new(Int64Array::from_iter_values((0..100_000).map(|n| n / 2))) as ArrayRef;
+    /// # let batch = RecordBatch::try_from_iter([("n", n)])?;
+    /// # let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
+    /// # let keys = vec![Expr::column(0, table.schema().field(0))];
+    /// # let fields = SelectPlan::group_fields(&keys, &[]).expect("numbers can be grouped");
+    /// # let columns = vec![("n".to_owned(), Expr::column(0, &fields[0]))];
+    /// # let output = Output::Groups { keys, aggregates: vec![], having: None, columns };
+    /// # let scan = SelectPlan { table, filter: None, output, order: vec![], offset: 0, limit: None, memory_pool: None, shard_key: None };
+    /// let stage = Arc::new(ScanStage::new(scan)); // select n from numbers group by n
+    /// let mut job = Job::builder("numbers").stage(stage.clone());
+    /// for following in stage.following() {
+    ///     job = job.stage(following);
+    /// }
+    /// let job = job.output(move |_cx| stage.merge()).build();
+    /// let report = PipelineExecutor::new(2).expect("two threads").submit(job).expect("room").wait().expect("no failure");
+    /// assert_eq!(report.output.batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 50_000);
+    /// # Ok::<(), arrow::error::ArrowError>(())
+    /// ```
+    pub fn following(self: &Arc<Self>) -> Vec<Arc<dyn Stage>> {
+        match &self.plan.output {
+            OutputPlan::Rows(_) => Vec::new(),
+            OutputPlan::Groups(_) => vec![
+                Arc::new(PartitionTables(Arc::clone(self))),
+                Arc::new(MergeGroups(Arc::clone(self))),
+                Arc::new(OrderGroups(Arc::clone(self))),
+            ],
+        }
+    }
+}
+
+/// Lays out by partitions what slots have left to later ones: a slot per table.
+struct PartitionTables(Arc<ScanStage>);
+
+impl Stage for PartitionTables {
+    fn name(&self) -> &str {
+        "lay out tables"
+    }
+
+    fn slots(&self) -> usize {
+        self.0.plan.groups().group_by().hand_over().waiting()
+    }
+
+    fn run(&self, _slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let hand_over = self.0.plan.groups().group_by().hand_over();
+        match hand_over.partition_one().map_err(ExecError::from)? {
+            true => Ok(()),
+            false => Err("a table was laid out twice".into()),
+        }
+    }
+}
+
+/// Merges the groups of the slots of a scan: a slot per range of partitions.
+struct MergeGroups(Arc<ScanStage>);
+
+impl Stage for MergeGroups {
+    fn name(&self) -> &str {
+        "merge groups"
+    }
+
+    /// What hinders the merging is told by its output, which begins it anew.
+    fn slots(&self) -> usize {
+        self.0.merging().map_or(0, |merging| merging.ranges())
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        self.0
+            .merging()?
+            .run(self.0.plan.groups(), slot, &|| cx.is_cancelled())
+    }
+}
+
+/// Puts merged groups in the order of their first rows: a slot per batch.
+struct OrderGroups(Arc<ScanStage>);
+
+impl Stage for OrderGroups {
+    fn name(&self) -> &str {
+        "order groups"
+    }
+
+    /// One batch is made by the output as well.
+    fn slots(&self) -> usize {
+        match self.0.ordering().map_or(0, |ordering| ordering.batches()) {
+            1 => 0,
+            batches => batches,
+        }
+    }
+
+    fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
+        let plan = &self.0.plan;
+        Ok(self.0.ordering()?.run(&plan.scan, plan.groups(), slot)?)
+    }
+}

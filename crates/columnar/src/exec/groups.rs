@@ -1,0 +1,389 @@
+//! The output of groups: aggregates of the rows that the filter lets through.
+//!
+//! ```text
+//!   scan slots           merge slots                        order slots
+//!   slot 0 ─► groups ┐   partitions 0 .. 4  ─► a shard ┐    groups first met in slots 0 .. 3 ─► a batch
+//!   slot 1 ─► groups ┼─► partitions 4 .. 8  ─► a shard ┼─►  ...                              ─► a batch
+//!   ...              ┘   ...                           ┘    (with ORDER BY: the output merges sorted shards)
+//! ```
+//!
+//! A slot leaves its groups by partition of their keys. Ranges of partitions are merged at the same
+//! time, each in slot order, so no thread decides the order of additions. HAVING and the output
+//! expressions then run over the groups of a shard as they would over rows. A group knows its first
+//! row, by which the groups of all shards are ordered ([`super::ordering`]).
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, UInt32Array, UInt64Array};
+use arrow::compute::{filter, take, take_arrays};
+use arrow::datatypes::UInt64Type;
+
+use super::morsel::{Chunk, Columns};
+use super::rows::RowPlan;
+use super::sort::sorted_rows;
+use crate::aggregate::States;
+use crate::error::ExecError;
+use crate::expr::{Expr, Filtered};
+use crate::filter::{FilterPlan, Selection};
+use crate::group_by::{GroupBy, GroupTable, Grouping, Merged, SlotGroups, merge};
+use crate::memory::{MemoryPool, Reservation, width};
+use crate::plan::{Output, SelectPlan};
+
+/// How rows become groups, and groups output.
+pub(super) struct GroupPlan {
+    group_by: GroupBy,
+    having: Option<Expr>,
+    output: RowPlan,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+/// The part of the result that one range of partitions gives.
+#[derive(Debug, Default)]
+pub(super) struct Shard {
+    /// The output columns, then the order's keys; no columns without groups.
+    pub(super) columns: Vec<ArrayRef>,
+    /// Of each group where its first row was: the slot in the upper half, the row in the lower.
+    pub(super) firsts: Vec<u64>,
+    /// For both.
+    pub(super) reservation: Reservation,
+}
+
+impl GroupPlan {
+    pub(super) fn new(scan: &SelectPlan) -> Self {
+        let having = match &scan.output {
+            Output::Groups { having, .. } => having.clone(),
+            Output::Rows { .. } => None,
+        };
+        Self {
+            group_by: GroupBy::new(scan),
+            having,
+            output: RowPlan::new(scan),
+            pool: scan.memory_pool.clone(),
+        }
+    }
+
+    /// What its slots share.
+    pub(super) fn group_by(&self) -> &GroupBy {
+        &self.group_by
+    }
+
+    /// The groups of the chunks of the slot number `slot`.
+    pub(super) fn collect<'m, 't: 'm>(
+        &self,
+        slot: usize,
+        filter: &FilterPlan,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
+    ) -> Result<Option<SlotGroups>, ExecError> {
+        let mut grouping = Grouping::new(&self.group_by, slot)?;
+        for chunk in chunks {
+            let selection = filter.select(&chunk, order)?;
+            if selection.count() == 0 {
+                continue;
+            }
+            if selection.is_all() {
+                grouping.add(&chunk)?;
+            } else {
+                grouping.add(&Filtered::new(&chunk, &selection.mask()))?;
+            }
+        }
+        grouping.finish()
+    }
+
+    /// Merges the groups of some partitions and makes the output of them. `None` if `leave_off`
+    /// said so.
+    pub(super) fn merge(
+        &self,
+        slots: &[SlotGroups],
+        partitions: &Range<usize>,
+        leave_off: &dyn Fn() -> bool,
+    ) -> Result<Option<Shard>, ExecError> {
+        let Some(Merged { keys, states }) = merge(&self.group_by, slots, partitions, leave_off)? else {
+            return Ok(None);
+        };
+        let groups = keys.as_ref().map_or(1, GroupTable::len);
+        let mut reservation = Reservation::of(self.pool.clone());
+        reservation.grow(self.shard_bytes(keys.as_ref(), &states, groups))?;
+        let mut columns = match &keys {
+            Some(keys) => keys.columns().map_err(|error| ExecError::of("group by", error))?,
+            None => Vec::new(),
+        };
+        columns.extend(self.group_by.aggregates().finish(&states)?);
+        drop(states);
+        // What is reserved for the list of first rows is as long as the list is; what is made of it
+        // is in the shard's.
+        let (firsts, _firsts) = keys.map_or_else(
+            || (vec![0], Reservation::none()),
+            |keys| keys.into_firsts().into_parts(),
+        );
+        let (columns, firsts) = self.shard(columns, firsts)?;
+        let columns_bytes: usize = columns.iter().map(|column| column.get_buffer_memory_size()).sum();
+        reservation.resize(columns_bytes + firsts.capacity() * size_of::<u64>())?;
+        Ok(Some(Shard {
+            columns,
+            firsts,
+            reservation,
+        }))
+    }
+
+    /// An estimate of what making a shard takes: keys about what their encoding does, aggregates
+    /// about what their states do.
+    fn shard_bytes(&self, keys: Option<&GroupTable>, states: &States, groups: usize) -> usize {
+        let keys = keys.map_or(0, GroupTable::column_bytes);
+        let texts = states.iter().map(|state| state.finish_bytes());
+        let row: usize = self.group_by.aggregates().result_types().map(width).sum();
+        let columns = texts
+            .fold(keys, usize::saturating_add)
+            .saturating_add(row.saturating_mul(groups));
+        // Those that HAVING lets through are a copy, and so are those that are put in order. First
+        // rows are copied once more.
+        let is_put_in_order = self.group_by.may_hand_over() || !self.output.order().is_empty();
+        let copies = 1 + usize::from(self.having.is_some()) + usize::from(is_put_in_order);
+        columns
+            .saturating_add(2 * groups * size_of::<u64>())
+            .saturating_mul(copies)
+    }
+
+    /// The output of groups: HAVING, then the output columns, then as many rows as the order can
+    /// need.
+    fn shard(
+        &self,
+        columns: Vec<ArrayRef>,
+        firsts: Vec<u64>,
+    ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
+        let rows = Columns {
+            rows: firsts.len(),
+            columns: &columns,
+        };
+        if rows.rows == 0 {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let Some(having) = &self.having else {
+            return self.sorted(self.output.evaluate(&rows)?, firsts);
+        };
+        let mut selection = Selection::all(rows.rows);
+        selection.and(&having.evaluate_condition(&rows)?);
+        if selection.count() == 0 {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let mask = selection.mask();
+        let columns = self.output.evaluate(&Filtered::new(&rows, &mask))?;
+        let kept = filter(&UInt64Array::from(firsts), &mask).map_err(|error| ExecError::of(having, error))?;
+        self.sorted(columns, kept.as_primitive::<UInt64Type>().values().to_vec())
+    }
+
+    /// In the query's order, if it has one, and no more than are needed; ties, and all without one,
+    /// in the order of first rows.
+    pub(super) fn sorted(
+        &self,
+        columns: Vec<ArrayRef>,
+        firsts: Vec<u64>,
+    ) -> Result<(Vec<ArrayRef>, Vec<u64>), ExecError> {
+        let keys = self.output.order();
+        if keys.is_empty() && firsts.is_sorted() {
+            return Ok((columns, firsts));
+        }
+        let fail = |error| ExecError::of("order by", error);
+        let order = if keys.is_empty() {
+            in_order_of(&firsts)
+        } else {
+            let values = &columns[self.output.width()..];
+            sorted_rows(keys, values, Some(&firsts), self.output.needed(), self.pool()).map_err(fail)?
+        };
+        let firsts = take(&UInt64Array::from(firsts), &order, None).map_err(fail)?;
+        Ok((
+            take_arrays(&columns, &order, None).map_err(fail)?,
+            firsts.as_primitive::<UInt64Type>().values().to_vec(),
+        ))
+    }
+
+    /// How groups become output.
+    pub(super) fn output(&self) -> &RowPlan {
+        &self.output
+    }
+
+    pub(super) fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.pool.as_ref()
+    }
+}
+
+/// The places of first rows, the least first.
+fn in_order_of(firsts: &[u64]) -> UInt32Array {
+    let mut places: Vec<u32> = (0..firsts.len() as u32).collect();
+    // No two groups have one first row.
+    places.sort_unstable_by_key(|&place| firsts[place as usize]);
+    places.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Int64Array, RecordBatch, StringArray};
+    use arrow::compute::concat_batches;
+    use proptest::prelude::*;
+
+    use super::super::ordering::Ordering;
+    use super::*;
+    use crate::aggregate::{Aggregate, AggregateFunction};
+    use crate::partition::PARTITIONS;
+    use crate::table::{MemoryTable, TableSource};
+
+    fn query(text_keys: bool) -> SelectPlan {
+        let rows: [(&str, ArrayRef); 3] = [
+            ("n", Arc::new(Int64Array::from(Vec::<i64>::new()))),
+            ("t", Arc::new(StringArray::from(Vec::<&str>::new()))),
+            ("v", Arc::new(Int64Array::from(Vec::<i64>::new()))),
+        ];
+        let batch = RecordBatch::try_from_iter_with_nullable(rows.map(|(name, rows)| (name, rows, true)));
+        let batch = batch.unwrap();
+        let table = Arc::new(MemoryTable::try_new("t", batch.schema(), [batch]).unwrap());
+        let column = |at: usize| Expr::column(at, table.schema().field(at));
+        let keys = vec![column(usize::from(text_keys))];
+        let aggregates = vec![
+            Aggregate::new(AggregateFunction::Sum, Some(column(2))).unwrap(),
+            Aggregate::new(AggregateFunction::Count, None).unwrap(),
+        ];
+        let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();
+        let columns = fields.iter().enumerate();
+        let columns = columns.map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
+        SelectPlan {
+            table: table.clone(),
+            filter: None,
+            output: Output::Groups {
+                keys,
+                aggregates,
+                having: None,
+                columns: columns.collect(),
+            },
+            order: vec![],
+            offset: 0,
+            limit: None,
+            memory_pool: None,
+            shard_key: None,
+        }
+    }
+
+    /// Two chunks of a slot: a number, whether its key is a long text, a value.
+    type SlotRows = [Vec<(Option<i64>, bool, i64)>; 2];
+
+    fn columns(rows: &[(Option<i64>, bool, i64)]) -> [ArrayRef; 3] {
+        let text = |&(n, is_long, _): &(Option<i64>, bool, i64)| {
+            let padding = if is_long { "a text that is too long " } else { "" };
+            n.map(|n| format!("{padding}{n}"))
+        };
+        [
+            Arc::new(Int64Array::from_iter(rows.iter().map(|row| row.0))),
+            Arc::new(StringArray::from_iter(rows.iter().map(text))),
+            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.2))),
+        ]
+    }
+
+    /// What becomes of the rows of a slot's second chunk.
+    #[derive(Clone, Copy, Debug)]
+    enum Way {
+        Alone,
+        /// All rows are grouped, and later slots go on with the table.
+        Shared,
+        /// Rows are passed through, but for those of a heavy hitter.
+        PassThrough(Option<i64>),
+    }
+
+    /// The result of the slots with those ranges of partitions, when they begin in the order
+    /// `begun` and `at_once` of them are in the works.
+    fn result(
+        text_keys: bool,
+        slots: &[SlotRows],
+        cuts: &[usize],
+        ways: &[Way],
+        begun: &[usize],
+        at_once: usize,
+    ) -> RecordBatch {
+        let scan = query(text_keys);
+        let plan = GroupPlan::new(&scan);
+        let mut cells: Vec<Option<SlotGroups>> = slots.iter().map(|_| None).collect();
+        let run = |number: usize, mut grouping: Grouping<'_>| {
+            for (at, rows) in slots[number].iter().enumerate() {
+                match ways[number] {
+                    Way::Shared => grouping.group_all(),
+                    // Numbers are their value and a bit for NULL.
+                    Way::PassThrough(heavy) if at > 0 => {
+                        grouping.pass_through_but(heavy.map(|key| u128::from(key as u64) << 1));
+                    }
+                    _ => {}
+                }
+                let columns = columns(rows);
+                grouping
+                    .add(&Columns {
+                        rows: rows.len(),
+                        columns: &columns,
+                    })
+                    .unwrap();
+            }
+            grouping.finish().unwrap()
+        };
+        let mut in_the_works: Vec<(usize, Grouping<'_>)> = Vec::new();
+        for &number in begun {
+            in_the_works.push((number, Grouping::new(plan.group_by(), number).unwrap()));
+            if in_the_works.len() >= at_once {
+                let (first, grouping) = in_the_works.remove(0);
+                cells[first] = run(first, grouping);
+            }
+        }
+        for (number, grouping) in in_the_works {
+            cells[number] = run(number, grouping);
+        }
+        while plan.group_by().hand_over().partition_one().unwrap() {}
+        let groups: Vec<SlotGroups> = cells
+            .into_iter()
+            .flatten()
+            .chain(plan.group_by().hand_over().take_all())
+            .collect();
+        let mut bounds = vec![0, PARTITIONS];
+        bounds.extend(cuts);
+        bounds.sort_unstable();
+        bounds.dedup();
+        let shards: Vec<Arc<Shard>> = bounds
+            .windows(2)
+            .map(|pair| {
+                let shard = plan.merge(&groups, &(pair[0]..pair[1]), &|| false).unwrap();
+                let shard = shard.expect("it was not told to leave off");
+                assert!(
+                    shard.firsts.is_sorted(),
+                    "its groups come in the order of their first rows"
+                );
+                Arc::new(shard)
+            })
+            .collect();
+        let batches = Ordering::new(&plan, shards, slots.len())
+            .finish(&scan, &plan)
+            .unwrap();
+        concat_batches(&scan.schema(), &batches).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn no_cut_and_no_way_of_a_row_is_seen_in_the_result(
+            text_keys in any::<bool>(),
+            slots in proptest::collection::vec(
+                proptest::array::uniform2(proptest::collection::vec(
+                    (proptest::option::weighted(0.9, 0i64..30), any::<bool>(), -5i64..100),
+                    0..40,
+                )),
+                0..6,
+            ),
+            cuts in proptest::collection::vec(0..=PARTITIONS, 0..20),
+            ways in proptest::array::uniform6(prop_oneof![
+                Just(Way::Alone),
+                Just(Way::Shared),
+                proptest::option::of(0i64..30).prop_map(Way::PassThrough),
+            ]),
+            begun in Just((0..6).collect::<Vec<usize>>()).prop_shuffle(),
+            at_once in 1usize..4,
+        ) {
+            let in_order: Vec<usize> = (0..slots.len()).collect();
+            let begun: Vec<usize> = begun.into_iter().filter(|&slot| slot < slots.len()).collect();
+            let serial = result(text_keys, &slots, &[], &[Way::Alone; 6], &in_order, 1);
+            prop_assert_eq!(result(text_keys, &slots, &cuts, &ways, &begun, at_once), serial);
+        }
+    }
+}

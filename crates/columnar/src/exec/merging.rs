@@ -1,0 +1,125 @@
+//! Merging the groups of all slots, range of partitions by range of partitions.
+//!
+//! The number of groups and pass-through rows alone decides the ranges, once the scan is over: one
+//! where they are few, 2^4 to 2^8 of about equal work where they are many. A partition with more
+//! than its share is a range of its own.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use pipeline_exec::StepError;
+
+use super::groups::{GroupPlan, Shard};
+use crate::group_by::{SlotGroups, cut};
+use crate::lock::lock;
+use crate::partition::PARTITIONS;
+
+/// The slots' groups, and the shards that are made of them.
+pub(super) struct Merging {
+    /// Until all of them are merged.
+    slots: Mutex<Option<Arc<[SlotGroups]>>>,
+    ranges: Vec<Range<usize>>,
+    shards: Mutex<Vec<Option<Arc<Shard>>>>,
+    cut: Cut,
+}
+
+/// How the work was cut, for people.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cut {
+    /// Groups and pass-through rows of all slots.
+    entries: usize,
+    /// Those of the largest range.
+    largest: usize,
+    /// Pass-through rows among them.
+    passing: usize,
+}
+
+impl Merging {
+    /// Of what the slots have left, in their order.
+    pub(super) fn new(slots: Vec<SlotGroups>) -> Self {
+        let entries: Vec<usize> = match slots.first() {
+            Some(slot) if slot.keys.is_some() => (0..PARTITIONS)
+                .map(|partition| entries_in(&slots, &(partition..partition + 1)))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let ranges = cut(&entries);
+        let of_range = |range: &Range<usize>| entries.get(range.clone()).map_or(1, |all| all.iter().sum());
+        let passing = slots.iter().flat_map(|slot| &slot.passing);
+        Self {
+            cut: Cut {
+                entries: entries.iter().sum(),
+                largest: ranges.iter().map(of_range).max().unwrap_or(0),
+                passing: passing.map(|rows| rows.rows.len()).sum(),
+            },
+            slots: Mutex::new(Some(slots.into())),
+            shards: Mutex::new(ranges.iter().map(|_| None).collect()),
+            ranges,
+        }
+    }
+
+    /// The number of ranges.
+    pub(super) fn ranges(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Merges a range, unless that was done. It leaves off when it is told to; then the shard is
+    /// still to be made.
+    pub(super) fn run(
+        &self,
+        plan: &GroupPlan,
+        range: usize,
+        leave_off: &dyn Fn() -> bool,
+    ) -> Result<(), StepError> {
+        if lock(&self.shards)[range].is_some() {
+            return Ok(());
+        }
+        let slots = lock(&self.slots)
+            .clone()
+            .ok_or("the groups were given out before")?;
+        if let Some(shard) = plan.merge(&slots, &self.ranges[range], leave_off)? {
+            let before = lock(&self.shards)[range].replace(Arc::new(shard));
+            if before.is_some() {
+                return Err("a range of partitions was merged twice".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The shards, if all are there. What they were made of is freed.
+    pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
+        let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
+        if shards.is_some() {
+            drop(lock(&self.slots).take());
+        }
+        shards
+    }
+
+    /// Frees groups and shards.
+    pub(super) fn free(&self) {
+        drop(lock(&self.slots).take());
+        lock(&self.shards).fill(None);
+    }
+}
+
+/// A line for people.
+impl fmt::Display for Merging {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Cut {
+            entries,
+            largest,
+            passing,
+        } = self.cut;
+        let share = largest as f64 * 100.0 / entries.max(1) as f64;
+        write!(
+            f,
+            "merge {entries} groups and rows of slots ({passing} rows were not grouped before) in {} ranges of partitions, the largest with {share:.1} %",
+            self.ranges.len()
+        )
+    }
+}
+
+fn entries_in(slots: &[SlotGroups], partitions: &Range<usize>) -> usize {
+    slots.iter().map(|slot| slot.entries(partitions)).sum()
+}

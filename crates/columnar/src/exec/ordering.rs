@@ -1,0 +1,178 @@
+//! Groups of all shards in the order of the result.
+//!
+//! Without ORDER BY that is the order of first rows: a batch has the groups that were first met in
+//! some slots. With it, shards are sorted and cut already, and are merged in one go.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Array, RecordBatch};
+use arrow::compute::interleave;
+
+use super::groups::{GroupPlan, Shard};
+use super::rows::{joined, slice};
+use crate::error::ExecError;
+use crate::lock::lock;
+use crate::memory::{Reservation, copies_bytes};
+use crate::plan::SelectPlan;
+
+/// The rows of a batch, about.
+const BATCH_ROWS: usize = 16_384;
+
+/// The batches of a result in the order of first rows.
+pub(super) struct Ordering {
+    shards: Vec<Arc<Shard>>,
+    /// Slots of the scan: the groups that were first met in them are a batch.
+    ranges: Vec<Range<usize>>,
+    batches: Vec<Mutex<Option<Batch>>>,
+}
+
+/// A batch, and the reservation for it.
+type Batch = (RecordBatch, Reservation);
+
+impl Ordering {
+    /// For groups that were met in `slots` slots.
+    pub(super) fn new(plan: &GroupPlan, shards: Vec<Arc<Shard>>, slots: usize) -> Self {
+        // The one group of a query without keys is there, and was met first, even where there is no
+        // slot.
+        let slots = slots.max(1);
+        let mut groups = vec![0usize; slots];
+        if plan.output().order().is_empty() {
+            for first in shards.iter().flat_map(|shard| &shard.firsts) {
+                groups[slot_of(*first)] += 1;
+            }
+        }
+        let mut ranges = Vec::new();
+        let (mut start, mut rows) = (0, 0);
+        for (slot, more) in groups.into_iter().enumerate() {
+            rows += more;
+            if rows >= BATCH_ROWS {
+                ranges.push(start..slot + 1);
+                (start, rows) = (slot + 1, 0);
+            }
+        }
+        if rows > 0 {
+            ranges.push(start..slots);
+        }
+        Self {
+            batches: ranges.iter().map(|_| Mutex::new(None)).collect(),
+            ranges,
+            shards,
+        }
+    }
+
+    /// The number of batches; 0 with ORDER BY.
+    pub(super) fn batches(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Makes a batch, unless that was done.
+    pub(super) fn run(&self, scan: &SelectPlan, plan: &GroupPlan, batch: usize) -> Result<(), ExecError> {
+        if lock(&self.batches[batch]).is_none() {
+            let made = in_first_order(scan, plan, &self.shards, &self.ranges[batch])?;
+            // Made twice it is the same.
+            lock(&self.batches[batch]).get_or_insert(made);
+        }
+        Ok(())
+    }
+
+    /// Frees the batches.
+    pub(super) fn free(&self) {
+        for batch in &self.batches {
+            let batch = lock(batch).take();
+            drop(batch);
+        }
+    }
+
+    /// The result, once. Batches that were not made yet are made.
+    pub(super) fn finish(&self, scan: &SelectPlan, plan: &GroupPlan) -> Result<Vec<RecordBatch>, ExecError> {
+        if plan.output().order().is_empty() {
+            (0..self.batches()).try_for_each(|batch| self.run(scan, plan, batch))?;
+            // The result is its owner's: nothing is reserved for it any more.
+            let batches = self.batches.iter().filter_map(|batch| lock(batch).take());
+            let batches = batches.map(|(batch, _reservation)| batch).collect();
+            return Ok(slice(batches, scan.offset, scan.limit));
+        }
+        let shards: Vec<&Arc<Shard>> = self
+            .shards
+            .iter()
+            .filter(|shard| !shard.firsts.is_empty())
+            .collect();
+        if shards.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut reservation = Reservation::of(plan.pool().cloned());
+        if shards.len() > 1 {
+            // They are joined, and then put in order.
+            reservation.grow(shards.iter().map(|shard| 2 * shard.reservation.bytes()).sum())?;
+        }
+        let pieces: Vec<_> = shards.iter().map(|shard| shard.columns.clone()).collect();
+        let firsts: Vec<u64> = shards.iter().flat_map(|shard| &shard.firsts).copied().collect();
+        let mut columns = joined(&pieces).map_err(|error| ExecError::of("order by", error))?;
+        if shards.len() > 1 {
+            (columns, _) = plan.sorted(columns, firsts)?;
+        }
+        let batch = plan.output().batch(scan, columns)?;
+        Ok(slice(vec![batch], scan.offset, scan.limit))
+    }
+}
+
+/// The groups that were first met in `slots`, in that order.
+fn in_first_order(
+    scan: &SelectPlan,
+    plan: &GroupPlan,
+    shards: &[Arc<Shard>],
+    slots: &Range<usize>,
+) -> Result<Batch, ExecError> {
+    let fail = |error| ExecError::of("group by", error);
+    // Groups of a shard come in the order of slots.
+    let of_shard = |shard: &Shard| {
+        let before = |slot: usize| shard.firsts.partition_point(|&first| slot_of(first) < slot);
+        before(slots.start)..before(slots.end)
+    };
+    let parts: Vec<(usize, Range<usize>)> = shards
+        .iter()
+        .map(|shard| of_shard(shard))
+        .enumerate()
+        .filter(|(_, groups)| !groups.is_empty())
+        .collect();
+    let rows: usize = parts.iter().map(|(_, groups)| groups.len()).sum();
+    let mut bytes = 2 * rows * size_of::<(u64, (usize, usize))>();
+    for (shard, groups) in &parts {
+        let columns = shards[*shard].columns[..plan.output().width()].iter();
+        let columns: Vec<_> = columns
+            .map(|column| column.slice(groups.start, groups.len()))
+            .collect();
+        bytes += copies_bytes(&columns).map_err(fail)?;
+    }
+    let mut reservation = Reservation::of(plan.pool().cloned());
+    reservation.grow(bytes)?;
+    let mut order: Vec<(u64, (usize, usize))> = Vec::with_capacity(rows);
+    for (part, (shard, groups)) in parts.iter().enumerate() {
+        let firsts = &shards[*shard].firsts[groups.clone()];
+        order.extend(
+            firsts
+                .iter()
+                .zip(groups.clone())
+                .map(|(&first, group)| (first, (part, group))),
+        );
+    }
+    order.sort_unstable_by_key(|(first, _)| *first);
+    let places: Vec<(usize, usize)> = order.into_iter().map(|(_, place)| place).collect();
+    let column = |at: usize| {
+        let columns: Vec<&dyn Array> = parts
+            .iter()
+            .map(|(shard, _)| shards[*shard].columns[at].as_ref())
+            .collect();
+        interleave(&columns, &places).map_err(fail)
+    };
+    let columns: Result<Vec<_>, ExecError> = (0..plan.output().width()).map(column).collect();
+    let batch = plan.output().batch(scan, columns?)?;
+    // The strings of views are still the shards'.
+    reservation.resize(copies_bytes(batch.columns()).map_err(fail)?)?;
+    Ok((batch, reservation))
+}
+
+fn slot_of(first: u64) -> usize {
+    (first >> 32) as usize
+}

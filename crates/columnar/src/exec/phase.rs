@@ -1,0 +1,239 @@
+//! The phases of a scan, each with what it holds.
+//!
+//! ```text
+//!   Scanning ──► Merging ──► Ordering ──► Ended (given out)
+//!      │            │           │
+//!      └────────────┴───────────┴───────► Ended (given up, cancelled, failed)
+//! ```
+//!
+//! Rows go from scanning to the end at once. A phase that ends drops what it held, so memory is
+//! free again.
+
+use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
+use std::sync::{Arc, Mutex};
+
+use pipeline_exec::StepError;
+
+use super::collected::Collected;
+use super::compiled::{CompiledScan, OutputPlan};
+use super::merging::Merging;
+use super::ordering::Ordering;
+use crate::error::ExecError;
+use crate::group_by::SlotGroups;
+use crate::lock::lock;
+use crate::table::Fetched;
+
+/// Where a scan is.
+pub(super) enum Phase {
+    /// Slots run.
+    Scanning(Arc<Scanning>),
+    /// All slots have run. Ranges of partitions are merged.
+    Merging(Arc<Merging>),
+    /// All ranges are merged. Batches are put in order.
+    Ordering(Arc<Merging>, Arc<Ordering>),
+    /// Nothing is held any more.
+    Ended(End),
+}
+
+/// Why nothing is held any more.
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    GivenOut,
+    GivenUp,
+    Cancelled,
+    Failed(String),
+}
+
+impl End {
+    fn error(&self) -> StepError {
+        match self {
+            Self::GivenOut => "the result was merged before".into(),
+            Self::GivenUp => "the query was given up".into(),
+            Self::Cancelled => "the job was cancelled".into(),
+            Self::Failed(message) => message.clone().into(),
+        }
+    }
+}
+
+impl Phase {
+    pub(super) fn new(plan: &CompiledScan) -> Self {
+        let inputs = if plan.stored().is_some() {
+            plan.slots.len()
+        } else {
+            0
+        };
+        Self::Scanning(Arc::new(Scanning {
+            inputs: (0..inputs).map(|_| Mutex::new(None)).collect(),
+            cells: plan.slots.iter().map(|_| Mutex::new(None)).collect(),
+            complete: Mutex::default(),
+            enough_before: AtomicUsize::new(usize::MAX),
+        }))
+    }
+
+    /// What slots read and leave, while they run.
+    pub(super) fn scanning(&self) -> Option<Arc<Scanning>> {
+        match self {
+            Self::Scanning(scanning) => Some(Arc::clone(scanning)),
+            _ => None,
+        }
+    }
+
+    /// The groups of all slots, to be merged. The first call ends the scanning.
+    pub(super) fn merging(&mut self, plan: &CompiledScan) -> Result<Arc<Merging>, StepError> {
+        let scanning = match self {
+            Self::Scanning(scanning) => scanning,
+            Self::Merging(merging) | Self::Ordering(merging, _) => return Ok(Arc::clone(merging)),
+            Self::Ended(end) => return Err(end.error()),
+        };
+        match scanning.take_cells(plan) {
+            Ok(cells) => {
+                let mut slots: Vec<SlotGroups> =
+                    cells.into_iter().filter_map(Collected::into_groups).collect();
+                // Behind the slots: only what has its order is added in it.
+                slots.extend(plan.groups().group_by().hand_over().take_all());
+                let merging = Arc::new(Merging::new(slots));
+                *self = Self::Merging(Arc::clone(&merging));
+                Ok(merging)
+            }
+            Err(error) => {
+                *self = Self::Ended(End::Failed(error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    /// The batches to be put in order. The first call ends the merging, and fails before all ranges
+    /// are merged.
+    pub(super) fn ordering(&mut self, plan: &CompiledScan) -> Result<Arc<Ordering>, StepError> {
+        if let Self::Ordering(_, ordering) = self {
+            return Ok(Arc::clone(ordering));
+        }
+        let merging = self.merging(plan)?;
+        let shards = merging.shards().ok_or("a range of partitions was not merged")?;
+        let ordering = Arc::new(Ordering::new(plan.groups(), shards, plan.slots.len()));
+        *self = Self::Ordering(merging, Arc::clone(&ordering));
+        Ok(ordering)
+    }
+
+    /// Ends the scan, whatever its phase; frees what it holds, but for what a running slot has at
+    /// hand.
+    pub(super) fn end(&mut self, plan: &CompiledScan, end: End) {
+        match std::mem::replace(self, Self::Ended(end)) {
+            Self::Scanning(scanning) => scanning.clear(),
+            Self::Merging(merging) => merging.free(),
+            Self::Ordering(merging, ordering) => {
+                merging.free();
+                ordering.free();
+            }
+            // The first end tells why; a result that is being made has taken what it needs.
+            Self::Ended(first) => {
+                *self = Self::Ended(first);
+                return;
+            }
+        }
+        if let OutputPlan::Groups(groups) = &plan.output {
+            groups.group_by().hand_over().give_up();
+        }
+    }
+
+    /// Takes the phase out, to make the result of it; from now on the result counts as given out.
+    pub(super) fn take(&mut self) -> Result<Self, StepError> {
+        match self {
+            Self::Ended(end) => Err(end.error()),
+            _ => Ok(std::mem::replace(self, Self::Ended(End::GivenOut))),
+        }
+    }
+}
+
+/// What a slot leaves in its cell.
+pub(super) type SlotOutcome = Result<Collected, ExecError>;
+
+/// What slots read and leave.
+pub(super) struct Scanning {
+    /// What was fetched for a slot that has not run yet; empty if the table is not a stored one.
+    inputs: Vec<Mutex<Option<Result<Fetched, ExecError>>>>,
+    cells: Vec<Mutex<Option<SlotOutcome>>>,
+    /// How far results are complete, where a limit allows to stop early.
+    complete: Mutex<Complete>,
+    /// Slots from here on cannot add to the result.
+    enough_before: AtomicUsize,
+}
+
+/// The slots from the first on that have ended, and the rows they gave.
+#[derive(Debug, Default)]
+struct Complete {
+    slots: usize,
+    rows: usize,
+}
+
+impl Scanning {
+    /// Keeps for `slot` what was read.
+    pub(super) fn put_input(&self, slot: usize, input: Result<Fetched, ExecError>) {
+        *lock(&self.inputs[slot]) = Some(input);
+    }
+
+    /// What was read for `slot`, if anything.
+    pub(super) fn take_input(&self, slot: usize) -> Result<Option<Fetched>, ExecError> {
+        match self.inputs.get(slot) {
+            Some(input) => lock(input).take().transpose(),
+            None => Ok(None),
+        }
+    }
+
+    /// Leaves what a slot produced.
+    pub(super) fn leave(&self, slot: usize, outcome: SlotOutcome) {
+        *lock(&self.cells[slot]) = Some(outcome);
+    }
+
+    /// Whether enough is there before `slot`.
+    pub(super) fn is_enough_before(&self, slot: usize) -> bool {
+        // Ordering: Relaxed, see `note_complete`.
+        slot >= self.enough_before.load(Atomic::Relaxed)
+    }
+
+    /// Notes from which slot on there is enough, after a slot has ended.
+    pub(super) fn note_complete(&self, needed: usize) {
+        let mut complete = lock(&self.complete);
+        while complete.rows < needed && complete.slots < self.cells.len() {
+            let rows = match &*lock(&self.cells[complete.slots]) {
+                Some(Ok(collected)) => collected.rows(),
+                // The first failure decides the result just as well.
+                Some(Err(_)) => needed,
+                None => return,
+            };
+            complete.slots += 1;
+            complete.rows = complete.rows.saturating_add(rows);
+        }
+        // Ordering: Relaxed. A hint that spares work: a slot that misses it runs, and its rows are
+        // not needed. What the cells hold is published by their locks.
+        self.enough_before.store(complete.slots, Atomic::Relaxed);
+    }
+
+    /// What the slots left, in their order.
+    pub(super) fn take_cells(&self, plan: &CompiledScan) -> Result<Vec<Collected>, StepError> {
+        let mut slots = Vec::with_capacity(self.cells.len());
+        let mut rows = 0usize;
+        for cell in &self.cells {
+            if plan.stops_early() && rows >= plan.scan.rows_needed() {
+                break;
+            }
+            // Only behind the last row that is needed are there empty cells.
+            let outcome = lock(cell).take();
+            let collected = outcome.ok_or("a part of the scan has not run, or was merged before")??;
+            rows = rows.saturating_add(collected.rows());
+            slots.push(collected);
+        }
+        Ok(slots)
+    }
+
+    fn clear(&self) {
+        for input in &self.inputs {
+            let input = lock(input).take();
+            drop(input);
+        }
+        for cell in &self.cells {
+            let cell = lock(cell).take();
+            drop(cell);
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! The output of rows: expressions of what the filter lets through, in input order or sorted.
+//!
+//! With an order, a slot sorts its rows and keeps what the limit needs, and
+//! [`ScanStage::merge`](crate::ScanStage::merge) merges the sorted runs. Without one, chunks are
+//! given out as they are: columns of which no row was dropped are slices.
+
+use std::mem;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::{concat, take_arrays};
+use arrow::error::ArrowError;
+
+use super::collected::SlotRows;
+use super::morsel::Chunk;
+use super::sort::sorted_rows;
+use crate::error::ExecError;
+use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::filter::{FilterPlan, cost_per_row};
+use crate::memory::{MemoryExceeded, MemoryPool, Reservation, RetainedSize, copies_bytes, width};
+use crate::plan::{SelectPlan, SortKey};
+
+/// How rows become output.
+pub(super) struct RowPlan {
+    columns: Vec<Expr>,
+    order: Vec<SortKey>,
+    /// Rows that any slot can add to the result.
+    needed: usize,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+impl RowPlan {
+    pub(super) fn new(scan: &SelectPlan) -> Self {
+        Self {
+            columns: scan
+                .output
+                .columns()
+                .iter()
+                .map(|(_, expr)| expr.clone())
+                .collect(),
+            order: scan.order.clone(),
+            needed: scan.rows_needed(),
+            pool: scan.memory_pool.clone(),
+        }
+    }
+
+    /// What it costs to give a row out, by the estimate that orders filters.
+    pub(super) fn cost_per_row(&self) -> f64 {
+        let keys = self.order.iter().map(SortKey::expr);
+        self.columns.iter().chain(keys).map(cost_per_row).sum()
+    }
+
+    /// The rows of a morsel's chunks.
+    pub(super) fn collect<'m, 't: 'm>(
+        &self,
+        filter: &FilterPlan,
+        order: &[usize],
+        chunks: &mut dyn Iterator<Item = Chunk<'m, 't>>,
+    ) -> Result<SlotRows, ExecError> {
+        let mut slot = SlotRows::new(self.pool.as_ref());
+        for chunk in chunks {
+            // Sorted, the last row can be the first; unsorted, what is behind the last row that is
+            // needed is not.
+            if self.order.is_empty() && slot.rows >= self.needed {
+                break;
+            }
+            let mut selection = filter.select(&chunk, order)?;
+            if self.order.is_empty() {
+                selection.keep_first(self.needed - slot.rows);
+            }
+            if selection.count() == 0 {
+                continue;
+            }
+            slot.reservation
+                .grow(selection.count() * self.row_bytes(selection.is_all()))?;
+            let piece = if selection.is_all() {
+                self.evaluate(&chunk)?
+            } else {
+                self.evaluate(&Filtered::new(&chunk, &selection.mask()))?
+            };
+            slot.rows += selection.count();
+            slot.pieces.push(piece);
+        }
+        if !self.order.is_empty() && !slot.pieces.is_empty() {
+            let pieces = mem::take(&mut slot.pieces);
+            let columns = self.sort(pieces, &mut slot.reservation);
+            let columns = columns.map_err(|error| ExecError::of("order by", error))?;
+            slot.rows = slot.rows.min(self.needed);
+            slot.pieces = vec![columns];
+        }
+        Ok(slot)
+    }
+
+    /// What giving a row out allocates; where `all` rows of a chunk are given out, columns are
+    /// slices.
+    fn row_bytes(&self, all: bool) -> usize {
+        let exprs = self.columns.iter().chain(self.order.iter().map(SortKey::expr));
+        let made = exprs.filter(|expr| !all || expr.as_column().is_none());
+        made.map(|expr| width(expr.data_type()) + 1).sum()
+    }
+
+    /// The result from what the slots collected, given in slot order.
+    pub(super) fn finish(
+        &self,
+        scan: &SelectPlan,
+        slots: impl Iterator<Item = SlotRows>,
+    ) -> Result<Vec<RecordBatch>, ExecError> {
+        // The result is its owner's: nothing is reserved for it any more.
+        let mut reservation = Reservation::of(self.pool.clone());
+        let mut pieces: Vec<Vec<ArrayRef>> = Vec::new();
+        for slot in slots {
+            pieces.extend(slot.pieces);
+            reservation.absorb(slot.reservation);
+        }
+        if !self.order.is_empty() && !pieces.is_empty() {
+            let columns = self.sort(pieces, &mut reservation);
+            pieces = vec![columns.map_err(|error| ExecError::of("order by", error))?];
+        }
+        let batches = pieces.into_iter().map(|columns| self.batch(scan, columns));
+        let batches: Result<Vec<RecordBatch>, ExecError> = batches.collect();
+        Ok(slice(batches?, scan.offset, scan.limit))
+    }
+
+    /// The output columns, and behind them maybe the order's keys, as a batch of the result.
+    pub(super) fn batch(
+        &self,
+        scan: &SelectPlan,
+        mut columns: Vec<ArrayRef>,
+    ) -> Result<RecordBatch, ExecError> {
+        let rows = columns.first().map_or(0, |column| column.len());
+        columns.truncate(self.columns.len());
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(scan.schema(), columns, &options);
+        batch.map_err(|error| ExecError::of("select", error))
+    }
+
+    /// The keys of the order.
+    pub(super) fn order(&self) -> &[SortKey] {
+        &self.order
+    }
+
+    /// The number of output columns.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Rows that can be in the result.
+    pub(super) fn needed(&self) -> usize {
+        self.needed
+    }
+
+    /// The output columns, then the order's keys.
+    pub(super) fn evaluate(&self, rows: &dyn ColumnSource) -> Result<Vec<ArrayRef>, ExecError> {
+        let keys = self.order.iter().map(SortKey::expr);
+        self.columns
+            .iter()
+            .chain(keys)
+            .map(|expr| expr.evaluate(rows))
+            .collect()
+    }
+
+    /// The rows of the pieces in order, as many as can be in the result; `reservation` is for the
+    /// pieces, and then for them.
+    fn sort(
+        &self,
+        pieces: Vec<Vec<ArrayRef>>,
+        reservation: &mut Reservation,
+    ) -> Result<Vec<ArrayRef>, ArrowError> {
+        if pieces.len() > 1 {
+            let copies: Result<usize, ArrowError> = pieces.iter().map(|piece| copies_bytes(piece)).sum();
+            reservation.grow(copies?)?;
+        }
+        let columns = joined(&pieces)?;
+        drop(pieces);
+        settle(reservation, &columns)?;
+        let pool = self.pool.as_ref();
+        let order = sorted_rows(
+            &self.order,
+            &columns[self.columns.len()..],
+            None,
+            self.needed,
+            pool,
+        )?;
+        let rows = columns.first().map_or(0, |column| column.len()).max(1);
+        let copied = copies_bytes(&columns)? as u128 * order.len() as u128 / rows as u128;
+        reservation.grow(copied as usize + order.get_buffer_memory_size())?;
+        let sorted = take_arrays(&columns, &order, None)?;
+        drop((columns, order));
+        settle(reservation, &sorted)?;
+        Ok(sorted)
+    }
+}
+
+/// Gives back what is reserved beyond what these columns keep.
+fn settle(reservation: &mut Reservation, columns: &[ArrayRef]) -> Result<(), MemoryExceeded> {
+    reservation.resize(reservation.bytes().min(RetainedSize::by(columns, &[]).own))
+}
+
+/// Pieces of the same columns, one after another.
+pub(super) fn joined(pieces: &[Vec<ArrayRef>]) -> Result<Vec<ArrayRef>, ArrowError> {
+    if let [piece] = pieces {
+        return Ok(piece.clone());
+    }
+    let columns = pieces.first().map_or(0, Vec::len);
+    let column = |at: usize| {
+        let parts: Vec<&dyn Array> = pieces.iter().map(|piece| piece[at].as_ref()).collect();
+        concat(&parts)
+    };
+    (0..columns).map(column).collect()
+}
+
+/// Rows `offset .. offset + limit` of the batches, without empty ones.
+pub(super) fn slice(batches: Vec<RecordBatch>, offset: usize, limit: Option<usize>) -> Vec<RecordBatch> {
+    let mut skip = offset;
+    let mut left = limit.unwrap_or(usize::MAX);
+    let mut kept = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let start = skip.min(batch.num_rows());
+        skip -= start;
+        let rows = left.min(batch.num_rows() - start);
+        left -= rows;
+        if rows > 0 {
+            kept.push(batch.slice(start, rows));
+        }
+    }
+    kept
+}

@@ -1,0 +1,335 @@
+//! A scan as a stage of a pipeline job: a slot per morsel or part of one.
+
+use std::fmt;
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use pipeline_exec::{Stage, StepCx, StepError};
+
+use super::collected::Collected;
+use super::compiled::{CompiledScan, OutputPlan};
+use super::merging::Merging;
+use super::morsel::Morsel;
+use super::ordering::Ordering as GroupOrdering;
+use super::phase::{End, Phase, Scanning};
+use super::slots::SlotRange;
+use crate::error::ExecError;
+use crate::lock::lock;
+use crate::memory::Reservation;
+use crate::plan::{SelectPlan, write_plan};
+use crate::table::{Fetched, StoredTable};
+
+/// The rows a query gives out.
+#[derive(Clone, Debug)]
+pub struct ScanResult {
+    /// The columns. Names may repeat, as in SQL.
+    pub schema: SchemaRef,
+    /// The rows, in order; no batch is empty.
+    pub batches: Vec<RecordBatch>,
+}
+
+/// A [`SelectPlan`] that runs once. [`merge`](Self::merge) makes the result of what the slots left,
+/// as the job's output.
+///
+/// ```
+/// use std::sync::Arc;
+/// use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// use columnar::{Expr, MemoryTable, Output, SelectPlan, ScanStage, TableSource};
+/// use pipeline_exec::{Job, PipelineExecutor};
+///
+/// let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2, 3])) as ArrayRef)])?;
+/// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
+/// let n = Expr::column(0, table.schema().field(0));
+/// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
+/// let scan = SelectPlan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), memory_pool: None, shard_key: None };
+///
+/// let stage = Arc::new(ScanStage::new(scan));
+/// let executor = PipelineExecutor::new(2).expect("two threads");
+/// let job = Job::builder("numbers").stage(stage.clone()).output(move |_cx| stage.merge()).build();
+/// let report = executor.submit(job).expect("room").wait().expect("no failure");
+/// assert_eq!(report.output.batches[0].num_rows(), 1);
+/// # Ok::<(), arrow::error::ArrowError>(())
+/// ```
+pub struct ScanStage {
+    pub(super) plan: CompiledScan,
+    phase: Mutex<Phase>,
+    measured: Measured,
+    /// What is reserved for fetched bytes. Rows of the result may keep some of them.
+    fetched: Mutex<Vec<Weak<Mutex<Reservation>>>>,
+}
+
+/// Numbers for people.
+#[derive(Default)]
+struct Measured {
+    skipped_morsels: AtomicUsize,
+    /// How the merging was cut.
+    merging: OnceLock<String>,
+}
+
+impl ScanStage {
+    /// Prepares `scan` to run.
+    pub fn new(scan: SelectPlan) -> Self {
+        let plan = CompiledScan::new(scan);
+        Self {
+            phase: Mutex::new(Phase::new(&plan)),
+            plan,
+            measured: Measured::default(),
+            fetched: Mutex::default(),
+        }
+    }
+
+    /// The columns of the result.
+    pub fn schema(&self) -> SchemaRef {
+        self.plan.scan.schema()
+    }
+
+    /// The result, merged in the slots' order: once, when every slot has run, so best as the job's
+    /// [output](pipeline_exec::JobBuilder::output).
+    ///
+    /// # Errors
+    ///
+    /// What the first slot failed with that matters, and that there is no result when slots have
+    /// not run, left off because the job was cancelled, or were merged before.
+    pub fn merge(&self) -> Result<ScanResult, StepError> {
+        let mut phase = lock(&self.phase).take()?;
+        let scan = &self.plan.scan;
+        let batches = match &self.plan.output {
+            OutputPlan::Rows(plan) => {
+                let scanning = phase.scanning().ok_or("rows are not merged in ranges")?;
+                let cells = scanning.take_cells(&self.plan)?;
+                plan.finish(scan, cells.into_iter().map(Collected::into_rows))?
+            }
+            OutputPlan::Groups(plan) => {
+                while plan
+                    .group_by()
+                    .hand_over()
+                    .partition_one()
+                    .map_err(ExecError::from)?
+                {}
+                let merging = phase.merging(&self.plan)?;
+                self.note_merging(&merging);
+                (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
+                let batches = phase.ordering(&self.plan)?.finish(scan, plan)?;
+                merging.free();
+                batches
+            }
+        };
+        // The result is its owner's, with all that it keeps.
+        for reservation in mem::take(&mut *lock(&self.fetched)) {
+            if let Some(reservation) = reservation.upgrade() {
+                drop(mem::take(&mut *lock(&reservation)));
+            }
+        }
+        Ok(ScanResult {
+            schema: scan.schema(),
+            batches,
+        })
+    }
+
+    /// The groups of all slots, to be merged.
+    pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
+        let merging = lock(&self.phase).merging(&self.plan)?;
+        self.note_merging(&merging);
+        Ok(merging)
+    }
+
+    /// The batches of the result, when all ranges of partitions are merged.
+    pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
+        lock(&self.phase).ordering(&self.plan)
+    }
+
+    fn note_merging(&self, merging: &Merging) {
+        self.measured.merging.get_or_init(|| merging.to_string());
+    }
+
+    /// The plan with what was measured so far.
+    pub fn explain(&self) -> String {
+        struct Explained<'a>(&'a ScanStage);
+        impl fmt::Display for Explained<'_> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let ScanStage { plan, measured, .. } = self.0;
+                // Ordering: Relaxed. A number for people.
+                let skipped = measured.skipped_morsels.load(Ordering::Relaxed);
+                write_plan(f, &plan.scan, &plan.filter, Some(skipped))?;
+                match measured.merging.get() {
+                    Some(merging) => writeln!(f, "{merging}"),
+                    None => Ok(()),
+                }
+            }
+        }
+        Explained(self).to_string()
+    }
+
+    /// Whether slots have something to be [fetched](Self::begin_fetch) before they run: the table
+    /// is a stored one, and the query reads columns of it.
+    pub fn is_stored(&self) -> bool {
+        self.plan.stored().is_some()
+    }
+
+    /// The bytes that are [fetched](Self::begin_fetch) for `slot`: 0 if statistics let it skip its
+    /// rows, or enough is there without them.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn bytes_to_fetch(&self, slot: usize) -> usize {
+        match self.stored_morsel(slot) {
+            Some((stored, morsel)) => stored.bytes_to_fetch(morsel, &self.plan.projection),
+            None => 0,
+        }
+    }
+
+    /// Ends the query: what was fetched and what slots have left is freed, and nothing more is
+    /// kept.
+    pub fn give_up(&self) {
+        lock(&self.phase).end(&self.plan, End::GivenUp);
+    }
+
+    /// Whether enough is there before `slot`: it and those behind it need not be fetched, nor run.
+    pub fn is_enough_before(&self, slot: usize) -> bool {
+        self.scanning()
+            .is_none_or(|scanning| scanning.is_enough_before(slot))
+    }
+
+    /// The number of rows that `slot` reads.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    pub fn rows(&self, slot: usize) -> usize {
+        self.plan.slots[slot].rows.len()
+    }
+
+    /// An estimate of the work: bytes of the columns that are read.
+    pub fn cost(&self) -> u64 {
+        self.plan.cost()
+    }
+
+    /// What has to be read for `slot`, if anything.
+    pub(super) fn stored_morsel(&self, slot: usize) -> Option<(&dyn StoredTable, usize)> {
+        let morsel = self.plan.slots[slot].morsel;
+        let stored = self.plan.stored()?;
+        let is_needed = !self.is_enough_before(slot) && !self.plan.rules_out(morsel);
+        is_needed.then_some((stored, morsel))
+    }
+
+    /// Keeps for `slot` what was read, unless the scan has ended.
+    pub(super) fn keep(&self, slot: usize, input: Result<Fetched, ExecError>) {
+        if let Ok(fetched) = &input {
+            lock(&self.fetched).push(fetched.reservation());
+        }
+        if let Phase::Scanning(scanning) = &*lock(&self.phase) {
+            scanning.put_input(slot, input);
+        }
+    }
+
+    fn scanning(&self) -> Option<Arc<Scanning>> {
+        lock(&self.phase).scanning()
+    }
+
+    fn run_slot(
+        &self,
+        scanning: &Scanning,
+        slot: usize,
+        cx: &StepCx<'_>,
+    ) -> Result<Option<Collected>, ExecError> {
+        let SlotRange { morsel, rows } = self.plan.slots[slot].clone();
+        if self.plan.rules_out(morsel) {
+            // Its first slot counts it.
+            if rows.start == 0 {
+                // Ordering: Relaxed. A count for people; it publishes nothing.
+                self.measured.skipped_morsels.fetch_add(1, Ordering::Relaxed);
+            }
+            return Ok(Some(self.plan.collect(slot, &[], &mut std::iter::empty())?));
+        }
+        let fetched = scanning.take_input(slot)?;
+        let scan = &self.plan.scan;
+        let morsel = Morsel::new(
+            scan.table.as_ref(),
+            morsel,
+            &self.plan.projection,
+            fetched,
+            scan.memory_pool.as_ref(),
+        );
+        let order = self.plan.filter.order();
+        let mut cancelled = false;
+        let mut chunks = morsel.chunks(rows).take_while(|_| {
+            cancelled = cx.is_cancelled();
+            !cancelled
+        });
+        let mut collected = self.plan.collect(slot, &order, &mut chunks)?;
+        drop(chunks);
+        if cancelled {
+            return Ok(None);
+        }
+        if let Collected::Rows(rows) = &mut collected {
+            rows.let_go(morsel)?;
+        }
+        Ok(Some(collected))
+    }
+
+    /// Leaves what a slot produced, unless the scan has ended.
+    fn leave(&self, slot: usize, outcome: Result<Collected, ExecError>) {
+        if let Phase::Scanning(scanning) = &*lock(&self.phase) {
+            scanning.leave(slot, outcome);
+        }
+    }
+
+    /// Notes that a slot left off. It is no failure of its own: the caller that ended the job knows
+    /// why, and an error here could hide the one of a later slot that did fail.
+    fn abandon(&self) {
+        lock(&self.phase).end(&self.plan, End::Cancelled);
+    }
+}
+
+impl Stage for ScanStage {
+    fn name(&self) -> &str {
+        match self.plan.output {
+            OutputPlan::Rows(_) => "scan rows",
+            OutputPlan::Groups(_) => "scan groups",
+        }
+    }
+
+    fn slots(&self) -> usize {
+        self.plan.slots.len()
+    }
+
+    fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
+        let Some(scanning) = self.scanning() else {
+            return Ok(());
+        };
+        if !self.plan.stops_early() {
+            match self.run_slot(&scanning, slot, cx)? {
+                Some(collected) => self.leave(slot, Ok(collected)),
+                None => self.abandon(),
+            }
+            return Ok(());
+        }
+        if scanning.is_enough_before(slot) {
+            return Ok(());
+        }
+        // A failure behind the last row that is needed is none: only `merge` can tell.
+        let outcome = match self.run_slot(&scanning, slot, cx) {
+            Ok(Some(collected)) => Ok(collected),
+            Ok(None) => {
+                self.abandon();
+                return Ok(());
+            }
+            Err(error) => Err(error),
+        };
+        self.leave(slot, outcome);
+        scanning.note_complete(self.plan.scan.rows_needed());
+        Ok(())
+    }
+}
+
+impl fmt::Debug for ScanStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScanStage")
+            .field("scan", &self.plan.scan)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! Floats with one zero and one NaN, so that arrow's order of them is SQL's.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray};
+use arrow::datatypes::{ArrowPrimitiveType, DataType, Float16Type, Float32Type, Float64Type};
+
+/// Floats with one NaN and one zero. Arrow orders floats by IEEE's total order, in which -0 is
+/// below 0 and a NaN with its sign bit set below everything; after this, that order is SQL's. Other
+/// types pass unchanged.
+pub(crate) fn canonical_floats(values: &ArrayRef) -> ArrayRef {
+    fn canonical<T: ArrowPrimitiveType>(
+        values: &ArrayRef,
+        canonical: impl Fn(T::Native) -> T::Native,
+    ) -> ArrayRef {
+        Arc::new(values.as_primitive::<T>().unary::<_, T>(canonical))
+    }
+    match values.data_type() {
+        DataType::Float64 => {
+            canonical::<Float64Type>(values, |x| if x.is_nan() { f64::NAN } else { x + 0.0 })
+        }
+        DataType::Float32 => {
+            canonical::<Float32Type>(values, |x| if x.is_nan() { f32::NAN } else { x + 0.0 })
+        }
+        DataType::Float16 => {
+            type Half = <Float16Type as ArrowPrimitiveType>::Native;
+            canonical::<Float16Type>(values, |x| if x.is_nan() { Half::NAN } else { x + Half::ZERO })
+        }
+        _ => values.clone(),
+    }
+}

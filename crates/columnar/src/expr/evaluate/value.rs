@@ -1,0 +1,60 @@
+//! What an expression evaluates to.
+
+use arrow::array::{Array, ArrayRef, Datum, UInt32Array};
+use arrow::compute::take;
+use arrow::error::ArrowError;
+
+/// Values of an expression; a kernel takes a constant as a scalar.
+pub(super) enum Value {
+    Rows(ArrayRef),
+    /// An array of one value that stands for every row.
+    Constant(ArrayRef),
+}
+
+impl Datum for Value {
+    fn get(&self) -> (&dyn Array, bool) {
+        match self {
+            Self::Rows(array) => (array, false),
+            Self::Constant(array) => (array, true),
+        }
+    }
+}
+
+impl Value {
+    /// The rows, or the one value of a constant.
+    pub(super) fn array(&self) -> &ArrayRef {
+        match self {
+            Self::Rows(array) | Self::Constant(array) => array,
+        }
+    }
+
+    pub(super) fn is_constant(&self) -> bool {
+        matches!(self, Self::Constant(_))
+    }
+
+    pub(super) fn map(
+        &self,
+        apply: impl FnOnce(&ArrayRef) -> Result<ArrayRef, ArrowError>,
+    ) -> Result<Self, ArrowError> {
+        Ok(match self {
+            Self::Rows(array) => Self::Rows(apply(array)?),
+            Self::Constant(array) => Self::Constant(apply(array)?),
+        })
+    }
+
+    /// The result of a kernel over `self` and `other`: a constant if both are.
+    pub(super) fn combined(&self, other: &Self, array: ArrayRef) -> Self {
+        if self.is_constant() && other.is_constant() {
+            Self::Constant(array)
+        } else {
+            Self::Rows(array)
+        }
+    }
+
+    pub(super) fn into_rows(self, rows: usize) -> Result<ArrayRef, ArrowError> {
+        match self {
+            Self::Rows(array) => Ok(array),
+            Self::Constant(array) => take(&array, &UInt32Array::from(vec![0; rows]), None),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The steps of a filter, and the order in which they run.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::Range;
+use std::time::Instant;
+
+use super::estimate;
+use super::measure::Measured;
+use super::prune;
+use super::selection::Selection;
+use crate::error::ExecError;
+use crate::expr::{ColumnSource, Expr, Filtered};
+use crate::table::TableSource;
+
+/// Below one row in this many left, a step reads only the rows that are left.
+const SPARSE: usize = 4;
+
+/// The steps of a filter.
+pub(crate) struct FilterPlan {
+    steps: Vec<FilterStep>,
+    /// Runs of steps that may change places among themselves.
+    movable: Vec<Range<usize>>,
+    /// Parts that hold before anything can fail: a morsel without a row for one of them need not be
+    /// read.
+    prunable: Vec<Expr>,
+}
+
+/// Conditions that are evaluated together.
+pub(crate) struct FilterStep {
+    /// All of them must hold. More than one only if they read the same single column.
+    conditions: Vec<Expr>,
+    can_fail: bool,
+    /// The part of the rows that is expected to stay.
+    selectivity: f64,
+    /// Cost of a row, in units of comparing two integers.
+    cost: f64,
+    measured: Measured,
+}
+
+impl FilterPlan {
+    /// The steps for rows of `table` where `filter` is true.
+    pub(crate) fn new(filter: Option<&Expr>, table: &dyn TableSource) -> Self {
+        let parts = filter.map_or_else(Vec::new, |filter| filter.clone().conjuncts());
+        let prunable = parts
+            .iter()
+            .take_while(|part| !part.can_fail())
+            .cloned()
+            .collect();
+        let mut steps: Vec<FilterStep> = Vec::new();
+        let mut movable = Vec::new();
+        let mut start = 0;
+        for part in parts {
+            if part.can_fail() {
+                movable.push(start..steps.len());
+                steps.push(FilterStep::new(part, table));
+                start = steps.len();
+                continue;
+            }
+            let columns = part.columns();
+            match steps[start..]
+                .iter_mut()
+                .find(|step| columns.len() == 1 && step.columns() == columns)
+            {
+                Some(step) => step.add(part, table),
+                None => steps.push(FilterStep::new(part, table)),
+            }
+        }
+        movable.push(start..steps.len());
+        Self {
+            steps,
+            movable,
+            prunable,
+        }
+    }
+
+    /// True if the statistics of `morsel` show that the filter keeps no row of it.
+    pub(crate) fn skips(&self, table: &dyn TableSource, morsel: usize) -> bool {
+        self.prunable
+            .iter()
+            .any(|part| !prune::may_hold(part, table, morsel))
+    }
+
+    /// The order in which the steps are now expected to cost least: indices of steps.
+    pub(crate) fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        for run in &self.movable {
+            order[run.clone()].sort_by(|&a, &b| self.steps[b].benefit().total_cmp(&self.steps[a].benefit()));
+        }
+        order
+    }
+
+    /// The rows of `rows` that all steps let through, taken in `order`.
+    pub(crate) fn select(&self, rows: &dyn ColumnSource, order: &[usize]) -> Result<Selection, ExecError> {
+        let mut selection = Selection::all(rows.rows());
+        for &step in order {
+            if selection.count() == 0 {
+                break;
+            }
+            self.steps[step].narrow(rows, &mut selection)?;
+        }
+        Ok(selection)
+    }
+
+    /// The steps in the order they take now, one per line: condition, estimate, and what was
+    /// measured.
+    pub(crate) fn explain(&self, f: &mut dyn fmt::Write, indent: &str) -> fmt::Result {
+        for step in self.order() {
+            writeln!(f, "{indent}{}", self.steps[step])?;
+        }
+        Ok(())
+    }
+
+    /// What a row costs that goes through all steps.
+    pub(crate) fn cost_per_row(&self) -> f64 {
+        self.steps.iter().map(|step| step.cost).sum()
+    }
+
+    /// The part of the rows that is expected to pass all steps.
+    pub(crate) fn selectivity(&self) -> f64 {
+        self.steps.iter().map(|step| step.selectivity).product()
+    }
+}
+
+impl FilterStep {
+    fn new(condition: Expr, table: &dyn TableSource) -> Self {
+        Self {
+            can_fail: condition.can_fail(),
+            selectivity: estimate::selectivity(&condition, table),
+            cost: estimate::cost(&condition),
+            conditions: vec![condition],
+            measured: Measured::default(),
+        }
+    }
+
+    fn add(&mut self, condition: Expr, table: &dyn TableSource) {
+        let both = estimate::selectivity_of_both(self.selectivity, estimate::selectivity(&condition, table));
+        self.selectivity = both;
+        self.cost += estimate::cost(&condition);
+        self.conditions.push(condition);
+    }
+
+    fn columns(&self) -> BTreeSet<usize> {
+        self.conditions.iter().flat_map(Expr::columns).collect()
+    }
+
+    /// Discarded rows per unit of cost: measured once enough rows went through, estimated until
+    /// then. A nanosecond stands for a unit of cost; only the order of steps depends on it, never a
+    /// result.
+    fn benefit(&self) -> f64 {
+        let (selectivity, cost) = self
+            .measured
+            .selectivity_and_cost()
+            .unwrap_or((self.selectivity, self.cost));
+        (1.0 - selectivity) / cost.max(1e-3)
+    }
+
+    /// Takes from `selection` the rows for which a condition is not true.
+    fn narrow(&self, rows: &dyn ColumnSource, selection: &mut Selection) -> Result<(), ExecError> {
+        let start = Instant::now();
+        let before = selection.count();
+        let sparse = before * SPARSE < selection.rows();
+        if !selection.is_all() && (self.can_fail || sparse) {
+            let left = Filtered::new(rows, &selection.mask());
+            let mut inner = Selection::all(before);
+            for condition in &self.conditions {
+                inner.and(&condition.evaluate_condition(&left)?);
+            }
+            selection.and_compact(&inner.mask());
+        } else {
+            for condition in &self.conditions {
+                selection.and(&condition.evaluate_condition(rows)?);
+            }
+        }
+        self.measured.add(before, selection.count(), start.elapsed());
+        Ok(())
+    }
+}
+
+impl fmt::Display for FilterStep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, condition) in self.conditions.iter().enumerate() {
+            write!(f, "{}{condition}", if at == 0 { "" } else { " and " })?;
+        }
+        write!(f, "  [estimated {:.1} %", self.selectivity * 100.0)?;
+        if self.can_fail {
+            f.write_str(", can fail: keeps its place")?;
+        }
+        write!(f, "{}]", self.measured)
+    }
+}

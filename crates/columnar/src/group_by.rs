@@ -1,0 +1,28 @@
+//! GROUP BY: which group each row belongs to, and what is known of each group.
+//!
+//! ```text
+//!   keys ─► table ─► grouping (a slot) ─► slot groups, by partition ─► merge (a range of partitions)
+//!                       │ ▲
+//!                       └─┴ hand-over: a table goes on to a later slot
+//! ```
+
+mod direct_address;
+mod fixed_width;
+mod grouping;
+mod growth;
+mod hand_over;
+mod heavy_hitters;
+mod keys;
+mod merge;
+mod partitioned_keys;
+mod ranges;
+mod run;
+mod slot_groups;
+mod table;
+
+pub(crate) use grouping::Grouping;
+pub(crate) use merge::{Merged, merge};
+pub(crate) use ranges::cut;
+pub(crate) use run::GroupBy;
+pub(crate) use slot_groups::SlotGroups;
+pub(crate) use table::GroupTable;

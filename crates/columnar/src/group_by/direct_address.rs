@@ -1,0 +1,144 @@
+//! Groups of keys that are numbers close to one another: looked up without a hash.
+//!
+//! ```text
+//!   keys from `base` on     base     base + 1   base + 2   …
+//!   group, if it is known     3         –          0       …
+//! ```
+//!
+//! This table stands beside the table of all groups, which numbers each new key once. So rows may
+//! be looked up by either, and a slot whose numbers are far apart goes on with the other alone.
+
+use std::sync::Arc;
+
+use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+
+/// No more numbers are in a direct-address table: what a core's second level of cache has room for
+/// beside a chunk of rows.
+const NUMBERS_MAX: usize = 1 << 16;
+/// Numbers per row of a chunk at most: a table that is mostly empty costs more to make than it
+/// saves.
+const NUMBERS_PER_ROW: usize = 4;
+
+const UNKNOWN: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(crate) struct DirectAddressTable {
+    /// As the bits of a signed number.
+    base: u64,
+    groups: ReservedVec<u32>,
+    is_off: bool,
+}
+
+impl DirectAddressTable {
+    pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            base: 0,
+            groups: ReservedVec::new(pool),
+            is_off: false,
+        }
+    }
+
+    /// Whether numbers were too far apart once.
+    pub(crate) fn is_off(&self) -> bool {
+        self.is_off
+    }
+
+    /// Writes the groups of the first `numbers` to `found`, up to the first that is not known: how
+    /// many these are.
+    pub(crate) fn find<N: Copy + Into<u64>>(&self, numbers: &[N], found: &mut [u32]) -> usize {
+        let (base, groups) = (self.base, &*self.groups);
+        for (row, (&number, found)) in numbers.iter().zip(found).enumerate() {
+            match groups.get(number.into().wrapping_sub(base) as usize) {
+                Some(&group) if group != UNKNOWN => *found = group,
+                _ => return row,
+            }
+        }
+        numbers.len()
+    }
+
+    /// Makes room for all of `numbers`, unless they are too far apart from each other or from those
+    /// that were there: then it is off from now on.
+    pub(crate) fn cover<N: Copy + Into<u64>>(&mut self, numbers: &[N]) -> Result<bool, MemoryExceeded> {
+        let signed = numbers.iter().map(|&number| number.into() as i64);
+        let (mut least, mut most) = signed.fold((i64::MAX, i64::MIN), |(least, most), number| {
+            (least.min(number), most.max(number))
+        });
+        let known = self.groups.len() as i64;
+        if known > 0 {
+            least = least.min(self.base as i64);
+            most = most.max(self.base as i64 + (known - 1));
+        }
+        let size = most.abs_diff(least);
+        if size >= NUMBERS_MAX.min(NUMBERS_PER_ROW * numbers.len()) as u64 && size >= known as u64 {
+            self.is_off = true;
+            self.groups.clear();
+            return Ok(false);
+        }
+        let before = (self.base as i64).abs_diff(least) as usize;
+        let before = if known > 0 { before } else { 0 };
+        self.groups.resize(size as usize + 1, UNKNOWN)?;
+        self.groups.copy_within(0..known as usize, before);
+        self.groups[..before].fill(UNKNOWN);
+        self.base = least as u64;
+        Ok(true)
+    }
+
+    /// Says the group of a number that there is room for.
+    pub(crate) fn learn(&mut self, number: u64, group: u32) {
+        let place = number.wrapping_sub(self.base) as usize;
+        self.groups[place] = group;
+    }
+
+    /// Whether there is room for a number.
+    pub(crate) fn has_room(&self, number: u64) -> bool {
+        number.wrapping_sub(self.base) < self.groups.len() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(direct: &DirectAddressTable, number: i64) -> Option<u32> {
+        let mut found = [0];
+        (direct.find(&[number as u64], &mut found) == 1).then_some(found[0])
+    }
+
+    #[test]
+    fn a_window_grows_to_both_sides_and_keeps_what_it_knows() {
+        let mut direct = DirectAddressTable::new(None);
+        assert_eq!(known(&direct, 0), None);
+        assert!(direct.cover(&[5u64, 7, 6]).unwrap());
+        direct.learn(5, 1);
+        direct.learn(7, 2);
+        let wider = [-3i64, 10, 0, 0].map(|number| number as u64);
+        assert!(direct.cover(&wider).unwrap());
+        direct.learn(-3i64 as u64, 3);
+        let found = [-3, 0, 5, 6, 7, 10].map(|number| known(&direct, number));
+        assert_eq!(found, [Some(3), None, Some(1), None, Some(2), None]);
+        assert!(direct.has_room(10) && !direct.has_room(11) && !direct.has_room(-4i64 as u64));
+    }
+
+    #[test]
+    fn numbers_too_far_apart_turn_it_off() {
+        for numbers in [[i64::MIN, i64::MAX], [0, i64::MAX], [0, 8]] {
+            let mut direct = DirectAddressTable::new(None);
+            assert!(!direct.cover(&numbers.map(|number| number as u64)).unwrap());
+            assert!(direct.is_off());
+            assert_eq!(known(&direct, 0), None);
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_range_have_windows() {
+        for numbers in [[i64::MIN, i64::MIN + 3], [i64::MAX - 3, i64::MAX]] {
+            let mut direct = DirectAddressTable::new(None);
+            assert!(direct.cover(&numbers.map(|number| number as u64)).unwrap());
+            direct.learn(numbers[1] as u64, 9);
+            assert_eq!(
+                (known(&direct, numbers[1]), known(&direct, numbers[0])),
+                (Some(9), None)
+            );
+        }
+    }
+}

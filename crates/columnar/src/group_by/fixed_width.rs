@@ -1,0 +1,413 @@
+//! Short group keys in 128 bits each: the fast way to a group.
+//!
+//! ```text
+//!   l_returnflag 'A'          l_linestatus 'F'
+//!   ┌────────────┬─────┐      ┌────────────┬─────┐
+//!   │ 41 0 0 ... │ len │      │ 46 0 0 ... │ len │     text: bytes and length (255: NULL)
+//!   └────────────┴─────┘      └────────────┴─────┘     numbers, days: bits and one for NULL
+//! ```
+//!
+//! The types alone decide which bits a column has. A row with a value that does not fit (a long
+//! text, a large decimal) has no fixed-width key; its key is found by its row encoding. A key is
+//! therefore always of one kind, and two fixed-width keys are equal exactly if the keys are.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, BooleanArray, LargeStringArray, StringArray, StringViewArray,
+    make_array,
+};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow::datatypes::{DataType, Decimal128Type};
+use arrow::error::ArrowError;
+
+/// The bits of a fixed-width key.
+const BITS: u32 = 128;
+
+/// What stands for a text that is NULL: a length that no text in a fixed-width key has.
+const TEXT_IS_NULL: u128 = 0xff;
+
+/// How the key columns share a fixed-width key.
+#[derive(Clone, Debug)]
+pub(crate) struct FixedWidthLayout {
+    columns: Vec<Column>,
+}
+
+/// A key column and its place in the fixed-width key.
+#[derive(Clone, Debug)]
+struct Column {
+    data_type: DataType,
+    field: Field,
+    /// Bits of the columns behind it, which are below it in the fixed-width key.
+    shift: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Field {
+    /// Bits of the value; one more is for NULL.
+    Bits(u32),
+    /// Bytes of text; one more is for the length.
+    Text(u32),
+}
+
+/// The bits of numbers, as unsigned ones of their width.
+pub(crate) enum Numbers {
+    Of8(ScalarBuffer<u8>),
+    Of16(ScalarBuffer<u16>),
+    Of32(ScalarBuffer<u32>),
+    Of64(ScalarBuffer<u64>),
+}
+
+impl Field {
+    fn width(self) -> u32 {
+        match self {
+            Self::Bits(bits) => bits + 1,
+            Self::Text(bytes) => 8 * (bytes + 1),
+        }
+    }
+}
+
+impl FixedWidthLayout {
+    /// A layout for columns of these types, if they have one.
+    pub(crate) fn new(types: &[DataType]) -> Option<Self> {
+        let fixed: Vec<Option<u32>> = types.iter().map(fixed_bits).collect();
+        let texts = types.iter().filter(|data_type| is_text(data_type)).count() as u32;
+        if fixed.iter().filter(|bits| bits.is_none()).count() as u32 != texts {
+            return None;
+        }
+        let used: u32 = fixed.iter().flatten().map(|bits| bits + 1).sum();
+        let bytes = BITS.checked_sub(used)?.checked_div(texts).unwrap_or(0) / 8;
+        if texts > 0 && bytes < 2 {
+            return None;
+        }
+        let mut shift = 0;
+        let column = |(bits, data_type): (&Option<u32>, &DataType)| {
+            let field = bits.map_or_else(|| Field::Text(bytes - 1), Field::Bits);
+            let column = Column {
+                data_type: data_type.clone(),
+                field,
+                shift,
+            };
+            shift += field.width();
+            column
+        };
+        let mut columns: Vec<Column> = fixed.iter().zip(types).rev().map(column).collect();
+        columns.reverse();
+        Some(Self { columns })
+    }
+
+    /// Writes the fixed-width key of each row to `fixed_keys`. Rows with a value that has no
+    /// place in its bits go to `long`, in ascending order, and their fixed-width keys mean nothing.
+    pub(crate) fn pack(
+        &self,
+        columns: &[ArrayRef],
+        rows: usize,
+        fixed_keys: &mut Vec<u128>,
+        long: &mut Vec<u32>,
+    ) {
+        fixed_keys.clear();
+        fixed_keys.resize(rows, 0);
+        long.clear();
+        for (Column { field, .. }, column) in self.columns.iter().zip(columns) {
+            match field {
+                Field::Bits(bits) => pack_bits(column, *bits, fixed_keys, long),
+                Field::Text(bytes) => pack_text(column, *bytes as usize, fixed_keys, long),
+            }
+        }
+        long.sort_unstable();
+        long.dedup();
+    }
+
+    /// The numbers of the only key column, if it is one of numbers of up to 64 bits without a NULL.
+    /// The fixed-width key of one is [`key_of_number`](Self::key_of_number).
+    pub(crate) fn numbers(&self, columns: &[ArrayRef]) -> Option<Numbers> {
+        let ([Column { data_type, field, .. }], [column]) = (&*self.columns, columns) else {
+            return None;
+        };
+        let (Field::Bits(bits), false) = (field, column.null_count() > 0) else {
+            return None;
+        };
+        // Neither is a buffer of numbers of that width.
+        if matches!(data_type, DataType::Boolean | DataType::Decimal128(..)) {
+            return None;
+        }
+        let data = column.to_data();
+        let (buffer, offset, rows) = (data.buffers()[0].clone(), data.offset(), data.len());
+        Some(match bits {
+            8 => Numbers::Of8(ScalarBuffer::new(buffer, offset, rows)),
+            16 => Numbers::Of16(ScalarBuffer::new(buffer, offset, rows)),
+            32 => Numbers::Of32(ScalarBuffer::new(buffer, offset, rows)),
+            _ => Numbers::Of64(ScalarBuffer::new(buffer, offset, rows)),
+        })
+    }
+
+    /// The fixed-width key of a number that is a whole key: its bits, and that it is not NULL.
+    pub(crate) fn key_of_number(number: u64) -> u128 {
+        u128::from(number) << 1
+    }
+
+    /// The bits of the columns at `places`.
+    pub(crate) fn mask(&self, places: &[usize]) -> u128 {
+        let bits = |&place: &usize| {
+            let column = &self.columns[place];
+            u128::MAX >> (BITS - column.field.width()) << column.shift
+        };
+        places.iter().map(bits).fold(0, |mask, bits| mask | bits)
+    }
+
+    /// About what the key columns of a fixed-width key take.
+    pub(crate) fn row_bytes(&self) -> usize {
+        /// Of a text its offset and its bytes, twice, for the array grows as it is built.
+        const TEXT: usize = 2 * (8 + BITS as usize / 8);
+        let column = |column: &Column| column.data_type.primitive_width().unwrap_or(TEXT);
+        self.columns.iter().map(column).sum()
+    }
+
+    /// The key columns of fixed-width keys that were packed.
+    pub(crate) fn unpack(&self, fixed_keys: &[u128]) -> Result<Vec<ArrayRef>, ArrowError> {
+        self.columns
+            .iter()
+            .map(|column| column.unpack(fixed_keys))
+            .collect()
+    }
+}
+
+impl Column {
+    fn unpack(&self, fixed_keys: &[u128]) -> Result<ArrayRef, ArrowError> {
+        let mask = u128::MAX >> (BITS - self.field.width());
+        let fields = fixed_keys.iter().map(|fixed_key| fixed_key >> self.shift & mask);
+        match self.field {
+            Field::Bits(bits) => unpack_bits(&self.data_type, bits, fields),
+            Field::Text(_) => Ok(unpack_text(&self.data_type, fields)),
+        }
+    }
+}
+
+fn fixed_bits(data_type: &DataType) -> Option<u32> {
+    match data_type {
+        DataType::Boolean => Some(1),
+        // Those that fit: most decimals do.
+        DataType::Decimal128(..) => Some(64),
+        other => match other.primitive_width() {
+            Some(bytes @ 1..=8) => Some(bytes as u32 * 8),
+            _ => None,
+        },
+    }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(
+        data_type,
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    )
+}
+
+fn pack_bits(column: &ArrayRef, bits: u32, fixed_keys: &mut [u128], long: &mut Vec<u32>) {
+    let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
+    let mut put = |row: usize, value: u64| {
+        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
+        let field = if is_null { 1 } else { u128::from(value) << 1 };
+        fixed_keys[row] = fixed_keys[row] << (bits + 1) | field;
+    };
+    if let DataType::Decimal128(..) = column.data_type() {
+        let values = column.as_primitive::<Decimal128Type>().values();
+        for (row, &value) in values.iter().enumerate() {
+            put(row, value as u64);
+            // What stands where a value is NULL means nothing.
+            if i128::from(value as i64) != value && column.is_valid(row) {
+                long.push(row as u32);
+            }
+        }
+        return;
+    }
+    if let Some(values) = column.as_boolean_opt() {
+        values
+            .values()
+            .iter()
+            .enumerate()
+            .for_each(|(row, value)| put(row, u64::from(value)));
+        return;
+    }
+    // The bits of a value are those of an unsigned number of the same width.
+    let data = column.to_data();
+    macro_rules! put_all {
+        ($t:ty) => {{
+            let values = ScalarBuffer::<$t>::new(data.buffers()[0].clone(), data.offset(), data.len());
+            match nulls {
+                Some(_) => values
+                    .iter()
+                    .enumerate()
+                    .for_each(|(row, &value)| put(row, u64::from(value))),
+                None => fixed_keys
+                    .iter_mut()
+                    .zip(&*values)
+                    .for_each(|(fixed_key, &value)| {
+                        *fixed_key = *fixed_key << (bits + 1) | u128::from(value) << 1
+                    }),
+            }
+        }};
+    }
+    match bits {
+        8 => put_all!(u8),
+        16 => put_all!(u16),
+        32 => put_all!(u32),
+        _ => put_all!(u64),
+    }
+}
+
+fn unpack_bits(
+    data_type: &DataType,
+    bits: u32,
+    fields: impl ExactSizeIterator<Item = u128> + Clone,
+) -> Result<ArrayRef, ArrowError> {
+    let rows = fields.len();
+    let is_valid = |field: u128| field & 1 == 0;
+    let nulls = (!fields.clone().all(is_valid)).then(|| NullBuffer::from_iter(fields.clone().map(is_valid)));
+    let values = fields.map(|field| (field >> 1) as u64);
+    if *data_type == DataType::Boolean {
+        let values = BooleanBuffer::from_iter(values.map(|value| value != 0));
+        return Ok(Arc::new(BooleanArray::new(values, nulls)));
+    }
+    let buffer = match (data_type, bits) {
+        (DataType::Decimal128(..), _) => {
+            Buffer::from_vec(values.map(|value| i128::from(value as i64)).collect::<Vec<_>>())
+        }
+        (_, 8) => Buffer::from_vec(values.map(|value| value as u8).collect::<Vec<_>>()),
+        (_, 16) => Buffer::from_vec(values.map(|value| value as u16).collect::<Vec<_>>()),
+        (_, 32) => Buffer::from_vec(values.map(|value| value as u32).collect::<Vec<_>>()),
+        _ => Buffer::from_vec(values.collect::<Vec<_>>()),
+    };
+    let data = ArrayData::builder(data_type.clone())
+        .len(rows)
+        .add_buffer(buffer)
+        .nulls(nulls);
+    Ok(make_array(data.build()?))
+}
+
+fn pack_text(column: &ArrayRef, bytes: usize, fixed_keys: &mut [u128], long: &mut Vec<u32>) {
+    macro_rules! pack {
+        ($texts:expr) => {{
+            let texts = $texts;
+            for (row, fixed_key) in fixed_keys.iter_mut().enumerate() {
+                let field = if texts.is_null(row) {
+                    TEXT_IS_NULL
+                } else {
+                    let text: &[u8] = texts.value(row).as_ref();
+                    if text.len() > bytes {
+                        long.push(row as u32);
+                        0
+                    } else {
+                        text.iter()
+                            .rev()
+                            .fold(0, |field, &byte| field << 8 | u128::from(byte))
+                            << 8
+                            | text.len() as u128
+                    }
+                };
+                let shift = 8 * (bytes as u32 + 1);
+                // A single text can have all bits.
+                *fixed_key = fixed_key.checked_shl(shift).unwrap_or(0) | field;
+            }
+        }};
+    }
+    match column.data_type() {
+        DataType::LargeUtf8 => pack!(column.as_string::<i64>()),
+        DataType::Utf8View => pack!(column.as_string_view()),
+        _ => pack!(column.as_string::<i32>()),
+    }
+}
+
+fn unpack_text(data_type: &DataType, fields: impl Iterator<Item = u128>) -> ArrayRef {
+    let texts = fields.map(|field| {
+        let length = (field & 0xff) as usize;
+        let bytes = (field >> 8).to_le_bytes();
+        (field != TEXT_IS_NULL).then(|| {
+            let text = std::str::from_utf8(&bytes[..length]);
+            text.expect("a text was packed").to_owned()
+        })
+    });
+    match data_type {
+        DataType::LargeUtf8 => Arc::new(LargeStringArray::from_iter(texts)),
+        DataType::Utf8View => Arc::new(StringViewArray::from_iter(texts)),
+        _ => Arc::new(StringArray::from_iter(texts)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{Date32Array, Decimal128Array, Int64Array};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn pack(columns: &[ArrayRef]) -> Option<Vec<u128>> {
+        let types: Vec<DataType> = columns.iter().map(|column| column.data_type().clone()).collect();
+        let (mut fixed_keys, mut long) = (vec![], vec![]);
+        let layout = FixedWidthLayout::new(&types)?;
+        layout.pack(columns, columns[0].len(), &mut fixed_keys, &mut long);
+        if long.is_empty() {
+            assert_eq!(
+                layout.unpack(&fixed_keys).unwrap(),
+                columns,
+                "what was packed comes back"
+            );
+        }
+        long.is_empty().then_some(fixed_keys)
+    }
+
+    proptest! {
+        /// Two rows have one fixed-width key exactly if they have one key.
+        #[test]
+        fn words_are_equal_exactly_where_keys_are(
+            rows in proptest::collection::vec(
+                (proptest::option::of("[ab\\x00]{0,4}"), proptest::option::of(-2i32..2), proptest::option::of(any::<bool>())),
+                1..50,
+            ),
+        ) {
+            let columns: [ArrayRef; 3] = [
+                Arc::new(StringArray::from_iter(rows.iter().map(|row| row.0.clone()))),
+                Arc::new(Date32Array::from_iter(rows.iter().map(|row| row.1))),
+                Arc::new(BooleanArray::from_iter(rows.iter().map(|row| row.2))),
+            ];
+            let fixed_keys = pack(&columns).expect("a short key");
+            for (a, left) in rows.iter().enumerate() {
+                for (b, right) in rows.iter().enumerate() {
+                    prop_assert_eq!(fixed_keys[a] == fixed_keys[b], left == right);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_without_a_place_in_its_bits_is_not_packed() {
+        let long: ArrayRef = Arc::new(StringViewArray::from(vec!["fifteen letters", "sixteen letters!"]));
+        assert!(pack(&[long.slice(0, 1)]).is_some());
+        assert!(pack(&[long]).is_none());
+        let wide: ArrayRef = Arc::new(Decimal128Array::from(vec![1i128 << 64]));
+        assert!(pack(&[wide]).is_none());
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+        assert!(
+            pack(&[numbers.clone(), numbers]).is_none(),
+            "two 64-bit numbers and their NULLs need 130 bits"
+        );
+    }
+
+    #[test]
+    fn only_rows_with_a_long_value_have_no_word() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("sixteen letters!"), None]));
+        let layout = FixedWidthLayout::new(&[DataType::Utf8]).unwrap();
+        let (mut fixed_keys, mut long) = (vec![], vec![]);
+        layout.pack(&[texts], 3, &mut fixed_keys, &mut long);
+        assert_eq!(long, [1]);
+        let back = layout.unpack(&fixed_keys).unwrap();
+        assert_eq!(back[0].as_string::<i32>().value(0), "a");
+        assert!(back[0].is_null(2));
+    }
+
+    #[test]
+    fn slices_are_packed_from_their_first_row() {
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), None, Some(2)]));
+        let fixed_keys = pack(&[numbers.slice(1, 3)]).unwrap();
+        assert_eq!(fixed_keys, [2 << 1, 1, 2 << 1]);
+    }
+}

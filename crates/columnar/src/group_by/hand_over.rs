@@ -1,0 +1,207 @@
+//! Tables of groups that go from slot to slot, so that groups of all slots are not merged slot by
+//! slot.
+//!
+//! ```text
+//!   slot 0 ─► table ─► slot 2 ─► slot 3 ─► … ─► by partition ┐
+//!   slot 1 ─► table ─► slot 4 ─► …           ─► by partition ┴─► merged
+//! ```
+//!
+//! Where every slot meets the same some thousand groups, merging them costs more than adding the
+//! rows. A slot then leaves its table to a later slot, if the order of additions does not matter,
+//! and there are about as many tables as workers.
+//!
+//! A slot takes a table only from an earlier slot, so the first place of a group in a table holds
+//! for all its slots; of several tables the least counts. No result shows which slots a table saw.
+
+use std::sync::Mutex;
+
+use super::slot_groups::SlotGroups;
+use super::table::GroupTable;
+use crate::aggregate::States;
+use crate::lock::lock;
+use crate::memory::MemoryExceeded;
+
+/// A table with more groups stays with its slot: it has left the second level of a core's cache.
+const GROUPS_MAX: usize = 1 << 15;
+/// A table with fewer goes on in any case.
+const GROUPS_FEW: usize = 1 << 13;
+/// Rows of which less than one brings a new group, for a table between the two to go on.
+const NEW_ONE_IN: usize = 8;
+
+/// Groups that rows can be added to.
+pub(crate) struct OpenTable {
+    pub(crate) keys: GroupTable,
+    pub(crate) states: States,
+    /// The first slot that had it.
+    pub(crate) begun_by: usize,
+}
+
+/// Tables between two slots, and those that no slot will have any more.
+#[derive(Default)]
+pub(crate) struct HandOver(Mutex<Left>);
+
+#[derive(Default)]
+struct Left {
+    /// Each with the last slot that had it.
+    waiting: Vec<(usize, OpenTable)>,
+    partitioned: Vec<SlotGroups>,
+    /// Set when the query is given up.
+    is_given_up: bool,
+}
+
+impl OpenTable {
+    /// Whether another slot should go on with it, when `new` of the last `rows` rows brought a
+    /// group.
+    pub(crate) fn goes_on(&self, new: usize, rows: usize) -> bool {
+        let groups = self.keys.len();
+        groups <= GROUPS_FEW || (groups <= GROUPS_MAX && new * NEW_ONE_IN < rows)
+    }
+
+    /// Its groups by partitions. No more rows will come.
+    pub(crate) fn partitioned(self) -> Result<SlotGroups, MemoryExceeded> {
+        let mut states = self.states;
+        let (keys, order) = self.keys.into_partitions()?;
+        states.iter_mut().try_for_each(|state| state.arrange(&order))?;
+        Ok(SlotGroups {
+            keys: Some(keys),
+            states,
+            passing: Vec::new(),
+        })
+    }
+}
+
+impl HandOver {
+    /// The table that `slot` goes on with, if one was left by slots before it: of those the one
+    /// that the latest of them has left, so that slots that are run in turns keep to their own.
+    pub(crate) fn take_before(&self, slot: usize) -> Option<OpenTable> {
+        let mut left = lock(&self.0);
+        let waiting = left.waiting.iter().enumerate();
+        let before = waiting.filter(|(_, (last, _))| *last < slot);
+        let (at, _) = before.max_by_key(|(_, (last, _))| *last)?;
+        Some(left.waiting.swap_remove(at).1)
+    }
+
+    /// Leaves a table that `slot` had last to slots behind it.
+    pub(crate) fn leave(&self, slot: usize, table: OpenTable) {
+        let mut left = lock(&self.0);
+        if !left.is_given_up {
+            left.waiting.push((slot, table));
+        }
+    }
+
+    /// Keeps the groups of a table that no slot goes on with.
+    pub(crate) fn keep(&self, groups: SlotGroups) {
+        let mut left = lock(&self.0);
+        if !left.is_given_up {
+            left.partitioned.push(groups);
+        }
+    }
+
+    /// Frees all that is there, and whatever slots still leave.
+    pub(crate) fn give_up(&self) {
+        let mut left = lock(&self.0);
+        *left = Left {
+            is_given_up: true,
+            ..Left::default()
+        };
+    }
+
+    /// How many tables wait for a slot.
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.0).waiting.len()
+    }
+
+    /// Lays out one of the tables that wait, if there is one, for no slot will come.
+    pub(crate) fn partition_one(&self) -> Result<bool, MemoryExceeded> {
+        let waiting = lock(&self.0).waiting.pop();
+        let Some((_, table)) = waiting else {
+            return Ok(false);
+        };
+        self.keep(table.partitioned()?);
+        Ok(true)
+    }
+
+    /// The groups of all tables, when all are laid out.
+    pub(crate) fn take_all(&self) -> Vec<SlotGroups> {
+        let mut left = lock(&self.0);
+        assert!(
+            left.waiting.is_empty(),
+            "tables are laid out before they are merged"
+        );
+        std::mem::take(&mut left.partitioned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::DataType;
+
+    use super::*;
+    use crate::group_by::keys::{KeyEncoding, RowKeys};
+    use crate::partition::PARTITIONS;
+
+    /// With the groups `0..groups`, and as many rows.
+    fn table(begun_by: usize, groups: i64) -> OpenTable {
+        let encoding = Arc::new(KeyEncoding::new(&[DataType::Int64]).unwrap());
+        let column: ArrayRef = Arc::new(Int64Array::from_iter_values(0..groups));
+        let mut rows = RowKeys::default();
+        encoding.read(std::slice::from_ref(&column), groups as usize, &mut rows);
+        let mut keys = GroupTable::new(encoding, None);
+        keys.assign(&[column], &rows, |row| row as u64).unwrap();
+        OpenTable {
+            keys,
+            states: Vec::new(),
+            begun_by,
+        }
+    }
+
+    #[test]
+    fn a_slot_goes_on_with_the_table_of_the_latest_slot_before_it() {
+        let hand_over = HandOver::default();
+        for last in [7, 2, 5] {
+            hand_over.leave(last, table(last, 1));
+        }
+        let taken = |slot| hand_over.take_before(slot).map(|table| table.begun_by);
+        assert_eq!(taken(2), None, "not with its own, and with none of a later slot");
+        assert_eq!(taken(7), Some(5));
+        assert_eq!(taken(7), Some(2));
+        assert_eq!(taken(7), None);
+        assert_eq!(taken(9), Some(7));
+        assert_eq!(hand_over.waiting(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_large_goes_on_only_if_it_hardly_grows() {
+        let (few, many) = (GROUPS_FEW as i64, GROUPS_MAX as i64);
+        assert!(table(0, few).goes_on(800, 800));
+        assert!(!table(0, few + 1).goes_on(100, 800));
+        assert!(table(0, many).goes_on(99, 800));
+        assert!(!table(0, many + 1).goes_on(0, 800));
+    }
+
+    #[test]
+    fn nothing_is_kept_after_the_query_was_given_up() {
+        let hand_over = HandOver::default();
+        hand_over.leave(3, table(0, 10));
+        hand_over.give_up();
+        hand_over.leave(4, table(0, 10));
+        hand_over.keep(table(1, 20).partitioned().unwrap());
+        assert_eq!((hand_over.waiting(), hand_over.take_all().len()), (0, 0));
+    }
+
+    #[test]
+    fn all_groups_are_there_when_tables_are_laid_out() {
+        let hand_over = HandOver::default();
+        hand_over.leave(3, table(0, 10));
+        hand_over.keep(table(1, 20).partitioned().unwrap());
+        assert!(hand_over.partition_one().unwrap());
+        assert!(!hand_over.partition_one().unwrap());
+        let all = hand_over.take_all();
+        let mut groups: Vec<usize> = all.iter().map(|one| one.entries(&(0..PARTITIONS))).collect();
+        groups.sort_unstable();
+        assert_eq!(groups, [10, 20]);
+    }
+}

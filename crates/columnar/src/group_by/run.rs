@@ -1,0 +1,119 @@
+//! A GROUP BY while it runs: its plan, and what its slots share.
+
+use std::sync::Arc;
+
+use arrow::datatypes::DataType;
+
+use super::hand_over::HandOver;
+use super::heavy_hitters::KeySample;
+use super::keys::KeyEncoding;
+use super::table::GroupTable;
+use crate::aggregate::{AggregatePlan, States};
+use crate::error::ExecError;
+use crate::expr::Expr;
+use crate::filter::cost_per_row;
+use crate::memory::MemoryPool;
+use crate::plan::{Output, Partitioning, SelectPlan};
+
+/// How rows become groups.
+pub(crate) struct GroupBy {
+    keys: Vec<Expr>,
+    /// What the slots' keys share; absent without keys.
+    encoding: Option<Arc<KeyEncoding>>,
+    aggregates: AggregatePlan,
+    /// Whether rows may be grouped later than in their slot.
+    may_pass_through: bool,
+    key_sample: KeySample,
+    /// Whether a slot may go on with the table of another.
+    may_hand_over: bool,
+    hand_over: HandOver,
+    pool: Option<Arc<MemoryPool>>,
+}
+
+impl GroupBy {
+    /// The GROUP BY of a plan with an output of groups.
+    pub(crate) fn new(scan: &SelectPlan) -> Self {
+        let Output::Groups { keys, aggregates, .. } = &scan.output else {
+            unreachable!("a plan of groups is made for an output of groups")
+        };
+        let partitioning = Partitioning::of(scan);
+        let plain = |key: &Expr| key.clone().plain().expect("a dictionary has values");
+        let keys: Vec<Expr> = keys.iter().map(plain).collect();
+        let encoding = (!keys.is_empty()).then(|| {
+            let types: Vec<DataType> = keys.iter().map(|key| key.data_type().clone()).collect();
+            // `SelectPlan::group_fields` refused what cannot be encoded.
+            let encoding = KeyEncoding::new(&types).expect("keys of comparable types");
+            Arc::new(match &partitioning {
+                Partitioning::ShardKey { keys, .. } => encoding.with_partitions_by(keys),
+                Partitioning::Pinned | Partitioning::Keys => encoding,
+            })
+        });
+        let aggregates = AggregatePlan::new(aggregates.clone());
+        let is_exact = aggregates.is_exact();
+        Self {
+            may_pass_through: encoding
+                .as_ref()
+                .is_some_and(|encoding| encoding.has_fixed_keys())
+                && is_exact
+                && partitioning != Partitioning::Pinned,
+            may_hand_over: is_exact && encoding.is_some(),
+            hand_over: HandOver::default(),
+            keys,
+            encoding,
+            aggregates,
+            key_sample: KeySample::default(),
+            pool: scan.memory_pool.clone(),
+        }
+    }
+
+    /// What it costs to add a row, by the estimate that orders filters.
+    pub(crate) fn cost_per_row(&self) -> f64 {
+        let expressions = self.keys.iter().chain(self.aggregates.arguments());
+        expressions.map(cost_per_row).sum::<f64>() + self.aggregates.states() as f64
+    }
+
+    pub(crate) fn keys(&self) -> &[Expr] {
+        &self.keys
+    }
+
+    pub(crate) fn encoding(&self) -> Option<&KeyEncoding> {
+        self.encoding.as_deref()
+    }
+
+    pub(crate) fn aggregates(&self) -> &AggregatePlan {
+        &self.aggregates
+    }
+
+    pub(crate) fn may_pass_through(&self) -> bool {
+        self.may_pass_through
+    }
+
+    pub(crate) fn may_hand_over(&self) -> bool {
+        self.may_hand_over
+    }
+
+    /// The tables that slots have left for later ones.
+    pub(crate) fn hand_over(&self) -> &HandOver {
+        &self.hand_over
+    }
+
+    pub(super) fn key_sample(&self) -> &KeySample {
+        &self.key_sample
+    }
+
+    pub(crate) fn pool(&self) -> Option<&Arc<MemoryPool>> {
+        self.pool.as_ref()
+    }
+
+    /// Keys, absent where all rows are one group, and states of no groups, or of that one.
+    pub(crate) fn no_groups(&self) -> Result<(Option<GroupTable>, States), ExecError> {
+        let pool = self.pool();
+        let encoding = self.encoding.clone();
+        let keys = encoding.map(|encoding| GroupTable::new(encoding, pool));
+        let mut states = self.aggregates.new_states(pool);
+        if keys.is_none() {
+            states.iter_mut().try_for_each(|state| state.resize(1))?;
+        }
+        Ok((keys, states))
+    }
+}

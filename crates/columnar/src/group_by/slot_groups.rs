@@ -1,0 +1,45 @@
+//! What a slot leaves of its groups.
+
+use std::ops::Range;
+
+use arrow::array::ArrayRef;
+
+use super::partitioned_keys::PartitionedKeys;
+use crate::aggregate::States;
+use crate::memory::{Reservation, ReservedVec};
+use crate::partition::Starts;
+
+/// Groups of a slot's rows, and rows that are in none yet.
+pub(crate) struct SlotGroups {
+    /// Absent without keys: there is one group.
+    pub(crate) keys: Option<PartitionedKeys>,
+    /// In the order of the keys.
+    pub(crate) states: States,
+    /// Rows that are grouped only when slots are merged; each piece has some.
+    pub(crate) passing: Vec<PassThroughRows>,
+}
+
+/// Rows of a chunk by the partitions of their keys.
+pub(crate) struct PassThroughRows {
+    /// Where the chunk's first row is in the table.
+    pub(crate) base: u64,
+    pub(crate) fixed_keys: ReservedVec<u128>,
+    /// Of each row its number in the chunk.
+    pub(crate) rows: ReservedVec<u32>,
+    pub(crate) arguments: Vec<ArrayRef>,
+    /// For the arguments.
+    pub(crate) _reservation: Reservation,
+    pub(crate) starts: Starts,
+}
+
+impl SlotGroups {
+    /// Groups and pass-through rows in some partitions: the work of merging them.
+    pub(crate) fn entries(&self, partitions: &Range<usize>) -> usize {
+        let groups = self.keys.as_ref().map_or(1, |keys| keys.places(partitions).len());
+        let passing = self
+            .passing
+            .iter()
+            .map(|rows| rows.starts.places(partitions).len());
+        groups + passing.sum::<usize>()
+    }
+}

@@ -1,0 +1,544 @@
+//! The groups of a GROUP BY, numbered in the order in which they were met.
+//!
+//! ```text
+//!   key columns ─► fixed-width key ─► table of fixed-width keys ──┐
+//!              └─► bytes           ─► table of bytes           ───┴─► number of the group
+//! ```
+//!
+//! A short key is kept in 128 bits. Any other is arrow's row encoding: bytes that are equal for
+//! equal keys, NULLs included. The key alone decides its kind, so no key is in both tables, and
+//! groups of two slots are compared kind by kind.
+//!
+//! Both are hashed with fixed seeds, so a key has one partition in all slots: [`crate::partition`].
+
+use std::fmt;
+use std::hash::Hasher;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::{interleave, take_arrays};
+use arrow::error::ArrowError;
+use arrow::row::Rows;
+use hashbrown::hash_table::Entry;
+
+use super::direct_address::DirectAddressTable;
+use super::fixed_width::{FixedWidthLayout, Numbers};
+use super::keys::{KeyEncoding, RowKeys};
+use super::partitioned_keys::PartitionedKeys;
+use crate::aggregate::{GroupIds, count_all};
+use crate::memory::{
+    MemoryExceeded, MemoryPool, Reservation, ReservedRows, ReservedTable, ReservedVec, encoded_bytes,
+};
+use crate::partition::{StableHasher, hash_fixed_key, inner, partition_rows};
+
+/// The distinct keys seen so far.
+pub(crate) struct GroupTable {
+    encoding: Arc<KeyEncoding>,
+    pool: Option<Arc<MemoryPool>>,
+    /// Of each group where it was first met.
+    firsts: ReservedVec<u64>,
+    /// Of each group its fixed-width key, 0 for those without. Empty if no key has a fixed-width
+    /// key.
+    fixed_keys: ReservedVec<u128>,
+    /// Groups by their fixed-width key.
+    packed: ReservedTable,
+    /// Groups by their number, where the key is one.
+    direct: DirectAddressTable,
+    encoded: EncodedKeys,
+    /// Of the rows that were looked up last: their groups, and how many there are of each.
+    groups: ReservedVec<u32>,
+    counts: ReservedVec<u32>,
+}
+
+/// Keys that are not of fixed width, numbered among themselves.
+struct EncodedKeys {
+    rows: ReservedRows,
+    hashes: ReservedVec<u64>,
+    table: ReservedTable,
+    /// Of each its group.
+    groups: ReservedVec<u32>,
+}
+
+impl GroupTable {
+    /// No groups; what they will take is reserved from `pool`. Keys of two of these can be merged
+    /// only if they share the encoding.
+    pub(crate) fn new(encoding: Arc<KeyEncoding>, pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            encoded: EncodedKeys {
+                rows: ReservedRows::new(encoding.converter.empty_rows(0, 0), pool),
+                hashes: ReservedVec::new(pool),
+                table: ReservedTable::new(pool),
+                groups: ReservedVec::new(pool),
+            },
+            encoding,
+            pool: pool.cloned(),
+            firsts: ReservedVec::new(pool),
+            fixed_keys: ReservedVec::new(pool),
+            packed: ReservedTable::new(pool),
+            direct: DirectAddressTable::new(pool),
+            groups: ReservedVec::new(pool),
+            counts: ReservedVec::new(pool),
+        }
+    }
+
+    /// Makes room for `groups` groups in all.
+    pub(crate) fn reserve(&mut self, groups: usize) -> Result<(), MemoryExceeded> {
+        if !self.encoding.has_fixed_keys() {
+            return Ok(());
+        }
+        let fixed_keys = &self.fixed_keys;
+        self.packed
+            .reserve(groups, |group| inner(hash_fixed_key(fixed_keys[group as usize])))?;
+        let more = groups.saturating_sub(self.firsts.len());
+        self.fixed_keys.reserve(more)?;
+        self.firsts.reserve(more)
+    }
+
+    /// The number of groups.
+    pub(crate) fn len(&self) -> usize {
+        self.firsts.len()
+    }
+
+    /// Of each group where it was first met, as the caller of [`assign`](Self::assign) said it.
+    pub(crate) fn into_firsts(self) -> ReservedVec<u64> {
+        self.firsts
+    }
+
+    /// The fixed-width key of a group, if it has one.
+    pub(crate) fn fixed_key(&self, group: u32) -> Option<u128> {
+        let has_one = self.encoding.has_fixed_keys() && !self.encoded.groups.contains(&group);
+        has_one.then(|| self.fixed_keys[group as usize])
+    }
+
+    /// Looks up the rows of `columns`, whose floats are canonical and whose keys are `keys`. Keys
+    /// not seen before become groups, first met at `position` of their row.
+    pub(crate) fn assign(
+        &mut self,
+        columns: &[ArrayRef],
+        keys: &RowKeys,
+        position: impl Fn(usize) -> u64,
+    ) -> Result<(), ArrowError> {
+        if keys.long.is_empty() {
+            self.assign_fixed_keys(&keys.fixed_keys, position)?;
+            return Ok(());
+        }
+        let is_all = keys.fixed_keys.is_empty() || keys.fixed_keys.len() == keys.long.len();
+        let mut reservation = Reservation::of(self.pool.clone());
+        let rows = if is_all {
+            reservation.grow(encoded_bytes(columns))?;
+            self.encoding.converter.convert_columns(columns)?
+        } else {
+            let long = take_arrays(columns, &UInt32Array::from(keys.long.clone()), None)?;
+            reservation.grow(encoded_bytes(&long))?;
+            self.encoding.converter.convert_columns(&long)?
+        };
+        self.groups.clear();
+        self.groups.reserve(keys.fixed_keys.len().max(keys.long.len()))?;
+        let mut next = 0;
+        for (at, &long) in keys.long.iter().enumerate() {
+            let long = long as usize;
+            for row in next..long {
+                let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
+                self.groups.push(group)?;
+            }
+            let key = rows.row(at);
+            let group = self.group_of_bytes(&rows, at, hash_bytes(key.data()), position(long))?;
+            self.groups.push(group)?;
+            next = long + 1;
+        }
+        for row in next..keys.fixed_keys.len() {
+            let group = self.group_of_fixed_key(keys.fixed_keys[row], || position(row))?;
+            self.groups.push(group)?;
+        }
+        Ok(())
+    }
+
+    /// Looks up the rows of `columns` by their numbers, if the key is a number, no row is NULL, and
+    /// the numbers are close to one another. If it is not done, [`assign`](Self::assign) does it.
+    pub(crate) fn assign_numbers(
+        &mut self,
+        columns: &[ArrayRef],
+        position: impl Fn(usize) -> u64,
+    ) -> Result<bool, MemoryExceeded> {
+        if self.direct.is_off() {
+            return Ok(false);
+        }
+        let numbers = self
+            .encoding
+            .layout
+            .as_ref()
+            .and_then(|layout| layout.numbers(columns));
+        match numbers {
+            Some(Numbers::Of8(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of16(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of32(numbers)) => self.assign_each(&numbers, position),
+            Some(Numbers::Of64(numbers)) => self.assign_each(&numbers, position),
+            None => Ok(false),
+        }
+    }
+
+    fn assign_each<N: Copy + Into<u64>>(
+        &mut self,
+        numbers: &[N],
+        position: impl Fn(usize) -> u64,
+    ) -> Result<bool, MemoryExceeded> {
+        self.groups.clear();
+        self.groups.resize(numbers.len(), 0)?;
+        let mut row = 0;
+        loop {
+            row += self.direct.find(&numbers[row..], &mut self.groups[row..]);
+            let Some(&number) = numbers.get(row) else {
+                return Ok(true);
+            };
+            let number = number.into();
+            if !self.direct.has_room(number) && !self.direct.cover(numbers)? {
+                // What was looked up has its groups in the table as well.
+                return Ok(false);
+            }
+            let group = self.group_of_fixed_key(FixedWidthLayout::key_of_number(number), || position(row))?;
+            self.direct.learn(number, group);
+        }
+    }
+
+    /// Looks up rows that all have fixed-width keys.
+    pub(crate) fn assign_fixed_keys(
+        &mut self,
+        fixed_keys: &[u128],
+        position: impl Fn(usize) -> u64,
+    ) -> Result<(), MemoryExceeded> {
+        self.groups.clear();
+        self.groups.reserve(fixed_keys.len())?;
+        if !come_in_runs(fixed_keys) {
+            for (row, &fixed_key) in fixed_keys.iter().enumerate() {
+                let group = self.group_of_fixed_key(fixed_key, || position(row))?;
+                self.groups.push(group)?;
+            }
+            return Ok(());
+        }
+        let mut last = None;
+        for (row, &fixed_key) in fixed_keys.iter().enumerate() {
+            let group = match last {
+                Some((known, group)) if known == fixed_key => group,
+                _ => self.group_of_fixed_key(fixed_key, || position(row))?,
+            };
+            last = Some((fixed_key, group));
+            self.groups.push(group)?;
+        }
+        Ok(())
+    }
+
+    /// Looks up the groups at `places` of `from`. What is in both was first met at the lesser of
+    /// both places.
+    pub(crate) fn merge(
+        &mut self,
+        from: &PartitionedKeys,
+        places: Range<usize>,
+    ) -> Result<(), MemoryExceeded> {
+        self.groups.clear();
+        self.groups.reserve(places.len())?;
+        for place in places {
+            let first = from.firsts[place];
+            let group = match from.encoded_at(place) {
+                Some(at) => self.group_of_bytes(&from.encoded, at, from.hashes[at], first)?,
+                None => self.group_of_fixed_key(from.fixed_keys[place], || first)?,
+            };
+            let known = &mut self.firsts[group as usize];
+            *known = first.min(*known);
+            self.groups.push(group)?;
+        }
+        Ok(())
+    }
+
+    /// The groups of what was looked up last.
+    pub(crate) fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
+    /// The groups of what was looked up last, with their counts if that is worth it.
+    pub(crate) fn ids(&mut self) -> Result<GroupIds<'_>, MemoryExceeded> {
+        let is_worth_it = self.len() <= self.groups.len();
+        if is_worth_it {
+            self.counts.clear();
+            self.counts.resize(self.firsts.len(), 0)?;
+            count_all(&mut self.counts, &self.groups);
+        }
+        Ok(GroupIds::PerRow {
+            groups: &self.groups,
+            counts: is_worth_it.then_some(&*self.counts),
+        })
+    }
+
+    /// About what [`columns`](Self::columns) take, and making them.
+    pub(crate) fn column_bytes(&self) -> usize {
+        let fixed_keys = self
+            .encoding
+            .layout
+            .as_ref()
+            .map_or(0, FixedWidthLayout::row_bytes);
+        let fixed_keys = fixed_keys.saturating_mul(self.fixed_keys.len());
+        match self.encoded.groups.len() {
+            0 => fixed_keys,
+            // Keys of both kinds are columns of their own before they are put together.
+            _ if fixed_keys > 0 => (fixed_keys + self.encoded.rows.size())
+                .saturating_mul(2)
+                .saturating_add(self.len() * size_of::<(usize, usize)>()),
+            _ => self.encoded.rows.size(),
+        }
+    }
+
+    /// The key columns, one value per group.
+    pub(crate) fn columns(&self) -> Result<Vec<ArrayRef>, ArrowError> {
+        let encoded = || self.encoding.converter.convert_rows(self.encoded.rows.iter());
+        let Some(layout) = &self.encoding.layout else {
+            return encoded();
+        };
+        let packed = layout.unpack(&self.fixed_keys)?;
+        if self.encoded.groups.is_empty() {
+            return Ok(packed);
+        }
+        let mut places: Vec<(usize, usize)> = (0..self.len()).map(|group| (0, group)).collect();
+        for (at, &group) in self.encoded.groups.iter().enumerate() {
+            places[group as usize] = (1, at);
+        }
+        let column = |(packed, encoded): (&ArrayRef, &ArrayRef)| {
+            let parts: [&dyn Array; 2] = [packed.as_ref(), encoded.as_ref()];
+            interleave(&parts, &places)
+        };
+        packed.iter().zip(&encoded()?).map(column).collect()
+    }
+
+    /// The groups by partitions, and which group is at each place then.
+    pub(crate) fn into_partitions(self) -> Result<(PartitionedKeys, ReservedVec<u32>), MemoryExceeded> {
+        let Self {
+            encoding,
+            pool,
+            firsts,
+            fixed_keys,
+            packed,
+            direct,
+            encoded,
+            groups,
+            counts,
+        } = self;
+        // No more rows will come.
+        drop((packed, direct, encoded.table, groups, counts));
+        let pool = pool.as_ref();
+        let len = firsts.len();
+        let mut hashes = if encoding.has_fixed_keys() {
+            ReservedVec::collect(
+                pool,
+                fixed_keys
+                    .iter()
+                    .map(|&fixed_key| encoding.partition_hash(fixed_key)),
+            )?
+        } else {
+            ReservedVec::collect(pool, std::iter::repeat_n(0, len))?
+        };
+        let mut encoded_at = ReservedVec::new(pool);
+        if !encoded.groups.is_empty() {
+            encoded_at.resize(len, u32::MAX)?;
+        }
+        for (at, &group) in encoded.groups.iter().enumerate() {
+            hashes[group as usize] = encoded.hashes[at];
+            encoded_at[group as usize] = at as u32;
+        }
+        let (order, starts) = partition_rows(&hashes, pool)?;
+        drop(hashes);
+        let mut keys = PartitionedKeys {
+            fixed_keys,
+            firsts,
+            starts,
+            encoded_at,
+            encoded: encoded.rows,
+            hashes: encoded.hashes,
+        };
+        if !keys.fixed_keys.is_empty() {
+            keys.fixed_keys.arrange(&order)?;
+        }
+        keys.firsts.arrange(&order)?;
+        if !keys.encoded_at.is_empty() {
+            keys.encoded_at.arrange(&order)?;
+        }
+        Ok((keys, order))
+    }
+
+    #[inline]
+    fn group_of_fixed_key(
+        &mut self,
+        fixed_key: u128,
+        position: impl FnOnce() -> u64,
+    ) -> Result<u32, MemoryExceeded> {
+        let fixed_keys = &self.fixed_keys;
+        let entry = self.packed.entry(
+            inner(hash_fixed_key(fixed_key)),
+            |group| fixed_keys[group as usize] == fixed_key,
+            |group| inner(hash_fixed_key(fixed_keys[group as usize])),
+        )?;
+        match entry {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(place) => {
+                let group = next_group(&self.firsts);
+                self.fixed_keys.push(fixed_key)?;
+                self.firsts.push(position())?;
+                place.insert(group);
+                Ok(group)
+            }
+        }
+    }
+
+    fn group_of_bytes(
+        &mut self,
+        rows: &Rows,
+        row: usize,
+        hash: u64,
+        position: u64,
+    ) -> Result<u32, MemoryExceeded> {
+        let key = rows.row(row);
+        let EncodedKeys {
+            rows: known,
+            hashes,
+            table,
+            groups,
+        } = &mut self.encoded;
+        let is_key = |at: u32| known.row(at as usize).data() == key.data();
+        if let Some(at) = table.find(inner(hash), is_key) {
+            return Ok(groups[at as usize]);
+        }
+        let group = next_group(&self.firsts);
+        let at = hashes.len() as u32;
+        known.push(key)?;
+        hashes.push(hash)?;
+        groups.push(group)?;
+        table.insert(inner(hash), at, |at| inner(hashes[at as usize]))?;
+        self.firsts.push(position)?;
+        if self.encoding.has_fixed_keys() {
+            self.fixed_keys.push(0)?;
+        }
+        Ok(group)
+    }
+}
+
+/// Whether equal keys come one after another, judged by the first rows. Where they do not,
+/// comparing neighbours is a branch that no processor predicts.
+fn come_in_runs(fixed_keys: &[u128]) -> bool {
+    let sample = &fixed_keys[..fixed_keys.len().min(64)];
+    let repeats = sample.windows(2).filter(|pair| pair[0] == pair[1]).count();
+    2 * repeats > sample.len()
+}
+
+fn next_group(firsts: &[u64]) -> u32 {
+    u32::try_from(firsts.len()).expect("fewer than 2^32 groups")
+}
+
+fn hash_bytes(bytes: &[u8]) -> u64 {
+    let mut hasher = StableHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
+
+impl fmt::Debug for GroupTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GroupTable")
+            .field("groups", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Float64Array, Int32Array, StringArray};
+    use arrow::datatypes::{DataType, Int32Type};
+
+    use super::*;
+    use crate::expr::canonical_floats;
+
+    fn keys(types: &[DataType]) -> Arc<KeyEncoding> {
+        Arc::new(KeyEncoding::new(types).unwrap())
+    }
+
+    fn assign(groups: &mut GroupTable, columns: &[ArrayRef]) -> Vec<u32> {
+        let columns: Vec<ArrayRef> = columns.iter().map(canonical_floats).collect();
+        let mut keys = RowKeys::default();
+        groups.encoding.read(&columns, columns[0].len(), &mut keys);
+        groups.assign(&columns, &keys, |row| row as u64).unwrap();
+        groups.groups().to_vec()
+    }
+
+    #[test]
+    fn groups_are_numbered_by_their_first_row_and_null_is_one_of_them() {
+        let encoding = keys(&[DataType::Int32, DataType::Utf8]);
+        let mut groups = GroupTable::new(encoding, None);
+        let numbers: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None, Some(7), None, Some(7)]));
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![
+            Some("a"),
+            None,
+            Some("b"),
+            None,
+            Some("a"),
+        ]));
+        assert_eq!(assign(&mut groups, &[numbers, texts]), [0, 1, 2, 1, 0]);
+        let columns = groups.columns().unwrap();
+        assert_eq!(
+            columns[0].as_primitive::<Int32Type>(),
+            &Int32Array::from(vec![Some(7), None, Some(7)])
+        );
+    }
+
+    #[test]
+    fn merging_finds_the_keys_that_are_there_and_the_least_place_where_each_came_first() {
+        let encoding = keys(&[DataType::Int32]);
+        let at = |keys: [i32; 3], base: u64| {
+            let mut groups = GroupTable::new(encoding.clone(), None);
+            let columns: [ArrayRef; 1] = [Arc::new(Int32Array::from(keys.to_vec()))];
+            let mut fixed_keys = RowKeys::default();
+            encoding.read(&columns, 3, &mut fixed_keys);
+            groups
+                .assign(&columns, &fixed_keys, |row| base + row as u64)
+                .unwrap();
+            groups
+        };
+        let mut first = at([1, 2, 5], 100);
+        for (keys, base) in [([3, 2, 4], 200), ([4, 6, 1], 50)] {
+            let (more, order) = at(keys, base).into_partitions().unwrap();
+            first.merge(&more, 0..3).unwrap();
+            for (&group, &was) in first.groups().iter().zip(order.iter()) {
+                let fixed_key = FixedWidthLayout::key_of_number(keys[was as usize] as u64);
+                assert_eq!(first.fixed_key(group), Some(fixed_key));
+            }
+        }
+        // The keys 1, 2, 5, then 3 and 4 in the order of their partitions, then 6.
+        assert_eq!(first.len(), 6);
+        let mut firsts = first.into_firsts().to_vec();
+        assert_eq!(firsts[..3], [52, 101, 102]);
+        firsts[3..].sort_unstable();
+        assert_eq!(firsts[3..], [50, 51, 200]);
+    }
+
+    #[test]
+    fn both_zeros_are_one_group_and_so_are_all_nans() {
+        let encoding = keys(&[DataType::Float64]);
+        let mut groups = GroupTable::new(encoding, None);
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, f64::NAN, -f64::NAN]));
+        assert_eq!(assign(&mut groups, &[values]), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_key_is_one_group_whether_its_chunk_was_packed_or_not() {
+        let mut groups = GroupTable::new(keys(&[DataType::Utf8]), None);
+        let texts = |texts: &[Option<&str>]| Arc::new(StringArray::from(texts.to_vec())) as ArrayRef;
+        let long = "longer than any word";
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some("a"), None, Some("a")])]),
+            [0, 1, 0]
+        );
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some(long), Some("a"), Some("b"), None])]),
+            [2, 0, 3, 1]
+        );
+        assert_eq!(
+            assign(&mut groups, &[texts(&[Some("b"), Some("c"), Some("a")])]),
+            [3, 4, 0]
+        );
+    }
+}

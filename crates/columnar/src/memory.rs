@@ -1,0 +1,27 @@
+//! The bytes that a query may hold at a time, reserved before they are allocated.
+//!
+//! ```text
+//!   list of slot 0 ─ Reservation ─┐
+//!   list of slot 1 ─ Reservation ─┼─► MemoryPool "q17": 38 MB of 64 MB in use, 41 MB at most
+//!   table of groups ─ Reservation ┘
+//! ```
+//!
+//! A job has one [`MemoryPool`], whatever threads its slots run on. A query over its limit fails
+//! with an error that says so. A [`Reservation`] is released when its owner is dropped, also by an
+//! error or a panic.
+//!
+//! The pool is no allocator: it counts what is reserved, which is what grows with the rows of a
+//! query.
+
+mod pool;
+mod reservation;
+mod reserved;
+mod retained;
+
+pub use pool::{MemoryExceeded, MemoryPool};
+pub use reservation::Reservation;
+pub(crate) use reserved::{ReservedRows, ReservedTable, ReservedVec};
+pub(crate) use retained::{
+    BorrowedBuffer, RetainedSize, compact, compact_bytes, compacts_bytes, copies_bytes, encoded_bytes, width,
+    with_own_strings,
+};

@@ -1,0 +1,152 @@
+//! The bytes that a query may hold.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The bytes that one query may hold, and those that it does.
+///
+/// ```
+/// use columnar::MemoryPool;
+///
+/// let pool = MemoryPool::new("q17", 1_000);
+/// pool.try_reserve(600)?;
+/// let refused = pool.try_reserve(401).unwrap_err();
+/// assert_eq!((refused.requested, refused.used, refused.limit), (401, 600, 1_000));
+/// assert_eq!(
+///     refused.to_string(),
+///     "query q17 is over its memory quota: it asked for 401 bytes with 600 of 1000 in use",
+/// );
+/// pool.release(600);
+/// assert_eq!((pool.used(), pool.peak()), (0, 600));
+/// # Ok::<(), columnar::MemoryExceeded>(())
+/// ```
+#[derive(Debug)]
+pub struct MemoryPool {
+    query: Arc<str>,
+    limit: usize,
+    used: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl MemoryPool {
+    /// `limit` bytes for the query that errors call `query`; `usize::MAX` refuses nothing and only
+    /// counts.
+    pub fn new(query: impl Into<Arc<str>>, limit: usize) -> Self {
+        Self {
+            query: query.into(),
+            limit,
+            used: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
+        }
+    }
+
+    /// What errors call the query.
+    pub fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// The most bytes that may be in use at a time.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The bytes in use. Others may change them at any time.
+    pub fn used(&self) -> usize {
+        // Ordering: Relaxed. A number for people.
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that were in use at a time.
+    pub fn peak(&self) -> usize {
+        // Ordering: Relaxed. A number for people.
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    /// Counts `bytes` as in use, all of them or none. To be called before they are allocated;
+    /// [`Reservation`](super::Reservation) also gives them back.
+    ///
+    /// # Errors
+    ///
+    /// When they would pass the limit. Nothing is counted then.
+    pub fn try_reserve(&self, bytes: usize) -> Result<(), MemoryExceeded> {
+        let fitting = |used: usize| used.checked_add(bytes).filter(|&sum| sum <= self.limit);
+        // Ordering: Relaxed. Accounting, not synchronisation: all that counts is that no two
+        // reservations both take the last bytes, which a read-modify-write of one word decides. The
+        // memory itself is its owner's alone.
+        let reserved = self
+            .used
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, fitting);
+        match reserved {
+            Ok(used) => {
+                // Ordering: Relaxed. A number for people.
+                self.peak.fetch_max(used + bytes, Ordering::Relaxed);
+                Ok(())
+            }
+            Err(used) => Err(MemoryExceeded {
+                query: Arc::clone(&self.query),
+                requested: bytes,
+                used,
+                limit: self.limit,
+            }),
+        }
+    }
+
+    /// Counts `bytes` as free again that were reserved.
+    ///
+    /// # Panics
+    ///
+    /// If fewer are in use.
+    pub fn release(&self, bytes: usize) {
+        // Ordering: Relaxed. See `try_reserve`.
+        let used = self.used.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(used >= bytes, "{bytes} bytes are released, {used} were reserved");
+    }
+}
+
+/// A query asked for more memory than its pool has left. It fails with this; nothing was allocated,
+/// and no partial result is given out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryExceeded {
+    /// What the pool calls the query.
+    pub query: Arc<str>,
+    /// The bytes it asked for.
+    pub requested: usize,
+    /// The bytes that were in use.
+    pub used: usize,
+    /// The most bytes that may be in use at a time.
+    pub limit: usize,
+}
+
+impl fmt::Display for MemoryExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            query,
+            requested,
+            used,
+            limit,
+        } = self;
+        write!(
+            f,
+            "query {query} is over its memory quota: it asked for {requested} bytes with {used} of {limit} in use"
+        )
+    }
+}
+
+impl Error for MemoryExceeded {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_charge_is_counted_whole_or_not_at_all() {
+        let pool = MemoryPool::new("q", 100);
+        pool.try_reserve(100).unwrap();
+        assert!(pool.try_reserve(1).is_err());
+        assert!(pool.try_reserve(usize::MAX).is_err(), "the sum would wrap");
+        pool.try_reserve(0).unwrap();
+        assert_eq!(pool.used(), 100);
+    }
+}

@@ -1,0 +1,376 @@
+//! Containers that reserve their memory before they grow.
+//!
+//! They are looked into for each row, and many hold only some values, so each is one piece that
+//! doubles; what is written and read in order is a [`ChunkedVec`](crate::chunked::ChunkedVec).
+//! While one grows, old and new are there at the same time, and both are reserved.
+
+use std::fmt;
+use std::mem;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+use arrow::row::{Row, Rows};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+
+use super::pool::{MemoryExceeded, MemoryPool};
+use super::reservation::Reservation;
+
+/// A `Vec` that reserves its memory before it grows.
+#[derive(Debug)]
+pub(crate) struct ReservedVec<T> {
+    // Freed before the reservation is given back.
+    values: Vec<T>,
+    reservation: Reservation,
+}
+
+impl<T> ReservedVec<T> {
+    pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            values: Vec::new(),
+            reservation: Reservation::of(pool.cloned()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, value: T) -> Result<(), MemoryExceeded> {
+        self.reserve(1)?;
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// Adds clones of values behind the last one.
+    pub(crate) fn extend_from_slice(&mut self, values: &[T]) -> Result<(), MemoryExceeded>
+    where
+        T: Clone,
+    {
+        self.reserve(values.len())?;
+        self.values.extend_from_slice(values);
+        Ok(())
+    }
+
+    /// Makes it `len` values long; new ones are `value`.
+    pub(crate) fn resize(&mut self, len: usize, value: T) -> Result<(), MemoryExceeded>
+    where
+        T: Clone,
+    {
+        self.reserve(len.saturating_sub(self.values.len()))?;
+        self.values.resize(len, value);
+        Ok(())
+    }
+
+    /// These values, in memory of just their size.
+    pub(crate) fn collect(
+        pool: Option<&Arc<MemoryPool>>,
+        values: impl ExactSizeIterator<Item = T>,
+    ) -> Result<Self, MemoryExceeded> {
+        let mut list = Self::new(pool);
+        list.reserve(values.len())?;
+        list.values.extend(values);
+        Ok(list)
+    }
+
+    /// Puts the values into this order: `order[i]`, each once, becomes value `i`. Old and new are
+    /// there at the same time.
+    pub(crate) fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>
+    where
+        T: Default,
+    {
+        let values = &mut self.values;
+        let values = order.iter().map(|&at| mem::take(&mut values[at as usize]));
+        // The new one has a reservation of its own.
+        let arranged = Self::collect(self.reservation.pool(), values)?;
+        *self = arranged;
+        Ok(())
+    }
+
+    /// The values, and the reservation for them.
+    pub(crate) fn into_parts(self) -> (Vec<T>, Reservation) {
+        (self.values, self.reservation)
+    }
+
+    /// Drops the values and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.values.clear();
+    }
+
+    /// Makes room for `more` values.
+    #[inline]
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<(), MemoryExceeded> {
+        if more <= self.values.capacity() - self.values.len() {
+            return Ok(());
+        }
+        self.grow(more)
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize) -> Result<(), MemoryExceeded> {
+        let len = self.values.len();
+        let capacity = len.saturating_add(more).max(2 * self.values.capacity());
+        let old = self.reservation.bytes();
+        self.reservation.grow(capacity.saturating_mul(size_of::<T>()))?;
+        self.values.reserve_exact(capacity - len);
+        self.reservation.shrink(old);
+        Ok(())
+    }
+}
+
+impl<T> Deref for ReservedVec<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.values
+    }
+}
+
+impl<T> DerefMut for ReservedVec<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+}
+
+/// Keys in arrow's row encoding, which reserve their memory before it grows.
+pub(crate) struct ReservedRows {
+    rows: Rows,
+    /// The bytes of all keys.
+    bytes: usize,
+    /// Keys and bytes for which there is room.
+    rows_max: usize,
+    bytes_max: usize,
+    reservation: Reservation,
+}
+
+impl ReservedRows {
+    /// Starts from `empty` rows of the keys' encoder.
+    pub(crate) fn new(empty: Rows, pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            rows: empty,
+            bytes: 0,
+            rows_max: 0,
+            bytes_max: 0,
+            reservation: Reservation::of(pool.cloned()),
+        }
+    }
+
+    pub(crate) fn push(&mut self, key: Row<'_>) -> Result<(), MemoryExceeded> {
+        let bytes = self.bytes + key.data().len();
+        if self.rows.num_rows() == self.rows_max || bytes > self.bytes_max {
+            self.grow(bytes)?;
+        }
+        self.rows.push(key);
+        self.bytes = bytes;
+        Ok(())
+    }
+
+    /// Makes room for another key, all keys then having `bytes`.
+    #[cold]
+    fn grow(&mut self, bytes: usize) -> Result<(), MemoryExceeded> {
+        let keys = self.rows.num_rows();
+        let mut rows_max = self.rows_max;
+        let mut bytes_max = self.bytes_max;
+        let mut more = 0;
+        if keys == rows_max {
+            rows_max = (2 * rows_max).max(4);
+            // One offset more than there are keys.
+            more += (rows_max + 1) * size_of::<usize>();
+        }
+        if bytes > bytes_max {
+            bytes_max = bytes.max(2 * bytes_max);
+            more += bytes_max;
+        }
+        self.reservation.grow(more)?;
+        self.rows.reserve(rows_max - keys, bytes_max - self.bytes);
+        (self.rows_max, self.bytes_max) = (rows_max, bytes_max);
+        // The old ones are free.
+        self.reservation.resize(self.rows.size() - size_of::<Rows>())
+    }
+}
+
+impl Deref for ReservedRows {
+    type Target = Rows;
+
+    fn deref(&self) -> &Rows {
+        &self.rows
+    }
+}
+
+impl fmt::Debug for ReservedRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReservedRows")
+            .field("keys", &self.rows.num_rows())
+            .field("reservation", &self.reservation)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A hash table of group numbers that reserves its memory before it grows. Nothing is ever removed
+/// from it.
+#[derive(Debug)]
+pub(crate) struct ReservedTable {
+    table: HashTable<u32>,
+    reservation: Reservation,
+}
+
+impl ReservedTable {
+    pub(crate) fn new(pool: Option<&Arc<MemoryPool>>) -> Self {
+        Self {
+            table: HashTable::new(),
+            reservation: Reservation::of(pool.cloned()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// The number with this hash of which `is_it` is true.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        self.table.find(hash, |&number| is_it(number)).copied()
+    }
+
+    /// Adds a number that is not in it; `hash_of` gives the hashes of those that are.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        hash: u64,
+        number: u32,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Result<(), MemoryExceeded> {
+        if self.table.len() == self.table.capacity() {
+            self.grow(1, &hash_of)?;
+        }
+        self.table.insert_unique(hash, number, |&number| hash_of(number));
+        Ok(())
+    }
+
+    /// The number with this hash of which `is_it` is true, or a place for it; `hash_of` gives the
+    /// hashes of those that are there.
+    #[inline]
+    pub(crate) fn entry(
+        &mut self,
+        hash: u64,
+        is_it: impl Fn(u32) -> bool,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Result<Entry<'_, u32>, MemoryExceeded> {
+        // Full, it grows only for a number that is new.
+        if self.table.len() == self.table.capacity() && self.find(hash, &is_it).is_none() {
+            self.grow(1, &hash_of)?;
+        }
+        let is_it = |number: &u32| is_it(*number);
+        Ok(self.table.entry(hash, is_it, |&number| hash_of(number)))
+    }
+
+    /// Makes room for `numbers` numbers in all.
+    pub(crate) fn reserve(
+        &mut self,
+        numbers: usize,
+        hash_of: impl Fn(u32) -> u64,
+    ) -> Result<(), MemoryExceeded> {
+        if numbers <= self.table.capacity() {
+            return Ok(());
+        }
+        self.grow(numbers - self.table.len(), &hash_of)
+    }
+
+    #[cold]
+    fn grow(&mut self, more: usize, hash_of: &impl Fn(u32) -> u64) -> Result<(), MemoryExceeded> {
+        /// More than the smallest table takes.
+        const SMALLEST: usize = 64;
+        // Places are a power of two, of which at most seven eighths are taken; each is a number and
+        // a byte that says what is in it.
+        let places = (self.table.len() + more).saturating_mul(8).div_ceil(7);
+        let bytes = places.next_power_of_two() * (size_of::<u32>() + 1) + SMALLEST;
+        let twice = (2 * self.table.allocation_size()).max(SMALLEST);
+        self.reservation
+            .grow(if more == 1 { twice } else { bytes.max(twice) })?;
+        self.table.reserve(more, |&number| hash_of(number));
+        // The old one is free.
+        self.reservation.resize(self.table.allocation_size())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, StringArray};
+    use arrow::datatypes::DataType;
+    use arrow::row::{RowConverter, SortField};
+
+    use super::*;
+
+    fn pool(limit: usize) -> Arc<MemoryPool> {
+        Arc::new(MemoryPool::new("test", limit))
+    }
+
+    #[test]
+    fn a_vec_charges_old_and_new_while_it_grows() {
+        let pool = pool(12 * 8);
+        let mut list = ReservedVec::new(Some(&pool));
+        list.resize(4, 7u64).unwrap();
+        assert_eq!(pool.used(), 4 * 8);
+        list.push(8).unwrap();
+        assert_eq!((pool.used(), pool.peak()), (8 * 8, 12 * 8));
+        assert_eq!(*list, [7, 7, 7, 7, 8]);
+        let refused = list.resize(9, 0).unwrap_err();
+        assert_eq!((refused.requested, refused.used), (16 * 8, 8 * 8));
+        assert_eq!(list.len(), 5, "it stays as it was");
+        drop(list);
+        assert_eq!(pool.used(), 0);
+    }
+
+    #[test]
+    fn a_vec_is_arranged_with_old_and_new_charged() {
+        let pool = pool(2 * 3 * 8);
+        let mut list = ReservedVec::collect(Some(&pool), [1u64, 2, 3].into_iter()).unwrap();
+        list.arrange(&[2, 0, 1]).unwrap();
+        assert_eq!(*list, [3, 1, 2]);
+        assert_eq!((pool.used(), pool.peak()), (3 * 8, 2 * 3 * 8));
+        list.push(4).unwrap_err();
+        list.arrange(&[1, 2, 0]).unwrap();
+        let (values, reservation) = list.into_parts();
+        assert_eq!(
+            (values, reservation.bytes(), pool.used()),
+            (vec![1, 2, 3], 3 * 8, 3 * 8)
+        );
+    }
+
+    #[test]
+    fn a_table_charges_what_it_allocates_and_finds_what_it_holds() {
+        let pool = pool(usize::MAX);
+        let mut table = ReservedTable::new(Some(&pool));
+        let hash = |number: u32| u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for number in 0..10_000 {
+            table.insert(hash(number), number, hash).unwrap();
+            assert_eq!(pool.used(), table.table.allocation_size());
+        }
+        assert!((0..10_000).all(|number| table.find(hash(number), |found| found == number) == Some(number)));
+        assert_eq!(table.find(hash(10_000), |found| found == 10_000), None);
+        let full = Arc::new(MemoryPool::new("small", pool.used()));
+        let mut refused = ReservedTable::new(Some(&full));
+        let inserted = (0..10_000)
+            .take_while(|&number| refused.insert(hash(number), number, hash).is_ok())
+            .count();
+        assert!(inserted < 10_000 && refused.table.len() == inserted);
+        assert!(full.peak() <= full.limit());
+    }
+
+    #[test]
+    fn keys_charge_what_they_allocate() {
+        let pool = pool(usize::MAX);
+        let converter = RowConverter::new(vec![SortField::new(DataType::Utf8)]).unwrap();
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values(
+            (0..2_000).map(|number| "x".repeat(number % 97)),
+        ));
+        let all = converter.convert_columns(&[texts]).unwrap();
+        let mut keys = ReservedRows::new(converter.empty_rows(0, 0), Some(&pool));
+        for key in &all {
+            keys.push(key).unwrap();
+            assert_eq!(pool.used(), keys.size() - size_of::<Rows>());
+        }
+        assert!(keys.iter().eq(all.iter()));
+        assert!(pool.peak() <= 2 * pool.used());
+        drop(keys);
+        assert_eq!(pool.used(), 0);
+    }
+}

@@ -1,0 +1,8 @@
+//! Which partition a key belongs to, and rows in the order of their partitions.
+
+mod hash;
+mod radix;
+
+pub use hash::{StableHasher, partition_index};
+pub(crate) use hash::{hash_fixed_key, inner};
+pub(crate) use radix::{PARTITIONS, Starts, partition_rows};

@@ -1,0 +1,234 @@
+//! Where a key belongs: a mixed hash with fixed seeds, of which the top bits say the partition.
+//!
+//! ```text
+//!   hash  ┌ 8 bits ─┬─────────── 56 bits ───────────┐
+//!         │partition│  remixed for the inner table   │
+//!         └─────────┴────────────────────────────────┘
+//! ```
+//!
+//! All keys of a partition agree in its bits, so a hash table of that partition must not look at them:
+//! [`inner`] multiplies.
+//!
+//! | user | bits |
+//! |---|---|
+//! | [`partition_index`] of n partitions | the top ones, as many as n has: the product of hash and n, above 64 bits |
+//! | GROUP BY | the top 8; ranges of partitions are the top 4 to 8 of them |
+//! | hash tables | of the remixed hash the low bits for the place, the top 7 to compare before the key |
+
+use std::hash::{Hash, Hasher};
+
+/// Digits of pi: nothing up the sleeve.
+const SEED: u64 = 0x243f_6a88_85a3_08d3;
+/// Odd, with bits that are spread: 2^64 divided by the golden ratio.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+/// Odd as well; its bits look random (SplitMix64).
+const FACTOR_2: u64 = 0xbf58_476d_1ce4_e5b9;
+
+/// The partition of `partitions` that `key` belongs to.
+///
+/// It depends on the key's value alone: not on the run, the thread, or the machine. Integers of all
+/// widths are hashed by their value; a slice of integers wider than a byte is hashed by its bytes
+/// in memory, which are the same on machines of one byte order. It never is negative, and spreads
+/// evenly also where keys are consecutive numbers.
+///
+/// The seeds are public: keys can be chosen such that one partition gets all.
+///
+/// ```
+/// use columnar::sharding::partition_index;
+///
+/// assert_eq!(partition_index(&("A", 7), 16), partition_index(&("A", 7), 16));
+/// assert!((0..1_000).all(|key| partition_index(&key, 3) < 3));
+/// // Twice as many partitions split each in two.
+/// assert_eq!(partition_index("Ulm", 32) / 2, partition_index("Ulm", 16));
+/// ```
+///
+/// # Panics
+///
+/// If there are no partitions.
+#[must_use]
+pub fn partition_index<K: Hash + ?Sized>(key: &K, partitions: usize) -> usize {
+    assert!(partitions > 0, "a key has a place only if there is a partition");
+    let mut hasher = StableHasher::new();
+    key.hash(&mut hasher);
+    // The top bits, for any number of partitions: the part of all hashes that lies below this one.
+    ((u128::from(hasher.finish()) * partitions as u128) >> 64) as usize
+}
+
+/// A hasher whose seeds are fixed: the same values give the same hash in every run and on every
+/// machine of one byte order.
+#[derive(Clone, Debug)]
+pub struct StableHasher(u64);
+
+impl StableHasher {
+    /// Of nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(SEED)
+    }
+
+    #[inline]
+    fn add(&mut self, value: u64) {
+        self.0 = fold(self.0 ^ value, FACTOR);
+    }
+}
+
+impl Default for StableHasher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Hasher for StableHasher {
+    #[inline]
+    fn finish(&self) -> u64 {
+        fold(self.0, FACTOR_2)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        // The length as well, so that zeros at the end count.
+        self.add(u64::from_le_bytes(last));
+        self.add(bytes.len() as u64);
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u16(&mut self, value: u16) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.add(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.add(value);
+    }
+
+    fn write_u128(&mut self, value: u128) {
+        self.add(value as u64);
+        self.add((value >> 64) as u64);
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.add(value as u64);
+    }
+
+    fn write_i8(&mut self, value: i8) {
+        self.add(value as u64);
+    }
+
+    fn write_i16(&mut self, value: i16) {
+        self.add(value as u64);
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.add(value as u64);
+    }
+
+    fn write_i64(&mut self, value: i64) {
+        self.add(value as u64);
+    }
+
+    fn write_i128(&mut self, value: i128) {
+        self.write_u128(value as u128);
+    }
+
+    fn write_isize(&mut self, value: isize) {
+        self.add(value as u64);
+    }
+}
+
+/// The hash of a packed key. No product has two factors from the key, which could make one of them
+/// zero.
+#[inline]
+pub(crate) fn hash_fixed_key(word: u128) -> u64 {
+    let low = fold(SEED ^ word as u64, FACTOR);
+    fold(low ^ (word >> 64) as u64, FACTOR_2)
+}
+
+/// The top `bits` bits of `hash`.
+#[inline]
+pub(crate) fn bits_of(hash: u64, bits: u32) -> usize {
+    (hash >> (u64::BITS - bits)) as usize
+}
+
+/// The hash for a table in which all keys are of one partition.
+#[inline]
+pub(crate) fn inner(hash: u64) -> u64 {
+    hash.wrapping_mul(FACTOR)
+}
+
+/// Both halves of the product: each bit depends on many.
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest and smallest share of 64 partitions, where 1 is an equal share.
+    fn shares(indices: impl Iterator<Item = usize>) -> (f64, f64) {
+        let mut counts = [0usize; 64];
+        let mut all = 0;
+        for index in indices {
+            counts[index] += 1;
+            all += 1;
+        }
+        let share = |count: Option<&usize>| *count.unwrap_or(&0) as f64 * 64.0 / all as f64;
+        (share(counts.iter().min()), share(counts.iter().max()))
+    }
+
+    #[test]
+    fn the_place_of_a_key_never_changes() {
+        // A change of these is a change of every place that was written down.
+        let places: Vec<usize> = (0..8u64).map(|key| partition_index(&key, 256)).collect();
+        assert_eq!(places, [255, 7, 32, 140, 39, 134, 251, 80]);
+        assert_eq!(partition_index("supplier", 256), 14);
+        assert_eq!(partition_index(&7i64, 256), partition_index(&7u8, 256));
+    }
+
+    #[test]
+    fn consecutive_numbers_multiples_and_negative_ones_spread_evenly() {
+        for step in [1i64, 4, 64, 1 << 20, 1 << 32, -1, -4_096] {
+            let (least, most) = shares((0..100_000i64).map(|n| partition_index(&(n * step), 64)));
+            assert!(least > 0.85 && most < 1.15, "{step}: {least} to {most}");
+            let words =
+                (0..100_000i64).map(|n| bits_of(hash_fixed_key(u128::from((n * step) as u64) << 1), 6));
+            let (least, most) = shares(words);
+            assert!(least > 0.85 && most < 1.15, "{step}: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn the_inner_hash_of_a_partition_spreads_in_its_low_and_its_top_bits() {
+        let hashes: Vec<u64> = (0..400_000u128)
+            .map(|n| hash_fixed_key(n << 1))
+            .filter(|&hash| bits_of(hash, 4) == 5)
+            .map(inner)
+            .collect();
+        for shift in [0, 20, 58] {
+            let (least, most) = shares(hashes.iter().map(|hash| (hash >> shift & 63) as usize));
+            assert!(least > 0.8 && most < 1.2, "{shift}: {least} to {most}");
+        }
+    }
+
+    #[test]
+    fn texts_that_differ_in_zeros_at_the_end_have_different_hashes() {
+        let hash = |bytes: &[u8]| {
+            let mut hasher = StableHasher::new();
+            hasher.write(bytes);
+            hasher.finish()
+        };
+        assert_ne!(hash(b"a"), hash(b"a\0"));
+        assert_ne!(hash(b"12345678"), hash(b"12345678\0"));
+    }
+}

@@ -1,0 +1,150 @@
+//! A table whose statistics change between two questions.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use columnar::{
+    ColumnStatistics, Comparison, Expr, Fetched, MorselReader, Output, ReadError, ScanStage, StoredTable,
+    TableSource,
+};
+use pipeline_exec::{Job, PipelineExecutor};
+
+use crate::scan::{column, scan};
+
+/// One morsel with the value 10 in `a`. Asked twice, its statistics rule out `a > 5` once, and once
+/// not.
+#[derive(Debug)]
+struct Changing {
+    rules_out_first: bool,
+    /// Set when the plan is made; planning may ask for an estimate.
+    is_planned: AtomicBool,
+    asked: AtomicUsize,
+    opened: Mutex<Vec<&'static str>>,
+}
+
+impl Changing {
+    fn new(rules_out_first: bool) -> Arc<Self> {
+        Arc::new(Self {
+            rules_out_first,
+            is_planned: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+            opened: Mutex::default(),
+        })
+    }
+}
+
+impl TableSource for Changing {
+    fn name(&self) -> &str {
+        "changing"
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(vec![Field::new("a", DataType::Int64, true)]))
+    }
+
+    fn morsels(&self) -> usize {
+        1
+    }
+
+    fn rows(&self, _morsel: usize) -> usize {
+        1
+    }
+
+    fn statistics(&self, _morsel: usize, _column: usize) -> ColumnStatistics {
+        if !self.is_planned.load(Ordering::SeqCst) {
+            return ColumnStatistics::unknown();
+        }
+        let is_first = self.asked.fetch_add(1, Ordering::SeqCst).is_multiple_of(2);
+        let value = if is_first == self.rules_out_first { 0 } else { 10 };
+        let bound = || Some(Arc::new(Int64Array::from(vec![value])) as ArrayRef);
+        ColumnStatistics::unknown().with_bounds(bound(), bound())
+    }
+
+    fn as_stored(&self) -> Option<&dyn StoredTable> {
+        Some(self)
+    }
+
+    fn open(&self, _morsel: usize, _projection: &[usize]) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        self.opened.lock().unwrap().push("with a wait");
+        Ok(Box::new(Ten))
+    }
+}
+
+impl StoredTable for Changing {
+    fn bytes_to_fetch(&self, _morsel: usize, _projection: &[usize]) -> usize {
+        8
+    }
+
+    fn fetch(&self, _morsel: usize, _projection: &[usize]) -> Result<Fetched, ReadError> {
+        Ok(Fetched::new([(0, "12345678".into())]))
+    }
+
+    fn open_fetched(
+        &self,
+        _morsel: usize,
+        _projection: &[usize],
+        _fetched: Fetched,
+    ) -> Result<Box<dyn MorselReader + '_>, ReadError> {
+        self.opened.lock().unwrap().push("as fetched");
+        Ok(Box::new(Ten))
+    }
+}
+
+struct Ten;
+
+impl MorselReader for Ten {
+    fn column(&mut self, _column: usize) -> Result<ArrayRef, ReadError> {
+        Ok(Arc::new(Int64Array::from(vec![10])))
+    }
+}
+
+/// The bytes to fetch, whether something was fetched, and the rows of the result.
+fn run(table: &Arc<Changing>) -> (usize, bool, usize) {
+    let a = column(table.as_ref(), "a");
+    let filter = Expr::compare(Comparison::Greater, a.clone(), Expr::int64(5)).unwrap();
+    let columns = vec![("a".to_owned(), a)];
+    let stage = Arc::new(ScanStage::new(scan(
+        table.clone(),
+        Some(filter),
+        Output::Rows { columns },
+    )));
+    table.is_planned.store(true, Ordering::SeqCst);
+    let bytes = stage.bytes_to_fetch(0);
+    let fetch = stage.begin_fetch(0).unwrap();
+    let is_fetched = fetch.is_some();
+    if let Some(fetch) = fetch {
+        assert_eq!(fetch.bytes(), bytes, "what was said before");
+        fetch.run().unwrap();
+    }
+    let output = Arc::clone(&stage);
+    let job = Job::builder("t")
+        .stage(stage)
+        .output(move |_| output.merge())
+        .build();
+    let report = PipelineExecutor::new(1)
+        .unwrap()
+        .submit(job)
+        .unwrap()
+        .wait()
+        .unwrap();
+    let rows = report.output.batches.iter().map(|batch| batch.num_rows()).sum();
+    (bytes, is_fetched, rows)
+}
+
+#[test]
+fn a_morsel_that_statistics_once_let_through_is_fetched_and_run() {
+    let table = Changing::new(false);
+    assert_eq!(run(&table), (8, true, 1));
+    assert_eq!(*table.opened.lock().unwrap(), ["as fetched"]);
+    assert_eq!(table.asked.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_morsel_that_statistics_once_ruled_out_is_neither_fetched_nor_opened() {
+    let table = Changing::new(true);
+    assert_eq!(run(&table), (0, false, 0));
+    assert!(table.opened.lock().unwrap().is_empty());
+    assert_eq!(table.asked.load(Ordering::SeqCst), 1);
+}

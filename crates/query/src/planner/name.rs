@@ -1,0 +1,11 @@
+//! Names as SQL compares them.
+
+use sqlparser::ast::Ident;
+
+/// Whether a name in a query means `name`: in any case, unless it is quoted.
+pub(super) fn names_match(written: &Ident, name: &str) -> bool {
+    match written.quote_style {
+        Some(_) => written.value == name,
+        None => written.value.to_lowercase() == name.to_lowercase(),
+    }
+}

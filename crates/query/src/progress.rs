@@ -1,0 +1,112 @@
+//! How far work is: what it does, slots done, slots in all.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pipeline_exec::JobControl;
+
+/// A view of work that another thread runs. Clones show the same work.
+///
+/// ```
+/// use query::pipeline_exec::{Job, PipelineExecutor, step};
+/// use query::Work;
+///
+/// let work = Work::from(PipelineExecutor::new(1)?);
+/// let steps = vec![step(|_cx| Ok(())), step(|_cx| Ok(()))];
+/// work.run(Job::from_steps("cities", steps))?;
+/// assert_eq!(work.progress().slots(), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Progress {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    activity: String,
+    /// Jobs that were submitted and have not ended.
+    running: Vec<JobControl>,
+    /// Slots of jobs that have ended.
+    done: usize,
+    /// Slots of all jobs, later ones included; 0 if not known.
+    expected: usize,
+}
+
+impl Progress {
+    /// What is done, and with which table: `reading trips`. Empty before work begins.
+    #[must_use]
+    pub fn activity(&self) -> String {
+        self.lock().activity.clone()
+    }
+
+    /// Slots done and slots in all, as far as both are known.
+    #[must_use]
+    pub fn slots(&self) -> (usize, usize) {
+        let (mut done, expected, running) = {
+            let state = self.lock();
+            (state.done, state.expected, state.running.clone())
+        };
+        let mut total = done;
+        for job in &running {
+            let (job_done, job_total) = job.progress();
+            done += job_done;
+            total += job_total;
+        }
+        (done, total.max(expected))
+    }
+
+    /// Starts from zero, for the next activity.
+    pub(crate) fn begin(&self, activity: String) {
+        let mut state = self.lock();
+        state.activity = activity;
+        state.done = 0;
+        state.expected = 0;
+    }
+
+    /// Says how many slots all jobs have, later ones included.
+    pub(crate) fn expect(&self, slots: usize) {
+        self.lock().expected = slots;
+    }
+
+    /// Adds a job until the returned guard is dropped.
+    pub(crate) fn add(&self, job: JobControl) -> Counted {
+        self.lock().running.push(job.clone());
+        Counted {
+            progress: self.clone(),
+            job,
+        }
+    }
+
+    /// No statement under the lock leaves the state half changed.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Progress")
+            .field("activity", &self.activity())
+            .field("slots", &self.slots())
+            .finish()
+    }
+}
+
+/// A job that runs, as [`Progress`] counts it.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    progress: Progress,
+    job: JobControl,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        let (done, _) = self.job.progress();
+        let mut state = self.progress.lock();
+        state
+            .running
+            .retain(|running| running.handle() != self.job.handle());
+        state.done += done;
+    }
+}

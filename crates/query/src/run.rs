@@ -1,0 +1,95 @@
+//! Work that has begun: its jobs are submitted here, counted, and ended when the work is stopped.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use pipeline_exec::{Job, JobError, JobErrorKind, JobReport, JobTicket, PipelineHandle};
+use pools::MixedPool;
+
+use crate::error::QueryError;
+use crate::progress::{Counted, Progress};
+use crate::stop::Stop;
+
+/// One run of work, from its begin to its end.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) executor: PipelineHandle,
+    pub(crate) mixed: MixedPool,
+    pub(crate) progress: Progress,
+    pub(crate) stop: Stop,
+}
+
+impl Run {
+    /// Runs a job to its end. While the executor is full this waits for room.
+    ///
+    /// # Errors
+    ///
+    /// What the job failed with, or why the run is stopped.
+    pub(crate) async fn job<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
+        let mut running = self.submit(job).await?;
+        let ended = match self.stop.unless_stopped(&mut running).await {
+            Ok(ended) => ended,
+            Err(_stopped) => {
+                self.cancel(&running);
+                running.await
+            }
+        };
+        let report = ended.map_err(|error| self.failed(error))?;
+        // A caller that cancelled gets no result, even if the last slot was faster.
+        self.stop.check().map(|()| report)
+    }
+
+    /// Submits a job as soon as the executor has room for it.
+    ///
+    /// # Errors
+    ///
+    /// When the executor has ended, or why the run is stopped.
+    pub(crate) async fn submit<T: Send + 'static>(&self, job: Job<T>) -> Result<RunningJob<T>, QueryError> {
+        let submitted = self.stop.unless_stopped(self.executor.submit_async(job)).await?;
+        let ticket = submitted?.cancel_on_drop();
+        Ok(RunningJob {
+            _counted: self.progress.add(ticket.control()),
+            ticket,
+        })
+    }
+
+    /// Stops a job at its next slot boundaries, for the reason that stops the run.
+    pub(crate) fn cancel<T>(&self, job: &RunningJob<T>) {
+        let control = job.ticket.control();
+        if matches!(self.stop.why(), QueryError::DeadlineExceeded) {
+            control.stop_if_late();
+        }
+        control.cancel();
+    }
+
+    /// Why a job failed: if the run was stopped, the reason for that.
+    pub(crate) fn failed(&self, error: JobError) -> QueryError {
+        match (error.kind, self.stop.check()) {
+            (JobErrorKind::Cancelled | JobErrorKind::DeadlineExceeded, Err(stopped)) => stopped,
+            _ => error.into(),
+        }
+    }
+
+    /// The time until the deadline, which is the deadline of each job of the run.
+    pub(crate) fn time_left(&self) -> Option<Duration> {
+        let deadline = self.stop.deadline()?;
+        Some(deadline.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// A job that was submitted. Awaiting it gives its end, dropping it cancels it.
+#[derive(Debug)]
+pub(crate) struct RunningJob<T = ()> {
+    ticket: JobTicket<T>,
+    _counted: Counted,
+}
+
+impl<T> Future for RunningJob<T> {
+    type Output = Result<JobReport<T>, JobError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.ticket).poll(cx)
+    }
+}

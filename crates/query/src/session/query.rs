@@ -1,0 +1,221 @@
+//! A query that is ready to run, with its limits.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use columnar::{MemoryPool, ScanStage};
+use tokio_util::sync::CancellationToken;
+
+use super::report::QueryReport;
+use crate::error::QueryError;
+use crate::execution::{ReadAhead, execute};
+use crate::pipeline_builder::PipelineBuilder;
+use crate::plan::QueryPlan;
+use crate::progress::Progress;
+use crate::reading::OnClose;
+use crate::source::TpchTable;
+use crate::statistics::JobStatistics;
+use crate::work::Work;
+
+/// Bytes that are read ahead of the workers by default: 32 MiB.
+const READ_AHEAD_BYTES: usize = 32 << 20;
+/// Parts of the memory limit, of which one may be read ahead by default. Windows that run hold another.
+const LIMIT_PARTS: usize = 8;
+/// Requests that are under way at the same time by default.
+const REQUESTS: usize = 32;
+
+/// A query that is ready to run, once.
+///
+/// A table in memory is scanned by one job. Files and objects are read on the mixed pool, in their order and ahead of the
+/// workers within a bound, and workers never wait for bytes. The rows are the same to the bit, however far is read ahead and
+/// however many workers there are.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+/// # use columnar::MemoryTable;
+/// use std::time::{Duration, Instant};
+/// use query::Session;
+/// use query::pipeline_exec::PipelineExecutor;
+///
+/// # let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+/// let mut session = Session::new(PipelineExecutor::new(2)?);
+/// session.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+/// let query = session
+///     .sql("select sum(n) from numbers where n > 1")?
+///     .memory_limit(64 << 20)
+///     .deadline(Instant::now() + Duration::from_secs(30));
+/// let (plan, progress) = (query.explain(), query.progress());
+/// let report = query.run()?;
+/// assert_eq!(report.rows.num_rows(), 1);
+/// let (done, total) = progress.slots();
+/// assert_eq!(done, total);
+/// println!("{plan}\n{report}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "`run` gives the rows"]
+pub struct Query {
+    work: Work,
+    plan: QueryPlan,
+    generated: Option<Arc<TpchTable>>,
+    measured: Measured,
+    read_ahead: Option<usize>,
+    requests: usize,
+    on_close: OnClose,
+}
+
+/// The stage of a query that has begun.
+type Measured = Arc<OnceLock<Arc<ScanStage>>>;
+
+impl Query {
+    pub(super) fn new(work: Work, plan: QueryPlan, generated: Option<Arc<TpchTable>>) -> Self {
+        Self {
+            work,
+            plan,
+            generated,
+            measured: Measured::default(),
+            read_ahead: None,
+            requests: REQUESTS,
+            on_close: OnClose::default(),
+        }
+    }
+
+    /// The plan.
+    #[must_use]
+    pub fn plan(&self) -> &QueryPlan {
+        &self.plan
+    }
+
+    /// The plan as text; once the query runs, with what was measured by the time the text is written.
+    #[must_use]
+    pub fn explain(&self) -> Explain {
+        Explain {
+            plan: self.plan.clone(),
+            measured: Arc::clone(&self.measured),
+        }
+    }
+
+    /// How far the query is, while another thread runs it.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.work.progress()
+    }
+
+    /// Bounds the memory of the query to `bytes`: what is fetched and decoded of files, rows that are kept and sorted,
+    /// groups. A query that needs more fails with [`QueryError::Quota`]. See [`QueryPlan::with_quota`] for what is counted.
+    pub fn memory_limit(mut self, bytes: usize) -> Self {
+        let quota = Arc::new(MemoryPool::new(self.plan.table(), bytes));
+        self.plan = self.plan.with_quota(quota);
+        self
+    }
+
+    /// The query fails with [`QueryError::DeadlineExceeded`] if its answer is not ready at `deadline`, whether it waits for
+    /// bytes, computes, or waits for its turn. A slot that runs is not interrupted, and a read that is under way may return
+    /// later. Of several deadlines the earliest counts.
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.work = self.work.deadline(deadline);
+        self
+    }
+
+    /// Bytes that may be read ahead of the workers; a larger morsel is read alone. As many again are in morsels that wait for
+    /// a worker, or one morsel for each worker if that is more. Default: 32 MiB, or an eighth of the memory limit.
+    pub fn read_ahead(mut self, bytes: usize) -> Self {
+        self.read_ahead = Some(bytes);
+        self
+    }
+
+    /// Requests that may be under way at the same time, 32 by default, within the bytes that may be read ahead. A morsel of
+    /// an object is a few requests, made together. Several morsels of a file are read by one call.
+    pub fn requests_at_once(mut self, requests: usize) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// Calls `call` once, when the table is not read any more for this query, however the query ends, and also if it never
+    /// begins. After a failure, a cancel or a deadline this may be later than the query's end: a read that is under way
+    /// returns first.
+    pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
+        self.on_close.push(call);
+        self
+    }
+
+    /// Runs the query and blocks until it has ended. While the executor is full this waits for room.
+    ///
+    /// # Errors
+    ///
+    /// The first failure in the order of the input. No row is given out then, and no slot runs any more; a read that is under
+    /// way may return later. [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
+    pub fn run(self) -> Result<QueryReport, QueryError> {
+        let (work, token) = (self.work.clone(), self.work.token().clone());
+        work.block_on(self.run_async(token))
+    }
+
+    /// Runs the query in async code, cancelled by `token` in place of the session's token. Any number of queries may share a
+    /// token. Dropping the future cancels the query.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    /// # use columnar::MemoryTable;
+    /// use query::pools::Pools;
+    /// use query::{CancellationToken, Session};
+    ///
+    /// # let batch = RecordBatch::try_from_iter([("n", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef)])?;
+    /// let pools = Pools::builder().cpu_threads(2).build()?;
+    /// let mut session = Session::new(pools.clone());
+    /// session.register(Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?))?;
+    /// let answer = session.sql("select sum(n) from numbers")?.run_async(CancellationToken::new());
+    /// assert_eq!(pools.mixed().block_on(answer)??.rows.num_rows(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    pub async fn run_async(self, token: CancellationToken) -> Result<QueryReport, QueryError> {
+        let work = self.work.cancelled_by(token);
+        let generated = match &self.generated {
+            Some(table) => table.load_async(&self.plan.columns(), &work).await?,
+            None => None,
+        };
+        let memory = self.plan.scan.memory_pool.clone();
+        let ahead = memory.as_ref().map_or(READ_AHEAD_BYTES, |quota| {
+            READ_AHEAD_BYTES.min(quota.limit() / LIMIT_PARTS)
+        });
+        let reads = ReadAhead {
+            bytes: self.read_ahead.unwrap_or(ahead),
+            requests: self.requests,
+            on_close: self.on_close,
+        };
+        let run = work.begin(format!("querying {}", self.plan.table()))?;
+        let query = PipelineBuilder::new(self.plan);
+        self.measured.get_or_init(|| Arc::clone(query.stage()));
+        let report = execute(&query, reads, &run).await?;
+        let statistics = JobStatistics::new(format!("query {}", query.table()), &report, query.workers());
+        Ok(QueryReport {
+            rows: report.output,
+            statistics,
+            generated,
+            memory,
+        })
+    }
+}
+
+/// A query's plan as text, with what was measured when the text is written: rows and time of each filter step, morsels
+/// skipped.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    plan: QueryPlan,
+    measured: Measured,
+}
+
+impl fmt::Display for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.measured.get() {
+            Some(stage) => f.write_str(&stage.explain()),
+            None => self.plan.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Where work runs, and what stops it: pools, a token, a deadline.
+
+use std::time::Instant;
+
+use pipeline_exec::{Job, JobReport, PipelineExecutor, PipelineHandle};
+use pools::{MixedPool, Pools};
+use tokio_util::sync::CancellationToken;
+
+use crate::error::QueryError;
+use crate::progress::Progress;
+use crate::run::Run;
+use crate::stop::Stop;
+
+/// The pools that work runs on, with the token and the deadline that stop it, and its progress.
+///
+/// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects are read on the mixed
+/// pool, and a deadline is one timer of the maintenance pool. [`Session`](crate::Session) holds one.
+///
+/// ```
+/// use query::pipeline_exec::{Job, PipelineExecutor, step};
+/// use query::{CancellationToken, QueryError, Work};
+///
+/// let token = CancellationToken::new();
+/// let work = Work::from(PipelineExecutor::new(1)?).cancelled_by(token.clone());
+/// token.cancel();
+/// let refused = work.run(Job::from_steps("cities", vec![step(|_cx| Ok(()))]));
+/// assert!(matches!(refused, Err(QueryError::Cancelled)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Work {
+    pools: Pools,
+    token: CancellationToken,
+    deadline: Option<Instant>,
+    progress: Progress,
+}
+
+impl Work {
+    /// Work on these pools that nothing stops yet.
+    #[must_use]
+    pub fn new(pools: &Pools) -> Self {
+        Self {
+            pools: pools.clone(),
+            token: CancellationToken::new(),
+            deadline: None,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Replaces the token that cancels the work. Any number of works may share a token.
+    #[must_use]
+    pub fn cancelled_by(mut self, token: CancellationToken) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// Stops the work at `deadline`. Of several deadlines the earliest counts.
+    ///
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// use query::pipeline_exec::{Job, PipelineExecutor, step};
+    /// use query::{QueryError, Work};
+    ///
+    /// let soon = Instant::now() + Duration::from_millis(1);
+    /// let work = Work::from(PipelineExecutor::new(1)?).deadline(soon);
+    /// let until_stopped = step(|cx| { while !cx.is_cancelled() { std::thread::yield_now() } Ok(()) });
+    /// let late = work.run(Job::from_steps("cities", vec![until_stopped]));
+    /// assert!(matches!(late, Err(QueryError::DeadlineExceeded)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
+        self
+    }
+
+    /// How far the work is, while it runs.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
+    }
+
+    /// The pools.
+    #[must_use]
+    pub fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    /// Runs `job` and blocks until it has ended. While the executor is full this waits for room.
+    ///
+    /// # Errors
+    ///
+    /// What the job failed with, [`QueryError::Cancelled`], [`QueryError::DeadlineExceeded`], and
+    /// [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
+    pub fn run<T: Send + 'static>(&self, job: Job<T>) -> Result<JobReport<T>, QueryError> {
+        self.block_on(async {
+            let run = self.begin(format!("running {}", job.table_name))?;
+            run.job(job).await
+        })
+    }
+
+    /// Work with another progress, but the same pools, token and deadline.
+    pub(crate) fn apart(&self) -> Self {
+        Self {
+            progress: Progress::default(),
+            ..self.clone()
+        }
+    }
+
+    pub(crate) fn token(&self) -> &CancellationToken {
+        &self.token
+    }
+
+    pub(crate) fn mixed(&self) -> MixedPool {
+        self.pools.mixed()
+    }
+
+    /// Begins, unless the work is stopped already.
+    pub(crate) fn begin(&self, activity: String) -> Result<Run, QueryError> {
+        let stop = Stop::arm(&self.token, self.deadline, &self.pools.maintenance())?;
+        self.progress.begin(activity);
+        Ok(Run {
+            executor: self.executor()?,
+            mixed: self.mixed(),
+            progress: self.progress.clone(),
+            stop,
+        })
+    }
+
+    /// Waits on this thread, which must be allowed to block.
+    pub(crate) fn block_on<T>(
+        &self,
+        answer: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<T, QueryError> {
+        self.mixed().block_on(answer)?
+    }
+
+    fn executor(&self) -> Result<PipelineHandle, QueryError> {
+        Ok(self.pools.cpu().executor()?)
+    }
+}
+
+impl From<Pools> for Work {
+    fn from(pools: Pools) -> Self {
+        Self::new(&pools)
+    }
+}
+
+impl From<PipelineExecutor> for Work {
+    /// On pools whose CPU work runs on `executor`.
+    fn from(executor: PipelineExecutor) -> Self {
+        Self::new(&Pools::from_executor(executor))
+    }
+}

@@ -1,28 +1,29 @@
-//! Building pools: numbers of threads, names, and what they are built on; checked before anything starts.
+//! Settings of the pools, checked before anything starts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use executor_threaded::for_host;
 use pipeline_exec::PipelineExecutor;
 use tokio::runtime::Handle;
 
-use crate::cpu::{CpuConfig, CpuState};
+use crate::cpu::state::{CpuConfig, CpuState};
 use crate::error::ConfigError;
-use crate::maintenance::{MaintenanceConfig, MaintenanceState};
-use crate::mixed::{MixedConfig, MixedState};
-use crate::pools::{Inner, Pools};
+use crate::inner::Inner;
+use crate::maintenance::state::{MaintenanceConfig, MaintenanceState};
+use crate::mixed::state::{MixedConfig, MixedState};
+use crate::pools::Pools;
 
-/// The most threads that a pool may be asked for.
+/// Most threads of one pool.
 const THREADS_MAX: usize = 32_767;
 
-/// The most jobs that a pipeline executor admits.
+/// Most jobs that a pipeline executor admits.
 const QUEUE_MAX: usize = 1 << 24;
 
-/// The least urgent that a thread can be.
+/// Greatest niceness of a thread: the least urgent.
 const NICE_MAX: u8 = 19;
 
-/// Sets up [`Pools`]. Nothing starts before it is used.
+/// Sets up [`Pools`]; nothing starts before its first use.
 ///
 /// ```
 /// use std::time::Duration;
@@ -54,6 +55,43 @@ pub struct PoolsBuilder {
     maintenance_keep_alive: Duration,
 }
 
+impl Pools {
+    /// The pools that a process shares, with the [builder](Self::builder)'s defaults. They are
+    /// never dropped.
+    ///
+    /// If `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
+    /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
+    #[must_use]
+    pub fn global() -> &'static Self {
+        static GLOBAL: OnceLock<Pools> = OnceLock::new();
+        GLOBAL.get_or_init(|| PoolsBuilder::default().build_unchecked())
+    }
+
+    /// Starts a builder with the defaults.
+    pub fn builder() -> PoolsBuilder {
+        PoolsBuilder::default()
+    }
+
+    /// Pools whose CPU work runs on `executor`, beside its other jobs. The executor ends with the
+    /// pools.
+    ///
+    /// ```
+    /// use pipeline_exec::PipelineExecutor;
+    /// use pools::Pools;
+    ///
+    /// let executor = PipelineExecutor::new(2)?;
+    /// let jobs = executor.handle();
+    /// let pools = Pools::from_executor(executor);
+    /// assert_eq!(pools.cpu().run(|_cx| 1).wait()?, 1);
+    /// assert_eq!(jobs.snapshot().jobs.submitted, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn from_executor(executor: PipelineExecutor) -> Self {
+        PoolsBuilder::default().cpu_executor(executor).build_unchecked()
+    }
+}
+
 impl Default for PoolsBuilder {
     fn default() -> Self {
         Self {
@@ -74,92 +112,96 @@ impl Default for PoolsBuilder {
 }
 
 impl PoolsBuilder {
-    /// Threads are named after it: `{name}-cpu-0`, `{name}-mixed-0`, `{name}-maintenance-0`. Default `windlass`.
+    /// Prefix of thread names: `{name}-cpu-0`, `{name}-mixed-0`, `{name}-maintenance-0`. Default
+    /// `windlass`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Number of CPU workers. By default one for each core that this process may use, or as many as `WINDLASS_WORKERS` says.
+    /// Number of CPU workers. Default: `WINDLASS_WORKERS`, or one per core that the process may
+    /// use.
     pub fn cpu_threads(mut self, threads: usize) -> Self {
         self.cpu_threads = Some(threads);
         self
     }
 
-    /// Number of spare threads of the CPU pool, at most and by default one for each worker. While every worker is in a long
-    /// computation or a long poll, a spare thread takes young work, and the operating system shares the cores:
-    /// [`PipelineBuilder::spares`](pipeline_exec::PipelineBuilder::spares). With 0 young work waits for the first of them to end.
+    /// Most spare threads of the CPU pool. Default: one per worker. While every worker is in a long
+    /// slot or poll, a spare thread runs young jobs
+    /// ([`spares`](pipeline_exec::PipelineExecutorBuilder::spares)); with 0 they wait.
     pub fn cpu_spares(mut self, spares: usize) -> Self {
         self.cpu_spares = Some(spares);
         self
     }
 
-    /// How much less urgent CPU workers are than the process's other threads, from 0, the default, to 19: what `nice` says on Linux; elsewhere nothing happens.
+    /// Niceness of CPU workers, 0 (default) to 19. Linux only; elsewhere it has no effect.
     ///
-    /// Where CPU workers keep all cores busy, this lets a thread that wakes for I/O have one sooner, if the kernel does not do so in any case;
-    /// recent ones do. Another process that wants the cores gets them as well.
+    /// While CPU workers keep all cores busy, a thread that wakes for I/O, or another process, gets
+    /// a core sooner.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self
     }
 
-    /// Bytes of each CPU worker's stack, by default 2 MiB. CPU tasks that wait for parts of their own go deeper with each wait inside another.
+    /// Stack of each CPU worker in bytes, default 2 MiB. Each nested wait of a CPU task goes
+    /// deeper.
     pub fn cpu_stack_size(mut self, bytes: usize) -> Self {
         self.cpu_stack_size = Some(bytes);
         self
     }
 
-    /// How many CPU jobs may wait and run at the same time, by default 65,536.
+    /// Most CPU jobs that wait and run at once, default 65,536.
     pub fn cpu_queue_capacity(mut self, jobs: usize) -> Self {
         self.cpu_queue_capacity = Some(jobs);
         self
     }
 
-    /// CPU work runs on `executor`, beside the jobs that it has, and not on workers of the pools' own. It ends with the pools. The other settings of the
-    /// CPU pool are for workers of its own.
+    /// Runs CPU work on `executor`, beside its other jobs, instead of on own workers. It ends with
+    /// the pools. The other CPU settings do not apply.
     pub fn cpu_executor(mut self, executor: PipelineExecutor) -> Self {
         self.cpu_executor = Some(executor);
         self
     }
 
-    /// Threads that poll async tasks, by default 2: they park most of the time.
+    /// Threads that poll async tasks, default 2: they park most of the time.
     pub fn mixed_threads(mut self, threads: usize) -> Self {
         self.mixed_threads = threads;
         self
     }
 
-    /// How many blocking calls may run at the same time; more of them queue. Default 512. Somebody else's [runtime](Self::runtime) has a limit
-    /// of its own, and this is what queues are judged by.
+    /// Most blocking calls that run at once, default 512; further calls queue. A foreign
+    /// [runtime](Self::runtime) has its own limit; this number then only tells queued calls from
+    /// running ones.
     pub fn blocking_max(mut self, threads: usize) -> Self {
         self.blocking_max = threads;
         self
     }
 
-    /// Mixed work runs on this runtime, of either flavour, and not on one of the pools' own. Tasks on a runtime of one thread go on while somebody
-    /// blocks on it. It does not end with the pools.
+    /// Runs mixed work on this runtime, of either flavour, instead of an own one; it outlives the
+    /// pools. Tasks on a current-thread runtime run only while a thread blocks on it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// The most threads that maintenance may have, by default 4.
+    /// Most maintenance threads, default 4.
     pub fn maintenance_threads_max(mut self, threads: usize) -> Self {
         self.maintenance_threads_max = threads;
         self
     }
 
-    /// How long a maintenance thread without work stays, by default 10 seconds.
+    /// How long an idle maintenance thread stays, default 10 seconds.
     pub fn maintenance_keep_alive(mut self, keep_alive: Duration) -> Self {
         self.maintenance_keep_alive = keep_alive;
         self
     }
 
-    /// Makes the pools.
+    /// Builds the pools.
     ///
     /// # Errors
     ///
-    /// When a number is out of its range, no thread can have the name, or `WINDLASS_WORKERS` is none and nothing else says how many CPU workers
-    /// there are.
+    /// If a number is out of range, the name contains a NUL, or `WINDLASS_WORKERS` is invalid and
+    /// no other setting gives the number of CPU workers.
     pub fn build(self) -> Result<Pools, ConfigError> {
         if self.name.contains('\0') {
             return Err(ConfigError::NulInName { name: self.name });
@@ -186,8 +228,8 @@ impl PoolsBuilder {
         Ok(self.build_unchecked())
     }
 
-    /// The same for settings that are known to be in range. What the environment says is read when the CPU pool is first used.
-    pub(crate) fn build_unchecked(self) -> Pools {
+    /// As `build`, without checks. The first use of the CPU pool reads the environment.
+    fn build_unchecked(self) -> Pools {
         let Self {
             name,
             cpu_threads,

@@ -1,4 +1,4 @@
-//! What can go wrong: calls from where they must not come, pools that have ended, work that fails.
+//! Errors: calls from the wrong pool, ended pools, failed work.
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +19,7 @@ pub enum PoolKind {
 }
 
 impl PoolKind {
-    /// What messages and tables call it.
+    /// Its name in messages and tables.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -36,12 +36,12 @@ impl fmt::Display for PoolKind {
     }
 }
 
-/// A call from a pool into one that it must not call. Nothing was done.
+/// A refused call from one pool into another. Nothing was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongPool {
-    /// Whose thread it was: that of a worker, or one that is lent to a job.
+    /// The pool whose thread called: a worker, or a thread that helps run a job.
     pub from: PoolKind,
-    /// What was called.
+    /// The pool that was called.
     pub to: PoolKind,
 }
 
@@ -66,29 +66,30 @@ impl fmt::Display for WrongPool {
 
 impl Error for WrongPool {}
 
-/// Why there is no value of a CPU task.
+/// Why a CPU task has no value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CpuError {
-    /// It was awaited, or waited for, in a CPU task.
+    /// A CPU task awaited it, or waited for it.
     WrongPool(WrongPool),
     /// It panicked.
     Panicked {
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
-    /// It was told to stop: the task around it was, or the pool's time was up.
+    /// The task around it was cancelled, or the pool's time was up.
     Cancelled,
     /// The pool ended before it started.
     Closed,
-    /// As many jobs wait and run as the pool admits.
+    /// The pool admits no more jobs.
     Full,
-    /// The pool could not be started, for this reason.
+    /// The pool could not start; the reason.
     Unavailable(String),
 }
 
 impl CpuError {
-    /// The same for the end of a job of computations, which fail in no other way than by a panic, or when the pool's time is up.
+    /// For the end of a job of computations, which fail only by a panic or when the pool's time is
+    /// up.
     pub(crate) fn of_job(error: JobError) -> Self {
         match error.kind {
             JobErrorKind::Panicked => Self::Panicked {
@@ -118,7 +119,7 @@ impl fmt::Display for CpuError {
 impl Error for CpuError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // It is told in full.
+            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             _ => None,
         }
@@ -131,27 +132,27 @@ impl From<WrongPool> for CpuError {
     }
 }
 
-/// Why there is no value of mixed work.
+/// Why mixed work has no value.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MixedError {
-    /// It was called from a CPU task.
+    /// A CPU task called it.
     WrongPool(WrongPool),
-    /// A call that blocks was made in async code, where it would hold up its neighbours: await instead.
+    /// Async code made a blocking call, which would hold up other tasks: await instead.
     InAsync {
-        /// What was called.
+        /// The call.
         call: &'static str,
     },
     /// It panicked.
     Panicked {
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
-    /// It was aborted, by its task or because the pool's time was up.
+    /// Its task aborted it, or the pool's time was up.
     Cancelled,
-    /// The pool takes nothing any more.
+    /// The pool is closed.
     Closed,
-    /// The runtime could not be started.
+    /// The runtime could not start.
     Unavailable(io::Error),
 }
 
@@ -174,7 +175,7 @@ impl fmt::Display for MixedError {
 impl Error for MixedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // It is told in full.
+            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             Self::Unavailable(error) => Some(error),
             _ => None,
@@ -188,15 +189,15 @@ impl From<WrongPool> for MixedError {
     }
 }
 
-/// Why a maintenance task was not taken.
+/// Why a maintenance task was rejected.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MaintenanceError {
-    /// It was called from a CPU task.
+    /// A CPU task called it.
     WrongPool(WrongPool),
-    /// The pool takes nothing any more.
+    /// The pool is closed.
     Closed,
-    /// No thread could be had.
+    /// No thread could be started.
     Unavailable(io::Error),
 }
 
@@ -213,7 +214,7 @@ impl fmt::Display for MaintenanceError {
 impl Error for MaintenanceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // It is told in full.
+            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             Self::Closed => None,
             Self::Unavailable(error) => Some(error),
@@ -227,22 +228,22 @@ impl From<WrongPool> for MaintenanceError {
     }
 }
 
-/// Pools cannot be as they were asked for. Nothing was started.
+/// Invalid settings. Nothing was started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A number is out of its range.
+    /// A number is out of range.
     OutOfRange {
         /// Name of the setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         value: usize,
-        /// Smallest value that is taken.
+        /// Smallest valid value.
         min: usize,
-        /// Largest value that is taken.
+        /// Largest valid value.
         max: usize,
     },
-    /// The name has a NUL byte, which no thread's name can have.
+    /// The name contains a NUL byte, which thread names cannot.
     NulInName {
         /// The name.
         name: String,
@@ -270,7 +271,7 @@ impl Error for ConfigError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::OutOfRange { .. } | Self::NulInName { .. } => None,
-            // It is told in full.
+            // `Display` shows it in full.
             Self::Host(error) => error.source(),
         }
     }

@@ -1,15 +1,16 @@
-//! Who is inside a pool, how often, and that nobody comes in any more once it is closed.
+//! The gate of the mixed pool: counts the work inside, and rejects work once closed.
 //!
-//! One lock guards all of it: a mixed task is about I/O, and costs far more than that.
+//! One lock guards it: a mixed task does I/O, which costs far more.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use tokio::task::AbortHandle;
 
-/// The entrance of the mixed pool.
+use crate::lock::lock;
+
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<State>,
@@ -19,57 +20,53 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct State {
     closed: bool,
-    /// Whoever is inside is to end.
+    /// Set by `abort_all`: `may_abort` then aborts at once.
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// How many are inside, by stage.
+    /// Number inside, by stage.
     now: [usize; 3],
     counts: GateCounts,
 }
 
-/// Somebody inside.
 #[derive(Debug)]
 struct Inside {
     stage: Stage,
     abort: Option<Abort>,
 }
 
-/// What ends a piece of work.
 pub(crate) struct Abort {
     task: AbortHandle,
-    /// A blocking call that runs cannot be ended; whoever waits for it can be told.
+    /// Notifies the waiter, since a running blocking call cannot be ended.
     tell: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// How far a piece of work has come.
+/// Kind and progress of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// An async task.
     Task,
-    /// A blocking call that has no thread yet.
+    /// A blocking call without a thread yet.
     Waiting,
     /// A blocking call on its thread.
     Blocking,
 }
 
-/// What a gate has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GateCounts {
     pub(crate) tasks: u64,
     pub(crate) blocking_calls: u64,
-    /// Blocking calls that came when as many as there may be were inside.
+    /// Blocking calls that arrived while `blocking_max` were inside.
     pub(crate) queued: u64,
 }
 
-/// The gate is closed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closed;
 
 impl Gate {
-    /// Goes in; `blocking_max` is how many blocking calls can have a thread.
+    /// Enters; `blocking_max` is the most blocking calls with a thread.
     pub(crate) fn enter(self: &Arc<Self>, stage: Stage, blocking_max: usize) -> Result<Pass, Closed> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.closed {
             return Err(Closed);
         }
@@ -91,9 +88,9 @@ impl Gate {
         })
     }
 
-    /// What ends the piece of work with this number, if it is still inside.
+    /// Sets how to end the piece of work with this number, if it is inside.
     pub(crate) fn may_abort(&self, number: u64, abort: Abort) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         if state.aborting {
             drop(state);
             abort.abort();
@@ -102,28 +99,26 @@ impl Gate {
         }
     }
 
-    /// Lets nobody in any more.
     pub(crate) fn close(&self) {
-        self.lock().closed = true;
+        lock(&self.state).closed = true;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
+        lock(&self.state).closed
     }
 
-    /// Blocks until nobody is inside, or until `deadline`. Gives how many still are.
+    /// Blocks until no work is inside, or until `deadline`. Returns how much is left.
     pub(crate) fn wait_empty(&self, deadline: Instant) -> usize {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self
             .empty
-            .wait_timeout_while(self.lock(), left, |state| !state.inside.is_empty());
+            .wait_timeout_while(lock(&self.state), left, |state| !state.inside.is_empty());
         waited.unwrap_or_else(PoisonError::into_inner).0.inside.len()
     }
 
-    /// Ends everything that is inside and can be ended.
     pub(crate) fn abort_all(&self) {
         let all: Vec<_> = {
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             state.aborting = true;
             state
                 .inside
@@ -137,14 +132,10 @@ impl Gate {
         }
     }
 
-    /// What was counted, and how many are inside now: tasks, blocking calls that wait, and those that run.
+    /// The counters, and how many are inside: tasks, waiting and running blocking calls.
     pub(crate) fn snapshot(&self) -> (GateCounts, [usize; 3]) {
-        let state = self.lock();
+        let state = lock(&self.state);
         (state.counts, state.now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -153,7 +144,7 @@ impl Abort {
         Self { task, tell: None }
     }
 
-    /// With somebody to be told that nobody waits for the work any more.
+    /// Also calls `tell`, for a waiter that nothing else would end.
     pub(crate) fn telling(task: AbortHandle, tell: Box<dyn FnOnce() + Send>) -> Self {
         Self {
             task,
@@ -177,7 +168,7 @@ impl fmt::Debug for Abort {
     }
 }
 
-/// A piece of work inside; leaves when it is dropped.
+/// A piece of work inside; a drop leaves.
 #[derive(Debug)]
 pub(crate) struct Pass {
     gate: Arc<Gate>,
@@ -189,9 +180,9 @@ impl Pass {
         self.number
     }
 
-    /// A blocking call has its thread.
+    /// The blocking call has its thread.
     pub(crate) fn starts(&self) {
-        let mut state = self.gate.lock();
+        let mut state = lock(&self.gate.state);
         if let Some(inside) = state.inside.get_mut(&self.number) {
             let before = std::mem::replace(&mut inside.stage, Stage::Blocking);
             state.now[before as usize] -= 1;
@@ -202,7 +193,7 @@ impl Pass {
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        let mut state = self.gate.lock();
+        let mut state = lock(&self.gate.state);
         let inside = state.inside.remove(&self.number);
         if let Some(inside) = &inside {
             state.now[inside.stage as usize] -= 1;
@@ -211,7 +202,8 @@ impl Drop for Pass {
             self.gate.empty.notify_all();
         }
         drop(state);
-        // Outside the lock: whom it would tell may hold the last handle to the pools, whose end comes by here.
+        // Outside the lock: `tell` may own the last handle to the pools, and their end takes this
+        // lock.
         drop(inside);
     }
 }

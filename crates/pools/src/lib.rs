@@ -1,19 +1,20 @@
-//! Pools that keep work apart that must not wait for each other: what may block, what computes, and what keeps house.
+//! Three pools for work that must not wait for each other: work that blocks, computes, or keeps
+//! house.
 //!
-//! A thread that computes for ten milliseconds and also looks after sockets answers them ten milliseconds late; a thread that waits for
-//! a file while others compute is a core that does nothing. So there are three pools, and one direction:
+//! A thread that computes for 10 ms answers its sockets 10 ms late; a thread that waits for a file
+//! leaves a core idle. So there are three pools, and calls go one way:
 //!
 //! ```text
 //!   MixedPool ──────────► CpuPool        MaintenancePool
 //!   async tasks and       jobs of the    a few threads of its own,
-//!   blocking calls:       pipeline       which nobody waits for
+//!   blocking calls:       pipeline       never waited for
 //!   tokio                 executor
 //! ```
 //!
-//! Mixed work hands computation to the CPU pool and awaits it. The other way round is refused: a CPU task that waits for mixed work holds
-//! its worker meanwhile, and when all workers wait, nothing computes what they wait for. The context that CPU tasks get, [`CpuCx`],
-//! has no way to block and none to the mixed pool; and a call into the mixed pool from a CPU worker, however the caller came by
-//! the handle, gives [`WrongPool`] at once.
+//! Mixed work hands computation to the CPU pool and awaits it. The reverse is refused: a CPU task
+//! that waits for mixed work holds its worker, and once all workers wait, the computation that they
+//! wait for never runs. [`CpuCx`], the context of CPU tasks, has no way to block; a call into the
+//! mixed pool from a CPU worker returns [`WrongPool`], through any handle.
 //!
 //! ```
 //! use pools::Pools;
@@ -28,38 +29,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A CPU task that waits for parts of its own runs them, and nothing else: [`CpuCx::map`], [`CpuCx::join`], [`CpuCx::run_job`].
-//!
-//! Futures that compute much, such as the streams of a query engine, run as turns of a job: [`CpuPool::open`].
+//! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
+//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's
+//! streams, run as turns of a job: [`CpuPool::open`].
 //!
 //! # What a foreign handle can still do
 //!
-//! The fence is at the paths of this crate. A CPU task that has captured a `tokio::runtime::Handle` of its own making can spawn on
-//! it, which does no harm, and can block on what it spawned, which takes its worker out of the pool until then. Nothing can tell, short of owning
-//! the runtime. [`MixedPool::tokio_handle`] gives such a handle to whoever asks from outside a CPU task, for libraries that want one;
+//! The checks cover calls of this crate. A CPU task that captured a `tokio::runtime::Handle` can
+//! block on it and take its worker out of the pool, which only the runtime could detect.
+//! [`MixedPool::tokio_handle`] gives such a handle outside CPU tasks, for libraries that need one;
 //! do not carry it into CPU tasks.
 //!
 //! # What is where
 //!
 //! | module | is |
 //! |---|---|
-//! | `pools` | the three together: building, the global ones, the order in which they end |
+//! | `pools`, `builder`, `inner`, `shutdown` | the three together |
 //! | `cpu` | computing: tasks, their context |
 //! | `mixed` | async tasks and blocking calls |
 //! | `maintenance` | housekeeping, at once and at intervals |
-//! | [`stream`] | batches from sources that may block, read ahead within a bound, and their slices computed |
-//! | `gate` | who is inside a pool, and that nobody comes in any more |
-//! | `thread` | to which pool the running thread belongs |
+//! | [`stream`] | batches from sources that may block, read ahead within a bound; their slices computed |
+//! | `gate` | counts the work inside the mixed pool, and rejects work once closed |
+//! | `thread` | which pool the running thread belongs to |
 #![forbid(unsafe_code)]
 
 mod builder;
 mod cpu;
 mod error;
 mod gate;
+mod inner;
+mod lock;
 mod maintenance;
 mod mixed;
 mod moment;
-mod mutant;
+mod panic;
 mod pools;
 mod shutdown;
 mod snapshot;
@@ -72,7 +75,7 @@ pub use cpu::{
     TaskFuture,
 };
 pub use error::{ConfigError, CpuError, MaintenanceError, MixedError, PoolKind, WrongPool};
-pub use maintenance::{MaintenancePool, Repeating};
+pub use maintenance::{Delayed, MaintenancePool, Repeating};
 pub use mixed::{MixedPool, MixedTask};
 pub use pools::Pools;
 pub use shutdown::ShutdownReport;

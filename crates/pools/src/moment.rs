@@ -1,10 +1,15 @@
-//! Moments to come, also those that no clock reaches: waits and periods may be of any length.
+//! Times: moments to come, and spans in nanoseconds.
 
 use std::time::{Duration, Instant};
 
-/// So long after `start`. What no clock reaches is a century later, which is as good as never.
+/// `wait` after `start`; a century after it where the clock's range ends.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     start.checked_add(wait).unwrap_or_else(|| start + CENTURY)
 }
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
+
+/// Nanoseconds of `time`, at most `u64::MAX`.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

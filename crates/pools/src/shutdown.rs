@@ -1,29 +1,29 @@
-//! How pools end: mixed first, since it feeds the others; CPU when nobody can come any more; maintenance last.
+//! Pools end in order: mixed first, since it feeds the others; then CPU; maintenance last.
 
 use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::error::{PoolKind, WrongPool};
+use crate::inner::Inner;
 use crate::moment::after;
-use crate::pools::Inner;
 use crate::thread::pool_here;
 
-/// What was left when the time was up.
+/// What was left at the end of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether anything was cut short"]
 pub struct ShutdownReport {
-    /// Mixed tasks and blocking calls that had not ended. Tasks end at their next await; a blocking call that runs is left behind.
+    /// Mixed tasks, which end at their next await, and blocking calls, which are left behind.
     pub mixed_left: usize,
-    /// CPU jobs that had not ended, and were told to stop.
+    /// CPU jobs that were cancelled.
     pub cpu_left: usize,
-    /// Maintenance tasks that ran, and were left behind.
+    /// Maintenance tasks that ran and were left behind.
     pub maintenance_left: usize,
-    /// How long it took.
+    /// Duration of the shutdown.
     pub took: Duration,
 }
 
 impl ShutdownReport {
-    /// Whether everything had ended by itself.
+    /// Whether everything ended by itself.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.mixed_left + self.cpu_left + self.maintenance_left == 0

@@ -1,51 +1,51 @@
-//! What is in the pools at a moment, and what they have counted.
+//! Work in the pools at one moment, and their counters.
 
 use std::fmt;
 
 use pipeline_exec::PipelineSnapshot;
 
-/// All three pools at a moment.
+/// All three pools at one moment.
 #[derive(Clone, Debug)]
 pub struct PoolsSnapshot {
     /// The mixed pool.
     pub mixed: MixedSnapshot,
-    /// The CPU pool's executor; `None` before it was used first, and after its end.
+    /// The CPU pool's executor; `None` before its first use and after its end.
     pub cpu: Option<PipelineSnapshot>,
     /// The maintenance pool.
     pub maintenance: MaintenanceSnapshot,
 }
 
-/// The mixed pool at a moment.
+/// The mixed pool at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MixedSnapshot {
     /// Async tasks that have not ended.
     pub tasks: usize,
-    /// Blocking calls that run.
+    /// Running blocking calls.
     pub blocking_running: usize,
-    /// Blocking calls that have no thread yet.
+    /// Blocking calls without a thread yet.
     pub blocking_waiting: usize,
-    /// How many blocking calls may run.
+    /// Most blocking calls that run at once.
     pub blocking_max: usize,
-    /// Async tasks that were taken, in all.
+    /// Async tasks accepted so far.
     pub tasks_in_all: u64,
-    /// Blocking calls that were taken, in all.
+    /// Blocking calls accepted so far.
     pub blocking_in_all: u64,
-    /// Those of them that came when as many as may run were there: they had to queue.
+    /// Those of them that had to queue: `blocking_max` were inside.
     pub blocking_queued: u64,
 }
 
-/// The maintenance pool at a moment.
+/// The maintenance pool at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceSnapshot {
-    /// Threads that there are.
+    /// Live threads.
     pub threads: usize,
-    /// Tasks that run.
+    /// Running tasks.
     pub running: usize,
     /// Tasks that wait for a thread.
     pub queued: usize,
     /// Tasks that run at intervals.
     pub repeating: usize,
-    /// Runs that have ended, in all.
+    /// Runs that have ended so far.
     pub ran: u64,
     /// Those of them that panicked.
     pub panicked: u64,

@@ -1,12 +1,12 @@
-//! Streams whose source may block: a reader that is single-threaded by nature, whose batches are computed in parallel.
+//! Streams whose source may block: one reader reads, the CPU pool computes the batches in parallel.
 //!
 //! ```text
 //!   BatchSource ──► read on the mixed pool ──► ready, within a bound ──► next().await, next_blocking(), for
 //!                                                                   └──► for_each_slice: slices on the CPU pool
 //! ```
 //!
-//! One reader reads ahead of the consumer until the bound is reached. Then the source rests with the stream, and neither a thread nor a task is
-//! held; the consumer who makes room has it read on.
+//! The reader reads ahead of the consumer up to a bound. Then the source is parked with the stream,
+//! and holds neither a thread nor a task until the consumer makes room.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -36,23 +36,25 @@
 //!
 //! # What the bound bounds
 //!
-//! The bytes, as [`Weigh`] says them, of batches that were read and not taken, and of those whose slices are not done. A batch that
-//! [`next`](BatchStream::next) has given is the consumer's own affair; one of [`poll_next_held`](BatchStream::poll_next_held) counts as long as he says. The batch that is being read is counted once its weight is known, and room is looked for beforehand: for
-//! what [`BatchSource::expected_bytes`] says, or else for the largest batch so far. With nothing held a batch is read however large it is.
-//! So as long as batches weigh no more than expected, what is held is at most the bound, or one batch that is larger than it, alone. One that
-//! weighs more than expected exceeds the bound by at most what it weighs more.
+//! The bytes, by [`Weigh`], of batches that were read and not taken, and of batches whose slices
+//! are not done. A batch of [`next`](BatchStream::next) counts no more; one of
+//! [`poll_next_held`](BatchStream::poll_next_held) counts until its [`Held`] is dropped. A read
+//! needs room for [`BatchSource::expected_bytes`], or else for the largest batch so far; with
+//! nothing held, a batch of any size is read. So the bytes are at most the bound, or one larger
+//! batch alone, plus what a batch weighs more than expected.
 //!
 //! # How it ends
 //!
-//! By its end; by an error, which is the last item; by [`close`](BatchStream::close) or a drop. Each time the source is closed, once, on the mixed pool, and
-//! then whoever asked for it by [`on_close`](BatchStream::on_close) is told, once. Who has been given the end or the source's error knows that
-//! this has been done. After a close, or a shutdown of the pools, it is done when the source returns from what it is doing: it may block.
+//! By its end; by an error, the last item; by [`close`](BatchStream::close) or a drop. Then the
+//! source is closed once, on the mixed pool, and each [`on_close`](BatchStream::on_close) call is
+//! made once: before a consumer gets the end or the source's error; after a close or a shutdown,
+//! when the source returns from a blocking call.
 //!
-//! `crates/pools/src/stream/README.md` has the protocol between the reader and the consumer, and why neither misses the other.
+//! `crates/pools/src/stream/README.md` has the protocol between reader and consumer, and its proof.
 
+mod channel;
 mod error;
 mod host;
-mod passage;
 mod reader;
 mod slices;
 mod snapshot;
@@ -71,30 +73,30 @@ pub use source::{AsyncBatchSource, BatchSource, Weigh, Weighed};
 
 use crate::error::PoolKind;
 use crate::mixed::MixedPool;
-use crate::mutant;
 use crate::thread::{refuse_async, refuse_cpu};
+use channel::{Channel, OnClose, Stop};
 use host::Host;
-use passage::{OnClose, Passage, Stop};
 use reader::Shared;
 use source::Source;
 
-/// Batches of a source that is read ahead of whoever takes them. See the [module](self).
+/// Batches of a source that is read ahead of its consumer. See the [module](self).
 ///
-/// It can be awaited and iterated; `stream.next()` is the future, a `for` loop blocks. The first error is the last item. Dropping it closes it.
+/// `stream.next()` is awaited, a `for` loop blocks. The first error is the last item. Dropping the
+/// stream closes it.
 #[must_use = "dropping it closes it"]
 pub struct BatchStream<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
 }
 
-/// Closes a stream from elsewhere, and looks into it. A clone is of the same stream.
+/// Closes and observes a stream from elsewhere. Clones share the stream.
 pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
 }
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
-    /// Starts reading `source` on threads of `mixed` that may block, so many bytes ahead.
+    /// Reads `source` up to `bytes` ahead, on threads of `mixed` that may block.
     ///
-    /// In a CPU task, and after the end of the pool, the stream's only item is an error that says so.
+    /// In a CPU task, and after the end of the pool, the stream's only item is that error.
     ///
     /// ```
     /// use pools::Pools;
@@ -120,7 +122,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         Self::start(Box::new(mixed.clone()), source, read_ahead_bytes)
     }
 
-    /// The same for a source that is awaited, on an async task of `mixed`.
+    /// As [`read`](Self::read), for a source that is awaited, on an async task of `mixed`.
     ///
     /// ```
     /// use std::convert::Infallible;
@@ -155,37 +157,36 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
 
     fn start(host: Box<dyn Host>, source: Source<B, E>, read_ahead_bytes: usize) -> Self {
         let shared = Arc::new(Shared {
-            passage: Passage::new(read_ahead_bytes),
+            channel: Channel::new(read_ahead_bytes),
             host,
         });
         if let Err(wrong) = refuse_cpu(PoolKind::Mixed) {
             shared.stop(Stop::Failed(wrong.into()));
         }
-        // One that was stopped closes its source.
+        // A stopped reader closes its source.
         shared.read(source);
         Self { shared }
     }
 
-    /// The next batch, as soon as it is there; an error, which is the last item; `None` after it and at the end.
+    /// The next batch; an error, which is the last item; `None` after it and at the end.
     ///
-    /// Dropping the future loses nothing.
-    ///
-    /// In a CPU task it gives [`StreamError::WrongPool`], and the stream is closed.
+    /// Dropping the future loses nothing. In a CPU task it gives [`StreamError::WrongPool`] and
+    /// closes the stream.
     pub async fn next(&mut self) -> Option<Result<B, StreamError<E>>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The same to poll, as `futures::Stream` has it.
+    /// Polls for [`next`](Self::next), like `futures::Stream`.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<B, StreamError<E>>>> {
-        // Taken, a batch counts no more.
+        // A taken batch counts no more.
         self.poll_next_held(cx)
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
-    /// The same for a thread that may block, and waits.
+    /// Blocks for the [`next`](Self::next) batch.
     ///
-    /// In a CPU task it gives [`StreamError::WrongPool`], in async code [`StreamError::InAsync`], and the stream is closed: an error is the
-    /// last item.
+    /// It gives [`StreamError::WrongPool`] in a CPU task, [`StreamError::InAsync`] in async code,
+    /// and then closes the stream: an error is the last item.
     pub fn next_blocking(&mut self) -> Option<Result<B, StreamError<E>>> {
         if let Err(refused) = may_block("BatchStream::next_blocking") {
             return self.refuse(refused);
@@ -193,21 +194,21 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         pollster::block_on(self.next())
     }
 
-    /// Has `call` called once, when the source has been closed, whatever happens; here and now, if it has been.
+    /// Calls `call` once, when the source is closed, or now if it is.
     ///
-    /// It is called by whoever closed the source: on the mixed pool. If it panics, that is the stream's error, unless it has another.
+    /// It runs on the mixed pool. Its panic becomes the stream's error, unless there is another.
     pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
         let call: OnClose = Box::new(call);
-        self.shared.passage.on_close(call);
+        self.shared.channel.on_close(call);
     }
 
-    /// Wants nothing more: there are no more items, what was read ahead is dropped, and the source will be closed. It does not wait for that.
-    /// A second close changes nothing.
+    /// Closes the stream without waiting: no more items, ready batches are dropped, the source will
+    /// be closed. A second close does nothing.
     pub fn close(&mut self) {
         self.shared.stop(Stop::Consumer);
     }
 
-    /// To close it from elsewhere.
+    /// A handle that closes it from elsewhere.
     #[must_use]
     pub fn handle(&self) -> StreamHandle<B, E> {
         StreamHandle {
@@ -215,14 +216,14 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// What is in it now, and what it has counted.
+    /// Its state now, and its counters.
     #[must_use]
     pub fn snapshot(&self) -> StreamSnapshot {
-        self.shared.passage.snapshot()
+        self.shared.channel.snapshot()
     }
 
-    /// The same for a consumer who is not done with the batch yet: it counts, as if nobody had taken it, until what comes with it is dropped.
-    /// Who waits for the next one meanwhile may wait for himself to make room.
+    /// As [`poll_next`](Self::poll_next), with a batch that counts until its [`Held`] is dropped. A
+    /// consumer that awaits the next batch meanwhile may wait for room that only it can make.
     ///
     /// ```
     /// use std::convert::Infallible;
@@ -252,7 +253,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         if let Err(wrong) = refuse_cpu(PoolKind::Mixed) {
             return Poll::Ready(self.refuse(wrong.into()));
         }
-        let item = self.shared.passage.poll_next(cx);
+        let item = self.shared.channel.poll_next(cx);
         item.map(|item| item.map(|batch| batch.map(|(batch, bytes)| (batch, self.hold(bytes)))))
     }
 
@@ -263,22 +264,22 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// What a call gives that must not come from here: an error, if there was no last item before, and it is the last.
+    /// The item of a refused call: an error, the last item, unless there was one before.
     fn refuse<T>(&mut self, error: StreamError<E>) -> Item<T, E> {
         self.shared.stop(Stop::Refused(error));
         let last = self
             .shared
-            .passage
+            .channel
             .poll_next(&mut Context::from_waker(Waker::noop()));
         match last {
             Poll::Ready(Some(Err(error))) => Some(Err(error)),
-            // Nothing is ready any more.
+            // The stop has dropped the ready batches.
             Poll::Ready(Some(Ok(_)) | None) | Poll::Pending => None,
         }
     }
 }
 
-/// What the models of `tests/loom` need: a stream on their own threads.
+/// Streams on a loom model's own threads, for `tests/loom`.
 #[cfg(windlass_loom)]
 pub mod model {
     pub use super::host::{Call, Host, Task};
@@ -304,16 +305,16 @@ pub mod model {
 }
 
 impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
-    /// Closes the stream: what was read ahead is dropped, and the source will be closed. If the consumer has not been given everything by
-    /// then, he gets [`StreamError::Closed`], so that he does not take it for the end.
+    /// Closes the stream: ready batches are dropped, and the source will be closed. A consumer that
+    /// has not had everything gets [`StreamError::Closed`] instead of the end.
     pub fn close(&self) {
         self.shared.stop(Stop::Refused(StreamError::Closed));
     }
 
-    /// What is in it now, and what it has counted.
+    /// Its state now, and its counters.
     #[must_use]
     pub fn snapshot(&self) -> StreamSnapshot {
-        self.shared.passage.snapshot()
+        self.shared.channel.snapshot()
     }
 }
 
@@ -330,9 +331,7 @@ impl<B: Send + 'static, E: Send + 'static> FusedIterator for BatchStream<B, E> {
 
 impl<B: Send + 'static, E: Send + 'static> Drop for BatchStream<B, E> {
     fn drop(&mut self) {
-        if !mutant::m92_drop_closes_nothing() {
-            self.close();
-        }
+        self.close();
     }
 }
 
@@ -360,13 +359,12 @@ impl<B: Send + 'static, E: Send + 'static> fmt::Debug for StreamHandle<B, E> {
     }
 }
 
-/// What a stream gives next; nothing at the end.
+/// The next item of a stream; `None` at the end.
 type Item<T, E> = Option<Result<T, StreamError<E>>>;
 
-/// A batch that counts until what comes with it is dropped.
 type Counting<B, E> = (B, Held<B, E>);
 
-/// Bytes that a consumer holds: see [`BatchStream::poll_next_held`]. Dropped, they make room.
+/// Bytes that a consumer holds; a drop releases them: see [`BatchStream::poll_next_held`].
 pub struct Held<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     bytes: usize,
@@ -386,7 +384,7 @@ impl<B: Send + 'static, E: Send + 'static> fmt::Debug for Held<B, E> {
     }
 }
 
-/// Refuses a call that blocks where it must not.
+/// Refuses a blocking call in CPU work and in async code.
 fn may_block<E>(call: &'static str) -> Result<(), StreamError<E>> {
     refuse_cpu(PoolKind::Mixed)?;
     Ok(refuse_async(call)?)

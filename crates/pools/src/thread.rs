@@ -1,27 +1,26 @@
-//! To which pool the running thread belongs, and what follows from it.
+//! Which pool the running thread belongs to, and which calls that forbids.
 //!
-//! CPU workers are known to the pipeline executor, and so are threads that are lent to a job while they run its slots. For the other
-//! two a mark is set around each piece of work, so that it is right on a foreign runtime's threads as well.
+//! The pipeline executor knows its workers and the threads that help run a job. The other two pools
+//! mark each piece of work, which holds on foreign threads too.
 
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use pipeline_exec::on_worker_thread;
 use tokio::runtime::Handle;
 
 use crate::error::{MixedError, PoolKind, WrongPool};
+use crate::lock::lock;
 
-/// What runs on a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     /// An async task of the mixed pool.
     Async,
     /// A blocking call of the mixed pool.
     Blocking,
-    /// The end of a CPU task that never ran, on whatever thread gave it up: destructors of what it had captured.
+    /// Destructors of what a CPU task that never ran had captured, on any thread.
     GivenUp,
-    /// A maintenance task.
     Maintenance,
 }
 
@@ -29,7 +28,6 @@ thread_local! {
     static WORK: Cell<Option<Work>> = const { Cell::new(None) };
 }
 
-/// Runs `call` as `work`.
 pub(crate) fn as_work<R>(work: Work, call: impl FnOnce() -> R) -> R {
     struct Before(Option<Work>);
 
@@ -66,8 +64,8 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     Ok(())
 }
 
-/// Refuses a `call` that blocks where a runtime polls futures. Inside a runtime only the pool's own blocking calls are known to be on a thread that
-/// may block.
+/// Refuses a blocking `call` where a runtime polls futures. Inside a runtime, only the pool's own
+/// blocking calls are known to be on a thread that may block.
 pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     if Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking) {
         return Err(MixedError::InAsync { call });
@@ -75,9 +73,9 @@ pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     Ok(())
 }
 
-/// Calls it on a thread of its own, which nobody joins; here, if there is no thread to be had.
+/// Runs `call` on a new thread, which is not joined; on this thread if none can start.
 pub(crate) fn on_a_thread_of_its_own(name: &str, call: impl FnOnce() + Send + 'static) {
-    // A thread that cannot be had takes what it was to run with it.
+    // A failed start drops its closure, so the call must be reachable from here too.
     let call = Arc::new(Mutex::new(Some(call)));
     let there = Arc::clone(&call);
     let spawned = thread::Builder::new()
@@ -89,7 +87,7 @@ pub(crate) fn on_a_thread_of_its_own(name: &str, call: impl FnOnce() + Send + 's
 }
 
 fn take_and_call(call: &Mutex<Option<impl FnOnce()>>) {
-    let call = call.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let call = lock(call).take();
     if let Some(call) = call {
         call();
     }

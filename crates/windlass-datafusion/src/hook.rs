@@ -1,5 +1,4 @@
-//! The hook of the process: what DataFusion spawns while a job's task is polled becomes a task of
-//! that job.
+//! The hook of the process: a future that DataFusion spawns in a job becomes a task of that job.
 //!
 //! ```text
 //!   a worker polls a task of job 7
@@ -9,45 +8,37 @@
 //!            tokio's task: a proxy that awaits the task of job 7
 //! ```
 //!
-//! `datafusion-common-runtime` gives every future that it spawns to one tracer of the process, on
-//! the thread that spawns. On a thread that polls for no job the future comes back as it was, so a
-//! session that knows nothing of this crate is not changed by it.
+//! `datafusion-common-runtime` passes every future that it spawns to the process's tracer, on the
+//! spawning thread. Outside a job the future is returned unchanged, so sessions without this crate
+//! keep their behaviour.
 //!
-//! Aborting tokio's task drops the proxy, which cancels the task of the job. A panic of the future
-//! is resumed in the proxy, so tokio reports it as one of its own tasks. Closures for threads that
-//! may block are left alone.
+//! Aborting tokio's task drops the proxy, which cancels the job's task. A panic of the future
+//! resumes in the proxy, so tokio reports it as its own task's. Blocking closures are left alone.
 
 mod proxy;
 #[cfg(feature = "plan")]
 pub(crate) mod watch;
 
-use std::any::Any;
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
 use std::panic::Location;
-use std::pin::Pin;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use datafusion_common_runtime::{JoinSetTracer, set_join_set_tracer};
 use pools::AsyncJob;
 
-use self::proxy::Proxy;
+use self::proxy::{Output, Proxy, Spawned};
 
-/// What DataFusion hands to its tracer: the output is boxed, whatever its type.
-type Output = Box<dyn Any + Send>;
-type Spawned = Pin<Box<dyn Future<Output = Output> + Send>>;
 type Block = Box<dyn FnOnce() -> Output + Send>;
 
 static HOOK: Hook = Hook;
 
-/// The tracer around whose futures the hook is put, once the hook is installed.
+/// The tracer inside the hook, once installed.
 static AROUND: OnceLock<Option<Box<dyn JoinSetTracer>>> = OnceLock::new();
 
-/// Where the process installed the hook.
 static INSTALLED: Mutex<Option<&'static Location<'static>>> = Mutex::new(None);
 
-/// Sets the hook of the process, or finds it set by an earlier call.
+/// Sets the hook of the process, unless an earlier call did.
 pub(crate) fn install(
     around: Option<Box<dyn JoinSetTracer>>,
     at: &'static Location<'static>,
@@ -58,8 +49,8 @@ pub(crate) fn install(
         Some(at) => return Err(HookTaken::ByWindlass { at }),
         None => {}
     }
-    // Before the hook is called. Where the hook is not to be had this stays unused for ever: a
-    // tracer is never unset.
+    // Set before the first call of the hook. If another tracer has the hook this stays unused for
+    // ever.
     AROUND.get_or_init(|| around);
     set_join_set_tracer(&HOOK).map_err(|_already_set| HookTaken::ByAnother)?;
     *installed = Some(at);
@@ -88,7 +79,7 @@ impl JoinSetTracer for Hook {
     }
 }
 
-/// The same, watched by what watches the spawner.
+/// Adds the spawner's watch to a future.
 #[cfg(feature = "plan")]
 fn watched(future: Spawned) -> Spawned {
     match watch::current() {
@@ -97,7 +88,7 @@ fn watched(future: Spawned) -> Spawned {
     }
 }
 
-/// The same: without plans nothing is watched.
+/// Without plans there is no watch.
 #[cfg(not(feature = "plan"))]
 fn watched(future: Spawned) -> Spawned {
     future
@@ -107,19 +98,18 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
     AROUND.get()?.as_deref()
 }
 
-/// Why the hook of the process could not be set. DataFusion has one for each process, and it cannot
-/// be taken back.
+/// Why the hook could not be set. DataFusion has one per process, and it cannot be unset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {
-    /// This crate has it, installed without the tracer that was to be wrapped now. Nothing has
-    /// changed: queries are jobs, and the tracer sees nothing.
+    /// This crate installed it without the tracer to be wrapped. Queries remain jobs; the tracer
+    /// sees none of their tasks.
     ByWindlass {
         /// The first call that installed it.
         at: &'static Location<'static>,
     },
-    /// Another part of the program called `set_join_set_tracer` first. DataFusion does not say
-    /// which: its tasks go through that tracer, and no query becomes a job.
+    /// Another part of the program called `set_join_set_tracer` first; DataFusion does not say
+    /// which. No query becomes a job.
     ByAnother,
 }
 

@@ -1,16 +1,4 @@
-//! Queries as jobs: the node on a plan's root opens one, and the planner's wrapper puts the node
-//! there.
-//!
-//! | module | is |
-//! |---|---|
-//! | `root` | [`WindlassExec`]: the node |
-//! | `query` | one execution of a plan: its job, its memory |
-//! | `longest` | which operator the longest poll was in |
-//! | `measures` | what the node's jobs have used |
-//! | `stream` | rows on their way from the job to whoever collects |
-//! | `planner` | [`WindlassPlanner`]: the wrapper |
-//! | `options` | [`WindlassOptions`]: what a session asks for its queries |
-//! | `memory` | [`QueryMemory`]: the bytes that one query may hold, within the session's |
+//! Queries as jobs: the planner's wrapper puts a node on a plan's root, and the node opens a job.
 
 mod longest;
 mod measures;

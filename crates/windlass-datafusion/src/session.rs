@@ -10,16 +10,17 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion_session::{QueryPlanner, Session};
 
-use crate::{Windlass, WindlassOptions, WindlassPlanner};
+use crate::plan::{WindlassOptions, WindlassPlanner};
+use crate::windlass::Windlass;
 
 /// Makes the queries of a session jobs.
 pub trait WindlassExt {
-    /// Queries of this session are jobs in the pools of `windlass`, and `SET windlass.class`,
-    /// `windlass.deadline`, `windlass.max_workers` and `windlass.memory` say how they run: see
+    /// Makes this session's queries jobs in the pools of `windlass`. `SET windlass.class`,
+    /// `windlass.deadline`, `windlass.max_workers` and `windlass.memory` configure them: see
     /// [`WindlassOptions`].
     ///
-    /// To be called behind whatever sets the session's configuration or its query planner: what is
-    /// there then stays, and is wrapped.
+    /// Call it after setting the session's configuration or query planner: it keeps the one and
+    /// wraps the other.
     ///
     /// ```
     /// use datafusion::execution::SessionStateBuilder;
@@ -58,7 +59,7 @@ impl WindlassExt for SessionStateBuilder {
     }
 }
 
-/// The planner of a session that has set none; DataFusion's own is not public.
+/// The planner of a session that has set none, since DataFusion's own is not public.
 #[derive(Debug)]
 struct DefaultPlanner;
 

@@ -1,5 +1,4 @@
-//! Which jobs a [`Windlass`](crate::Windlass) has open: what runs now, since when, and how far it
-//! is.
+//! The open jobs of a [`Windlass`](crate::Windlass): since when, and how far.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,33 +6,32 @@ use std::time::{Duration, Instant};
 
 use pools::{AsyncJob, JobUse, Pools, PoolsSnapshot};
 
-/// What a [`Windlass`](crate::Windlass) is doing at one moment.
+/// A [`Windlass`](crate::Windlass) at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WindlassSnapshot {
-    /// The jobs that are open, in the order in which they were opened.
+    /// The open jobs, in order of opening.
     pub jobs: Vec<RunningJob>,
-    /// The pools below, which may have other work as well.
+    /// The pools below, which may have other work too.
     pub pools: PoolsSnapshot,
 }
 
-/// A query, or what was given to [`Windlass::spawn`](crate::Windlass::spawn).
+/// A query, or a future of [`Windlass::spawn`](crate::Windlass::spawn).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningJob {
-    /// As its options call it.
+    /// Its name from its options.
     pub name: String,
     /// How long it has been open.
     pub open_for: Duration,
-    /// Tasks that were spawned in it.
+    /// Tasks spawned in it.
     pub tasks_spawned: usize,
-    /// Those of them that have ended.
+    /// Those that have ended.
     pub tasks_done: usize,
-    /// What its tasks have used so far.
+    /// Resources that its tasks have used so far.
     pub used: JobUse,
 }
 
-/// The jobs that are open now.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     jobs: Mutex<Jobs>,
@@ -53,7 +51,7 @@ struct Open {
 }
 
 impl Registry {
-    /// Counts a job as open until what this gives is dropped.
+    /// Counts a job as open until the returned value is dropped.
     pub(crate) fn enter(self: &Arc<Self>, name: &str, job: &AsyncJob) -> Registration {
         let mut jobs = self.lock();
         let number = jobs.opened;
@@ -93,7 +91,6 @@ impl Registry {
     }
 }
 
-/// A job that is open.
 #[derive(Debug)]
 pub(crate) struct Registration {
     number: u64,
@@ -103,7 +100,7 @@ pub(crate) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let open = self.all.lock().open.remove(&self.number);
-        // Behind the lock: the last handle to a job may drop futures, which may drop other jobs.
+        // Outside the lock: the last handle to a job may drop futures, which may drop other jobs.
         drop(open);
     }
 }

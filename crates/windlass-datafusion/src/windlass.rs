@@ -1,4 +1,4 @@
-//! The handle that a program installs once: it opens jobs, and knows which are open.
+//! The handle that a program installs once: it opens jobs, and lists the open ones.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use pools::{AsyncJob, AsyncTask, JobOptions, Pools};
 use crate::hook::{self, HookTaken};
 use crate::snapshot::{Registration, Registry, WindlassSnapshot};
 
-/// DataFusion's queries as jobs on the CPU pool of [`Pools`]. A handle; clones are the same.
+/// Makes DataFusion's queries jobs on the CPU pool of [`Pools`]. A handle; clones share it.
 ///
 /// ```
 /// use pools::{JobOptions, Pools};
@@ -37,25 +37,25 @@ struct Shared {
 impl Windlass {
     /// Sets the hook of the process, and opens jobs in `pools` from then on.
     ///
-    /// The hook belongs to no pools: a second call finds it set, and gives a handle to its own
+    /// The hook belongs to no pools: a second call finds it set, and returns a handle to its own
     /// pools.
     ///
     /// # Errors
     ///
-    /// When another part of the program has set DataFusion's tracer: see [`HookTaken`].
+    /// If another part of the program has set DataFusion's tracer: see [`HookTaken`].
     #[track_caller]
     pub fn install(pools: Pools) -> Result<Self, HookTaken> {
         hook::install(None, Location::caller())?;
         Ok(Self::of(pools))
     }
 
-    /// The same for a program that has a tracer of its own, such as one that puts each task into a
-    /// span: the tracer gets every future first, and what it makes of it is polled by the job.
+    /// As [`install`](Self::install), around a tracer of the program's own, such as one that puts
+    /// each task into a span. The tracer gets every future first, and the job polls its result.
     ///
     /// # Errors
     ///
-    /// As [`install`](Self::install), and when the hook has been installed before: it is around one
-    /// tracer at most.
+    /// As [`install`](Self::install), and if the hook is installed already: it wraps one tracer at
+    /// most.
     #[track_caller]
     pub fn install_around(pools: Pools, tracer: impl JoinSetTracer) -> Result<Self, HookTaken> {
         hook::install(Some(Box::new(tracer)), Location::caller())?;
@@ -69,18 +69,17 @@ impl Windlass {
         }
     }
 
-    /// The pools that it opens jobs in.
+    /// The pools of its jobs.
     #[must_use]
     pub fn pools(&self) -> &Pools {
         &self.shared.pools
     }
 
-    /// Runs a future as the first task of a job of its own; what it spawns by DataFusion belongs to
-    /// the same job. For a whole query, planning included: `async {
-    /// ctx.sql(..).await?.collect().await }`.
+    /// Runs a future as the first task of a new job; what it spawns by DataFusion belongs to the
+    /// job. For a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
     ///
-    /// Dropping the task cancels the job, and with it all that was spawned in it. The future never
-    /// blocks its worker: it is polled for a while at a time, between tasks of other jobs.
+    /// Dropping the task cancels the job, with all that was spawned in it. The future is polled in
+    /// turns, between tasks of other jobs.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,
@@ -93,7 +92,7 @@ impl Windlass {
         })
     }
 
-    /// Opens a job, and counts it as open until the second value is dropped.
+    /// Opens a job, which counts as open until the second value is dropped.
     pub(crate) fn open(&self, options: JobOptions) -> (AsyncJob, Registration) {
         let name = options.job_name().to_owned();
         let job = self.shared.pools.cpu().open(options);
@@ -101,7 +100,7 @@ impl Windlass {
         (job, open)
     }
 
-    /// Which jobs are open, and what the pools are doing.
+    /// The open jobs, and the state of the pools.
     #[must_use]
     pub fn snapshot(&self) -> WindlassSnapshot {
         self.shared.open.snapshot(&self.shared.pools)

@@ -1,5 +1,4 @@
-//! A program whose tracer was set by another part of it. It is never taken back, so this is a
-//! program of its own.
+//! A tracer that another part of the program set. It stays set, so this test is a program.
 
 use std::any::Any;
 use std::future::Future;
@@ -9,7 +8,6 @@ use datafusion_common_runtime::{JoinSetTracer, set_join_set_tracer};
 use pools::Pools;
 use windlass_datafusion::{HookTaken, Windlass};
 
-/// Leaves all as it is.
 struct Nothing;
 
 impl JoinSetTracer for Nothing {

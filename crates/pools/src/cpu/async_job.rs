@@ -1,42 +1,30 @@
-//! A job for async work: futures that run as its tasks.
-//!
-//! ```text
-//!   AsyncJob::spawn(future) ──► Polled, a task of an open job ──► turns on CPU workers
-//!          │                          │ ready, or dropped
-//!          ▼                          ▼
-//!      AsyncTask  ◄──────────────  Output
-//! ```
+//! A job for async work: its options, its use of cores, its end.
 
 use std::cell::RefCell;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pipeline_exec::{JobControl, JobErrorKind, OpenJob};
 use tokio::runtime::Handle;
 
-use super::CpuPool;
-use super::async_task::{AsyncTask, Ended, HandedBack, Output, TaskError, TaskFuture};
 use super::job_options::JobOptions;
-use super::polled::Polled;
-use crate::maintenance::Repeating;
-use crate::pools::Pools;
+use crate::inner::Inner as PoolsInner;
+use crate::maintenance::{MaintenancePool, Repeating};
+use crate::moment::nanos;
 
-/// A job for async work. A handle; clones are the same job.
+/// A job for async work. A handle; clones share the job.
 ///
-/// Futures that are [spawned](Self::spawn) into it run on CPU workers, in turns. To the
-/// workers the job is one among others, however many futures it has: they share its class, its
-/// deadline, its limit of workers and its share of the time. While a future waits it has no worker.
+/// CPU workers run futures [spawned](Self::spawn) into it in turns. However many there are, they
+/// share the job's class, deadline, limit of workers and share of time. A waiting future has no
+/// worker.
 ///
-/// A poll should end after about a millisecond, or young jobs wait for it. Streams that take part
-/// in tokio's cooperative budget are paused in time; a future that computes for long in one poll
-/// says `tokio::task::yield_now().await` in between.
+/// A poll should end within about a millisecond, or young jobs wait for it. Streams that use
+/// tokio's cooperative budget pause in time; a future that computes longer in one poll calls
+/// `tokio::task::yield_now().await` in between.
 ///
-/// The job ends when all handles are dropped and all futures are over.
+/// The job ends when all handles are dropped and all futures have ended.
 ///
 /// ```
 /// use pools::{JobOptions, Pools};
@@ -72,14 +60,16 @@ struct Inner {
     /// `None` if the pool did not admit the job.
     admitted: Option<Admitted>,
     used: Counters,
-    /// Ends the job in time while all its futures wait.
+    /// Enforces the deadline while all futures wait.
     alarm: OnceLock<Repeating>,
 }
 
-struct Admitted {
-    open: OpenJob,
+/// The executor's part of an admitted job.
+pub(super) struct Admitted {
+    pub(super) open: OpenJob,
     control: JobControl,
-    runtime: Handle,
+    /// Where its futures are polled.
+    pub(super) runtime: Handle,
 }
 
 #[derive(Debug, Default)]
@@ -90,74 +80,44 @@ struct Counters {
     longest_turn_ns: AtomicU64,
 }
 
-/// What a job has used so far.
+/// Resources that a job has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUse {
-    /// Polls of its futures: each of them is a boundary at which a worker can leave the job.
+    /// Polls of its futures; after each a worker can leave the job.
     pub turns: u64,
-    /// The time that they were on a core together, on all workers; where the operating system does
-    /// not tell, the time that they took.
+    /// Time that the polls were on a core, summed over workers; where the operating system does not
+    /// report it, their elapsed time.
     pub busy: Duration,
-    /// How long the longest of them took: a worker was not to be had meanwhile.
+    /// Elapsed time of the longest poll: its worker served no other job meanwhile.
     pub longest_turn: Duration,
-    /// The time for which its futures waited for a worker, added up over the futures: from a spawn
-    /// or a wake to the turn.
+    /// Time from spawn or wake to poll, summed over the futures.
     pub waited: Duration,
 }
 
 thread_local! {
-    /// The job whose code this thread runs.
+    /// Job whose code this thread runs.
     static CURRENT: RefCell<Option<AsyncJob>> = const { RefCell::new(None) };
 }
 
 impl AsyncJob {
-    pub(super) fn open(cpu: &CpuPool, options: JobOptions) -> Self {
+    pub(super) fn open(pools: &Arc<PoolsInner>, options: JobOptions) -> Self {
         let inner = Arc::new(Inner {
-            admitted: Admitted::open(cpu, &options),
+            admitted: Admitted::open(pools, &options),
             options,
             used: Counters::default(),
             alarm: OnceLock::new(),
         });
         let job = Self { inner };
-        job.set_alarm(cpu);
+        job.set_alarm(pools);
         job
     }
 
-    /// Runs a future in this job.
-    ///
-    /// If the job cannot run it, the task gives it back when it is awaited: [`TaskError::NotRun`].
-    pub fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.spawn_boxed(Box::pin(future))
+    pub(super) fn admitted(&self) -> Option<&Admitted> {
+        self.inner.admitted.as_ref()
     }
 
-    /// The same for the future that the whole job is for: dropping the task cancels the job, and
-    /// with it at once all that was spawned in it. To drop the task of [`spawn`](Self::spawn) is
-    /// less and later: a worker drops that future when the job has its next turn.
-    pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
-    where
-        F: Future<Output: Send + 'static> + Send + 'static,
-    {
-        self.spawn(future).root_of(self.clone())
-    }
-
-    /// The same as [`spawn`](Self::spawn) for a future that is boxed already.
-    pub fn spawn_boxed<T: Send + 'static>(&self, future: TaskFuture<T>) -> AsyncTask<T> {
-        let output = Output::pending();
-        let Some(Admitted { open, runtime, .. }) = &self.inner.admitted else {
-            output.end(Ended::Failed(TaskError::NotRun(HandedBack::new(future))));
-            return AsyncTask::new(output, None);
-        };
-        let polled = Polled::new(future, Arc::clone(&output), self.clone(), runtime.clone());
-        // A task that the job does not take tells so as it is dropped.
-        let task = open.spawn(Box::new(polled)).ok();
-        AsyncTask::new(output, task)
-    }
-
-    /// The job whose code this thread runs now: in one of its futures, or inside
-    /// [`enter`](Self::enter) or a future in its [`scope`](Self::scope).
+    /// The job whose code this thread runs: in one of its futures, inside [`enter`](Self::enter) or
+    /// a [`scope`](Self::scope).
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT
@@ -166,14 +126,13 @@ impl AsyncJob {
             .flatten()
     }
 
-    /// Calls `call` with this job as the [`current`](Self::current) one. It runs here, on this
-    /// thread.
+    /// Calls `call` on this thread, with this job as the [`current`](Self::current) one.
     pub fn enter<R>(&self, call: impl FnOnce() -> R) -> R {
         struct Before(Option<AsyncJob>);
 
         impl Drop for Before {
             fn drop(&mut self) {
-                // A thread that ends has none.
+                // A thread that ends has no thread-locals.
                 let entered = CURRENT.try_with(|current| current.replace(self.0.take()));
                 drop(entered);
             }
@@ -184,36 +143,27 @@ impl AsyncJob {
         call()
     }
 
-    /// A future that is polled with this job as the [`current`](Self::current) one, by the
-    /// thread that polls it. To run it on the job's workers, [`spawn`](Self::spawn) it.
-    pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
-        Scoped {
-            job: self.clone(),
-            future: Box::pin(future),
-        }
-    }
-
-    /// Ends it: no future of it is polled again, those that wait are dropped now, those that run
-    /// are dropped after their poll. Nothing happens if it has ended.
+    /// Ends the job: waiting futures are dropped now, running ones after their poll. Does nothing
+    /// if it has ended.
     pub fn cancel(&self) {
         if let Some(admitted) = &self.inner.admitted {
             admitted.control.cancel();
         }
     }
 
-    /// Futures that are over, and futures that were spawned. Both only grow.
+    /// Ended and spawned futures. Both only grow.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         let admitted = self.inner.admitted.as_ref();
         admitted.map_or((0, 0), |admitted| admitted.control.progress())
     }
 
-    /// What it was opened with.
+    /// The options that it was opened with.
     pub fn options(&self) -> &JobOptions {
         &self.inner.options
     }
 
-    /// What its futures have used so far.
+    /// Resources that its futures have used so far.
     #[must_use]
     pub fn used(&self) -> JobUse {
         let Counters {
@@ -231,23 +181,22 @@ impl AsyncJob {
         }
     }
 
-    /// Why its futures are not polled any more; `None` as long as they may be, and if the job was
-    /// not admitted. [`HandedBack`](JobErrorKind::HandedBack): the pool ends.
+    /// Why its futures are polled no more; `None` while they may be, and if the job was not
+    /// admitted. [`HandedBack`](JobErrorKind::HandedBack): the pool ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.inner.admitted.as_ref()?.control.stopped()
     }
 
-    /// Whether the pool admitted it. If not, it hands back every future.
+    /// Whether the pool admitted it. If not, every spawned future is returned.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.inner.admitted.is_some()
     }
 
-    /// A poll of one of its futures has used a core for `busy` and lasted for `lasted`, and the
-    /// future had waited for it for `waited`. Gives for how long all polls have used a core.
+    /// Counts a poll that used a core for `busy`, lasted for `lasted` and began `waited` after its
+    /// wake. Returns the CPU time of all polls.
     pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) -> Duration {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let used = &self.inner.used;
         // Ordering: Relaxed, all. Numbers for people.
         used.turns.fetch_add(1, Ordering::Relaxed);
@@ -257,17 +206,16 @@ impl AsyncJob {
         Duration::from_nanos(busy_before).saturating_add(busy)
     }
 
-    /// Workers end a job that is late when they look at the board. They do not look while every job
-    /// waits.
-    fn set_alarm(&self, cpu: &CpuPool) {
+    /// Workers end a late job when they read the board, which they do not while every job waits.
+    fn set_alarm(&self, pools: &Arc<PoolsInner>) {
         let Some(deadline) = self.inner.options.terms.deadline else {
             return;
         };
         let Some(admitted) = &self.inner.admitted else {
             return;
         };
-        let pools = Pools {
-            inner: Arc::clone(&cpu.inner),
+        let maintenance = MaintenancePool {
+            inner: Arc::clone(pools),
         };
         let job = Arc::downgrade(&self.inner);
         let look = move || {
@@ -275,7 +223,7 @@ impl AsyncJob {
                 admitted.control.stop_if_late();
             }
         };
-        match pools.maintenance().repeat(deadline, look) {
+        match maintenance.repeat(deadline, look) {
             Ok(alarm) => drop(self.inner.alarm.set(alarm)),
             // Maintenance ends last: the pools have ended, and the job with them.
             Err(_closed) => admitted.control.cancel(),
@@ -284,40 +232,16 @@ impl AsyncJob {
 }
 
 impl Admitted {
-    fn open(cpu: &CpuPool, options: &JobOptions) -> Option<Self> {
-        let executor = cpu.executor().ok()?;
+    fn open(pools: &PoolsInner, options: &JobOptions) -> Option<Self> {
+        let executor = pools.cpu.executor().ok()?;
         let runtime = Handle::try_current().ok();
-        let runtime = runtime.or_else(|| cpu.inner.mixed.handle().ok())?;
+        let runtime = runtime.or_else(|| pools.mixed.handle().ok())?;
         let (open, ticket) = executor.open(options.name.clone(), options.terms).ok()?;
         Some(Self {
             open,
             control: ticket.control(),
             runtime,
         })
-    }
-}
-
-/// A future that is polled as code of a job: see [`AsyncJob::scope`].
-#[must_use = "a future does nothing unless it is polled"]
-pub struct Scoped<F> {
-    job: AsyncJob,
-    future: Pin<Box<F>>,
-}
-
-impl<F: Future> Future for Scoped<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        let Self { job, future } = &mut *self;
-        job.enter(|| future.as_mut().poll(cx))
-    }
-}
-
-impl<F> fmt::Debug for Scoped<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scoped")
-            .field("job", &self.job)
-            .finish_non_exhaustive()
     }
 }
 

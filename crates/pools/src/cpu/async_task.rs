@@ -1,4 +1,4 @@
-//! A future that was spawned into a job: its output, once there is one.
+//! The output of a future that was spawned into a job.
 
 use std::any::Any;
 use std::error::Error;
@@ -6,60 +6,58 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::panic::resume_unwind;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use pipeline_exec::OpenTask;
 
 use super::async_job::AsyncJob;
+use crate::lock::lock;
 
-/// A future without its type.
+/// A future of erased type.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A future that is handed back since it can no longer run where it was spawned. Await it to run it
-/// here.
+/// A future that its job returned without running it. Await it to run it here.
 pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
-/// What a future gives that was spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
-/// cancels the future, and the whole job if that was
-/// [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root).
+/// The output of a future spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
+/// cancels the future; after [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root), the whole job.
 ///
-/// It can be awaited anywhere, in any runtime and in a task of the same job. A panic of the future
-/// is resumed in the party that awaits this.
+/// Any runtime, or a task of the same job, can await it. A panic of the future resumes in its
+/// awaiter.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,
     /// `None` if the job did not take it.
     task: Option<OpenTask>,
-    /// What is cancelled in place of the task.
+    /// A drop cancels this job instead of the task.
     root_of: Option<AsyncJob>,
 }
 
 /// Why a spawned future has no output.
 #[non_exhaustive]
 pub enum TaskError<T> {
-    /// It never ran and will not: the pool has ended, admits no more jobs, or could not be started.
-    /// Here it is.
+    /// It never ran and will not: the pool has ended, was full, or could not start. Returns the
+    /// future.
     NotRun(HandedBack<T>),
     /// Its job was cancelled.
     Cancelled,
-    /// Its job has taken longer than its deadline allows.
+    /// Its job exceeded its deadline.
     DeadlineExceeded,
     /// The pool ended while the future ran.
     Closed,
 }
 
-/// Where a future leaves what became of it.
+/// A future's outcome and the waker of its awaiter.
 pub(super) struct Output<T>(Mutex<State<T>>);
 
 enum State<T> {
-    /// Not over yet, and this waits for it.
+    /// Not ended; holds the awaiter's waker.
     Pending(Option<Waker>),
     Ended(Ended<T>),
     Taken,
 }
 
-/// What became of a future.
 pub(super) enum Ended<T> {
     Ready(T),
     Panicked(Box<dyn Any + Send>),
@@ -71,17 +69,13 @@ impl<T> Output<T> {
         Arc::new(Self(Mutex::new(State::Pending(None))))
     }
 
-    /// The future has come to its end.
+    /// Stores the outcome and wakes the awaiter.
     pub(super) fn end(&self, ended: Ended<T>) {
-        let before = std::mem::replace(&mut *self.lock(), State::Ended(ended));
+        let before = std::mem::replace(&mut *lock(&self.0), State::Ended(ended));
         // Outside the lock: a waker may do anything.
         if let State::Pending(Some(waker)) = before {
             waker.wake();
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -94,16 +88,15 @@ impl<T> AsyncTask<T> {
         }
     }
 
-    /// The same, and dropping it cancels `job`.
     pub(super) fn root_of(mut self, job: AsyncJob) -> Self {
         self.root_of = Some(job);
         self
     }
 
-    /// Whether there is an output, or will be none: it can be awaited without waiting.
+    /// Whether awaiting it returns at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        !matches!(&*self.output.lock(), State::Pending(_))
+        !matches!(&*lock(&self.output.0), State::Pending(_))
     }
 }
 
@@ -112,11 +105,11 @@ impl<T> Future for AsyncTask<T> {
 
     /// # Panics
     ///
-    /// With the future's own panic, if it panicked; and if it is polled after it was ready.
+    /// With the future's own panic; and if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // Cloned and dropped outside the lock: a waker may do anything.
         let mut waker = Some(cx.waker().clone());
-        let mut state = self.output.lock();
+        let mut state = lock(&self.output.0);
         if let State::Pending(before) = &mut *state {
             std::mem::swap(before, &mut waker);
             drop(state);

@@ -1,12 +1,11 @@
-//! What a job for async work may take.
+//! Options of a job for async work.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use pipeline_exec::{Class, Terms};
 
-/// What a job for async work is called and may take: plain data, for
-/// [`CpuPool::open`](super::CpuPool::open).
+/// Name and limits of a job for async work: plain data for [`CpuPool::open`](super::CpuPool::open).
 ///
 /// ```
 /// use pipeline_exec::Class;
@@ -45,28 +44,26 @@ impl JobOptions {
         Self::default()
     }
 
-    /// What it is about, in events, spans and traces. Default `async`.
+    /// Its name in events, spans and traces. Default `async`.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// How urgent it is. Default [`Class::Normal`].
+    /// Its urgency. Default [`Class::Normal`].
     pub fn class(mut self, class: Class) -> Self {
         self.terms.class = class;
         self
     }
 
-    /// How long it may take, from its opening on. A job that is late gets no further turn, and its
-    /// tasks give [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). By default
-    /// as long as it needs.
+    /// Longest time from its opening. A late job gets no further turn, and its tasks return
+    /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). Default: none.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// The most workers that run its tasks at the same time, at least 1. By default as many as
-    /// there are.
+    /// Most workers that run its tasks at once. Default: all.
     ///
     /// # Panics
     ///
@@ -77,20 +74,20 @@ impl JobOptions {
         self
     }
 
-    /// The bytes that it may hold. The pools do not account for memory; whoever runs queries in the
-    /// job does, and reads this ([`memory_limit`](Self::memory_limit)). By default without a limit.
+    /// Bytes that it may hold. The pools do not account for memory: the query engine reads
+    /// [`memory_limit`](Self::memory_limit) and enforces it. Default: no limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// What it is called.
+    /// Its name.
     #[must_use]
     pub fn job_name(&self) -> &str {
         &self.name
     }
 
-    /// The bytes that it may hold, if that is limited.
+    /// Bytes that it may hold, if limited.
     #[must_use]
     pub fn memory_limit(&self) -> Option<usize> {
         self.memory

@@ -1,18 +1,16 @@
-//! For how long this thread has been on a core: the time that passes, less what the operating
-//! system gives to other threads.
+//! Time that this thread was on a core: elapsed time less what other threads got.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// A thread's reading of its own time on a core. It stays with the thread.
+/// This thread's clock of its own time on a core; it stays with the thread.
 pub(super) struct OnCore {
-    /// At the beginning of the lap; `None` where the operating system does not tell.
+    /// Start of the lap; `None` where the operating system does not report it.
     began: Option<Duration>,
     of_this_thread: PhantomData<*const ()>,
 }
 
 impl OnCore {
-    /// From now on.
     pub(super) fn begins() -> Self {
         Self {
             began: read(),
@@ -20,8 +18,8 @@ impl OnCore {
         }
     }
 
-    /// For how long since it began, or since the last call; `None` where the operating system does
-    /// not tell.
+    /// Time on a core since the start or the last call; `None` where the operating system does not
+    /// report it.
     pub(super) fn lap(&mut self) -> Option<Duration> {
         let ends = read();
         let began = std::mem::replace(&mut self.began, ends);

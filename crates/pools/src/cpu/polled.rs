@@ -1,21 +1,18 @@
-//! A future as a task of a job: a turn polls it, once or some times.
+//! A future as a task of a job: a turn polls it once or more.
 //!
-//! The poll happens inside a tokio runtime, so that timers, sockets and `spawn_blocking` of the
-//! future are that runtime's, and inside tokio's cooperative budget. Each unit of the budget is a
-//! step of a stream, such as a batch of rows; a stream that has used the budget up pauses, and its
-//! next poll is another turn. The full budget of 128 units may last 50 ms where a unit is a batch
-//! that is aggregated, so a part of it is burnt before each poll: as much as leaves about
-//! [`POLL_NS`].
+//! A poll runs inside a tokio runtime, whose timers, sockets and `spawn_blocking` the future uses,
+//! and inside tokio's cooperative budget. A unit of the budget is one step of a stream, such as a
+//! batch of rows; a stream that has used the budget up pauses until its next poll. All 128 units
+//! may last 50 ms where a unit aggregates a batch, so each poll first burns units and keeps
+//! those for about [`POLL_NS`].
 //!
-//! A job is charged for the time that its polls were on a core. Other threads slow a poll down all
-//! the same: each page that they map anew, or give back, interrupts every core of the process, and
-//! a poll may have to give back what others have freed. So that a short query does not grow old by
-//! one such poll, a long one counts for no more than [`COUNTS_MAX`] at first
-//! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
+//! A job is charged for its polls' time on a core. Other threads still slow a poll down: each page
+//! that they map or return interrupts every core of the process, and a poll may have to return what
+//! others freed. So that one such poll does not age a short query, a long poll counts for at most
+//! [`COUNTS_MAX`] at first (`docs/decisions/0042-long-polls-of-young-jobs.md`).
 //!
-//! A future that has paused for want of budget is polled again in the same turn, up to [`TURN`],
-//! unless its worker is to leave the job. What it works on is in the core's caches, while another
-//! task of the job would bring its own.
+//! A future that paused for want of budget is polled again in the same turn, up to [`TURN`], unless
+//! its worker is to leave the job: the core's caches hold its data.
 
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,75 +28,70 @@ use tokio::task::coop;
 use super::async_job::AsyncJob;
 use super::async_task::{Ended, HandedBack, Output, TaskError, TaskFuture};
 use super::on_core::OnCore;
+use crate::moment::nanos;
 
-/// Nanoseconds that a poll is to last.
+/// Nanoseconds that a poll should last.
 const POLL_NS: u64 = 400_000;
 
-/// After this a turn ends at the end of a poll. It is less than what a spare thread takes for a
-/// long turn.
+/// Time after which a turn ends with its poll. Shorter than what a spare thread takes for a long
+/// turn.
 const TURN: Duration = Duration::from_millis(2);
 
-/// CPU time of a job, all its polls together, up to which none of them counts for more than
-/// [`COUNTS_MAX`].
+/// CPU time of a job's polls up to which each counts for at most [`COUNTS_MAX`].
 const LENIENT: Duration = Duration::from_millis(32);
 
-/// CPU time that a poll counts for at most, in a job that has used little.
+/// Most CPU time that one poll counts for, in a job that has used little.
 const COUNTS_MAX: Duration = Duration::from_millis(1);
 
-/// Units of tokio's cooperative budget that a poll has.
+/// Units of tokio's cooperative budget in a poll.
 const BUDGET: u32 = 128;
 
-/// The fewest units that a poll leaves. A stream inside a stream takes a unit each for one step.
+/// Fewest units that a poll keeps: nested streams each take one for a step.
 const UNITS_MIN: u32 = 2;
 
-/// Units that the first poll leaves.
+/// Units that the first poll keeps.
 const UNITS_FIRST: u32 = 3;
 
-/// The most units that are left because a poll got nowhere.
+/// Most units kept because a poll made no progress.
 const UNITS_STUCK_MAX: u32 = 32;
 
-/// A future that takes turns.
 pub(super) struct Polled<T> {
-    /// `None` once it is over.
     future: Option<TaskFuture<T>>,
     output: Arc<Output<T>>,
-    /// Keeps the job open as long as the future lasts.
+    /// Keeps the job open while the future lasts.
     job: AsyncJob,
     runtime: Handle,
     budget: Budget,
-    /// Made at the first turn.
     waker: Option<Arc<TurnWaker>>,
     spawned: Instant,
 }
 
-/// The waker that a future sees. It tells a future that has paused by itself, for want of budget,
-/// from one that waits for something else: the former wakes itself on the thread that polls it.
+/// The waker that a future sees. A future that pauses for want of budget wakes itself on the thread
+/// that polls it; any other wake ends a wait.
 struct TurnWaker {
     task: Waker,
-    /// Identifies the thread that polls now; 0: none does.
+    /// Identifies the polling thread; 0: none.
     polled_by: AtomicUsize,
     paused: AtomicBool,
-    /// Nanoseconds since `epoch` at which the future was woken first after its last poll began; 0:
-    /// it was not.
+    /// Nanoseconds from `epoch` to the first wake after the last poll began; 0: no wake.
     woken_ns: AtomicU64,
     epoch: Instant,
 }
 
-/// While a future is polled by this thread.
 struct Polling<'a> {
     waker: &'a TurnWaker,
 }
 
-/// How a future paused that woke itself.
+/// How a future that woke itself paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paused {
-    /// It took all the units that it was left.
+    /// It used all its units.
     BudgetUsedUp,
-    /// There are units left: it wanted more at once than it was left, or paused on its own account.
+    /// It has units left: it wanted more at once, or yielded by itself.
     WithoutProgress,
 }
 
-/// How many units of tokio's budget a poll leaves.
+/// Units of tokio's budget that a poll keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Budget {
     units: u32,
@@ -118,7 +110,7 @@ impl<T> Polled<T> {
         }
     }
 
-    /// One poll. Gives what it came to, and how the future paused if it did so by itself.
+    /// Polls once. Returns the result, and how the future paused if it woke itself.
     fn poll(&mut self, task: &Waker) -> (Poll<T>, Option<Paused>) {
         let Self {
             future,
@@ -144,16 +136,16 @@ impl<T> Polled<T> {
             });
             Poll::Ready(polled)
         });
-        // It never parks: the outer future is ready at once.
+        // Never parks: the outer future is ready at once.
         let polled = job.enter(|| runtime.block_on(once));
         (polled, paused)
     }
 
-    /// It is over.
+    /// Drops the future, then stores its outcome.
     fn end(&mut self, ended: Ended<T>) {
         let future = self.future.take();
-        // Before the output is told: what the future held is free then. If that panics, it is the
-        // output's panic.
+        // Before the awaiter is woken, so that what the future held is free by then. A panic of
+        // this drop becomes the outcome.
         let ended = match catch_unwind(AssertUnwindSafe(|| self.job.enter(|| drop(future)))) {
             Ok(()) => ended,
             Err(payload) => Ended::Panicked(payload),
@@ -179,7 +171,7 @@ impl<T: Send> Task for Polled<T> {
             };
             let polled = catch_unwind(AssertUnwindSafe(|| self.poll(waker)));
             let ended = Instant::now();
-            // What the operating system gave to other threads meanwhile is not the future's doing.
+            // Time that other threads got is not charged to the future.
             let on_core = core.lap();
             let took = on_core.unwrap_or(ended - began);
             let busy = self.job.note_turn(took, ended - began, waited);
@@ -211,7 +203,7 @@ impl<T: Send> Task for Polled<T> {
 }
 
 impl<T> Drop for Polled<T> {
-    /// It has no further turn.
+    /// The task gets no further turn.
     fn drop(&mut self) {
         if self.future.is_none() {
             return;
@@ -234,7 +226,7 @@ impl<T> Drop for Polled<T> {
 }
 
 impl Budget {
-    /// Uses up what a poll is not to have.
+    /// Uses up the units that the poll is not to have.
     fn burn_the_rest(self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in self.units..BUDGET {
@@ -245,15 +237,14 @@ impl Budget {
         }
     }
 
-    /// A poll took `took`; the future paused by itself, or waits.
+    /// Adapts to a poll that lasted `took` and then paused by itself or waits.
     fn learn(&mut self, took: Duration, paused: Option<Paused>) {
-        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let took_ns = nanos(took).max(1);
         let fits = u64::from(self.units).saturating_mul(POLL_NS) / took_ns;
         let fits = u32::try_from(fits).unwrap_or(BUDGET);
         self.units = match paused {
             Some(Paused::BudgetUsedUp) => fits.min(self.units * 2),
-            // Streams inside streams each take a unit, and give it back when an inner one gets
-            // none.
+            // Nested streams each take a unit, and return it when an inner one gets none.
             Some(Paused::WithoutProgress) => fits.min((self.units * 2).min(UNITS_STUCK_MAX.max(self.units))),
             None => fits.min(self.units),
         }
@@ -272,7 +263,7 @@ impl TurnWaker {
         }
     }
 
-    /// A poll begins at `now`. Gives how long the future has waited for it since it was woken.
+    /// Starts a poll at `now`. Returns the wait since the first wake.
     fn poll_begins(&self, now: Instant) -> Duration {
         // Ordering: Relaxed. A number for people.
         match self.woken_ns.swap(0, Ordering::Relaxed) {
@@ -283,10 +274,9 @@ impl TurnWaker {
         }
     }
 
-    /// This thread polls from now on.
     fn polling(&self) -> Polling<'_> {
-        // Ordering: Relaxed, both. Only this thread's own wakes are compared with what it writes
-        // here; another thread finds another thread's number, whichever of its values it reads.
+        // Ordering: Relaxed, both. Only this thread compares its own wakes with what it writes
+        // here; any value that another thread reads differs from that thread's number.
         self.paused.store(false, Ordering::Relaxed);
         self.polled_by.store(this_thread(), Ordering::Relaxed);
         Polling { waker: self }
@@ -294,7 +284,6 @@ impl TurnWaker {
 }
 
 impl Polling<'_> {
-    /// Whether the future has woken itself.
     fn end(self) -> bool {
         // Ordering: Relaxed. Written by this thread.
         self.waker.paused.load(Ordering::Relaxed)
@@ -316,21 +305,20 @@ impl Wake for TurnWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         // Ordering: Relaxed, both. As in `polling`.
         if self.polled_by.load(Ordering::Relaxed) == this_thread() {
-            // The turn polls once more, or says so when it ends.
+            // The turn polls once more, or reports the pause when it ends.
             self.paused.store(true, Ordering::Relaxed);
             return;
         }
         // Ordering: Relaxed, both. A number for people; the first wake after a poll counts.
         if self.woken_ns.load(Ordering::Relaxed) == 0 {
-            let ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let ns = nanos(self.epoch.elapsed());
             self.woken_ns.store(ns.max(1), Ordering::Relaxed);
         }
         self.task.wake_by_ref();
     }
 }
 
-/// What a poll that has used a core for `took` counts for, in a job whose polls have used `busy`
-/// with it.
+/// CPU time that a poll of `took` counts for, in a job whose polls have used `busy` including it.
 fn counts(took: Duration, busy: Duration) -> Duration {
     if busy <= LENIENT {
         took.min(COUNTS_MAX)
@@ -339,7 +327,7 @@ fn counts(took: Duration, busy: Duration) -> Duration {
     }
 }
 
-/// A number of this thread that no other thread has at the same time. It is not 0.
+/// Identifies this thread among those alive; never 0.
 fn this_thread() -> usize {
     thread_local! {
         static HERE: u8 = const { 0 };

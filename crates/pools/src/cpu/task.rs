@@ -1,24 +1,23 @@
-//! A computation that was handed over: its value, once there is one.
+//! The value of a submitted computation.
 
 use std::fmt;
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use pipeline_exec::{
-    Job, JobErrorKind, JobTicket, PipelineHandle, PipelineStep, StepCx, StepError, SubmitError,
-};
+use pipeline_exec::{Job, JobErrorKind, JobTicket, PipelineHandle, SubmitError};
 
-use super::{CpuCx, Stop};
+use super::computing::{Computing, Value};
+use super::cx::CpuCx;
+use super::state::Stop;
 use crate::error::{CpuError, PoolKind};
 use crate::thread::{Work, as_work, refuse_cpu};
 
-/// What a computation gives, as a future, or to a thread that may block. Dropping it cancels.
+/// The value of a computation, as a future or for a thread that may block. Dropping it cancels.
 ///
-/// In a CPU task it gives [`WrongPool`](crate::WrongPool): one that waited for another would hold
-/// its worker.
+/// A CPU task that polls it gets [`WrongPool`](crate::WrongPool): its wait would hold its worker.
 #[must_use = "dropping it cancels the computation; `detach` lets it run unobserved"]
 pub struct CpuTask<T> {
     state: State,
@@ -29,67 +28,10 @@ type Submitting = Pin<Box<dyn Future<Output = Result<JobTicket, SubmitError>> + 
 
 enum State {
     Running(JobTicket),
-    /// There was no room.
+    /// The pool was full.
     Waiting(Submitting),
     Failed(CpuError),
     Over,
-}
-
-/// A computation as a step.
-pub(super) struct Computing<F, T> {
-    stop: Arc<Stop>,
-    compute: Mutex<Option<F>>,
-    value: Value<T>,
-}
-
-/// Where a computation leaves its value.
-pub(super) struct Value<T>(Arc<Mutex<Option<T>>>);
-
-impl<F, T> Computing<F, T> {
-    pub(super) fn new(stop: &Arc<Stop>, compute: F) -> (Self, Value<T>) {
-        let value = Value::empty();
-        let computing = Self {
-            stop: Arc::clone(stop),
-            compute: Mutex::new(Some(compute)),
-            value: Value(Arc::clone(&value.0)),
-        };
-        (computing, value)
-    }
-}
-
-impl<T> Value<T> {
-    fn empty() -> Self {
-        Self(Arc::new(Mutex::new(None)))
-    }
-
-    fn put(&self, value: T) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-    }
-
-    /// That of a computation that has ended well.
-    pub(super) fn take(&self) -> T {
-        let value = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        value.expect("a computation that has ended well has left its value")
-    }
-}
-
-impl<F, T> PipelineStep for Computing<F, T>
-where
-    F: FnOnce(&CpuCx<'_>) -> T + Send,
-    T: Send,
-{
-    fn name(&self) -> &str {
-        "compute"
-    }
-
-    fn execute(&self, cx: &StepCx<'_>) -> Result<(), StepError> {
-        self.stop.check()?;
-        let compute = self.compute.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let compute = compute.ok_or("a computation runs once")?;
-        let value = compute(&CpuCx::of(cx, &self.stop));
-        self.value.put(value);
-        Ok(())
-    }
 }
 
 impl<T: Send + 'static> CpuTask<T> {
@@ -115,13 +57,11 @@ impl<T> CpuTask<T> {
         }
     }
 
-    /// Blocks until there is the value.
-    ///
-    /// It has no place in async code: await the task there.
+    /// Blocks until the value is there. Async code awaits the task instead.
     ///
     /// # Errors
     ///
-    /// Why there is none. In a CPU task the computation is cancelled, as by a drop.
+    /// Why there is no value. In a CPU task the computation is cancelled, as by a drop.
     pub fn wait(self) -> Result<T, CpuError> {
         refuse_cpu(PoolKind::Cpu)?;
         pollster::block_on(self)
@@ -131,7 +71,7 @@ impl<T> CpuTask<T> {
     ///
     /// # Errors
     ///
-    /// Why it will not run. [`CpuError::Full`]: it waited for room, and nobody would go on waiting.
+    /// Why it will not run. [`CpuError::Full`]: it waited for room, which a detached task cannot.
     pub fn detach(mut self) -> Result<(), CpuError> {
         match mem::replace(&mut self.state, State::Over) {
             State::Running(ticket) => {
@@ -186,7 +126,7 @@ impl<T> Future for CpuTask<T> {
     }
 }
 
-// Its value is moved out of it, never pinned in it.
+// The value is moved out, never pinned.
 impl<T> Unpin for CpuTask<T> {}
 
 impl<T> Drop for CpuTask<T> {

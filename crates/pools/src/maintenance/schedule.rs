@@ -1,4 +1,4 @@
-//! What there is to do in the maintenance pool, when, and with how many threads. Plain data behind the pool's lock.
+//! Work of the maintenance pool, its times and its threads: plain data behind the pool's lock.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 use crate::moment::after;
 use crate::snapshot::MaintenanceSnapshot;
 
-/// Tasks, timers and threads.
 #[derive(Default)]
 pub(super) struct Schedule {
     closed: bool,
-    /// Since when they wait, and what they are.
+    /// Tasks with their times of arrival.
     queue: VecDeque<(Instant, Once)>,
-    /// By when they are due, and their number.
+    /// By due time and number.
     timers: BTreeMap<(Instant, u64), Timer>,
-    /// Numbers of timers whose task runs now, and that are to go on.
+    /// Numbers of timers that run now and are to go on.
     out: HashSet<u64>,
     next_timer: u64,
     threads: usize,
@@ -28,42 +27,36 @@ pub(super) struct Schedule {
 
 type Once = Box<dyn FnOnce() + Send>;
 
-/// A task that runs at intervals.
+/// A timer and its task.
 pub(super) struct Timer {
     pub(super) call: Box<dyn FnMut() + Send>,
     number: u64,
-    period: Duration,
+    /// `None`: runs once.
+    period: Option<Duration>,
     due: Instant,
 }
 
-/// Something to run now.
 pub(super) enum Task {
-    /// Once.
     Once(Once),
-    /// And then again.
+    /// Its timer goes back afterwards.
     Again(Timer),
 }
 
-/// What a thread does next.
 pub(super) enum Next {
-    /// It runs this.
     Run(Task),
-    /// It waits; something is due after this time.
+    /// Wait; the time until the next task is due, `None`: none is set.
     Wait(Option<Duration>),
-    /// It ends.
     Leave,
 }
 
-/// Who comes to what is added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// A thread that sleeps, or one of those that work when it is free.
+    /// A sleeping thread, or a working one when it is free.
     Sleeper,
-    /// A thread that is to be started.
     NewThread,
 }
 
-/// What was never started: the user's, to be dropped outside the lock.
+/// Work that never started, to be dropped outside the lock: it is user code.
 pub(super) struct Forgotten {
     _queue: VecDeque<(Instant, Once)>,
     _timers: BTreeMap<(Instant, u64), Timer>,
@@ -74,7 +67,7 @@ impl Schedule {
         self.closed
     }
 
-    /// Who comes to one task more, if there may be `threads_max` threads.
+    /// Which thread one more task gets, with at most `threads_max`.
     pub(super) fn wanted(&self, threads_max: usize) -> Wake {
         if self.queue.len() + 1 > self.sleeping && self.threads < threads_max {
             Wake::NewThread
@@ -87,11 +80,19 @@ impl Schedule {
         self.queue.push_back((now, task));
     }
 
-    /// Adds a timer. Gives its number.
+    /// Adds a repeating timer. Returns its number.
     pub(super) fn repeat(&mut self, period: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
+        self.insert(after(now, period), Some(period), call)
+    }
+
+    /// Adds a timer that runs once, `delay` after `now`. Returns its number.
+    pub(super) fn once(&mut self, delay: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
+        self.insert(after(now, delay), None, call)
+    }
+
+    fn insert(&mut self, due: Instant, period: Option<Duration>, call: Box<dyn FnMut() + Send>) -> u64 {
         let number = self.next_timer;
         self.next_timer += 1;
-        let due = after(now, period);
         let timer = Timer {
             call,
             number,
@@ -102,30 +103,33 @@ impl Schedule {
         number
     }
 
-    /// Ends a timer; if it runs now, that is the last time. Gives it back to be dropped.
+    /// Cancels a timer, which may run to its end. Returns it to be dropped outside the lock.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
         self.out.remove(&number);
         let key = *self.timers.keys().find(|(_, timer)| *timer == number)?;
         self.timers.remove(&key)
     }
 
-    /// A timer has run. What is due meanwhile is left out. Gives it back to be dropped if it is not to go on.
+    /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns it to
+    /// be dropped if it is cancelled.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
         if !self.out.remove(&timer.number) || self.closed {
             return Some(timer);
         }
-        timer.due = after(timer.due, timer.period).max(now);
+        let Some(period) = timer.period else {
+            return Some(timer);
+        };
+        timer.due = after(timer.due, period).max(now);
         self.timers.insert((timer.due, timer.number), timer)
     }
 
-    /// What a free thread does at `now`.
     pub(super) fn next(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Leave;
         }
         let first_due = self.timers.keys().next().map(|&(due, _)| due);
         let waits_since = self.queue.front().map(|&(since, _)| since);
-        // What waits for longer: a timer that is always late leaves something to the others.
+        // The longest waiting goes first, so a timer that is always late does not starve tasks.
         let is_timers_turn =
             first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
         if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
@@ -140,8 +144,8 @@ impl Schedule {
         Next::Wait(first_due.map(|due| due.saturating_duration_since(now)))
     }
 
-    /// Whether there is more to do, now or when it is due, nobody is free for it, and there may be `threads_max` threads: for whoever has just found
-    /// something and is busy for a while.
+    /// Whether a thread that takes a task should start another: more work, no free thread, fewer
+    /// than `threads_max`.
     pub(super) fn lacks_thread(&self, threads_max: usize) -> bool {
         let is_more = !self.queue.is_empty() || !self.timers.is_empty();
         is_more && self.sleeping == 0 && self.threads < threads_max
@@ -161,7 +165,7 @@ impl Schedule {
         self.sleeping -= 1;
     }
 
-    /// Whether a thread that has waited for long may end: others are there for what is due later, or nothing is. Who runs a timer stays for it.
+    /// Whether an idle thread may end: no timer is set, or another thread sleeps for it.
     pub(super) fn may_leave(&self) -> bool {
         self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
     }
@@ -170,7 +174,6 @@ impl Schedule {
         self.threads > 0
     }
 
-    /// The number of the next thread.
     pub(super) fn next_thread(&self) -> usize {
         self.threads_in_all
     }
@@ -188,7 +191,7 @@ impl Schedule {
         self.running
     }
 
-    /// Takes nothing any more. Gives what has not started.
+    /// Closes. Returns what has not started.
     pub(super) fn close(&mut self) -> Forgotten {
         self.closed = true;
         self.out.clear();
@@ -223,7 +226,7 @@ impl fmt::Debug for Schedule {
 mod tests {
     use super::*;
 
-    /// Adds nothing, and takes what is to run.
+    /// Returns the timer to run, without adding any.
     fn runs(schedule: &mut Schedule, now: Instant) -> Option<Timer> {
         match schedule.next(now) {
             Next::Run(Task::Again(timer)) => Some(timer),
@@ -238,7 +241,7 @@ mod tests {
         schedule.repeat(period, Box::new(|| {}), start);
         assert!(runs(&mut schedule, start).is_none());
         let timer = runs(&mut schedule, start + period).expect("one period is over");
-        // Its run takes until 35 ms.
+        // Its run lasts until 35 ms.
         assert!(schedule.put_back(timer, start + period * 7 / 2).is_none());
         let timer = runs(&mut schedule, start + period * 7 / 2).expect("the one of 20 ms is late");
         assert!(schedule.put_back(timer, start + period * 18 / 5).is_none());
@@ -260,6 +263,18 @@ mod tests {
             "it is given back to be dropped"
         );
         assert!(runs(&mut schedule, start + Duration::from_secs(1)).is_none());
+    }
+
+    #[test]
+    fn a_timer_for_one_run_is_given_back_after_it() {
+        let (mut schedule, start) = (Schedule::default(), Instant::now());
+        let delay = Duration::from_millis(10);
+        schedule.once(delay, Box::new(|| {}), start);
+        assert!(runs(&mut schedule, start).is_none());
+        let timer = runs(&mut schedule, start + delay).expect("the delay is over");
+        assert!(schedule.put_back(timer, start + delay).is_some());
+        assert!(runs(&mut schedule, start + delay * 100).is_none());
+        assert_eq!(schedule.snapshot().repeating, 0);
     }
 
     #[test]

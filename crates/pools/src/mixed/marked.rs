@@ -1,4 +1,4 @@
-//! A future that is the mixed pool's work.
+//! A future as work of the mixed pool.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -7,12 +7,12 @@ use std::task::{Context, Poll};
 use crate::gate::Pass;
 use crate::thread::{Work, as_work};
 
-/// Runs as work of the pool, its drop included, and is inside until all of it is gone. So a shutdown that comes from a destructor in it is refused
-/// like any other from inside, and one from outside finds nothing left when it finds nobody.
+/// A future that runs and is dropped as the pool's work, and counts as inside until then. So a
+/// shutdown from its destructor is refused, and a shutdown of an empty pool leaves none behind.
 pub(super) struct Marked<F> {
-    /// Until it is dropped.
+    /// `None` during its drop.
     future: Option<Pin<Box<F>>>,
-    /// Goes after the future.
+    /// Dropped after the future.
     _pass: Pass,
 }
 

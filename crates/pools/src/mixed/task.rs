@@ -1,6 +1,5 @@
-//! The end of mixed work, once it comes.
+//! The result of mixed work.
 
-use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -8,11 +7,13 @@ use std::task::{Context, Poll};
 use tokio::task::{AbortHandle, JoinError, JoinHandle};
 
 use crate::error::{MixedError, PoolKind};
+use crate::panic::message;
 use crate::thread::{refuse_async, refuse_cpu};
 
-/// What mixed work gives, as a future, or to a thread that may block. Dropping it changes nothing: the work goes on.
+/// The result of mixed work, as a future or for a thread that may block. Dropping it lets the work
+/// continue.
 ///
-/// In a CPU task it gives [`WrongPool`](crate::WrongPool), however it came there.
+/// A CPU task that polls it gets [`WrongPool`](crate::WrongPool), through any handle.
 #[derive(Debug)]
 #[must_use = "it tells how the work ended; drop it to let that run unobserved"]
 pub struct MixedTask<T> {
@@ -28,19 +29,20 @@ impl<T> MixedTask<T> {
     ///
     /// # Errors
     ///
-    /// Why there is no value. In a CPU task and in async code the task goes on, and nobody waits for it.
+    /// Why there is no value. In a CPU task and in async code the work continues unobserved.
     pub fn wait(self) -> Result<T, MixedError> {
         refuse_cpu(PoolKind::Mixed)?;
         refuse_async("MixedTask::wait")?;
         pollster::block_on(self)
     }
 
-    /// Ends it at its next await; a blocking call only if it has not started. It then gives [`MixedError::Cancelled`].
+    /// Ends the task at its next await, or a blocking call that has not started: the result is
+    /// [`MixedError::Cancelled`].
     pub fn abort(&self) {
         self.task.abort();
     }
 
-    /// The same for somebody else to do.
+    /// A handle that aborts it from elsewhere.
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
         self.task.abort_handle()
@@ -65,11 +67,4 @@ fn why(error: JoinError) -> MixedError {
         },
         Err(_cancelled) => MixedError::Cancelled,
     }
-}
-
-/// What a panic said.
-pub(crate) fn message(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a panic without a message".to_owned())
 }

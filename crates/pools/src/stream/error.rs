@@ -1,4 +1,4 @@
-//! Why a stream ended before its end.
+//! Why a stream stopped before its end.
 
 use std::error::Error;
 use std::fmt;
@@ -6,38 +6,38 @@ use std::io;
 
 use crate::error::{CpuError, MixedError, WrongPool};
 
-/// The last item of a stream that did not come to its end.
+/// The last item of a stream that did not reach its end.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamError<E> {
     /// The source failed.
     Source(E),
-    /// The source panicked, or somebody who was told of the close.
+    /// The source panicked, or a call of [`on_close`](super::BatchStream::on_close).
     Panicked {
-        /// What the panic said.
+        /// The panic's message.
         message: String,
     },
     /// A slice failed.
     Slice(E),
     /// A slice panicked, or the CPU pool did not run it.
     Cpu(CpuError),
-    /// Somebody closed it by a [`StreamHandle`](super::StreamHandle) before everything was read.
+    /// A [`StreamHandle`](super::StreamHandle) closed it before everything was read.
     Closed,
-    /// The mixed pool ended before the stream.
+    /// The mixed pool ended first.
     PoolsEnded,
-    /// The mixed pool could not be started.
+    /// The mixed pool could not start.
     Unavailable(io::Error),
-    /// It was read or asked for its next batch in a CPU task.
+    /// A CPU task started it or asked for a batch.
     WrongPool(WrongPool),
-    /// A call that blocks was made in async code, where it would hold up its neighbours: await instead.
+    /// Async code made a blocking call, which would hold up other tasks: await instead.
     InAsync {
-        /// What was called.
+        /// The call.
         call: &'static str,
     },
 }
 
 impl<E> StreamError<E> {
-    /// The error of the source or of the slice, if that is what it is.
+    /// The source's or slice's error, if it is one.
     pub fn into_inner(self) -> Option<E> {
         match self {
             Self::Source(error) | Self::Slice(error) => Some(error),
@@ -89,7 +89,7 @@ impl<E: Error + 'static> Error for StreamError<E> {
             Self::Source(error) | Self::Slice(error) => Some(error),
             Self::Cpu(error) => Some(error),
             Self::Unavailable(error) => Some(error),
-            // It is told in full.
+            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             Self::Panicked { .. } | Self::Closed | Self::PoolsEnded | Self::InAsync { .. } => None,
         }

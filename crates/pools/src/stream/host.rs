@@ -1,4 +1,4 @@
-//! Where readers run: the mixed pool, or in the models loom's threads.
+//! The host of readers: the mixed pool, or loom's threads in the models.
 #![cfg_attr(
     not(windlass_loom),
     expect(unreachable_pub, reason = "the models have a host of their own")
@@ -12,28 +12,29 @@ use crate::error::MixedError;
 use crate::mixed::MixedPool;
 use crate::thread::on_a_thread_of_its_own;
 
-/// A call that was handed over.
+/// A call to run.
 pub type Call = Box<dyn FnOnce() + Send>;
 
-/// A task that was handed over.
+/// A task to run.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Where readers run.
+/// Runs readers.
 pub trait Host: fmt::Debug + Send + Sync {
-    /// Whether it still takes anything.
+    /// Whether it accepts work.
     ///
     /// # Errors
     ///
     /// Why not.
     fn check(&self) -> Result<(), MixedError>;
 
-    /// Runs a call that blocks, or drops it. `tell` may be called, at any time, when nobody is to wait for it any more.
+    /// Runs a blocking call, or drops it. The host may call `tell` at any time: it ends the wait
+    /// for the call.
     fn call(&self, call: Call, tell: Call);
 
     /// Runs a task, or drops it.
     fn task(&self, task: Task);
 
-    /// Runs a call that blocks after the end of the pool, wherever that is possible.
+    /// Runs a call that blocks, even after the end of the pool if a thread can be had.
     fn outside(&self, call: Call);
 }
 
@@ -43,7 +44,7 @@ impl Host for MixedPool {
     }
 
     fn call(&self, call: Call, tell: Call) {
-        // One that is refused is dropped, and then closes its source by itself.
+        // A refused call is dropped, and its drop closes the source.
         drop(self.start_blocking(call, Some(tell)));
     }
 

@@ -1,4 +1,5 @@
-//! Whoever has the source: reads it while there is room, and closes it when nothing more is to be read.
+//! A stream's reader: reads while there is room, parks the source when there is none, and closes it
+//! at the end.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -6,20 +7,18 @@ use std::task::Poll;
 
 use tokio::task::coop::consume_budget;
 
+use super::channel::{Admitted, Channel, Stop, Stopped, catch};
 use super::error::StreamError;
 use super::host::Host;
-use super::passage::{Admitted, Passage, Stop, Stopped, catch};
 use super::source::{Awaited, Counted, Source};
-use crate::mutant;
 
-/// What a stream, its handles and its reader share.
+/// State that a stream, its handles and its reader share.
 pub(super) struct Shared<B, E> {
-    pub(super) passage: Passage<B, E>,
+    pub(super) channel: Channel<B, E>,
     pub(super) host: Box<dyn Host>,
 }
 
 impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
-    /// Has the source read until there is no room.
     pub(super) fn read(self: &Arc<Self>, source: Source<B, E>) {
         let blocking = matches!(source, Source::Blocking(_));
         let reader = Reader::new(self, source);
@@ -34,9 +33,9 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
         }
     }
 
-    /// Nothing more is to be read. A source that nobody has is closed.
+    /// Stops the stream, and has a parked source closed.
     pub(super) fn stop(self: &Arc<Self>, why: Stop<E>) {
-        let Stopped { source, _dropped } = self.passage.stop(why);
+        let Stopped { source, _dropped } = self.channel.stop(why);
         if let Some(source) = source {
             let reader = Reader::new(self, source);
             self.host
@@ -44,9 +43,9 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
         }
     }
 
-    /// The consumer holds so many bytes less.
+    /// Releases `bytes` of the consumer's.
     pub(super) fn release(self: &Arc<Self>, bytes: usize) {
-        if let Some(source) = self.passage.release(bytes) {
+        if let Some(source) = self.channel.release(bytes) {
             self.read(source);
         }
     }
@@ -56,13 +55,13 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
     }
 }
 
-/// It has the source: rests it with the passage, or closes it, whatever happens.
+/// Owns the source until it is parked in the channel or closed; a drop closes it.
 pub(super) struct Reader<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     source: Option<Source<B, E>>,
 }
 
-/// How a read went: a batch, or how the stream ends.
+/// A batch, or how the stream ends.
 type Read<B, E> = Result<Counted<B>, Option<StreamError<E>>>;
 
 impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
@@ -73,7 +72,6 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         }
     }
 
-    /// Reads a source that blocks.
     fn read(mut self) {
         let end = loop {
             match self.admit() {
@@ -85,14 +83,13 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
                 unreachable!("a source of this kind was admitted");
             };
             match catch(|| source.next()).map_or_else(|panicked| Err(Some(panicked)), read) {
-                Ok((batch, bytes)) => self.shared.passage.deliver(batch, bytes),
+                Ok((batch, bytes)) => self.shared.channel.deliver(batch, bytes),
                 Err(end) => break end,
             }
         };
         self.close(end);
     }
 
-    /// Reads a source that is awaited.
     async fn read_async(mut self) {
         let end = loop {
             match self.admit() {
@@ -104,14 +101,14 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
                 unreachable!("a source of this kind was admitted");
             };
             match read_or_stop(&self.shared, &mut **source).await {
-                Ok((batch, bytes)) => self.shared.passage.deliver(batch, bytes),
+                Ok((batch, bytes)) => self.shared.channel.deliver(batch, bytes),
                 Err(end) => break end,
             }
         };
         self.close(end);
     }
 
-    /// Whether to read, or else to go, since the source rests; or how the stream ends.
+    /// Whether to read; `false`: the source is parked. An error is how the stream ends.
     fn admit(&mut self) -> Result<bool, Option<StreamError<E>>> {
         self.shared.host.check().map_err(|error| Some(error.into()))?;
         let Some(source) = &self.source else {
@@ -121,34 +118,28 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         let Some(source) = self.source.take() else {
             return Ok(false);
         };
-        let (source, admitted) = match self.shared.passage.admit(source, expected) {
+        let (source, admitted) = match self.shared.channel.admit(source, expected) {
             Admitted::Read(source) => (source, Ok(true)),
-            Admitted::Rest => return Ok(false),
+            Admitted::Park => return Ok(false),
             Admitted::Stop(source) => (source, Err(None)),
         };
         self.source = Some(source);
         admitted
     }
 
-    /// Closes the source, and tells everybody.
+    /// Closes the source and finishes the channel.
     fn close(mut self, end: Option<StreamError<E>>) {
         let source = self.source.take();
-        let passage = &self.shared.passage;
-        if mutant::m101_end_before_the_close() {
-            passage.finish(end);
-            return close(source);
-        }
+        let channel = &self.shared.channel;
         let closed = catch(move || close(source));
-        passage.finish(end.or(closed.err()));
+        channel.finish(end.or(closed.err()));
     }
 }
 
 impl<B: Send + 'static, E: Send + 'static> Drop for Reader<B, E> {
-    /// With its source it is dropped by a pool that took its call and did not run it, or could not take it any more.
+    /// A pool dropped the reader's call without running it.
     fn drop(&mut self) {
-        if let Some(source) = self.source.take()
-            && !mutant::m93_dropped_reader_closes_nothing()
-        {
+        if let Some(source) = self.source.take() {
             let reader = Self::new(&self.shared, source);
             self.shared.end_outside(reader, Some(StreamError::PoolsEnded));
         }
@@ -160,11 +151,11 @@ async fn read_or_stop<B: Send + 'static, E: Send + 'static>(
     shared: &Shared<B, E>,
     source: &mut dyn Awaited<B, E>,
 ) -> Read<B, E> {
-    // Who always has a batch ready lets the neighbours run as well.
+    // A source that is always ready lets neighbouring tasks run.
     consume_budget().await;
     let mut reading = catch(|| source.next()).map_err(Some)?;
     let last = poll_fn(|cx| {
-        if shared.passage.poll_stop(cx).is_ready() {
+        if shared.channel.poll_stop(cx).is_ready() {
             return Poll::Ready(Err(None));
         }
         match catch(|| reading.as_mut().poll(cx)) {
@@ -183,7 +174,6 @@ fn close<B, E>(source: Option<Source<B, E>>) {
     }
 }
 
-/// What a source gave.
 fn read<B, E>(given: Result<Option<Counted<B>>, E>) -> Read<B, E> {
     match given {
         Ok(Some(batch)) => Ok(batch),

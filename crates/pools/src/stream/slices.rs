@@ -1,31 +1,33 @@
 //! Batches cut into slices, which run on the CPU pool while the next batches are read.
 //!
-//! A batch is a CPU task: it cuts, and its slices are parts of it. The consumer takes the tasks' ends in the order of the batches, so values
-//! come in order and the first error in that order is the result. Until then the batch's bytes are held, so that a slow one
-//! does not let results pile up behind it.
+//! A batch is a CPU task, which cuts; its slices are parts of the task. The consumer awaits tasks
+//! in the order of the batches: values come in order, and the first error in that order is the
+//! result. A batch's bytes count until then, so results cannot pile up behind a slow batch.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
+use super::channel::Stop;
 use super::error::StreamError;
-use super::passage::Stop;
 use super::reader::Shared;
 use super::{BatchStream, Held, may_block};
 use crate::cpu::{CpuCx, CpuPool, CpuTask};
 use crate::error::CpuError;
-use crate::mutant;
+use crate::lock::lock;
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Cuts each batch and computes its slices on the CPU pool, while the next batches are read.
     ///
-    /// Slices run at the same time, in any order. The first error closes the stream and is the result; slices that have not started then never
-    /// do, and none runs any more when this is done. Dropping the future closes the stream and cancels.
+    /// Slices run in parallel, in any order. The first error closes the stream and is the result:
+    /// slices that have not started never do, and none runs when this returns. Dropping the future
+    /// closes the stream and cancels.
     ///
-    /// Batches count against the bound until their slices, and those of all batches before them, are done.
+    /// A batch counts against the bound until its slices, and those of all batches before it, are
+    /// done.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -59,7 +61,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// # Errors
     ///
-    /// The stream's own; [`StreamError::Slice`], if a slice failed; [`StreamError::Cpu`], if one panicked, or the CPU pool has ended.
+    /// The stream's own; [`StreamError::Slice`] if a slice failed; [`StreamError::Cpu`] if one
+    /// panicked or the CPU pool has ended.
     pub async fn for_each_slice<S: Send + 'static>(
         self,
         cpu: &CpuPool,
@@ -69,11 +72,12 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         self.fold_slices(cpu, cut, each, (), |(), ()| ()).await
     }
 
-    /// The same for a thread that may block.
+    /// As [`for_each_slice`](Self::for_each_slice), for a thread that may block.
     ///
     /// # Errors
     ///
-    /// As [`for_each_slice`](Self::for_each_slice); and in a CPU task or in async code, where nothing is done.
+    /// As [`for_each_slice`](Self::for_each_slice); and in a CPU task or async code, where nothing
+    /// is done.
     pub fn for_each_slice_blocking<S: Send + 'static>(
         self,
         cpu: &CpuPool,
@@ -84,8 +88,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         pollster::block_on(self.for_each_slice(cpu, cut, each))
     }
 
-    /// [`for_each_slice`](Self::for_each_slice) with values, which are folded in the order of the slices. `fold` runs
-    /// where the future is polled, so it should be short.
+    /// As [`for_each_slice`](Self::for_each_slice), with values, folded in the order of the slices.
+    /// `fold` runs where the future is polled, so it should be short.
     ///
     /// # Errors
     ///
@@ -123,11 +127,12 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         Ok(folded)
     }
 
-    /// The same for a thread that may block.
+    /// As [`fold_slices`](Self::fold_slices), for a thread that may block.
     ///
     /// # Errors
     ///
-    /// As [`fold_slices`](Self::fold_slices); and in a CPU task or in async code, where nothing is done.
+    /// As [`fold_slices`](Self::fold_slices); and in a CPU task or async code, where nothing is
+    /// done.
     pub fn fold_slices_blocking<S, T, A>(
         self,
         cpu: &CpuPool,
@@ -145,21 +150,20 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 }
 
-/// Values of a batch's slices in order, or why there are none: nothing, if they were skipped because of what went wrong elsewhere.
+/// Values of a batch's slices in order, or its error; `None`: slices were skipped after an error
+/// elsewhere.
 type Sliced<T, E> = Result<Vec<T>, Option<StreamError<E>>>;
 
-/// A stream whose batches are being computed.
 struct Slicing<B: Send + 'static, E: Send + 'static, C, F, T> {
     cpu: CpuPool,
     work: Arc<Work<B, E, C, F>>,
     stream: BatchStream<B, E>,
     /// In the order of the batches.
     running: VecDeque<Running<B, E, T>>,
-    /// What the stream gave last, once it has.
+    /// The stream's end, once reached.
     end: Option<Option<StreamError<E>>>,
 }
 
-/// A batch that is being computed.
 struct Running<B: Send + 'static, E: Send + 'static, T> {
     task: CpuTask<Sliced<T, E>>,
     _held: Arc<Held<B, E>>,
@@ -174,7 +178,7 @@ where
     S: Send + 'static,
     T: Send + 'static,
 {
-    /// Has what is ready computed, and gives the values of the next batch in order.
+    /// Starts tasks for ready batches, and returns the values of the next batch in order.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Sliced<T, E>>> {
         while self.end.is_none() {
             match self.stream.poll_next_held(cx) {
@@ -200,26 +204,24 @@ where
         Poll::Ready(Some(flat(sliced)))
     }
 
-    fn compute(&mut self, batch: B, mut held: Held<B, E>) {
-        if mutant::m109_slices_hold_nothing() {
-            held = self.stream.hold(0);
-        }
+    fn compute(&mut self, batch: B, held: Held<B, E>) {
         let (work, held) = (Arc::clone(&self.work), Arc::new(held));
         let holds = Arc::clone(&held);
         let task = self.cpu.run(move |cx| {
             let sliced = work.compute(batch, cx);
-            // Slices may run on when nobody waits for the task any more.
+            // Slices may outlive the consumer's interest in the task.
             drop(holds);
             sliced
         });
         self.running.push_back(Running { task, _held: held });
     }
 
-    /// After an error: reads no more, and waits until no slice runs. Gives the error, or if that is not known here, what went wrong elsewhere.
+    /// After an error: stops reading and waits for running slices. Returns the error, or another
+    /// batch's if this batch was skipped.
     async fn wind_up(mut self, mut error: Option<StreamError<E>>) -> StreamError<E> {
         let mut end = self.end.take();
         let mut cx = Context::from_waker(Waker::noop());
-        // Slices that were skipped have seen that the stream was stopped. Perhaps it says why.
+        // Skipped slices have seen a stop; the stream may say why.
         while error.is_none() && end.is_none() {
             match self.stream.poll_next_held(&mut cx) {
                 Poll::Ready(Some(Ok(_batch))) => {}
@@ -229,9 +231,6 @@ where
         }
         self.stream.close();
         for Running { task, _held } in self.running {
-            if mutant::m110_error_waits_for_no_slices() {
-                break;
-            }
             if let Err(Some(other)) = flat(task.await) {
                 error.get_or_insert(other);
             }
@@ -244,7 +243,6 @@ fn flat<T, E>(sliced: Result<Sliced<T, E>, CpuError>) -> Sliced<T, E> {
     sliced.unwrap_or_else(|error| Err(Some(StreamError::Cpu(error))))
 }
 
-/// What is done with each batch.
 struct Work<B: Send + 'static, E: Send + 'static, C, F> {
     shared: Arc<Shared<B, E>>,
     cut: C,
@@ -261,7 +259,7 @@ where
     T: Send + 'static,
 {
     fn compute(self: &Arc<Self>, batch: B, cx: &CpuCx<'_>) -> Sliced<T, E> {
-        if self.shared.passage.is_stopped() {
+        if self.shared.channel.is_stopped() {
             return Err(None);
         }
         let _guard = StopOnPanic(&self.shared);
@@ -273,16 +271,10 @@ where
         let places: Vec<_> = slices.into_iter().map(|slice| Mutex::new(Some(slice))).collect();
         let work = Arc::clone(self);
         let sliced = cx.map(places.len(), move |n, cx| {
-            let slice = places[n].lock().unwrap_or_else(PoisonError::into_inner).take();
+            let slice = lock(&places[n]).take();
             work.slice(slice.expect("each slice is computed once"), cx)
         });
-        let mut sliced = sliced.map_err(|error| Some(StreamError::Cpu(error)))?;
-        if mutant::m107_last_slice_is_not_asked() {
-            sliced.pop();
-        }
-        if mutant::m108_last_slices_error_is_lost() {
-            sliced.pop_if(|last| matches!(last, Err(Some(_))));
-        }
+        let sliced = sliced.map_err(|error| Some(StreamError::Cpu(error)))?;
         let mut values = Vec::new();
         let mut skipped = false;
         for value in sliced {
@@ -292,14 +284,14 @@ where
                 Err(None) => skipped = true,
             }
         }
-        if skipped && !mutant::m111_skipped_slices_are_left_out() {
+        if skipped {
             return Err(None);
         }
         Ok(values)
     }
 
     fn slice(&self, slice: S, cx: &CpuCx<'_>) -> Result<T, Option<StreamError<E>>> {
-        if self.shared.passage.is_stopped() {
+        if self.shared.channel.is_stopped() {
             return Err(None);
         }
         let _guard = StopOnPanic(&self.shared);
@@ -310,7 +302,7 @@ where
     }
 }
 
-/// So that whoever computes beside a slice that panics learns it at once.
+/// Stops the stream when a slice panics, so that its neighbours skip.
 struct StopOnPanic<'a, B: Send + 'static, E: Send + 'static>(&'a Arc<Shared<B, E>>);
 
 impl<B: Send + 'static, E: Send + 'static> Drop for StopOnPanic<'_, B, E> {

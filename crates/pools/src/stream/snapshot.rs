@@ -1,23 +1,23 @@
-//! What is in a stream at a moment, and what it has counted.
+//! A stream at one moment, and its counters.
 
 use std::fmt;
 
-/// A stream at a moment.
+/// A stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSnapshot {
-    /// Bytes that are held now: of batches that were read and not taken, and of those whose slices are not done.
+    /// Bytes of batches that were read and not taken, and of batches whose slices are not done.
     pub bytes: usize,
-    /// The most that there have been.
+    /// The peak of `bytes`.
     pub bytes_peak: usize,
-    /// As many as it may read ahead.
+    /// The bound in bytes.
     pub read_ahead_bytes: usize,
     /// Batches that were read and not taken.
     pub ready: usize,
-    /// Batches that were read, in all.
+    /// Batches read so far.
     pub batches: u64,
-    /// The largest of them, in bytes.
+    /// Bytes of the largest batch.
     pub largest: usize,
-    /// Whether the source is closed and everybody who wanted to know has been told.
+    /// Whether the source is closed and the calls of `on_close` were made.
     pub over: bool,
 }
 

@@ -1,29 +1,29 @@
-//! Where batches come from: a reader that blocks, or one that is awaited; and what they weigh.
+//! Sources of batches, blocking or awaited, and the weight of a batch.
 
 use std::future::Future;
 use std::pin::Pin;
 
-/// What something takes of the memory that a stream may read ahead.
+/// The bytes that a batch takes of a stream's bound.
 ///
 /// ```
 /// use pools::stream::{Weigh, Weighed};
 ///
 /// assert_eq!(vec![0_u8; 100].bytes(), 100);
-/// // For a type that is somebody else's, as are the batches of most libraries:
+/// // For a foreign type, as the batches of most libraries are:
 /// let rows = Weighed { value: [1_u64, 2, 3], bytes: 24 };
 /// assert_eq!(rows.bytes(), 24);
 /// ```
 pub trait Weigh {
-    /// Its bytes. Nothing counts as one byte, so that the number of batches is bounded as well.
+    /// Its bytes. 0 counts as 1, so that the number of batches is bounded too.
     fn bytes(&self) -> usize;
 }
 
-/// A value and what it weighs, for types that cannot weigh themselves.
+/// A value and its weight, for foreign types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weighed<T> {
     /// The value.
     pub value: T,
-    /// What it weighs.
+    /// Its weight in bytes.
     pub bytes: usize,
 }
 
@@ -45,40 +45,43 @@ impl Weigh for String {
     }
 }
 
-/// A reader that may block, and that one thread at a time uses: a file, a cursor of a database.
+/// A source that may block: a file, a database cursor. A closure that returns batches is one.
 ///
-/// Each call comes from a thread of the mixed pool that may block, not always from the same one. A closure that gives batches is a source.
+/// Calls come one at a time, from threads of the mixed pool that may block.
 pub trait BatchSource: Send + 'static {
-    /// What it reads.
+    /// The batches.
     type Batch: Weigh + Send + 'static;
-    /// How it fails.
+    /// Its errors.
     type Error: Send + 'static;
 
-    /// Reads the next batch; `None` at the end. It is not called again after the end, an error or a panic.
+    /// Reads the next batch; `None` at the end. There is no further call after the end, an error or
+    /// a panic.
     ///
-    /// While it blocks it cannot be interrupted: a stream that is closed meanwhile closes its source when this returns.
+    /// It is not interrupted: a stream closed meanwhile closes its source when this returns.
     ///
     /// # Errors
     ///
-    /// Why there is none. It becomes the last item of the stream.
+    /// Why there is no batch. It becomes the stream's last item.
     fn next(&mut self) -> Result<Option<Self::Batch>, Self::Error>;
 
-    /// What the next batch will weigh, if that is known before it is read, as from a file's footer. Without it the largest so far is expected.
+    /// Expected bytes of the next batch, if known, as from a file's footer. Default: the largest
+    /// batch so far.
     fn expected_bytes(&self) -> Option<usize> {
         None
     }
 
-    /// Lets go of what it holds. It is called once, when nothing more will be read, and then the source is dropped.
+    /// Closes the source; called once, after the last read and before the drop.
     fn close(&mut self) {}
 }
 
-/// A reader that is awaited: an object store, a socket. A closure that gives futures of batches is one.
+/// A source that is awaited: an object store, a socket. A closure that returns futures of batches
+/// is one.
 ///
-/// Its futures are polled on the mixed pool. When the stream is closed, the future that is awaited is dropped.
+/// The mixed pool polls its futures. A close of the stream drops the awaited future.
 pub trait AsyncBatchSource: Send + 'static {
-    /// What it reads.
+    /// The batches.
     type Batch: Weigh + Send + 'static;
-    /// How it fails.
+    /// Its errors.
     type Error: Send + 'static;
 
     /// Reads the next batch: as [`BatchSource::next`].
@@ -89,7 +92,7 @@ pub trait AsyncBatchSource: Send + 'static {
         None
     }
 
-    /// As [`BatchSource::close`]. It may be called where futures are polled, so it must not block.
+    /// As [`BatchSource::close`]. It must not block: it may run where futures are polled.
     fn close(&mut self) {}
 }
 
@@ -122,26 +125,26 @@ where
     }
 }
 
-/// A source of either kind, whose type is forgotten.
+/// A source of either kind, type-erased.
 pub(super) enum Source<B, E> {
     Blocking(Box<dyn Blocking<B, E>>),
     Async(Box<dyn Awaited<B, E>>),
 }
 
-/// A batch and what it counts as.
+/// A batch and the bytes that it counts.
 pub(super) type Counted<B> = (B, usize);
 
-/// A [`BatchSource`] that weighs what it gives.
+/// A [`BatchSource`] that weighs its batches.
 pub(super) trait Blocking<B, E>: Send {
     fn next(&mut self) -> Result<Option<Counted<B>>, E>;
     fn expected_bytes(&self) -> Option<usize>;
     fn close(&mut self);
 }
 
-/// A read that is under way.
+/// A read under way.
 pub(super) type Reading<'a, B, E> = Pin<Box<dyn Future<Output = Result<Option<Counted<B>>, E>> + Send + 'a>>;
 
-/// An [`AsyncBatchSource`] that weighs what it gives.
+/// An [`AsyncBatchSource`] that weighs its batches.
 pub(super) trait Awaited<B, E>: Send {
     fn next(&mut self) -> Reading<'_, B, E>;
     fn expected_bytes(&self) -> Option<usize>;

@@ -1,4 +1,4 @@
-//! What a passage is made of: the machine's lock, or loom's in the models.
+//! The channel's lock: std's, or loom's in the models.
 
 #[cfg(windlass_loom)]
 pub(super) use loom::sync::{Mutex, MutexGuard};

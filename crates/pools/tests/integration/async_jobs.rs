@@ -19,7 +19,6 @@ fn pools(threads: usize) -> Pools {
     Pools::builder().cpu_threads(threads).build().unwrap()
 }
 
-/// Says when it is dropped.
 struct Told(Sender<()>);
 
 impl Drop for Told {
@@ -29,7 +28,7 @@ impl Drop for Told {
     }
 }
 
-/// Work that needs what a tokio runtime gives: timers, blocking calls, channels between tasks.
+/// Uses a tokio runtime: timers, blocking calls, channels between tasks.
 async fn needs_a_runtime(job: AsyncJob) -> usize {
     assert!(on_worker_thread());
     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -103,7 +102,6 @@ fn dropping_a_task_drops_its_future_and_leaves_the_job_alone() {
     assert_eq!(job.stopped(), None);
 }
 
-/// Computes for this long.
 fn computes(time: Duration) {
     let began = Instant::now();
     while began.elapsed() < time {
@@ -123,8 +121,8 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // The heavy job's polls between two polls of a job whose first takes 10 ms. An old one would
-    // stand behind the heavy job.
+    // Polls of the heavy job between two polls of a job whose first took 10 ms. An old job would
+    // wait behind the heavy one.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {
@@ -139,7 +137,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         });
         pollster::block_on(task).unwrap()
     };
-    // While the operating system gives the core to others, the worker's allowance is used up.
+    // Time that the operating system gives to other processes uses up the worker's budget.
     assert!((0..20).any(|_attempt| in_between() == 0));
     drop(works_on);
 }
@@ -151,7 +149,7 @@ fn a_future_that_can_no_longer_run_is_handed_back_and_can_run_elsewhere() {
     let job = cpu.open(JobOptions::new());
     assert!(job.is_admitted());
     assert!(!pools.shutdown(Duration::from_millis(1)).unwrap().is_clean());
-    // What is left behind is stopped by a thread of its own.
+    // A thread of its own stops what is left behind.
     while job.stopped().is_none() {
         std::thread::yield_now();
     }
@@ -270,7 +268,7 @@ fn a_future_that_never_waits_is_paused_by_its_budget() {
         }
     });
     pollster::block_on(steps).unwrap();
-    // At most the whole budget of 128 units a turn.
+    // A turn has at most the whole budget of 128 units.
     assert!(job.used().turns >= 10_000 / 128, "{:?}", job.used());
 }
 
@@ -281,7 +279,7 @@ fn a_future_that_wakes_itself_for_ever_leaves_the_only_worker_to_the_future_it_w
     let flag = Arc::new(AtomicBool::new(false));
     let raised = Arc::clone(&flag);
     let waits = job.spawn(poll_fn(move |cx| {
-        // Ordering: Relaxed, both. Nothing else is published by it.
+        // Ordering: Relaxed, both. It publishes nothing else.
         if raised.load(Ordering::Relaxed) {
             return Poll::Ready(());
         }
@@ -306,7 +304,7 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
             let _told = inner;
             pending::<()>().await;
         });
-        // It is not this handle whose drop ends the inner future.
+        // The drop of this handle is not to end the inner future.
         std::mem::forget(spawned);
         started.send(()).unwrap();
         pending::<()>().await;
@@ -320,7 +318,7 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
 
 #[test]
 fn streams_inside_streams_that_need_more_units_than_they_are_left_get_on() {
-    // Each level takes a unit and gives it back if the level below has to pause.
+    // Each level takes a unit and returns it if the level below has to pause.
     fn level(depth: usize) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             if depth == 0 {

@@ -1,4 +1,4 @@
-//! The hand-over from mixed work to computation and back, at each point, many times over.
+//! The hand-over from mixed work to computation and back, at each point, many times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,6 @@ use crate::support::pools;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Counts how often it is dropped; a computation owns one.
 struct Owned(Arc<AtomicUsize>);
 
 impl Drop for Owned {
@@ -20,7 +19,6 @@ impl Drop for Owned {
     }
 }
 
-/// Takes so many turns on a core.
 fn spin(turns: usize) {
     (0..turns).for_each(|_| std::hint::spin_loop());
 }
@@ -39,7 +37,7 @@ fn a_future_that_is_dropped_at_any_moment_leaves_its_computation_whole_or_undone
             spin(n % 50);
             ends.fetch_add(1, Ordering::Relaxed);
         });
-        // Before it starts, while it runs, as it ends, or after that.
+        // Before the start, during the run, at the end, or after it.
         spin(n * 7 % 3_000);
         drop(task);
     }
@@ -67,7 +65,7 @@ fn a_shutdown_at_any_moment_tells_everybody_who_awaits() {
             })
             .collect();
         spin(round * 131 % 20_000);
-        // With and without time for those that are inside.
+        // With and without time for running tasks.
         let timeout = if round % 3 == 0 { Duration::ZERO } else { LONG };
         let report = pools.shutdown(timeout).unwrap();
         let mut values = 0;
@@ -122,7 +120,7 @@ fn five_thousand_blocking_calls_of_which_two_may_run_all_compute() {
     assert!(pools.shutdown(LONG).unwrap().is_clean());
 }
 
-/// So many levels of waits, two parts a level.
+/// `depth` levels of waits, two parts each.
 fn deep(cx: &CpuCx<'_>, depth: usize) -> usize {
     if depth == 0 {
         return 1;
@@ -149,7 +147,7 @@ fn mixed_to_blocking_to_cpu_to_nested_and_back_with_one_of_everything() {
                 let task = pools.mixed().spawn(async move {
                     let inner = outer.clone();
                     let blocks = outer.mixed().run_blocking(move || {
-                        // A thread that may block, blocks: on a future, of which a part computes.
+                        // A blocking call blocks on a future, part of which computes.
                         let innermost = inner.clone();
                         let awaits = async move { innermost.cpu().run(|cx| deep(cx, 5)).await.unwrap() };
                         inner.mixed().block_on(awaits).unwrap()

@@ -1,4 +1,4 @@
-//! How the pools behave, as sentences, from outside.
+//! The pools' behaviour from outside, as sentences.
 #![cfg(not(windlass_loom))]
 
 mod async_jobs;

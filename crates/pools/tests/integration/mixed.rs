@@ -1,4 +1,4 @@
-//! The mixed pool: async tasks, blocking calls, and how many of them there may be.
+//! The mixed pool: async tasks, blocking calls, and their limits.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,4 @@
-//! Ends in odd places: in destructors, on threads that end themselves, from several sides at once, over and over.
+//! Ends in odd places: in destructors, on ending threads, from several sides at once, repeatedly.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -16,7 +16,6 @@ use crate::support::{Gate, hold_cpu, pools};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Does something when it is dropped.
 struct OnDrop<F: FnOnce()>(Option<F>);
 
 impl<F: FnOnce()> OnDrop<F> {
@@ -62,7 +61,7 @@ fn neither_does_a_cpu_task_that_never_ran() {
     let (gate, held) = hold_cpu(&pools, 1);
     let (inner, (send, refused)) = (pools.clone(), mpsc::channel());
     let captured = OnDrop::new(move || send.send(inner.shutdown(LONG)).unwrap());
-    // The job has not ended while what it captured is dropped.
+    // The job has not ended while its captures are dropped.
     drop(pools.cpu().run(move |_cx| drop(captured)));
     let wrong = WrongPool {
         from: PoolKind::Cpu,
@@ -76,7 +75,7 @@ fn neither_does_a_cpu_task_that_never_ran() {
 
 #[test]
 fn when_a_shutdown_finds_nobody_inside_all_that_was_inside_is_gone() {
-    /// Ready at once; its destructor takes a while.
+    /// Ready at once, with a slow destructor.
     struct Slow(Option<Sender<()>>);
 
     impl Future for Slow {
@@ -125,7 +124,7 @@ fn the_last_handle_may_be_captured_by_a_task_that_never_starts() {
     });
     let task = own.cpu().run(move |_cx| drop(captured));
     drop(own);
-    // It waits for the closure that runs.
+    // The drop waits for the running closure.
     let drops = thread::spawn(move || drop(task));
     gate.open();
     drops.join().unwrap();
@@ -188,7 +187,7 @@ fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_nobody() {
             computes.await
         });
         let awaits = awaits.unwrap();
-        // A runtime of one thread runs its tasks while somebody blocks on it.
+        // A current-thread runtime runs its tasks while a thread blocks on it.
         let arrived = gate.clone();
         runtime
             .block_on(async { tokio::task::spawn_blocking(move || arrived.wait_for(1)).await })
@@ -197,7 +196,7 @@ fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_nobody() {
         assert!(matches!(awaits.wait(), Err(MixedError::Cancelled)));
         gate.open();
         assert!(told.recv().unwrap(), "its future was dropped");
-        // What comes afterwards is told so, and is not waited for.
+        // Later work is cancelled, and not waited for.
         let late = pools.mixed().spawn(async {}).unwrap().wait();
         assert!(matches!(late, Err(MixedError::Cancelled)), "{late:?}");
         let late = pools.mixed().run_blocking(|| ()).unwrap().wait();
@@ -240,7 +239,7 @@ fn several_shutdowns_at_once_beside_those_who_hand_over_end_for_all() {
                         let inner = pools.clone();
                         let task = pools.mixed().spawn(async move { inner.cpu().run(|_cx| 1).await });
                         match task.map(pools::MixedTask::wait) {
-                            // Whoever is inside may compute.
+                            // Work inside may compute.
                             Ok(ended) => assert_eq!(ended.unwrap().unwrap(), 1),
                             Err(error) => {
                                 assert!(matches!(error, MixedError::Closed), "{error}");
@@ -297,7 +296,7 @@ fn two_pools_in_one_process_know_each_others_workers() {
     let (one, other) = (pools(1), pools(1));
     let captured = other.clone();
     let task = one.cpu().run(move |_cx| {
-        // To hand over is not to wait.
+        // A hand-over is no wait.
         let (send, ran) = mpsc::channel();
         captured
             .cpu()
@@ -326,7 +325,7 @@ fn two_pools_in_one_process_know_each_others_workers() {
     assert_eq!(other.cpu().run(|_cx| 1).wait().unwrap(), 1);
 }
 
-/// Uses pools when its thread ends, and what was made after it is gone.
+/// Uses pools when its thread ends, after the drop of thread-locals made later.
 struct AtTheEnd(RefCell<Option<(Pools, Sender<u32>)>>);
 
 thread_local! {
@@ -343,7 +342,7 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// Everything that does not enter the runtime on this thread.
+/// Makes every call that does not enter the runtime on this thread.
 fn use_all(pools: &Pools) -> u32 {
     let job = || Job::from_steps("two", vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]);
     assert_eq!(pools.cpu().submit(job()).unwrap().wait().unwrap().slots, 2);
@@ -363,7 +362,7 @@ fn pools_work_for_a_thread_that_ends() {
     if is_child() {
         let (send, used) = mpsc::channel();
         LAST.with(|last| last.0.replace(Some((Pools::global().clone(), send))));
-        // These keep something for the thread, which goes before what was there first.
+        // These make thread-locals, which are dropped before the older one.
         assert_eq!(use_all(Pools::global()), 15);
         Pools::global().mixed().block_on(async {}).unwrap();
         assert!(used.try_recv().is_err());
@@ -382,7 +381,7 @@ fn pools_work_for_a_thread_that_ends() {
     assert_eq!(used.recv(), Ok(15));
     assert!(own.shutdown(LONG).unwrap().is_clean());
 
-    // And the process's own.
+    // And the pools of the process.
     let output = in_a_process(
         "odd_ends::pools_work_for_a_thread_that_ends",
         "WINDLASS_WORKERS",

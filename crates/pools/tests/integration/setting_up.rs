@@ -1,4 +1,4 @@
-//! Settings, the pools that a process shares, and what a snapshot shows.
+//! Settings, the pools that a process shares, and the content of a snapshot.
 
 use std::process::Command;
 
@@ -73,14 +73,13 @@ fn the_global_pools_are_the_same_ones_and_work() {
     assert!(Pools::global().cpu().snapshot().unwrap().jobs.submitted > before);
 }
 
-/// Runs one test of this binary in a process of its own.
+/// Runs one test of this binary in its own process.
 pub(crate) fn in_a_process(test: &str, variable: &str, value: &str) -> std::process::Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     command.env(variable, value).env(CHILD, "yes").output().unwrap()
 }
 
-/// Whether this is that process.
 pub(crate) fn is_child() -> bool {
     std::env::var_os(CHILD).is_some()
 }

@@ -1,4 +1,4 @@
-//! Streams: what they give, how they end, how far they read ahead; and that at each point of it either side may go wrong.
+//! Streams: items, ends, reading ahead, and faults at each point on both sides.
 
 mod case;
 mod ends;

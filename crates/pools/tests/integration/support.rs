@@ -1,4 +1,4 @@
-//! What the tests are made of: a gate that holds work, and pools to hold it in.
+//! Test support: a gate that holds work, and pools to hold it in.
 
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -16,25 +16,23 @@ impl Gate {
         Arc::default()
     }
 
-    /// Called in the work: waits until the gate is open.
+    /// Waits in the work until the gate is open.
     pub(crate) fn pass(&self) {
         self.arrive();
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| !state.0).unwrap());
     }
 
-    /// Called in the work, which waits elsewhere.
+    /// Arrives, for work that waits elsewhere.
     pub(crate) fn arrive(&self) {
         self.state.lock().unwrap().1 += 1;
         self.changed.notify_all();
     }
 
-    /// How many have come to the gate.
     pub(crate) fn arrived(&self) -> usize {
         self.state.lock().unwrap().1
     }
 
-    /// Blocks until `n` have come to the gate.
     pub(crate) fn wait_for(&self, n: usize) {
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| state.1 < n).unwrap());
@@ -46,8 +44,8 @@ impl Gate {
     }
 }
 
-/// Pools of their own, with this many CPU workers and no spare threads: where the workers are held,
-/// no task runs.
+/// Own pools with `cpu_threads` workers and no spare threads: while the workers are held, no task
+/// runs.
 pub(crate) fn pools(cpu_threads: usize) -> Pools {
     Pools::builder()
         .cpu_threads(cpu_threads)
@@ -57,7 +55,7 @@ pub(crate) fn pools(cpu_threads: usize) -> Pools {
         .unwrap()
 }
 
-/// Keeps this many CPU workers busy, which are all, until the gate that it gives is opened.
+/// Holds all `threads` CPU workers until the returned gate is opened.
 pub(crate) fn hold_cpu(pools: &Pools, threads: usize) -> (Arc<Gate>, Vec<CpuTask<()>>) {
     let gate = Gate::new();
     let held = (0..threads).map(|_| {

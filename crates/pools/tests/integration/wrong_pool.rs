@@ -1,4 +1,4 @@
-//! Mixed called from CPU is refused, by every path that there is.
+//! Calls from CPU tasks into the mixed pool are refused on every path.
 
 use std::error::Error as _;
 use std::sync::{Arc, Mutex, mpsc};
@@ -9,7 +9,8 @@ use pools::{CpuError, MaintenanceError, MixedError, PoolKind, Pools, WrongPool};
 
 use crate::support::{hold_cpu, pools};
 
-/// Calls every path into other pools from wherever it is called, with handles that came there somehow. Says what was not refused.
+/// Calls every path into other pools, through captured handles. Returns the paths that were not
+/// refused.
 fn try_everything(pools: &Pools) -> Vec<String> {
     let mut let_through = Vec::new();
     let mut expect = |path: &str, refused: Option<WrongPool>, to| {
@@ -84,7 +85,7 @@ fn from_a_cpu_task() {
             .unwrap(),
         nothing()
     );
-    // Nothing of it has done anything.
+    // The refused calls did nothing.
     let snapshot = pools.snapshot();
     assert_eq!(
         (snapshot.mixed.tasks_in_all, snapshot.mixed.blocking_in_all),
@@ -96,7 +97,7 @@ fn from_a_cpu_task() {
 #[test]
 fn from_a_part_of_a_cpu_task() {
     for capacity in [8, 1] {
-        // With room for one job the parts run by hand.
+        // With room for one job, parts run inline.
         let pools = Pools::builder()
             .cpu_threads(1)
             .cpu_queue_capacity(capacity)
@@ -126,7 +127,7 @@ fn from_a_part_of_a_cpu_task() {
     }
 }
 
-/// A job whose slot and whose output try everything.
+/// A job whose slot and whose output try every path.
 fn job(pools: &Pools) -> Job<Vec<String>> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let (in_slot, in_output) = (pools.clone(), pools.clone());
@@ -166,7 +167,6 @@ fn from_a_thread_that_is_lent_to_a_cpu_job_as_long_as_it_is() {
     let pools = pools(1);
     let (gate, held) = hold_cpu(&pools, 1);
     let ticket = pools.cpu().submit(job(&pools)).unwrap();
-    // The worker is busy, so this thread runs all of it.
     assert_eq!(ticket.run().unwrap().output, nothing());
     assert_eq!(pools.mixed().spawn(async { 1 }).unwrap().wait().unwrap(), 1);
     gate.open();
@@ -247,7 +247,7 @@ fn the_other_way_round_is_the_way() {
 
 #[test]
 fn a_foreign_runtimes_handle_passes_by_the_fence() {
-    // What the crate's documentation says of it: nothing here can tell.
+    // As the crate's documentation says, this cannot be detected.
     let pools = pools(1);
     let handle = pools.mixed().tokio_handle().unwrap();
     let task = pools

@@ -1,8 +1,9 @@
-//! The loom models of streams: every interleaving of a reader, a consumer and whoever closes, in small scenes.
+//! Loom models of streams: every interleaving of a reader, a consumer and a closer, in small tests.
 //!
-//! `cargo xtask loom` runs them and prints, for each, its bound, its executions and its seconds. A model is named after its interleaving,
-//! which `crates/pools/src/stream/README.md` tells. All of a stream is under one lock, which is loom's here. A wake or a source that is lost
-//! shows as a deadlock, which loom reports. Without `--cfg windlass_loom` this binary is empty.
+//! `cargo xtask loom` runs them and prints each model's bound, executions and seconds. Models have
+//! the names of the races in `crates/pools/src/stream/README.md`. A stream's lock is loom's here,
+//! so loom reports a lost wake or source as a deadlock. Without `--cfg windlass_loom` this binary
+//! is empty.
 #![cfg(windlass_loom)]
 
 #[path = "../../../executor-core/tests/loom/harness/model.rs"]

@@ -1,4 +1,4 @@
-//! A stream whose readers are loom's threads, and what is seen of its source.
+//! A stream whose readers are loom's threads, and the records of its source.
 
 use std::future::{Future, pending};
 use std::pin::pin;
@@ -15,7 +15,7 @@ use pools::stream::{AsyncBatchSource, BatchSource, BatchStream, StreamError, Wei
 pub(crate) type Batch = Weighed<usize>;
 pub(crate) type Stream = BatchStream<Batch, ()>;
 
-/// What was done. Loom runs one thread at a time, so these need not be its own.
+/// Records of a source. Loom runs one thread at a time, so its own atomics are not needed.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     closes: AtomicUsize,
@@ -25,9 +25,9 @@ pub(crate) struct Seen {
 /// A pool with a thread for each call.
 #[derive(Debug, Default)]
 struct Threads {
-    /// Whether those who gave it a call are told, by a thread of its own, that its time is up.
+    /// Whether an own thread ends the pool.
     ends: bool,
-    /// How many calls it runs; it drops the later ones.
+    /// Calls that it runs; it drops later ones.
     runs: Option<usize>,
     called: AtomicUsize,
 }
@@ -54,14 +54,15 @@ impl Host for Threads {
 
     fn outside(&self, call: Call) {
         if std::thread::panicking() {
-            // The model has failed in the reader, and loom has no thread to give any more. Dropped, the call would come here again.
+            // The model has failed in the reader, and loom has no more threads. A dropped call
+            // would return here.
             return std::mem::forget(call);
         }
         thread::spawn(call);
     }
 }
 
-/// Gives so many batches of one byte, and perhaps fails then.
+/// Gives `batches` batches of one byte, then ends or fails.
 struct Counts {
     batches: usize,
     fails: bool,
@@ -88,7 +89,6 @@ impl BatchSource for Counts {
     }
 }
 
-/// Never gives anything.
 struct Silent(Arc<Seen>);
 
 impl AsyncBatchSource for Silent {
@@ -104,10 +104,8 @@ impl AsyncBatchSource for Silent {
     }
 }
 
-/// Blocks until it is let go.
 struct Stuck(Arc<Door>, Arc<Seen>);
 
-/// Open or not.
 #[derive(Default)]
 pub(crate) struct Door(Mutex<bool>, Condvar);
 
@@ -139,22 +137,22 @@ impl BatchSource for Stuck {
     }
 }
 
-/// A stream of so many batches of one byte, of which one is read ahead.
+/// A stream of one-byte batches, one of which is read ahead.
 pub(crate) fn counts(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, 1)
 }
 
-/// The same, of which all are read ahead.
+/// The same, all read ahead.
 pub(crate) fn read_ahead(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, batches + 1)
 }
 
-/// The same, which fails behind them.
+/// The same, with an error after them.
 pub(crate) fn fails_behind(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, true, batches + 1)
 }
 
-/// A stream of so many batches of one byte, one of which is read ahead, on a pool that runs so many calls and drops the later ones.
+/// As [`counts`], on a pool that runs `calls` calls and drops later ones.
 pub(crate) fn dropped_after(calls: usize, batches: usize) -> (Stream, Arc<Seen>) {
     let pool = Threads {
         runs: Some(calls),
@@ -182,7 +180,7 @@ pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     (told(stream, &seen), seen)
 }
 
-/// A stream whose source blocks until the door is open, on a pool whose time is up meanwhile.
+/// A stream whose source blocks until the door opens, on a pool that ends meanwhile.
 pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
     let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
     let source = Stuck(door.clone(), seen.clone());
@@ -200,7 +198,7 @@ fn told(stream: Stream, seen: &Arc<Seen>) -> Stream {
 }
 
 impl Seen {
-    /// Counts the close of the stream once more.
+    /// Adds a counting `on_close` call.
     pub(crate) fn on_close(self: &Arc<Self>, stream: &Stream) {
         let seen = self.clone();
         stream.on_close(move || {
@@ -208,7 +206,7 @@ impl Seen {
         });
     }
 
-    /// How often the source was closed, and how often that was told.
+    /// Closes of the source, and calls of `on_close`.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (
             self.closes.load(Ordering::Relaxed),
@@ -217,7 +215,7 @@ impl Seen {
     }
 }
 
-/// Takes everything: how many batches, and how it ended.
+/// Takes everything: number of batches, and the end.
 pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()>>) {
     let mut taken = 0;
     loop {
@@ -235,7 +233,7 @@ pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()
     }
 }
 
-/// Waits for a future on loom's threads: a wake that is lost leaves it parked.
+/// Waits for a future on loom's threads: a lost wake leaves it parked.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unparks(Thread);
 

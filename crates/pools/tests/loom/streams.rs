@@ -1,7 +1,7 @@
-//! A reader, a consumer and whoever closes: named after the races in `crates/pools/src/stream/README.md`.
+//! A reader, a consumer and a closer: named after the races in `crates/pools/src/stream/README.md`.
 //!
-//! That all is done once is looked at when it is: where the consumer knows, right away, else after the last thread, by a value that
-//! looks when it is dropped.
+//! Each model checks that the source was closed once and every call made once: at the end if the
+//! consumer knows it, else after the last thread, in a drop.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::scene::{
     Seen, Stream, block_on, counts, dropped_after, fails_behind, read_ahead, silent, stuck, take_all,
 };
 
-/// Looks at the end of the scene whether everything was done once: it is kept by whoever is told of the close.
+/// Checks in its drop that everything was done once. An `on_close` call owns it.
 struct OnceAtTheEnd(Arc<Seen>);
 
 impl Drop for OnceAtTheEnd {
@@ -22,25 +22,26 @@ impl Drop for OnceAtTheEnd {
     }
 }
 
-/// Has the close checked when it comes. That it comes loom sees to: the last handle to what is checked would leak.
+/// Checks the close when it comes. Loom reports a missing close as a leak.
 fn check_at_the_end(stream: &Stream, seen: &Arc<Seen>) {
     let (check, alive) = (OnceAtTheEnd(seen.clone()), loom::alloc::Track::new(()));
     stream.on_close(move || drop((check, alive)));
 }
 
-/// The reader delivers, rests and ends while the consumer looks, finds nothing and falls asleep.
+/// The reader delivers, parks and ends while the consumer finds nothing and falls asleep.
 #[test]
 fn delivery_against_a_consumer_that_falls_asleep() {
     model("delivery_against_a_consumer_that_falls_asleep", None, || {
         let (mut stream, seen) = counts(1);
         let (taken, end) = take_all(&mut stream);
         assert!(taken == 1 && end.is_ok());
-        // Who is given the end knows that everything has been done.
+        // A consumer with the end knows that all is done.
         assert_eq!(seen.counts(), (1, 1));
     });
 }
 
-/// The source has no room for the second batch and comes to rest while the consumer takes the first: it is read on.
+/// The source parks without room for the second batch while the consumer takes the first: reading
+/// continues.
 #[test]
 fn rest_against_the_release_that_makes_room() {
     model("rest_against_the_release_that_makes_room", None, || {
@@ -52,7 +53,8 @@ fn rest_against_the_release_that_makes_room() {
     });
 }
 
-/// The source fails behind a batch while the consumer takes that, finds nothing or falls asleep: he has the batch, and then the error.
+/// The source fails after a batch while the consumer takes it or falls asleep: it gets the batch,
+/// then the error.
 #[test]
 fn failure_against_a_consumer_that_falls_asleep() {
     model("failure_against_a_consumer_that_falls_asleep", None, || {
@@ -63,7 +65,8 @@ fn failure_against_a_consumer_that_falls_asleep() {
     });
 }
 
-/// The consumer goes while the reader reads, delivers or rests: the source, which has no end, is closed by one of them.
+/// The consumer drops the stream while the reader reads, delivers or parks: one of them closes the
+/// endless source.
 #[test]
 fn drop_against_a_source_that_comes_to_rest() {
     model("drop_against_a_source_that_comes_to_rest", None, || {
@@ -73,7 +76,7 @@ fn drop_against_a_source_that_comes_to_rest() {
     });
 }
 
-/// The consumer takes a batch and goes, while the reader comes to rest or is started again.
+/// The consumer takes a batch and drops the stream while the reader parks or restarts.
 #[test]
 fn drop_after_a_batch_against_the_reader_that_it_started() {
     model(
@@ -89,7 +92,8 @@ fn drop_after_a_batch_against_the_reader_that_it_started() {
     );
 }
 
-/// Somebody closes while the consumer takes a batch, makes room and falls asleep: he is told, and one of the two has the source.
+/// A handle closes while the consumer takes a batch, makes room and falls asleep: the consumer
+/// wakes, and one of the two has the source.
 #[test]
 fn close_by_a_handle_against_the_release_that_makes_room() {
     model(
@@ -110,7 +114,8 @@ fn close_by_a_handle_against_the_release_that_makes_room() {
     );
 }
 
-/// Somebody closes while all has been read and the source is closed: the consumer has had the batch, or is told that he lacks it.
+/// A handle closes during the close after the end: the consumer has had the batch, or gets an
+/// error.
 #[test]
 fn close_by_a_handle_against_the_end() {
     model("close_by_a_handle_against_the_end", Some(5), || {
@@ -127,7 +132,7 @@ fn close_by_a_handle_against_the_end() {
     });
 }
 
-/// Somebody closes while consumer and reader fall asleep: both are woken.
+/// A handle closes while consumer and reader fall asleep: both wake.
 #[test]
 fn close_by_a_handle_against_both_sides_that_fall_asleep() {
     model(
@@ -144,7 +149,7 @@ fn close_by_a_handle_against_both_sides_that_fall_asleep() {
     );
 }
 
-/// Somebody wants to be told of the close while the source is being closed: he is, once.
+/// `on_close` is called during the source's close: the call is made once.
 #[test]
 fn on_close_against_the_end() {
     model("on_close_against_the_end", None, || {
@@ -158,7 +163,8 @@ fn on_close_against_the_end() {
     });
 }
 
-/// The pool's time is up while the source blocks and the consumer falls asleep: he is told, and the source is closed when it comes back.
+/// The pool ends while the source blocks and the consumer falls asleep: the consumer wakes, and the
+/// source is closed when its call returns.
 #[test]
 fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     model(
@@ -174,13 +180,14 @@ fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     );
 }
 
-/// The pool drops the call that reads on while the consumer falls asleep: the source is closed elsewhere, and the consumer is told.
+/// The pool drops the call that reads on while the consumer falls asleep: the source is closed
+/// elsewhere, and the consumer gets an error.
 #[test]
 fn dropped_call_against_a_consumer_that_falls_asleep() {
     model("dropped_call_against_a_consumer_that_falls_asleep", None, || {
         let (mut stream, seen) = dropped_after(1, 2);
         let (taken, end) = take_all(&mut stream);
-        // Perhaps all was read before there was a call to drop.
+        // All may have been read before there was a call to drop.
         match end {
             Ok(()) => assert_eq!(taken, 2),
             Err(error) => assert!(taken >= 1 && matches!(error, StreamError::PoolsEnded)),

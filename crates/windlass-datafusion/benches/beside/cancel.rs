@@ -1,5 +1,4 @@
-//! A query is dropped in the middle, beside heavy ones: how long until the last of its tasks is
-//! dropped.
+//! Time from a query's drop, beside heavy queries, to the drop of its last task.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,10 +15,10 @@ use crate::queries;
 use crate::recorder::Recorder;
 use crate::tables::Tables;
 
-/// How long a query has run when it is dropped, by number: it is at another place each time.
+/// Milliseconds that a query has run when it is dropped, in turn: a different place each time.
 const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 
-/// Drops queries of the heavy kind as long as it lasts.
+/// Drops heavy queries until the time is over.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
@@ -48,7 +47,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Begins a query, drops it, and gives the time until none of its tasks is there.
+/// Begins a query and drops it. Returns the time until its tasks are gone.
 fn drop_one(
     engine: &Engine,
     recorder: &Recorder,

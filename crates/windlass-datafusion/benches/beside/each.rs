@@ -1,4 +1,4 @@
-//! The 22 queries of TPC-H, one after another by one client: time and memory of each engine beside
+//! The 22 queries of TPC-H one after another, by one client: time and memory of each engine beside
 //! the first.
 
 use std::fs;
@@ -14,17 +14,15 @@ use crate::queries::TPCH;
 use crate::rows;
 use crate::tables::Tables;
 
-/// What an engine took, by query.
 struct Took {
     engine: Engine,
     name: &'static str,
-    /// Times by query and round.
     times: Vec<Vec<Duration>>,
-    /// The most memory beyond what there was before the query, in bytes, by query.
+    /// Peak memory beyond that before the query, in bytes, by query.
     memory: Vec<u64>,
 }
 
-/// Prints a row for each query, and the sums.
+/// Prints a row per query, and the sums.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let mut engines = Vec::new();
     for &kind in &options.engines {
@@ -39,7 +37,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
         for (number, sql) in TPCH.iter().enumerate() {
             let mut answer = None;
             for place in 0..engines.len() {
-                // Each has the first place in turn.
+                // Each engine goes first in turn.
                 let turn = (place + round + number) % engines.len();
                 let took = &mut engines[turn];
                 let before = reset_peak()?;
@@ -90,7 +88,7 @@ fn print(engines: &mut [Took]) {
     row("all", &ms, &bytes);
 }
 
-/// What the process has in memory, from where its peak counts now.
+/// Resets the process's peak. Returns its resident bytes.
 fn reset_peak() -> anyhow::Result<u64> {
     fs::write("/proc/self/clear_refs", "5").context("the peak of memory cannot be reset")?;
     memory("VmRSS")

@@ -1,5 +1,5 @@
-//! The engines: DataFusion as it is, two ways in which its users keep short queries short today,
-//! and DataFusion on windlass.
+//! The engines: plain DataFusion, its users' two ways to keep short queries short, and DataFusion
+//! on windlass.
 
 use std::sync::Arc;
 
@@ -14,20 +14,18 @@ use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::tables::Tables;
 
-/// Threads that compute, and partitions of a plan.
+/// Computing threads, and partitions of a plan.
 pub(crate) const THREADS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// DataFusion on tokio.
     Plain,
-    /// The same with batches of 1,024 rows.
+    /// With batches of 1,024 rows.
     SmallBatches,
-    /// A second runtime for CPU work.
     SecondRuntime,
-    /// DataFusion's tasks as jobs of windlass: each query as a future of a job, planning included.
+    /// DataFusion on windlass: each query, planning included, is a future of a job.
     Windlass,
-    /// The same by the one line on a session's builder: planning stays with the client.
+    /// DataFusion on windlass by the line on a session's builder: the client plans.
     Session,
 }
 
@@ -55,7 +53,6 @@ impl Kind {
     }
 }
 
-/// An engine with its tables.
 #[derive(Clone)]
 pub(crate) struct Engine {
     session: SessionContext,
@@ -113,12 +110,11 @@ impl Engine {
         Ok(Self { session, cpu })
     }
 
-    /// Plans and runs a query.
     pub(crate) async fn query(&self, sql: &'static str) -> anyhow::Result<Vec<RecordBatch>> {
         self.run(self.plain_query(sql)).await
     }
 
-    /// Runs a query's future where this engine computes.
+    /// Runs a query's future on this engine's threads.
     pub(crate) async fn run<F>(&self, query: F) -> anyhow::Result<Vec<RecordBatch>>
     where
         F: Future<Output = datafusion::common::Result<Vec<RecordBatch>>> + Send + 'static,
@@ -130,7 +126,7 @@ impl Engine {
         })
     }
 
-    /// The same wherever what this gives is polled.
+    /// A query's future, which runs where it is polled.
     pub(crate) fn plain_query(
         &self,
         sql: &'static str,
@@ -139,12 +135,10 @@ impl Engine {
         async move { session.sql(sql).await?.collect().await }
     }
 
-    /// Whose tables and settings queries see.
     pub(crate) fn session(&self) -> &SessionContext {
         &self.session
     }
 
-    /// A job on windlass, on other engines none.
     pub(crate) fn job(&self, options: JobOptions) -> Option<AsyncJob> {
         match &self.cpu {
             Cpu::Windlass(windlass) => Some(windlass.pools().cpu().open(options)),
@@ -152,7 +146,7 @@ impl Engine {
         }
     }
 
-    /// How many jobs the executor below windlass has that have not ended.
+    /// Jobs of windlass's executor that have not ended.
     pub(crate) fn jobs_in_flight(&self) -> usize {
         match &self.cpu {
             Cpu::Windlass(windlass) => {

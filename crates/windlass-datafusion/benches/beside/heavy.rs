@@ -1,5 +1,5 @@
-//! Clients that ask heavy queries back to back, as a server's connections would: each is a task of
-//! the clients' runtime.
+//! Clients that send heavy queries back to back; each is a task of the clients' runtime, like a
+//! server's connection.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,14 +14,13 @@ use crate::engine::Engine;
 use crate::options::Options;
 use crate::queries;
 
-/// They ask until they are told to stop.
 pub(crate) struct HeavyClients {
     over: Arc<AtomicBool>,
     clients: JoinSet<anyhow::Result<usize>>,
 }
 
 impl HeavyClients {
-    /// As many as `options` says, with its heavy queries in turn, which ask `engine`.
+    /// As [`start`](Self::start), with queries to `engine`.
     pub(crate) fn of(engine: &Engine, options: &Options, runtime: &Handle) -> anyhow::Result<Self> {
         let engine = engine.clone();
         Self::start(options, runtime, move |_client, sql| {
@@ -30,8 +29,8 @@ impl HeavyClients {
         })
     }
 
-    /// As many as `options` says, with its heavy queries in turn. `ask` is given a client's number
-    /// and its query.
+    /// Starts the clients of `options` with its heavy queries in turn. `ask` gets a client's number
+    /// and query.
     pub(crate) fn start<F>(
         options: &Options,
         runtime: &Handle,
@@ -48,7 +47,7 @@ impl HeavyClients {
             let sql = heavies[client % heavies.len()];
             let asks = async move {
                 let mut answers = 0;
-                // Ordering: Relaxed. It asks only to stop.
+                // Ordering: Relaxed. It only requests a stop.
                 while !over.load(Ordering::Relaxed) {
                     ask(client, sql).await?;
                     answers += 1;
@@ -60,7 +59,7 @@ impl HeavyClients {
         Ok(Self { over, clients })
     }
 
-    /// Waits until each has its last answer. Gives how many answers they had in all.
+    /// Waits for each client's last answer. Returns the number of answers.
     pub(crate) async fn stop(mut self) -> anyhow::Result<usize> {
         // Ordering: Relaxed. As above.
         self.over.store(true, Ordering::Relaxed);

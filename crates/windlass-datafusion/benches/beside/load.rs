@@ -1,10 +1,9 @@
-//! One load on one engine: heavy clients with queries back to back, and a client whose short query
-//! is due at a fixed pace.
+//! One load on one engine: heavy clients back to back, and a client with a short query at a fixed
+//! pace.
 //!
-//! Each client is a thread of its own that blocks on its query, as a server's connection would
-//! await it. The loop is open: a query is due when it is due, however long those before it took,
-//! and its latency counts from then on. A client that falls behind asks at once; what it has not
-//! asked by the end is counted.
+//! Each client is a thread that blocks on its query, like a server's connection. The loop is open:
+//! a query is due at its time, however long earlier ones took, and its latency counts from then. A
+//! client that falls behind asks at once; queries not asked by the end are counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,7 +13,7 @@ use tokio::runtime::Handle;
 
 use crate::engine::Engine;
 
-/// Heavy queries run for this long before anything is measured.
+/// Time of heavy queries before the measurement.
 const WARM_UP: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
@@ -27,26 +26,24 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// All queries that are asked.
     pub(crate) fn queries(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.short).chain(self.heavies.iter().copied())
     }
 }
 
-/// What was measured.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measured {
-    /// Latencies of the short queries that were asked, in order of size.
+    /// Latencies of the short queries, ascending.
     pub(crate) latencies: Vec<Duration>,
-    /// Short queries that were due and not asked by the end.
+    /// Short queries that were due but not asked by the end.
     pub(crate) unasked: usize,
-    /// Heavy queries a second, by kind; a query that runs at a boundary counts by its part.
+    /// Heavy queries a second, by kind; one that crosses a boundary counts by its part.
     pub(crate) heavy_rates: Vec<f64>,
     /// CPU time over wall time.
     pub(crate) cpus: f64,
 }
 
-/// When heavy queries are measured.
+/// The span in which heavy queries count.
 #[derive(Clone, Copy)]
 struct Span {
     start: Instant,
@@ -73,7 +70,7 @@ pub(crate) fn run(engine: &Engine, load: &Load, runtime: &Handle) -> anyhow::Res
         let paced = paced_client(engine, load, runtime, span);
         sleep_until(span.end);
         let cpus = cpu.elapsed().as_secs_f64() / start.elapsed().as_secs_f64();
-        // Ordering: Relaxed. It asks only to stop.
+        // Ordering: Relaxed. It only requests a stop.
         over.store(true, Ordering::Relaxed);
         let mut heavy_rates = vec![0.0; load.heavies.len()];
         for client in heavies {
@@ -95,7 +92,7 @@ pub(crate) fn run(engine: &Engine, load: &Load, runtime: &Handle) -> anyhow::Res
     })
 }
 
-/// Asks the short query at its pace. Gives latencies, and how many were due and not asked.
+/// Sends the short query at its pace. Returns latencies, and how many were due and not asked.
 fn paced_client(
     engine: &Engine,
     load: &Load,
@@ -114,7 +111,7 @@ fn paced_client(
     Ok((latencies, (left / load.pace.as_secs_f64()) as usize))
 }
 
-/// Asks heavy queries until it is over. Gives how many of each kind were done within the span.
+/// Sends heavy queries until stopped. Returns how many of each kind fell within the span.
 fn heavy_client(
     engine: &Engine,
     load: &Load,
@@ -124,7 +121,7 @@ fn heavy_client(
     over: &AtomicBool,
 ) -> anyhow::Result<Vec<f64>> {
     let mut done = vec![0.0; load.heavies.len()];
-    // A client asks one kind of query, so that the shares of the kinds can be told.
+    // One kind per client, so that each kind's share is known.
     let kind = client % load.heavies.len();
     // Ordering: Relaxed. As above.
     while !over.load(Ordering::Relaxed) {

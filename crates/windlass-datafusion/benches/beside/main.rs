@@ -1,5 +1,5 @@
-//! Short queries beside heavy ones, in DataFusion as it is and in DataFusion on windlass: `cargo
-//! xtask bench --datafusion [MODE]`.
+//! Short queries beside heavy ones, in plain DataFusion and on windlass: `cargo xtask bench
+//! datafusion [MODE]`.
 //!
 //! ```text
 //!   beside   a short query at a fixed pace beside clients with heavy ones: a row for each engine
@@ -10,7 +10,7 @@
 //!   cancel   a query is dropped beside heavy ones: how long until its last task is dropped
 //! ```
 //!
-//! `beside` is meant where no mode is given. [`Options`] has what a mode can be told.
+//! The default is `beside`. [`Options`] lists the settings of a mode.
 
 mod cancel;
 mod each;
@@ -60,7 +60,7 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// All engines in turn, as often as there are rounds.
+/// Runs all engines in turn, `rounds` times.
 fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let load = Load {
         short: if options.short_join {
@@ -96,7 +96,7 @@ fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Resu
     Ok(())
 }
 
-/// The rows as text, in no order, numbers to 9 digits: sums of doubles depend on the order of
+/// The rows as text, unordered, numbers to 9 digits: sums of doubles depend on the order of
 /// partitions.
 pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     let options = arrow::util::display::FormatOptions::default();
@@ -121,8 +121,7 @@ pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     Ok(rows)
 }
 
-/// A row for the rounds of an engine: percentiles of all their latencies together, and the 99th of
-/// each.
+/// Prints an engine's row: percentiles of all rounds' latencies, and each round's 99th.
 fn print(options: &Options, engine: &str, rounds: &[Measured]) {
     let mut latencies: Vec<_> = rounds
         .iter()

@@ -1,9 +1,9 @@
-//! A query over an object of a server that takes 20 ms for each request, beside heavy ones: how
-//! fast it reads, and how long a request takes until its bytes are in hand.
+//! A query over an object of a server with 20 ms latency, beside heavy ones: throughput, and time
+//! from a request to its bytes.
 //!
-//! Where DataFusion computes elsewhere than on the runtime of its clients, the store makes each
-//! request on that one, as in DataFusion's example of two runtimes. Polled by a query's own tasks,
-//! an answer would wait until its job has a turn.
+//! On engines that compute on other threads than their clients' runtime, the store makes its
+//! requests on that runtime, as in DataFusion's example of two runtimes. Polled by the query's own
+//! tasks, an answer would wait for the job's turn.
 
 use std::fmt;
 use std::fs;
@@ -38,12 +38,11 @@ use crate::tables::Tables;
 /// From a request to the first byte of its answer.
 const LATENCY: Duration = Duration::from_millis(20);
 
-/// The object.
 const NAME: &str = "lineitem.parquet";
 
 const QUERY: &str = "select count(*), sum(l_quantity), max(l_shipdate) from remote where l_discount > 0.02";
 
-/// Prints a row for each engine and round.
+/// Prints a row per engine and round.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let folder = options
         .parquet
@@ -103,7 +102,7 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Queries over the object a second, one after another, and heavy ones.
+/// Queries a second over the object, one after another, and heavy ones a second.
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
     let heavies = HeavyClients::of(engine, options, &Handle::current())?;
     let began = Instant::now();
@@ -118,12 +117,11 @@ async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64
     Ok((read, heavy as f64 / began.elapsed().as_secs_f64()))
 }
 
-/// The server's object.
 #[derive(Clone, Debug)]
 struct Remote {
     address: SocketAddr,
     size: u64,
-    /// The runtime on which requests are made, if not where they are asked for.
+    /// Runtime of the requests, if not the caller's.
     io: Option<Handle>,
     times: Arc<Mutex<Vec<Duration>>>,
 }

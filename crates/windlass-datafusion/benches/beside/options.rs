@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! Options of the command line.
 
 use std::path::PathBuf;
 
@@ -20,32 +20,31 @@ pub(crate) enum Mode {
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) mode: Mode,
-    /// `--engine`, once for each: `plain`, `batches-1024`, `second-runtime`, `windlass`, `session`.
+    /// `--engine`, repeated: `plain`, `batches-1024`, `second-runtime`, `windlass`, `session`.
     pub(crate) engines: Vec<Kind>,
     /// `--heavy`: `q1` to `q22`, `join`, `groups`, `mix`, `builds`.
     pub(crate) heavy: String,
-    /// `--clients`: those with heavy queries, or of `shorts`.
+    /// `--clients`: with heavy queries, or of `shorts`.
     pub(crate) clients: usize,
     /// `--seconds` of a measurement.
     pub(crate) seconds: f64,
-    /// `--pace-ms`: from one short query to the next.
+    /// `--pace-ms` from one short query to the next.
     pub(crate) pace_ms: u64,
     /// `--scale` of TPC-H.
     pub(crate) scale: f64,
     /// `--short-join`: the short query is a join.
     pub(crate) short_join: bool,
-    /// `--parquet FOLDER`: the tables are files there, not in memory; for `objects` only the object
-    /// is.
+    /// `--parquet FOLDER`: the tables are files there; for `objects` only the object is.
     pub(crate) parquet: Option<PathBuf>,
-    /// `--main`: how many of our workers are main workers, where not all.
+    /// `--main`: number of main workers, if not all.
     pub(crate) main: Option<usize>,
     /// `--spares`: number of our spare threads.
     pub(crate) spares: usize,
-    /// `--threads` of the runtime that queries are asked in; plain DataFusion computes on them.
+    /// `--threads` of the clients' runtime, on which plain DataFusion computes.
     pub(crate) threads: usize,
-    /// `--rounds`: how often all engines have their turn.
+    /// `--rounds` over all engines.
     pub(crate) rounds: usize,
-    /// `--out FILE`: where the picture goes.
+    /// `--out FILE` of the picture.
     pub(crate) out: Option<PathBuf>,
 }
 
@@ -99,7 +98,7 @@ impl Options {
                 lexopt::Arg::Long("threads") => options.threads = parser.value()?.parse()?,
                 lexopt::Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
                 lexopt::Arg::Long("out") => options.out = Some(parser.value()?.into()),
-                // Cargo says it to every program that it runs as a bench.
+                // Cargo passes it to every bench.
                 lexopt::Arg::Long("bench") => {}
                 other => bail!("{}", other.unexpected()),
             }

@@ -1,9 +1,8 @@
-//! Percentiles of times that are in order of size, as all modes print them.
+//! Percentiles of ascending times, for all modes.
 
 use std::time::Duration;
 
-/// The time below which `part` of them are, in milliseconds. They are in order of size; of none it
-/// is not a number.
+/// Milliseconds at quantile `part` of ascending `times`; NaN if there are none.
 pub(crate) fn at(times: &[Duration], part: f64) -> f64 {
     let last = times.len().saturating_sub(1);
     let place = (part * last as f64).round() as usize;

@@ -1,14 +1,12 @@
-//! What the engines are asked.
+//! The queries that engines are asked.
 
 /// A filter and a count over 150,000 rows: the short query of `benches/queries.md`.
 pub(crate) const SHORT: &str =
     "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
 
-/// A join of two small tables.
 pub(crate) const SHORT_JOIN: &str = "select n_name, count(*) as n, sum(s_acctbal) as balance \
      from supplier join nation on s_nationkey = n_nationkey group by n_name order by n_name";
 
-/// The queries of TPC-H in their order.
 pub(crate) const TPCH: &[&str] = &[
     include_str!("../../tests/tpch/q01.sql"),
     include_str!("../../tests/tpch/q02.sql"),
@@ -34,7 +32,7 @@ pub(crate) const TPCH: &[&str] = &[
     include_str!("../../tests/tpch/q22.sql"),
 ];
 
-/// A heavy query by the name that the command line has for it.
+/// A heavy query by its name on the command line.
 pub(crate) fn heavy(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "q1" => &[Q1],
@@ -46,7 +44,7 @@ pub(crate) fn heavy(name: &str) -> Option<&'static [&'static str]> {
         "groups" => &[GROUPS],
         "mix" => &[Q1, Q9, Q18, Q21],
         "builds" => &[JOIN, GROUPS],
-        // Any other query of TPC-H as it is published.
+        // Any other query of TPC-H as published.
         other => {
             let number: usize = other.strip_prefix('q')?.parse().ok()?;
             return TPCH.get(number.checked_sub(1)?..number);

@@ -1,5 +1,5 @@
-//! Who polls what: a poll is a piece of time on a thread, for the query whose poll spawned it. The
-//! spawn hook of DataFusion gives every future to the recorder, which wraps it.
+//! Records polls: the thread and time of each, and the query that spawned it. DataFusion's spawn
+//! hook gives every future to the recorder, which wraps it.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -18,7 +18,6 @@ thread_local! {
     static QUERY: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-/// One poll.
 #[derive(Clone, Copy)]
 pub(crate) struct Piece {
     pub(crate) thread: ThreadId,
@@ -27,18 +26,16 @@ pub(crate) struct Piece {
     pub(crate) ended: Instant,
 }
 
-/// All polls of queries that are recorded, by whichever engine.
 #[derive(Clone, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Record>>);
 
 #[derive(Default)]
 struct Record {
     pieces: Vec<Piece>,
-    /// When a future was dropped last.
     last_drop: Option<Instant>,
 }
 
-/// A future that is recorded, as all are that are spawned in its polls.
+/// A recorded future; all that it spawns is recorded too.
 pub(crate) struct Recorded<F> {
     future: F,
     query: usize,
@@ -46,10 +43,10 @@ pub(crate) struct Recorded<F> {
 }
 
 impl Recorder {
-    /// Installs the hook of the process around a recorder.
+    /// Installs the process's hook around a recorder.
     pub(crate) fn install() -> anyhow::Result<Self> {
         let recorder = Self::default();
-        // The hook serves the engines' own pools as well.
+        // The engines' own pools use the hook too.
         Windlass::install_around(Pools::builder().cpu_threads(1).build()?, recorder.clone())?;
         Ok(recorder)
     }
@@ -70,7 +67,7 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A query's own future; `query` is 0 for a short one, and the number of a heavy client from 1.
+    /// A query's own future; `query` is 0 for a short one, else the heavy client's number from 1.
     pub(crate) fn query<F: Future>(&self, query: usize, future: F) -> Recorded<Pin<Box<F>>> {
         Recorded {
             future: Box::pin(future),

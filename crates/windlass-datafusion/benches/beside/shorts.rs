@@ -1,4 +1,4 @@
-//! Many clients with short queries only, each asking again at once.
+//! Many clients with short queries only, back to back.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::percentile::at;
 use crate::queries::SHORT;
 use crate::tables::Tables;
 
-/// Prints a row for each engine and round.
+/// Prints a row per engine and round.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     for _round in 0..options.rounds {
         for &kind in &options.engines {

@@ -19,14 +19,13 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Rows of a batch, as DataFusion has them by default.
+/// Rows of a batch, DataFusion's default.
 const BATCH_ROWS: usize = 8_192;
 
 const NAMES: [&str; 8] = [
     "customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier",
 ];
 
-/// Where the tables are.
 #[derive(Clone, Debug)]
 pub(crate) enum Tables {
     Memory(Vec<(&'static str, SchemaRef, Vec<RecordBatch>)>),
@@ -34,7 +33,6 @@ pub(crate) enum Tables {
 }
 
 impl Tables {
-    /// Generates the tables in memory.
     pub(crate) fn in_memory(scale: f64) -> anyhow::Result<Self> {
         let table = |name| {
             let rows = rows(name, scale);
@@ -46,7 +44,7 @@ impl Tables {
         ))
     }
 
-    /// The tables as files in `folder`, which are written if they are not there.
+    /// The tables as files in `folder`; missing ones are written.
     pub(crate) async fn in_files(folder: &Path, scale: f64) -> anyhow::Result<Self> {
         let folder = folder.join(format!("tpch-{scale}"));
         fs::create_dir_all(&folder)?;
@@ -69,7 +67,7 @@ impl Tables {
         Ok(Self::Parquet(folder))
     }
 
-    /// Makes them known to a session, each in `partitions` parts.
+    /// Registers them in a session, each in `partitions` parts.
     pub(crate) async fn register(&self, session: &SessionContext, partitions: usize) -> anyhow::Result<()> {
         match self {
             Self::Memory(tables) => {

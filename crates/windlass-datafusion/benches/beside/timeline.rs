@@ -1,5 +1,5 @@
-//! A picture of what each thread polls while a short query is asked beside heavy ones, of each
-//! engine: `--out FILE`.
+//! A picture per engine of the polls on each thread while a short query runs beside heavy ones:
+//! `--out FILE`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,14 +15,13 @@ use crate::queries::SHORT;
 use crate::recorder::{Piece, Recorder};
 use crate::tables::Tables;
 
-/// Heavy queries run for this long before what is drawn.
+/// Time of heavy queries before the drawn span.
 const WARM_UP: Duration = Duration::from_millis(700);
 
-/// What is drawn, in milliseconds.
+/// Milliseconds drawn.
 const DRAWN_MS: f64 = 250.0;
 
-/// Pieces of one query on one thread that follow each other sooner than this many milliseconds are
-/// drawn as one.
+/// Milliseconds between two pieces of a query on a thread up to which they are drawn as one.
 const GAP_MS: f64 = 0.05;
 
 /// Sizes of the picture, in pixels.
@@ -31,18 +30,17 @@ const WIDTH: f64 = 900.0;
 const LANE: f64 = 20.0;
 const HEAD: f64 = 30.0;
 
-/// Heavy queries by client, and the short one.
+/// Colours of heavy queries by client, and of the short one.
 const HEAVY: [&str; 8] = [
     "#9fb8cf", "#7f9fbd", "#b9c9d6", "#8fa7b3", "#a8bfae", "#8aa9a0", "#c3c9b4", "#9aa6c4",
 ];
 const SHORT_COLOUR: &str = "#d1410c";
 
-/// What was recorded of an engine.
 struct Panel {
     name: &'static str,
     start: Instant,
     pieces: Vec<Piece>,
-    /// When short queries were due, and when they had their answer.
+    /// Due time and answer time of each short query.
     shorts: Vec<(Instant, Instant)>,
 }
 
@@ -97,7 +95,6 @@ async fn record(engine: &Engine, options: &Options, recorder: &Recorder) -> anyh
     })
 }
 
-/// The panels below each other.
 fn draw(options: &Options, panels: &[Panel]) -> String {
     let mut body = String::new();
     let mut top = 0.0;
@@ -112,15 +109,14 @@ fn draw(options: &Options, panels: &[Panel]) -> String {
 }
 
 impl Panel {
-    /// Milliseconds after the beginning of what is drawn.
+    /// Milliseconds since the start of the drawn span.
     fn ms(&self, at: Instant) -> f64 {
         let after = at.saturating_duration_since(self.start).as_secs_f64();
         let before = self.start.saturating_duration_since(at).as_secs_f64();
         (after - before) * 1e3
     }
 
-    /// Pieces by thread, as (query, began, ended), those of one query that follow each other as
-    /// one.
+    /// Pieces by thread, as (query, began, ended), with close ones of a query merged.
     fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
         let mut threads = Vec::new();
         let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();
@@ -147,7 +143,7 @@ impl Panel {
         lanes
     }
 
-    /// Draws it below `top`, and gives where it ends.
+    /// Draws it below `top`. Returns its lower end.
     fn draw(&self, options: &Options, top: f64, body: &mut String) -> f64 {
         let x = |ms: f64| LEFT + ms / DRAWN_MS * WIDTH;
         let title = match self.name {

@@ -1,5 +1,6 @@
-//! What tokio polls in place of a future that has become a task of a job.
+//! The future that tokio polls for a task of a job.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -8,15 +9,18 @@ use std::task::{Context, Poll};
 
 use pools::{AsyncTask, TaskError};
 
-use super::{Output, Spawned};
+/// The boxed output of a future that DataFusion passes to its tracer.
+pub(super) type Output = Box<dyn Any + Send>;
 
-/// Awaits a task of a job. Dropping it cancels the task.
+pub(super) type Spawned = Pin<Box<dyn Future<Output = Output> + Send>>;
+
+/// Awaits a task of a job; a drop cancels the task.
 pub(super) struct Proxy(State);
 
 enum State {
-    /// The future is the job's.
+    /// The job has the future.
     Away(AsyncTask<Output>),
-    /// The job could not run it, so it is polled where tokio would have polled it without a hook.
+    /// The job could not run the future, so tokio polls it, as without a hook.
     Back(Spawned),
 }
 
@@ -37,9 +41,8 @@ impl Future for Proxy {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(output)) => return Poll::Ready(output),
                     Poll::Ready(Err(TaskError::NotRun(future))) => self.0 = State::Back(future.into_future()),
-                    // There is no output, and the contract leaves no other way to end: tokio
-                    // reports a panic of this task, without a message on the way. What awaits it is
-                    // a task of the same job, which has ended too.
+                    // Without an output the contract leaves only a panic, which tokio reports. Its
+                    // awaiter is a task of the same job, which has ended too.
                     Poll::Ready(Err(error)) => resume_unwind(Box::new(error.to_string())),
                 },
             }

@@ -1,4 +1,4 @@
-//! Futures whose polls are watched: each of them, and all that is spawned in them.
+//! Watched futures: each poll of a future, and of all that it spawns.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -7,28 +7,26 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 thread_local! {
-    /// What watches the future that this thread polls.
     static WATCH: RefCell<Option<Arc<dyn Watch>>> = const { RefCell::new(None) };
 }
 
-/// Is told of the polls of a query's futures.
+/// Observes the polls of a query's futures.
 pub(crate) trait Watch: Send + Sync {
-    /// Calls `poll` once, which polls a future.
+    /// Calls `poll`, which polls a future, once.
     fn polled(&self, poll: &mut dyn FnMut());
 }
 
-/// What watches the future that this thread polls, if anything does.
 pub(crate) fn current() -> Option<Arc<dyn Watch>> {
     WATCH.with_borrow(Clone::clone)
 }
 
-/// Calls `call`; what is spawned in it is watched by `watch`.
+/// Calls `call`; `watch` watches what it spawns.
 pub(crate) fn inside<R>(watch: &Arc<dyn Watch>, call: impl FnOnce() -> R) -> R {
     let _restore = Restore(WATCH.replace(Some(Arc::clone(watch))));
     call()
 }
 
-/// What watched before, to be put back, also behind a panic.
+/// Restores the earlier watch, also after a panic.
 struct Restore(Option<Arc<dyn Watch>>);
 
 impl Drop for Restore {
@@ -37,7 +35,6 @@ impl Drop for Restore {
     }
 }
 
-/// A future whose polls are watched.
 pub(crate) struct Watched<F> {
     future: F,
     watch: Arc<dyn Watch>,

@@ -1,11 +1,9 @@
 //! Which operator the longest poll of a query was in.
 //!
-//! DataFusion's operators run in one another, in whatever task polls the outermost of them. What
-//! each has taken stands in timers of its own, which are read before and behind each poll of the
-//! query's futures. Of the longest poll it is told which operator had at least half of it; of
-//! several, the one that is deepest in the plan, since some timers of an operator go on in its
-//! inputs. Where two workers are in the same operator at the same time its timers have gone on for
-//! both: then, as where no timer went on for so long, none is told.
+//! Operators run inside one another, in the task that polls the outermost one. Their own timers are
+//! read before and after each poll. The longest poll is attributed to the operator whose timers
+//! grew by at least half of it; of several, to the deepest in the plan, since some timers include
+//! an operator's inputs. Timers that grew for two workers at once, or too little, name no operator.
 
 use std::any::Any;
 use std::fmt;
@@ -17,15 +15,13 @@ use datafusion_physical_plan::metrics::{CustomMetricValue, Metric, MetricValue};
 
 use crate::hook::watch::Watch;
 
-/// Timers of operators that count what they compute. Others count waiting too, and
-/// `elapsed_compute` of a join is told when it has ended.
+/// Timers that count computation. Others count waiting too; a join reports `elapsed_compute` when
+/// it has ended.
 const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
 
-/// How much longer than the poll a timer may say, in parts of it: its clock is read in other
-/// places.
+/// Fraction by which a timer may exceed the poll, since their clocks are read at different places.
 const SLACK: f64 = 0.1;
 
-/// The longest poll so far.
 #[derive(Debug)]
 pub(super) struct Longest {
     plan: Arc<dyn ExecutionPlan>,
@@ -39,18 +35,17 @@ struct Known {
     longest: LongestPoll,
 }
 
-/// How long a poll took, and the operator that it was in, if that is known.
+/// A poll's duration, and its operator if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LongestPoll {
     took: Duration,
     operator: Option<String>,
 }
 
-/// A timer of an operator.
 #[derive(Debug)]
 struct Timer {
     operator: String,
-    /// Operators above it in the plan.
+    /// Number of operators above it in the plan.
     depth: usize,
     metric: Arc<Metric>,
 }
@@ -62,7 +57,6 @@ impl Timer {
 }
 
 impl Longest {
-    /// Watches the operators of `plan`.
     pub(super) fn new(plan: &Arc<dyn ExecutionPlan>) -> Self {
         Self {
             plan: Arc::clone(plan),
@@ -74,8 +68,8 @@ impl Longest {
         self.lock().longest.clone()
     }
 
-    /// The timers that are known, and what they say. An operator has its timers once it has begun,
-    /// so the plan is looked through again behind 1, 2, 4, 8, … polls.
+    /// The known timers and their values. An operator has timers once it has begun, so the plan is
+    /// searched again at polls 1, 2, 4, 8, …
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
             let mut known = self.lock();
@@ -131,8 +125,8 @@ impl Watch for Longest {
     }
 }
 
-/// The place of the operator that a poll of `took` was in, of depths in the plan and times by which
-/// timers went on.
+/// Index of the operator that a poll of `took` was in. `ran` has each timer's depth in the plan and
+/// growth.
 fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
     let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
     let fitting = ran.iter().enumerate().filter(|(_, (_, ran))| fits(*ran));
@@ -157,12 +151,11 @@ fn collect(plan: &Arc<dyn ExecutionPlan>, depth: usize, timers: &mut Vec<Timer>)
 }
 
 impl LongestPoll {
-    /// The longer of both.
     pub(super) fn or(self, other: Self) -> Self {
         if other.took > self.took { other } else { self }
     }
 
-    /// As a value among an operator's metrics, if the operator is known.
+    /// As an operator's metric, if the operator is known.
     pub(super) fn metric(self) -> Option<MetricValue> {
         self.operator.as_ref()?;
         Some(MetricValue::Custom {

@@ -1,4 +1,4 @@
-//! What the jobs of a node have used, as EXPLAIN ANALYZE shows it.
+//! Resources that the jobs of a node have used, for EXPLAIN ANALYZE.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,13 +8,12 @@ use pools::AsyncJob;
 
 use super::longest::LongestPoll;
 
-/// The sum over the queries of a node that have ended.
+/// Sum over the ended queries of a node.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
     ended: Mutex<Used>,
 }
 
-/// What one or several jobs have used.
 #[derive(Clone, Debug, Default)]
 struct Used {
     tasks: usize,
@@ -52,22 +51,21 @@ impl Used {
 }
 
 impl Measures {
-    /// A query has ended.
     pub(super) fn add(&self, job: &AsyncJob, longest: LongestPoll) {
         let mut ended = self.lock();
         *ended = ended.clone().and(Used::by(job, longest));
     }
 
-    /// All that was used, by a job that runs as well.
+    /// Metrics of all ended jobs and a running one.
     ///
     /// | name | is |
     /// |---|---|
     /// | `tasks` | futures that the job ran: partitions, and what they spawned |
     /// | `turns` | polls of them |
-    /// | `busy` | the time that the polls were on a core, on all workers together |
-    /// | `waited` | the time for which the futures waited for a worker, from a spawn or a wake, all of them together |
-    /// | `longest_turn` | the longest of them: what a young job may have to wait for |
-    /// | `longest_turn_in` | the operator that it was in, where the operators' timers say so |
+    /// | `busy` | time that the polls were on a core, summed over workers |
+    /// | `waited` | time from spawn or wake to poll, summed over futures |
+    /// | `longest_turn` | elapsed time of the longest poll: a young job may have to wait as long |
+    /// | `longest_turn_in` | its operator, where the operators' timers say so |
     pub(super) fn metrics(&self, running: Option<(&AsyncJob, LongestPoll)>) -> MetricsSet {
         let ended = self.lock().clone();
         let used = match running {

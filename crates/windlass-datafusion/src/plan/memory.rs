@@ -1,4 +1,4 @@
-//! The bytes that one query may hold, counted within what the session's memory pool gives.
+//! The bytes that one query may hold, within the session's memory pool.
 //!
 //! ```text
 //!   sort of partition 0 ─┐
@@ -15,11 +15,11 @@ use datafusion_execution::memory_pool::{
     FairSpillPool, MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
-/// The memory pool of one query, inside that of its session.
+/// The memory pool of one query, inside its session's.
 ///
-/// Operators that can spill have equal parts of what the others leave, as in DataFusion's
-/// `FairSpillPool`; so one of them does not take what another needs to go on. Each byte is also one
-/// of the pool outside, which may refuse it.
+/// Operators that can spill share equally what the others leave, as in DataFusion's
+/// `FairSpillPool`: none takes what another needs to continue. Each byte is also reserved in the
+/// pool outside, which may refuse it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -44,7 +44,7 @@ pub struct QueryMemory {
 }
 
 impl QueryMemory {
-    /// `limit` bytes within the pool `outside`.
+    /// Limits a query to `limit` bytes within the pool `outside`.
     #[must_use]
     pub fn new(limit: usize, outside: Arc<dyn MemoryPool>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl MemoryPool for QueryMemory {
         granted
     }
 
-    /// The query's own bytes.
+    /// Bytes of this query alone.
     fn reserved(&self) -> usize {
         self.own.reserved()
     }

@@ -1,4 +1,4 @@
-//! What a session asks for its queries: `SET windlass.class = 'batch'` and the like.
+//! A session's settings for its queries: `SET windlass.class = 'batch'` and the like.
 
 use std::any::Any;
 use std::fmt;
@@ -9,9 +9,10 @@ use datafusion_common::{DataFusionError, Result};
 use pipeline_exec::Class;
 use pools::JobOptions;
 
-/// How the queries of a session are run. Each query takes what is set when its execution begins.
+/// A session's settings for its queries. Each query takes those set when its execution begins.
 ///
-/// A session has it under the name `windlass`: in SQL `SET windlass.deadline = '5s'`, in a program
+/// A session has them under the name `windlass`: in SQL `SET windlass.deadline = '5s'`, in a
+/// program
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,23 +32,22 @@ use pools::JobOptions;
 /// | `windlass.class` | `interactive`, `normal`, `batch` | `normal` |
 /// | `windlass.deadline` | a time with its unit: `250ms`, `5s`, `2m`; `none` | `none` |
 /// | `windlass.max_workers` | a number from 1; `none` | `none`: all workers |
-/// | `windlass.memory` | bytes, or with a unit: `64MiB`, `2GiB`, `500MB`; `none` | `none`: what the session's memory pool gives |
+/// | `windlass.memory` | bytes, or with a unit: `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's memory pool decides |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindlassOptions {
-    /// How urgent the session's queries are beside others.
+    /// Urgency of the session's queries.
     pub class: Class,
-    /// The longest that a query may take, from the begin of its execution. Over it, the query ends
-    /// with [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
+    /// Longest time of a query from the start of its execution. A late query ends with
+    /// [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
     pub deadline: Option<Duration>,
-    /// The most workers that compute a query at the same time; `Some(0)` counts as one.
+    /// Most workers that compute a query at once; `Some(0)` counts as one.
     pub max_workers: Option<usize>,
-    /// The bytes that a query may hold, within what the session's memory pool gives. Operators that
-    /// can spill do so at this limit; others end the query with DataFusion's `ResourcesExhausted`.
+    /// Bytes that a query may hold, within the session's memory pool. At the limit, operators that
+    /// can spill do; others end the query with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
 }
 
 impl WindlassOptions {
-    /// The same for a job.
     pub(super) fn job(&self, name: String) -> JobOptions {
         let mut job = JobOptions::new().name(name).class(self.class);
         if let Some(deadline) = self.deadline {
@@ -151,7 +151,7 @@ fn text_or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// `Some(None)` for the word `none`, `None` for what cannot be read.
+/// `Some(None)` for the word `none`, `None` for an invalid value.
 fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if value.eq_ignore_ascii_case("none") {
         return Some(None);
@@ -190,11 +190,11 @@ fn bytes(text: &str) -> Option<usize> {
         _ => return None,
     };
     let bytes = number * factor as f64;
-    // A float holds every whole number up to 2^53, so above that the last bytes are not exact.
+    // A float is exact up to 2^53 bytes.
     (bytes >= 1.0 && bytes <= usize::MAX as f64).then_some(bytes as usize)
 }
 
-/// A number that is not negative, and the unit behind it in small letters.
+/// A non-negative number, and its unit in lower case.
 fn number_and_unit(text: &str) -> Option<(f64, String)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));

@@ -1,4 +1,4 @@
-//! The wrapper of a session's planner: each plan that it makes gets a [`WindlassExec`].
+//! The wrapper of a session's planner: each plan gets a [`WindlassExec`].
 
 use std::any::Any;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use datafusion_physical_plan::analyze::AnalyzeExec;
 use datafusion_physical_plan::explain::ExplainExec;
 use datafusion_session::{QueryPlanner, Session};
 
-use super::WindlassExec;
-use crate::Windlass;
+use super::root::WindlassExec;
+use crate::windlass::Windlass;
 
-/// Plans as another planner does, and makes a job of each execution of the plan.
+/// Plans as another planner does, and makes each execution of a plan a job.
 #[derive(Debug)]
 pub struct WindlassPlanner {
     planner: Arc<dyn QueryPlanner + Send + Sync>,
@@ -22,8 +22,8 @@ pub struct WindlassPlanner {
 }
 
 impl WindlassPlanner {
-    /// Wraps `planner`. A planner that cuts plans up for other machines goes inside: this one comes
-    /// last.
+    /// Wraps `planner`. This wrapper goes outermost, around a planner that distributes plans to
+    /// other machines.
     pub fn new(planner: Arc<dyn QueryPlanner + Send + Sync>, windlass: &Windlass) -> Self {
         Self {
             planner,
@@ -47,12 +47,11 @@ impl QueryPlanner for WindlassPlanner {
 /// Puts the node where the work of a plan begins.
 fn wrap(plan: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Result<Arc<dyn ExecutionPlan>> {
     let is_wrapped = (plan.as_ref() as &dyn Any).is::<WindlassExec>();
-    // What it shows is text that is ready.
+    // It shows finished text.
     if is_wrapped || plan.is::<ExplainExec>() {
         return Ok(plan);
     }
-    // It shows what the plan below it has measured: below it, the node's own measures are among
-    // that.
+    // It shows the metrics of the plan below it, so the node goes below to be among them.
     if plan.is::<AnalyzeExec>() {
         let below = plan.children().into_iter().cloned();
         let below = below.map(|child| wrap(child, windlass)).collect::<Result<_>>()?;

@@ -1,4 +1,4 @@
-//! One execution of a plan: the job whose tasks poll it, and the context in which it executes.
+//! One execution of a plan: the job whose tasks poll it, and its context.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,29 +13,29 @@ use super::longest::{Longest, LongestPoll};
 use super::measures::Measures;
 use super::memory::QueryMemory;
 use super::options::WindlassOptions;
-use crate::Windlass;
 use crate::hook::watch::{self, Watch, Watched};
 use crate::snapshot::Registration;
+use crate::windlass::Windlass;
 
-/// A query that runs. Its streams share it; the job ends with the last of them.
+/// A running query. Its streams share it; the job ends with the last of them.
 #[derive(Debug)]
 pub(super) struct Query {
     job: AsyncJob,
     plan: Arc<dyn ExecutionPlan>,
     longest: Arc<Longest>,
-    /// The context that the query was asked for in, by which its other partitions are known.
+    /// The caller's context, which its other partitions share.
     asked: Arc<TaskContext>,
-    /// The one that its operators see.
+    /// The context that its operators see.
     context: Arc<TaskContext>,
-    /// Where it leaves what it has used.
+    /// Receives its use of resources at its end.
     measures: Arc<Measures>,
-    /// A stream of it was dropped before its end.
+    /// Whether a stream was dropped before its end.
     was_dropped: AtomicBool,
     _open: Registration,
 }
 
 impl Query {
-    /// Opens a job as the session of `asked` wants it.
+    /// Opens a job with the settings of `asked`'s session.
     pub(super) fn open(
         windlass: &Windlass,
         plan: &Arc<dyn ExecutionPlan>,
@@ -70,31 +70,29 @@ impl Query {
         &self.job
     }
 
-    /// Whether it was asked for in this very context, not in one like it.
+    /// Whether it has this very context, not an equal one.
     pub(super) fn is_of(&self, context: &Arc<TaskContext>) -> bool {
         Arc::ptr_eq(&self.asked, context)
     }
 
-    /// The longest poll of its tasks so far.
     pub(super) fn longest(&self) -> LongestPoll {
         self.longest.poll()
     }
 
-    /// Begins a partition of the plan. What it spawns at once is a task of the job already.
+    /// Begins a partition of the plan. The job owns even what it spawns at once.
     pub(super) fn execute(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let context = Arc::clone(&self.context);
         let execute = || self.job.enter(|| self.plan.execute(partition, context));
         watch::inside(&self.watch(), execute)
     }
 
-    /// A stream of it is dropped before its end. With the last stream the job is cancelled: its
-    /// rows have no reader.
+    /// Notes that a stream was dropped before its end. The last stream's drop then cancels the job:
+    /// its rows have no reader.
     pub(super) fn drop_early(&self) {
         // Ordering: Relaxed. See `drop`.
         self.was_dropped.store(true, Ordering::Relaxed);
     }
 
-    /// Makes a future a task of the job.
     pub(super) fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,
@@ -110,7 +108,7 @@ impl Query {
 
 impl Drop for Query {
     fn drop(&mut self) {
-        // Ordering: Relaxed. The last stream was dropped behind all others.
+        // Ordering: Relaxed. The last stream's drop comes after all others.
         if self.was_dropped.load(Ordering::Relaxed) {
             self.job.cancel();
         }
@@ -118,7 +116,7 @@ impl Drop for Query {
     }
 }
 
-/// The same context with a memory pool of the query's own.
+/// The context with a memory pool of the query's own.
 fn within(context: &TaskContext, limit: usize) -> TaskContext {
     let outside = context.runtime_env();
     let memory = QueryMemory::new(limit, Arc::clone(&outside.memory_pool));

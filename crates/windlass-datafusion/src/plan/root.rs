@@ -1,4 +1,4 @@
-//! The node on the root of a plan: where rows leave the job for whoever collects them.
+//! The node on the root of a plan: rows leave the job here for their consumer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,16 +21,15 @@ use pools::AsyncJob;
 use super::measures::Measures;
 use super::query::Query;
 use super::stream;
-use crate::Windlass;
+use crate::windlass::Windlass;
 
-/// Passes its input's rows on, computed by a job.
+/// Passes on its input's rows, computed by a job.
 ///
-/// Each execution of the plan opens a job with what the session's
-/// [`WindlassOptions`](crate::WindlassOptions) say; its partitions are tasks of that job, and so is
-/// all that they spawn. A plan that is executed in a task of a job already (by
+/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions); its
+/// partitions, and all that they spawn, are the job's tasks. A plan executed inside a job (by
 /// [`Windlass::spawn`](crate::Windlass::spawn), or below another such node) stays in that job.
 ///
-/// For other code the node is transparent: `is` and `downcast_ref` see its input.
+/// The node is transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,
@@ -44,16 +43,16 @@ pub struct WindlassExec {
 #[derive(Debug, Default)]
 struct Last {
     query: Weak<Query>,
-    /// The partitions of it that have begun.
+    /// Its partitions that have begun.
     begun: BTreeSet<usize>,
 }
 
 impl WindlassExec {
-    /// A node whose input is `input`.
+    /// A node above `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
         let properties = PlanProperties::clone(input.properties())
-            // The job reads ahead of whoever polls the rows, who gives way between them.
+            // The job reads ahead of the consumer, which yields between rows.
             .with_evaluation_type(EvaluationType::Eager)
             .with_scheduling_type(SchedulingType::Cooperative);
         Self {
@@ -71,8 +70,8 @@ impl WindlassExec {
         &self.input
     }
 
-    /// The query that a partition belongs to: one that has begun in the same context and not with
-    /// this partition, or a new one.
+    /// The query of a partition: the last one, if it has the same context and has not begun this
+    /// partition, or a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()
@@ -103,7 +102,7 @@ impl DisplayAs for WindlassExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => f.write_str("WindlassExec"),
-            // The box is named already.
+            // The box has a name already.
             DisplayFormatType::TreeRender => Ok(()),
         }
     }

@@ -1,13 +1,12 @@
-//! Rows on their way from the job to whoever collects them, and how a query that did not come to
-//! its end is told.
+//! Rows on their way from the job to their consumer, and the error of a query that did not end.
 //!
 //! ```text
-//!   task of the job: polls the plan ──► batches, at most AHEAD ──► whoever collects, on any runtime
+//!   task of the job: polls the plan ──► batches, at most AHEAD ──► consumer, on any runtime
 //! ```
 //!
-//! The task begins when the first row is asked for, and rests while what it has made is not taken.
-//! Dropping the stream cancels the task; with the last stream of a query its job is cancelled, and
-//! with it all that the plan has spawned.
+//! The task begins when the first row is requested, and rests while its batches are not taken.
+//! Dropping the stream cancels the task; dropping a query's last stream cancels its job, with all
+//! that the plan has spawned.
 
 use std::error::Error;
 use std::fmt;
@@ -27,19 +26,18 @@ use pools::{AsyncTask, TaskError};
 
 use super::query::Query;
 
-/// Batches that may wait for whoever collects before the task rests, beside one for the sender
-/// itself.
+/// Batches that wait for the consumer before the task rests, besides the sender's own one.
 const AHEAD: usize = 1;
 
-/// Why a query ended before its rows did, as the source of DataFusion's `External` error.
+/// Why a query stopped before its last row: the source of DataFusion's `External` error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QueryEnded {
     /// Its job was cancelled.
     Cancelled,
-    /// It took longer than [`WindlassOptions::deadline`](crate::WindlassOptions::deadline) allows.
+    /// It exceeded [`WindlassOptions::deadline`](crate::WindlassOptions::deadline).
     DeadlineExceeded,
-    /// The pools were shut down while it ran, and it was not done when their time was up.
+    /// A shutdown of the pools ended it.
     Closed,
 }
 
@@ -69,30 +67,27 @@ struct FromJob {
 }
 
 enum State {
-    /// No row was asked for.
+    /// No row was requested yet.
     Fresh(SendableRecordBatchStream, Arc<Query>),
-    /// Fields are dropped in this order: what is left of the rows goes while the query is there.
+    /// Fields are dropped in this order: the rows go while the query exists.
     Running {
         making: Making,
         made: Receiver<Result<RecordBatch>>,
         query: Arc<Query>,
     },
-    /// There are no more rows.
     Ended,
 }
 
-/// What makes the rows.
 enum Making {
     Task(AsyncTask<()>),
-    /// The job cannot run it, so it is polled here, as plain DataFusion would be.
+    /// The job cannot run it, so it is polled here, as in plain DataFusion.
     Here(Pin<Box<dyn Future<Output = ()> + Send>>),
-    /// It has ended. What it made before may still be on its way.
+    /// It has ended. Its last rows may still be on their way.
     Done(Option<QueryEnded>),
 }
 
 impl Making {
-    /// Polls it, and gives whether it has ended or changed its place just now: then there may be
-    /// news of rows.
+    /// Polls it. Ready if it has ended or just moved: then there may be new rows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Task(task) => match Pin::new(task).poll(cx) {
@@ -141,7 +136,7 @@ impl Stream for FromJob {
                     *state = State::Ended;
                     return Poll::Ready(ended.map(|ended| Err(DataFusionError::External(Box::new(ended)))));
                 }
-                // The sender goes a moment before its task has ended.
+                // The sender goes shortly before its task ends.
                 Poll::Ready(None) | Poll::Pending => ready!(making.poll(cx)),
             }
         }
@@ -162,9 +157,9 @@ impl RecordBatchStream for FromJob {
     }
 }
 
-/// Sends all rows, one batch after another, and the first error as the last.
+/// Sends all rows, batch by batch; an error is the last.
 async fn make(mut rows: SendableRecordBatchStream, mut to: Sender<Result<RecordBatch>>) {
-    // Nothing is computed while there is no room for it.
+    // Computes only while there is room.
     while poll_fn(|cx| to.poll_ready(cx)).await.is_ok() {
         let Some(batch) = rows.next().await else {
             return;

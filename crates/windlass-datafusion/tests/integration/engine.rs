@@ -1,4 +1,4 @@
-//! Engines under test: sessions whose queries ought to give the same rows.
+//! Engines under test: sessions whose queries should give the same rows.
 
 use std::future::Future;
 
@@ -8,12 +8,9 @@ use pools::Pools;
 use tokio::runtime::{Builder, Runtime};
 use windlass_datafusion::{Windlass, WindlassExt};
 
-/// Makes sessions.
 pub(crate) trait Engine {
-    /// What messages call it.
     fn name(&self) -> String;
 
-    /// A session with this configuration.
     fn session_with(&self, config: SessionConfig) -> SessionContext;
 
     /// A session whose plans have this many partitions.
@@ -22,7 +19,6 @@ pub(crate) trait Engine {
     }
 }
 
-/// DataFusion as it is.
 #[derive(Debug)]
 pub(crate) struct Plain;
 
@@ -36,7 +32,7 @@ impl Engine for Plain {
     }
 }
 
-/// DataFusion whose queries are jobs.
+/// DataFusion with queries as jobs.
 #[derive(Debug)]
 pub(crate) struct Ours {
     pub(crate) windlass: Windlass,
@@ -44,7 +40,7 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// On pools of its own.
+    /// With pools of its own.
     pub(crate) fn with_workers(workers: usize) -> Ours {
         let pools = Pools::builder().cpu_threads(workers).build().expect("in range");
         Ours {
@@ -69,12 +65,11 @@ impl Engine for Ours {
     }
 }
 
-/// Runs a test on a runtime with two workers, as a server has one.
+/// Runs a test on a runtime with two workers, as servers have.
 pub(crate) fn block_on_many_threads<F: Future>(test: F) -> F::Output {
     many_threads().block_on(test)
 }
 
-/// A runtime with two workers.
 pub(crate) fn many_threads() -> Runtime {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("two threads")

@@ -1,5 +1,4 @@
-//! Queries that do not come to their end: as plain DataFusion has it, or with an error that says
-//! what happened.
+//! Queries that fail: as in plain DataFusion, or with an error that names the cause.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -15,14 +14,14 @@ use crate::source::{Fault, Numbers, eventually};
 
 const PARTITIONS: usize = 4;
 
-/// Queries that read all partitions: by tasks at once, by a repartition, and by a merge of sorts.
+/// Queries that read all partitions: by parallel tasks, by a repartition, by a merge of sorts.
 const QUERIES: [&str; 3] = [
     "select count(*) from numbers",
     "select n % 10 as m, count(*) from numbers group by m order by m",
     "select n from numbers order by n desc limit 3",
 ];
 
-/// What an engine makes of a query over a table with a fault: an error's text, or a panic's.
+/// Result of a query over a table with a fault: the text of its error or panic.
 async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize, String> {
     let session = engine.session(PARTITIONS);
     numbers.register_in(&session);
@@ -35,7 +34,7 @@ async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize
     }
 }
 
-/// The same text for any of tokio's tasks, whose numbers tell nothing.
+/// Removes the number of tokio's task from a text.
 fn any_task(end: Result<usize, String>) -> Result<usize, String> {
     end.map_err(|text| match text.split_once("task ") {
         Some((before, after)) => {
@@ -147,9 +146,8 @@ fn a_query_that_runs_when_the_pools_end_says_so() {
     eventually("all is dropped", || numbers.counts.open() == 0);
 }
 
-/// The rows of a query over `numbers` with this much memory, of which each sort sets `set_aside`
-/// bytes aside to merge with: in the query's order if it states one, and how often it spilled.
-/// Nothing is left behind: neither bytes of the session's pool nor files.
+/// Rows of a query under a memory limit, in order if it has `order by`, and its number of spills.
+/// Each sort reserves `set_aside` bytes for its merge; all bytes and files must be released.
 async fn with_memory(
     ours: &Ours,
     numbers: &Numbers,
@@ -188,8 +186,8 @@ async fn with_memory(
 fn sorts_groups_and_joins_over_their_memory_spill_and_give_the_same_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        // The first query has four sorts of 16 MB, the last eight of 8 MB, and the one between them
-        // a table of groups in each partition, before and behind the exchange.
+        // The first query has four sorts of 16 MB, the last eight of 8 MB; the middle one has a
+        // table of groups in each partition, before and after the exchange.
         for (set_aside, sql) in [
             (
                 10_000_000,
@@ -214,7 +212,6 @@ fn sorts_groups_and_joins_over_their_memory_spill_and_give_the_same_rows() {
     });
 }
 
-/// How often the operators of a plan have spilled.
 fn spills(plan: &dyn datafusion::physical_plan::ExecutionPlan) -> usize {
     let own = plan
         .metrics()

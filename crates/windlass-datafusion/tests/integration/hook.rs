@@ -1,4 +1,4 @@
-//! What the hook does to tasks: those of a job stay in it, all others stay tokio's.
+//! The hook's effect on tasks: those of a job stay in it, all others stay tokio's.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use pools::{AsyncJob, JobOptions};
 
 use crate::engine::{Ours, block_on_many_threads, one_thread};
 
-/// Whether the thread that polls this polls for a job.
+/// Whether its thread polls it for a job.
 async fn in_a_job() -> bool {
     AsyncJob::current().is_some()
 }
@@ -30,7 +30,7 @@ fn what_a_task_of_a_job_spawns_is_of_the_same_job_and_what_other_tasks_spawn_is_
             let (_over, spawned) = AsyncJob::current().expect("this is a task of it").progress();
             (all_in_a_job, spawned)
         });
-        // The future itself, the one that it spawned, and the one that that spawned.
+        // The future itself, its child and its grandchild.
         assert_eq!(nested.await.expect("it runs"), (true, 3));
         assert!(!SpawnedTask::spawn(in_a_job()).await.expect("no panic"));
     });
@@ -55,17 +55,15 @@ fn a_panic_comes_to_whoever_awaits_the_task_as_it_was_thrown() {
     assert_eq!(thrown.expect("a text"), Box::new("out of ink"));
 }
 
-/// Notes its drop.
 struct Noted(Arc<AtomicBool>);
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // Ordering: Relaxed. The test looks again until it sees it.
+        // Ordering: Relaxed. The test polls until it sees it.
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Waits until it is noted.
 fn await_drop(dropped: &AtomicBool) {
     let begun = Instant::now();
     // Ordering: Relaxed. As above.

@@ -1,4 +1,4 @@
-//! SQL by which DataFusion tests itself gives with windlass what it gives without.
+//! DataFusion's own SQL tests give the same with windlass as without.
 
 use std::path::{Path, PathBuf};
 
@@ -9,26 +9,24 @@ use sqllogictest::{DefaultColumnType, QueryExpect, Record, SortMode};
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
 use crate::rows::Rows;
 
-/// Partitions of a plan, as DataFusion's own runner of these files has it.
+/// Partitions of a plan, as in DataFusion's own runner of these files.
 const PARTITIONS: usize = 4;
 
-/// Of 100 statements the least that have to be answered, by either. The others ask for what this
-/// build of DataFusion does not have.
+/// Percentage of statements that must succeed. The others need features that this build of
+/// DataFusion lacks.
 const ANSWERED: usize = 75;
 
-/// The error of a statement for which memory did not suffice.
+/// The error of a statement without enough memory.
 const EXHAUSTED: &str = "resources exhausted";
 
-/// What became of a statement: rows, or an error.
 type End = Result<Vec<String>, String>;
 
-/// A statement, and whether its rows come in no order.
+/// A statement, and whether the order of its rows is undefined.
 struct Statement {
     sql: String,
     unordered: bool,
 }
 
-/// The statements of a file.
 fn statements(file: &Path) -> Vec<Statement> {
     let records = sqllogictest::parse_file::<DefaultColumnType>(file);
     let records = records.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
@@ -66,8 +64,8 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// What an error says, without what is chance: which partition was refused memory and what others
-/// had by then, and which of several names that are alike is proposed, behind the first line.
+/// An error's text without its random parts: the partition that was refused memory, the others'
+/// reservations, and, after the first line, proposals of similar names.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -78,7 +76,7 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Whether the rows say how long something took, which is never the same.
+/// Whether its rows report durations, which vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());
@@ -114,8 +112,8 @@ fn sql_by_which_datafusion_tests_itself_gives_what_it_gives_without_windlass() {
             for statement in &statements {
                 let expected = end(&plain, statement).await;
                 let found = end(&ours, statement).await;
-                // Partitions share the memory that a file allows, so whether it suffices is chance,
-                // also without windlass.
+                // Partitions share a file's memory limit, so whether it suffices is chance, also
+                // without windlass.
                 let exhausted = Err(EXHAUSTED.to_owned());
                 if expected != exhausted && found != exhausted {
                     assert_eq!(expected, found, "{}: {}", file.display(), statement.sql);

@@ -1,5 +1,4 @@
-//! What becomes of DataFusion's tasks and queries, through the public names: one binary for all
-//! themes.
+//! DataFusion's tasks and queries under windlass, through public names: one binary for all themes.
 
 mod engine;
 mod faults;

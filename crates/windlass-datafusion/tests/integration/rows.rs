@@ -1,18 +1,17 @@
-//! Rows as text, so that two answers can be compared value by value.
+//! Rows as text, to compare answers value by value.
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::datatypes::Float64Type;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::prelude::SessionContext;
 
-/// The rows of an answer, in its order.
 #[derive(Debug)]
 pub(crate) struct Rows {
     batches: Vec<RecordBatch>,
 }
 
 impl Rows {
-    /// The answer to a query; `what` names it in the panic that an error is.
+    /// Runs a query; panics with `what` on an error.
     pub(crate) async fn of(session: &SessionContext, sql: &str, what: &str) -> Rows {
         let planned = session.sql(sql).await;
         let frame = planned.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -21,17 +20,17 @@ impl Rows {
         Rows { batches }
     }
 
-    /// A line for each row: its values, separated by spaces.
+    /// A line per row: its values, separated by spaces.
     pub(crate) fn text(&self) -> Vec<String> {
         self.lines(f64_exactly)
     }
 
-    /// The same as published answers have it: with floats to 12 digits behind the point.
+    /// As published answers have them: floats with 12 fractional digits.
     pub(crate) fn text_to_12_digits(&self) -> Vec<String> {
         self.lines(|value| format!("{value:.12}"))
     }
 
-    /// The values of each row, floats with all their digits.
+    /// The values of each row, floats in full precision.
     pub(crate) fn cells(&self) -> Vec<Vec<String>> {
         self.batches
             .iter()
@@ -54,7 +53,6 @@ impl From<Vec<RecordBatch>> for Rows {
     }
 }
 
-/// Compares two answers row by row, and names the first that differs.
 pub(crate) fn assert_same(expected: &[String], found: &[String], what: &str) {
     for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
         assert_eq!(expected, found, "{what}, row {number}");
@@ -76,7 +74,7 @@ fn cells(batch: &RecordBatch, float: fn(f64) -> String) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// The values of a column as text; numbers without zeros at the end of a fraction.
+/// A column's values as text; fractions without trailing zeros.
 fn values(column: &ArrayRef, float: fn(f64) -> String) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).expect("a type that can be shown");
@@ -96,7 +94,7 @@ fn values(column: &ArrayRef, float: fn(f64) -> String) -> Vec<String> {
     (0..column.len()).map(value).collect()
 }
 
-/// The same text with one space between words.
+/// The text with single spaces.
 pub(crate) fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

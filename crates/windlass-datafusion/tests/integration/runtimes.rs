@@ -1,4 +1,4 @@
-//! The runtimes that a query may be collected on.
+//! Runtimes on which a query can be collected.
 
 use datafusion::prelude::SessionContext;
 

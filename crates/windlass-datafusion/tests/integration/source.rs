@@ -1,4 +1,4 @@
-//! A table of numbers that counts what it gives out, and can fail in the middle or never end.
+//! A table of numbers that counts its batches, and can fail or never end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -15,41 +15,35 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::SessionContext;
 use futures_util::stream;
 
-/// Rows of each batch.
 pub(crate) const BATCH_ROWS: usize = 1_000;
 
 static SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)])));
 
-/// The table `numbers`, with the one column `n`: batch after batch the numbers from 0, in each
-/// partition.
+/// The table `numbers`: its one column `n` has the numbers from 0 in each partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(crate) partitions: usize,
-    /// Batches of each partition.
     pub(crate) batches: usize,
-    /// What happens in place of the batch of this number.
+    /// A fault in place of the batch with this number.
     pub(crate) fault: Option<(usize, Fault)>,
     pub(crate) counts: Arc<Counts>,
 }
 
-/// How a partition ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     Error,
     Panic,
 }
 
-/// What the table has given out.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     batches: AtomicUsize,
-    /// Streams that have begun and have not been dropped.
+    /// Streams that have begun and are not dropped.
     open: AtomicUsize,
 }
 
 impl Numbers {
-    /// A table with this many partitions of this many batches.
     pub(crate) fn new(partitions: usize, batches: usize) -> Numbers {
         Numbers {
             partitions,
@@ -59,12 +53,12 @@ impl Numbers {
         }
     }
 
-    /// A table that does not end before a test does.
+    /// A table that outlasts any test.
     pub(crate) fn endless(partitions: usize) -> Numbers {
         Numbers::new(partitions, usize::MAX)
     }
 
-    /// The same with a fault in place of a batch.
+    /// With a fault in place of batch `at`.
     pub(crate) fn failing(self, at: usize, fault: Fault) -> Numbers {
         Numbers {
             fault: Some((at, fault)),
@@ -72,7 +66,7 @@ impl Numbers {
         }
     }
 
-    /// Makes it known to a session, in place of one of the same name.
+    /// Registers it in a session, in place of an earlier one.
     pub(crate) fn register_in(&self, session: &SessionContext) {
         let partition = || Arc::new(self.clone()) as Arc<dyn PartitionStream>;
         let partitions = (0..self.partitions).map(|_| partition()).collect();
@@ -93,7 +87,7 @@ impl Counts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// The batches that were given out once no more are for a while.
+    /// Batches once their number stays the same for a while.
     pub(crate) fn settled_batches(&self) -> usize {
         let mut seen = self.batches();
         loop {
@@ -130,7 +124,6 @@ impl PartitionStream for Numbers {
     }
 }
 
-/// A stream that has begun.
 struct Open(Arc<Counts>);
 
 impl Open {
@@ -156,7 +149,7 @@ impl Drop for Open {
     }
 }
 
-/// Waits until something is so, which another thread brings about.
+/// Waits until another thread makes it so.
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {

@@ -1,5 +1,4 @@
-//! Rows on their way out of the job: when they are made, how many wait, and what a drop leaves
-//! behind.
+//! Rows on their way out of the job: when they are made, how many wait, and what a drop leaves.
 
 use datafusion::physical_plan::{execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionContext;
@@ -9,8 +8,8 @@ use pools::JobOptions;
 use crate::engine::{Engine, Ours, block_on_many_threads};
 use crate::source::{BATCH_ROWS, Numbers, eventually};
 
-/// Batches that are made beyond those that were taken, at the most: two in the channel, and one in
-/// the operator that makes batches of another size.
+/// Most batches made beyond those taken: two in the channel, one in the operator that resizes
+/// batches.
 const AHEAD_MAX: usize = 3;
 
 fn session(ours: &Ours, numbers: &Numbers) -> SessionContext {
@@ -67,7 +66,7 @@ fn the_partitions_of_one_execution_are_one_job_and_another_execution_is_another(
             let batches: Vec<_> = rows.try_collect().await.expect("numbers");
             assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1_500);
         }
-        // The streams are gone, and with them the jobs.
+        // The jobs are gone with their streams.
         assert!(ours.windlass.snapshot().jobs.is_empty());
     });
 }

@@ -1,5 +1,5 @@
-//! The 22 queries of TPC-H at scale 0.1, and by hand at scale 1: the published answers, from memory
-//! and from Parquet files.
+//! The 22 queries of TPC-H at scale 0.1, and by hand at scale 1, from memory and from Parquet: the
+//! published answers.
 
 mod published;
 mod queries;
@@ -13,12 +13,9 @@ use self::tables::{Parquet, Tables};
 use crate::engine::{self, Engine, Ours, Plain};
 use crate::rows::{Rows, assert_same};
 
-/// Where the tables are.
 trait Source {
-    /// What messages call it.
     fn name(&self) -> &'static str;
 
-    /// Makes the eight tables known to a session.
     async fn register(&self, session: &SessionContext);
 }
 
@@ -42,7 +39,6 @@ impl Source for Parquet {
     }
 }
 
-/// The answer of each query, in the order of the queries.
 async fn answers(engine: &impl Engine, source: &impl Source, partitions: usize) -> Vec<Rows> {
     let session = engine.session(partitions);
     source.register(&session).await;
@@ -54,8 +50,7 @@ async fn answers(engine: &impl Engine, source: &impl Source, partitions: usize) 
     answers
 }
 
-/// Runs all queries on an engine, and compares the answers with the published ones and with those
-/// of `plain`.
+/// Runs all queries on an engine and compares the answers with the published ones and with `plain`.
 async fn check(
     published: &impl Published,
     engine: &impl Engine,

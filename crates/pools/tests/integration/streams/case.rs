@@ -1,4 +1,4 @@
-//! A stream in which something happens at a point, and what may come of that.
+//! A stream with one act at one point, and its allowed outcomes.
 
 use std::any::Any;
 use std::future::Future;
@@ -15,7 +15,6 @@ use pools::{CpuCx, Pools};
 use super::script::{Piece, Point, Scene, Script, Watch, planned_panic};
 use crate::support::Gate;
 
-/// How batches are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     Awaiting,
@@ -26,32 +25,31 @@ pub(crate) enum Way {
 /// A point on the consumer's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
-    /// After so many batches; 0 is before the first poll.
+    /// After this many batches; 0 is before the first poll.
     After(usize),
-    /// While this one is read and waited for.
+    /// While this batch is awaited.
     Pending(usize),
-    /// When this one is cut.
+    /// While this batch is cut.
     InCut(usize),
     /// In its first slice.
     InSlice(usize),
-    /// While its first slice runs, outside.
+    /// Outside, while its first slice runs.
     BesideSlice(usize),
-    /// When its values are folded.
+    /// While its values are folded.
     InFold(usize),
 }
 
-/// What happens there.
+/// The consumer's act at the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Close,
-    /// By the stream's handle, from elsewhere.
+    /// A close by the stream's handle, from elsewhere.
     Handle,
     /// The stream, or the future that takes it, is dropped.
     Drop,
     Panic,
-    /// A slice fails.
     Fail,
-    /// The pools are shut down, without time for anything.
+    /// The pools are shut down with a timeout of zero.
     Shutdown,
 }
 
@@ -63,12 +61,11 @@ pub(crate) struct Case {
     pub(crate) act: Option<(When, Act)>,
 }
 
-/// What the consumer got.
 #[derive(Debug, Default)]
 struct Got {
-    /// Numbers of batches, of slices as often as they are.
+    /// Numbers of batches, each repeated per slice.
     values: Vec<usize>,
-    /// Nothing: he did not wait for it, or panicked.
+    /// `None`: the consumer did not wait for it, or panicked.
     end: Option<Result<(), String>>,
     acted: bool,
 }
@@ -79,7 +76,7 @@ const FAILURE: &str = "the consumer's failure";
 const PANIC: &str = "the consumer's panic";
 
 impl Case {
-    /// Plays it, and checks that it ended as it may. A case that hangs is named.
+    /// Plays the case and checks its end. Names a case that hangs.
     pub(crate) fn check(&self, pools: &Pools) {
         let (case, pools) = (self.clone(), pools.clone());
         let (done, ended) = mpsc::channel();
@@ -87,7 +84,7 @@ impl Case {
             case.play(&pools);
             done.send(()).expect("somebody waits");
         });
-        // No measure of speed: what has not ended after minutes never will.
+        // Not a speed limit: after minutes without an end there never will be one.
         let hangs = ended.recv_timeout(Duration::from_secs(240)) == Err(mpsc::RecvTimeoutError::Timeout);
         assert!(!hangs, "it hangs: {self:?}");
         if let Err(panicked) = plays.join() {
@@ -95,7 +92,7 @@ impl Case {
         }
     }
 
-    /// Whether the point can come at all, and whatever happens there can happen there.
+    /// Whether the point exists and the act can happen there.
     pub(crate) fn is_possible(&self) -> bool {
         let batches = self.script.batches();
         let Some((when, act)) = self.act else {
@@ -110,10 +107,10 @@ impl Case {
             (When::InCut(_) | When::InSlice(_), _) => matches!(act, Act::Panic | Act::Handle),
             (When::InFold(_), _) => act == Act::Panic,
             (When::BesideSlice(_), _) => matches!(act, Act::Drop | Act::Handle | Act::Shutdown),
-            // A thread that waits can be told by others alone.
+            // Only others can act while the consumer's thread waits.
             (When::Pending(_), _) if self.way == Way::Blocking => matches!(act, Act::Handle | Act::Shutdown),
             (When::Pending(_), Act::Panic) => false,
-            // The stream is the future's then.
+            // The future owns the stream.
             (_, Act::Close) => self.way != Way::Slices,
             (When::After(_), Act::Panic) => self.way != Way::Slices,
             _ => true,
@@ -143,14 +140,14 @@ impl Case {
             assert_eq!(said(&*panicked), PANIC);
         }
         if !self.script.is_async {
-            // Nothing else brings back a call that blocks; an async read is dropped.
+            // Only this ends a blocking call; an async read is dropped.
             watch.let_go();
         }
         watch.assert_closed_once();
         self.check_got(&got);
         let (peak, max) = (handle.snapshot().bytes_peak, self.peak_max());
         assert!(peak <= max, "held {peak} bytes, and not {max}");
-        // It is over when the last has been told; slices of a consumer that was dropped may still run.
+        // The stream is over after its last item; slices of a dropped consumer may still run.
         while !handle.snapshot().over || handle.snapshot().bytes > 0 {
             thread::yield_now();
         }
@@ -209,7 +206,7 @@ impl Case {
         }
     }
 
-    /// A thread waits for the next item, and something happens that ends its wait.
+    /// Acts on a stream while a thread waits for its next item, and checks that the wait ends.
     fn told_while_blocking(&self, mut stream: Stream, act: Act, pools: &Pools) -> Result<(), String> {
         let handle = stream.handle();
         let waits = thread::spawn(move || stream.next_blocking().map(|item| item.map(drop)));
@@ -290,7 +287,7 @@ impl Case {
         let is_all = got.values == before_fault;
         let fault = self.script.message();
         let told = |what: &str| matches!(&got.end, Some(Err(told)) if told.contains(what));
-        // What the act is told as, and whether it must be told.
+        // The act's error, and whether it must be the result.
         let own = match self.act.filter(|_| got.acted) {
             None => None,
             Some((_, Act::Drop)) => return assert!(got.end.is_none(), "{got:?}"),
@@ -310,7 +307,7 @@ impl Case {
             Some((_, Act::Shutdown)) => Some(("pool", false)),
         };
         match got.end.as_ref().expect("it was waited for") {
-            // Whatever happens, success is everything.
+            // Success means every batch.
             Ok(()) => {
                 let must_fail = matches!(own, Some((_, true)));
                 assert!(is_all && fault.is_none() && !must_fail, "{got:?}");
@@ -319,7 +316,7 @@ impl Case {
                 let is_fault = fault.is_some_and(|fault| told(&fault));
                 let may = match own {
                     None => is_fault && is_all,
-                    // It comes first in the stream.
+                    // The stream's own error comes first.
                     Some((own, true)) => told(own),
                     Some((own, false)) => told(own) || is_fault,
                 };
@@ -328,7 +325,7 @@ impl Case {
         }
     }
 
-    /// The most that may be held.
+    /// Most bytes that may be held.
     fn peak_max(&self) -> usize {
         let sizes = || self.script.sizes.iter().map(|&bytes| bytes.max(1));
         let (largest, smallest) = (sizes().max().unwrap_or(0), sizes().min().unwrap_or(0));
@@ -336,12 +333,11 @@ impl Case {
         if self.script.knows_sizes || largest == smallest {
             return alone;
         }
-        // One that weighs more than was expected exceeds the bound by what it weighs more.
+        // A batch that weighs more than expected exceeds the bound by the difference.
         alone + largest - smallest
     }
 }
 
-/// How many slices a batch has.
 fn slices_of(n: usize) -> usize {
     n % 3 + 1
 }

@@ -1,5 +1,7 @@
-//! Every fault at every point, on both sides and on both at once: nothing hangs, everything is closed and told once, what was read is a
-//! prefix, the first error is told, and what is held stays within its bound.
+//! Every fault at every point, on both sides and on both at once.
+//!
+//! Each stream ends, closes and reports everything once; its batches are a prefix, its error is the
+//! first, and its bytes stay within the bound.
 
 use pools::Pools;
 
@@ -18,7 +20,7 @@ const ACTS: [Act; 6] = [
     Act::Shutdown,
 ];
 
-/// How the source misbehaves, in a script of `batches`: not at all, and at each of its points.
+/// Faults of a source with this many batches: none, and one at each of its points.
 fn faults(batches: usize) -> Vec<Option<(Point, Fault)>> {
     let mut faults = vec![None, Some((Point::Close, Fault::Panic))];
     for n in 0..=batches {
@@ -30,7 +32,6 @@ fn faults(batches: usize) -> Vec<Option<(Point, Fault)>> {
     faults
 }
 
-/// The points of a consumer.
 fn points(batches: usize) -> Vec<When> {
     let mut points = Vec::new();
     for n in 0..=batches {
@@ -49,13 +50,13 @@ fn points(batches: usize) -> Vec<When> {
 
 fn check(case: &Case, shared: &Pools) {
     match case.act {
-        // Pools of its own to end.
+        // The shutdown needs pools of its own.
         Some((_, Act::Shutdown)) => case.check(&pools(1)),
         _ => case.check(shared),
     }
 }
 
-/// Plays all cases of sources like this one, and gives their number.
+/// Plays all cases of such sources. Returns their number.
 fn play_all(way: Way, is_async: bool, batches: usize) -> usize {
     let shared = pools(2);
     let mut played = 0;
@@ -107,7 +108,7 @@ fn every_fault_at_every_point_while_slices_run() {
     assert_eq!(played, PLAYED[2]);
 }
 
-/// How many cases the tables above have, so that none gets lost.
+/// Cases of each way in the tables above, so that none is lost.
 const PLAYED: [usize; 3] = [794, 634, 862];
 
 #[test]

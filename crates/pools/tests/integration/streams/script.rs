@@ -1,4 +1,4 @@
-//! A source that does what a script says, and remembers what was done to it.
+//! A source that follows a script and records the calls to it.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 
 use crate::support::Gate;
 
-/// Something that a source is asked for, the how manieth time.
+/// A call to a source, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     Expect(usize),
@@ -21,38 +21,34 @@ pub(crate) enum Point {
     Close,
 }
 
-/// How a source misbehaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Error,
     Panic,
 }
 
-/// What a source does.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Its batches, in bytes.
+    /// Bytes of each batch.
     pub(crate) sizes: Vec<usize>,
-    /// Whether it says beforehand what a batch weighs.
+    /// Whether it reports `expected_bytes`.
     pub(crate) knows_sizes: bool,
     pub(crate) fault: Option<(Point, Fault)>,
-    /// The read in which it waits until it is let go.
+    /// The read that waits until it is let go.
     pub(crate) holds: Option<usize>,
     pub(crate) is_async: bool,
 }
 
-/// What happened, and what goes on.
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) closes: AtomicUsize,
     pub(crate) source_drops: AtomicUsize,
-    /// Bytes of batches that there are, wherever.
+    /// Bytes of batches not yet dropped.
     pub(crate) bytes_alive: AtomicUsize,
     pub(crate) on_close: AtomicUsize,
     gate: Gate,
 }
 
-/// A batch with its number.
 pub(crate) struct Piece {
     pub(crate) n: usize,
     bytes: usize,
@@ -60,22 +56,19 @@ pub(crate) struct Piece {
     seen: Arc<Seen>,
 }
 
-/// The source.
 struct Scripted {
     script: Script,
     seen: Arc<Seen>,
-    /// Where an async source waits: a permit lets it go.
+    /// An async source waits for one.
     permits: Arc<Semaphore>,
     reads: usize,
 }
 
-/// A stream of a script, and what is seen of it.
 pub(crate) struct Scene {
     pub(crate) stream: BatchStream<Piece, String>,
     pub(crate) watch: Watch,
 }
 
-/// What is seen of a stream.
 pub(crate) struct Watch {
     pub(crate) seen: Arc<Seen>,
     permits: Arc<Semaphore>,
@@ -83,13 +76,13 @@ pub(crate) struct Watch {
 }
 
 impl Script {
-    /// What a fault that is reached is told as.
+    /// The error text of a fault that is reached.
     pub(crate) fn message(&self) -> Option<String> {
         let (point, fault) = self.fault?;
         Some(format!("{fault:?} at {point:?}"))
     }
 
-    /// How many batches come before the fault, or in all.
+    /// Batches before the fault, or all.
     pub(crate) fn batches(&self) -> usize {
         match self.fault {
             Some((Point::Expect(n) | Point::Read(n) | Point::Weigh(n), _)) => n,
@@ -139,29 +132,27 @@ impl Script {
     }
 }
 
-/// Panics without a word on the terminal.
+/// Panics without a message on the terminal.
 pub(crate) fn planned_panic(message: String) -> ! {
     resume_unwind(Box::new(message))
 }
 
 impl Watch {
-    /// Blocks until the source waits in the read that it holds.
+    /// Blocks until the source waits in the held read.
     pub(crate) fn wait_for_hold(&self) {
         self.seen.gate.wait_for(1);
     }
 
-    /// Whether it waits there.
     pub(crate) fn is_held(&self) -> bool {
         self.seen.gate.arrived() > 0
     }
 
-    /// Lets it go.
     pub(crate) fn let_go(&self) {
         self.seen.gate.open();
         self.permits.add_permits(1);
     }
 
-    /// Blocks until everybody was told that it is closed; then that all was done once, and nothing is left.
+    /// Blocks until the close is reported; then checks that all was done once and nothing is left.
     pub(crate) fn assert_closed_once(&self) {
         self.closed.recv().expect("it is told before it is dropped");
         let told = self.closed.recv();
@@ -175,7 +166,7 @@ impl Watch {
         } = &*self.seen;
         let counted = [closes, source_drops, on_close].map(|count| count.load(Ordering::SeqCst));
         assert_eq!(counted, [1, 1, 1], "closed, dropped, told");
-        // Slices of a consumer that was dropped may still run.
+        // Slices of a dropped consumer may still run.
         while bytes_alive.load(Ordering::SeqCst) > 0 {
             thread::yield_now();
         }
@@ -242,7 +233,6 @@ impl BatchSource for Scripted {
     }
 }
 
-/// The same, awaited.
 struct Awaited(Scripted);
 
 impl AsyncBatchSource for Awaited {

@@ -13,7 +13,7 @@ use crate::support::{Gate, pools};
 
 type Numbers = Weighed<Vec<u64>>;
 
-/// Batches of numbers, of growing size, the first of them none at all.
+/// Batches of numbers of growing size; the first is empty.
 fn numbers(pools: &Pools, batches: u64, read_ahead_bytes: usize) -> BatchStream<Numbers, String> {
     let mut next = 0..batches;
     let source = move || {
@@ -58,7 +58,8 @@ fn values_come_in_order_with_any_number_of_workers() {
 #[test]
 fn the_next_batch_is_read_while_slices_run() {
     let pools = pools(1);
-    // The slice of the first batch and the read of the second meet: neither waits for the other's end.
+    // The slice of the first batch and the read of the second meet: neither waits for the other's
+    // end.
     let meet = Arc::new(Barrier::new(2));
     let (reads, computes) = (meet.clone(), meet);
     let mut batch = 0;
@@ -96,8 +97,8 @@ fn a_batch_counts_until_its_slices_are_done() {
             Ok(())
         })
     });
-    // Batch 0 has no slices, and makes room when the consumer has been told of it; three are held then, and the source rests, though
-    // nobody waits for a batch in vain.
+    // Batch 0 has no slices, and makes room when the consumer takes it. Then three are held and the
+    // source is parked, though no consumer waits in vain.
     gate.wait_for(2);
     let at_rest = loop {
         let snapshot = handle.snapshot();
@@ -128,7 +129,7 @@ fn after_an_error_no_slice_runs_and_nothing_is_read() {
         ran.fetch_sub(1, Ordering::SeqCst);
         if fails { Err("seven".to_owned()) } else { Ok(()) }
     });
-    // The source has no end.
+    // The source is endless.
     assert!(
         matches!(&failed, Err(StreamError::Slice(error)) if error == "seven"),
         "{failed:?}"
@@ -184,7 +185,7 @@ fn an_error_waits_for_the_slices_of_later_batches() {
         told |= is_told();
     }
     fails.open();
-    // It has heard of the first batch's error as soon as it lets go of its bytes.
+    // The consumer has the first batch's error once its bytes are released.
     while !told && handle.snapshot().bytes > 100 {
         told = is_told();
     }
@@ -204,7 +205,8 @@ fn a_batch_whose_slices_were_skipped_is_not_all_of_it() {
     let stream = numbers(&pools, 6, 1_000);
     let handle = stream.handle();
     let computed = stream.for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
-        // The first of the last batch's slices. All has been read by then, so a close takes away nothing else.
+        // The first slice of the last batch. All was read by then, so a close takes away nothing
+        // else.
         if slice.contains(&5_000) {
             while !handle.snapshot().over || handle.snapshot().ready > 0 {
                 std::thread::yield_now();

@@ -1,4 +1,4 @@
-//! Published answers to the 22 queries, which an engine's are held against.
+//! Published answers to the 22 queries.
 
 use std::env;
 use std::fs;
@@ -7,25 +7,22 @@ use std::path::PathBuf;
 use super::queries::Query;
 use crate::rows::{Rows, assert_same};
 
-/// Two numbers are the same if they differ by less than this much, or by this part of one of them:
-/// the answers of the kit are rounded to two places, and its quotients earlier than that. The TPC
-/// allows sums to differ by 100.
+/// Two numbers agree within this difference, or within this fraction of one of them: the kit rounds
+/// answers to two places, and their quotients earlier. The TPC allows sums to differ by 100.
 const TOLERANCE: f64 = 0.01;
 const TOLERANCE_PART: f64 = 1e-6;
 
-/// Rows of the longest answers of the kit that are cut off.
+/// Rows at which the kit cuts off its longest answers.
 const LIMIT: usize = 100;
 
-/// Answers at one scale.
 pub(crate) trait Published {
-    /// The scale factor.
     fn scale(&self) -> f64;
 
-    /// Panics where `answer` is not the published answer to `query`.
+    /// Panics unless `answer` is the published answer to `query`.
     fn assert_answer(&self, query: Query, answer: &Rows, what: &str);
 }
 
-/// Those in this repository, at scale 0.1.
+/// The answers of this repository, at scale 0.1.
 #[derive(Debug)]
 pub(crate) struct AtTenth;
 
@@ -39,15 +36,15 @@ impl Published for AtTenth {
     }
 }
 
-/// Those of the TPC's kit, at scale 1, from a folder: a file `qN.out` for each query, with a line of
-/// names, then one for each row, its values between bars.
+/// The answers of the TPC's kit, at scale 1: a folder of files `qN.out`, each a line of names, then
+/// a line per row with values between bars.
 #[derive(Debug)]
 pub(crate) struct AtOne {
     folder: PathBuf,
 }
 
 impl AtOne {
-    /// The folder that the variable `WINDLASS_TPCH_ANSWERS` names.
+    /// The folder named by the variable `WINDLASS_TPCH_ANSWERS`.
     pub(crate) fn from_environment() -> Self {
         let folder = env::var_os("WINDLASS_TPCH_ANSWERS").expect("WINDLASS_TPCH_ANSWERS names a folder");
         Self {
@@ -72,8 +69,8 @@ impl Published for AtOne {
             .map(|line| line.split('|').map(str::trim).collect())
             .collect();
         let found = answer.cells();
-        // Queries here have limits of their own, and the kit's answers end at the limits of the
-        // specification: the first rows are the same.
+        // Limits here differ from those of the specification, where the kit's answers end: the
+        // first rows agree.
         let limited = (query.sql().contains("limit") || published.len() == LIMIT) && !found.is_empty();
         assert!(
             found.len() == published.len() || limited,

@@ -1,8 +1,7 @@
-//! The texts of the queries and their published answers, from the folder `tests/tpch`.
+//! The queries and their published answers, from the folder `tests/tpch`.
 
 use crate::rows::words;
 
-/// One of the 22.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Query {
     name: &'static str,
@@ -46,7 +45,6 @@ const ALL: [Query; 22] = [
 ];
 
 impl Query {
-    /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Query> {
         ALL.into_iter()
     }
@@ -56,12 +54,11 @@ impl Query {
         self.name
     }
 
-    /// Its text.
     pub(crate) fn sql(self) -> &'static str {
         self.sql
     }
 
-    /// Its answer at scale 0.1, a line for each row.
+    /// Its answer at scale 0.1, a line per row.
     pub(crate) fn published(self) -> Vec<String> {
         self.published.lines().map(words).collect()
     }

@@ -21,16 +21,15 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Rows of a batch, as many as DataFusion's own have.
+/// Rows of a batch, as many as DataFusion's own.
 const BATCH_ROWS: usize = 8_192;
 
-/// Parts that a table in memory is cut into: the most that can be read side by side.
+/// Parts of a table in memory: the most that can be read in parallel.
 const PARTITIONS: usize = 8;
 
-/// Rows of a row group, so that the larger tables have several.
+/// Rows of a row group; the larger tables have several.
 const ROW_GROUP_ROWS: usize = 65_536;
 
-/// All tables in memory.
 #[derive(Debug)]
 pub(crate) struct Tables {
     tables: Vec<Table>,
@@ -44,7 +43,6 @@ struct Table {
 }
 
 impl Tables {
-    /// Generates them at a scale factor.
     pub(crate) fn generate(scale: f64) -> Tables {
         macro_rules! table {
             ($name:literal, $arrow:ident, $generator:ident) => {
@@ -68,7 +66,7 @@ impl Tables {
         }
     }
 
-    /// Makes them known to a session; the session shares the batches.
+    /// Registers them in a session, which shares the batches.
     pub(crate) fn register_in(&self, session: &SessionContext) {
         for table in &self.tables {
             let provider = MemTable::try_new(table.schema.clone(), table.partitions());
@@ -94,7 +92,7 @@ impl Table {
         }
     }
 
-    /// The batches dealt out like cards.
+    /// The batches, dealt round-robin.
     fn partitions(&self) -> Vec<Vec<RecordBatch>> {
         let mut partitions = vec![Vec::new(); PARTITIONS.min(self.batches.len())];
         for (number, batch) in self.batches.iter().enumerate() {
@@ -113,7 +111,6 @@ pub(crate) struct Parquet {
 }
 
 impl Parquet {
-    /// Writes a file for each table.
     pub(crate) fn write(tables: &Tables) -> Parquet {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |table: &Table| {
@@ -136,7 +133,6 @@ impl Parquet {
         }
     }
 
-    /// Makes the files known to a session.
     pub(crate) async fn register_in(&self, session: &SessionContext) {
         for (name, path) in &self.files {
             let path = path.to_str().expect("a path in plain text");

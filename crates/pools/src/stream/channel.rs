@@ -1,7 +1,8 @@
-//! The place between a reader and a consumer: batches that are ready, room for more, and the end. One lock guards all of it.
+//! The bounded channel between a reader and a consumer: ready batches, room, and the end, under one
+//! lock.
 //!
-//! Each change is one critical section, and says what its caller has to do next. Wakers are woken, and what belongs to the user is run and
-//! dropped, outside the lock.
+//! Each method is one critical section and returns its caller's next action. Wakers are woken, and
+//! user code is run and dropped, outside the lock.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -13,15 +14,14 @@ use super::error::StreamError;
 use super::snapshot::StreamSnapshot;
 use super::source::{Counted, Source};
 use super::sync::{Mutex, MutexGuard};
-use crate::mixed::message;
-use crate::mutant;
+use crate::panic::message;
 
-pub(super) struct Passage<B, E> {
+pub(super) struct Channel<B, E> {
     bytes_max: usize,
     state: Mutex<State<B, E>>,
 }
 
-/// What is called when it is over.
+/// A call to make when the source is closed.
 pub(super) type OnClose = Box<dyn FnOnce() + Send>;
 
 struct State<B, E> {
@@ -31,7 +31,7 @@ struct State<B, E> {
     bytes_peak: usize,
     batches: u64,
     largest: usize,
-    /// The reader is to read no more.
+    /// Set by a stop, never cleared: reading ends.
     stop: bool,
     end: End<E>,
     consumer: Option<Waker>,
@@ -39,60 +39,58 @@ struct State<B, E> {
     on_close: Vec<OnClose>,
 }
 
-/// Where the source is.
+/// Location of the source.
 enum Phase<B, E> {
-    /// With a reader, on the way to one, or on the way to where it is closed.
-    Out,
-    /// Here: there is no room for what it is expected to give.
-    Resting { source: Source<B, E>, expected: usize },
-    /// Closed, and everybody who wanted to know has been told.
-    Over,
+    /// With a reader, or on its way to one or to its close.
+    Away,
+    /// In the channel, without room for `expected` bytes more.
+    Parked { source: Source<B, E>, expected: usize },
+    /// Closed, and every call of `on_close` was made.
+    Closed,
 }
 
-/// What comes behind the batches that are ready.
+/// Follows the ready batches.
 enum End<E> {
     NotYet,
     Failed(StreamError<E>),
-    /// Nothing: the end, or the error was given.
+    /// The end; or the error was taken.
     Nothing,
 }
 
-/// What a reader does next.
+/// A reader's next action.
 pub(super) enum Admitted<B, E> {
-    /// Read a batch.
     Read(Source<B, E>),
-    /// Go: there is no room. Whoever makes some starts a reader.
-    Rest,
-    /// Close the source.
+    /// Return: the source is parked, and the release that makes room starts a reader.
+    Park,
     Stop(Source<B, E>),
 }
 
-/// Why nothing more is to be read.
+/// Why a stream is stopped.
 pub(super) enum Stop<E> {
-    /// The consumer wants nothing more.
+    /// The consumer needs no more.
     Consumer,
-    /// The consumer is to have nothing more, for this reason, if he has not had everything.
+    /// The consumer gets this error in place of batches, unless it has had everything.
     Refused(StreamError<E>),
-    /// Nobody will read any more. What is ready can still be had.
+    /// Reading has failed. Ready batches can still be taken, then comes this error.
     Failed(StreamError<E>),
 }
 
-/// What is left to do when a passage was stopped.
-#[must_use = "a source that is here has to be closed"]
+/// Work that a stop leaves to its caller.
+#[must_use = "a source in it has to be closed"]
 pub(super) struct Stopped<B, E> {
-    /// To be closed.
+    /// A parked source, to be closed.
     pub(super) source: Option<Source<B, E>>,
-    /// To be dropped, after that.
+    /// Dropped after that.
     pub(super) _dropped: (VecDeque<Counted<B>>, Option<StreamError<E>>),
 }
 
-impl<B, E> Passage<B, E> {
-    /// One whose source is out.
+impl<B, E> Channel<B, E> {
+    /// A channel whose source is with a reader.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
             state: Mutex::new(State {
-                phase: Phase::Out,
+                phase: Phase::Away,
                 ready: VecDeque::new(),
                 bytes: 0,
                 bytes_peak: 0,
@@ -107,31 +105,27 @@ impl<B, E> Passage<B, E> {
         }
     }
 
-    /// A reader asks whether to read; `expected` is what its source says of the next batch.
+    /// A reader asks whether to read a batch of `expected` bytes; `None`: the source cannot say.
     pub(super) fn admit(&self, source: Source<B, E>, expected: Option<usize>) -> Admitted<B, E> {
         let mut state = self.lock();
-        if state.stop && !mutant::m95_reads_on_after_a_stop() {
+        if state.stop {
             return Admitted::Stop(source);
         }
-        // Nothing weighs nothing.
+        // So that empty batches take room as well.
         let expected = expected.unwrap_or(state.largest).max(1);
         if self.has_room(&state, expected) {
             return Admitted::Read(source);
         }
-        if mutant::m96_rests_after_a_second_lock() {
-            drop(state);
-            state = self.lock();
-        }
-        state.phase = Phase::Resting { source, expected };
-        Admitted::Rest
+        state.phase = Phase::Parked { source, expected };
+        Admitted::Park
     }
 
-    /// A reader has read a batch.
+    /// Adds a batch.
     pub(super) fn deliver(&self, batch: B, bytes: usize) {
         let mut state = self.lock();
         state.batches += 1;
         state.largest = state.largest.max(bytes);
-        if state.stop && !mutant::m99_delivered_after_a_stop() {
+        if state.stop {
             drop(state);
             drop(batch);
             return;
@@ -141,36 +135,26 @@ impl<B, E> Passage<B, E> {
         state.ready.push_back((batch, bytes));
         let consumer = state.consumer.take();
         drop(state);
-        if !mutant::m98_delivery_wakes_nobody() {
-            wake(consumer);
-        }
+        wake(consumer);
     }
 
-    /// A reader that awaits its source asks whether to go on doing so.
+    /// Ready when the stream is stopped: for a reader that awaits its source.
     pub(super) fn poll_stop(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.stop {
             return Poll::Ready(());
         }
-        if mutant::m112_reader_registers_after_a_second_lock() {
-            drop(state);
-            state = self.lock();
-        }
         register(&mut state.reader, cx.waker());
         Poll::Pending
     }
 
-    /// The source is closed, for this reason if it was not the end: tells everybody.
+    /// The source is closed; `error` is why, unless it came to its end. Makes the calls of `on_close`.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
-        if mutant::m104_error_is_told_as_the_end() {
-            error = None;
-        }
-        let mut told = false;
         loop {
             let mut state = self.lock();
             let tell = mem::take(&mut state.on_close);
-            if tell.is_empty() || told && mutant::m100_told_are_those_who_came_first() {
-                state.phase = Phase::Over;
+            if tell.is_empty() {
+                state.phase = Phase::Closed;
                 let unheard = match state.end {
                     End::NotYet => {
                         state.end = error.take().map_or(End::Nothing, End::Failed);
@@ -180,14 +164,11 @@ impl<B, E> Passage<B, E> {
                 };
                 let consumer = state.consumer.take();
                 drop(state);
-                if !mutant::m88_finish_wakes_nobody() {
-                    wake(consumer);
-                }
+                wake(consumer);
                 drop(unheard);
                 return;
             }
             drop(state);
-            told = true;
             for on_close in tell {
                 if let Err(panicked) = catch(on_close) {
                     error.get_or_insert(panicked);
@@ -196,10 +177,10 @@ impl<B, E> Passage<B, E> {
         }
     }
 
-    /// Has `call` called when it is over.
+    /// Calls `call` when the source is closed.
     pub(super) fn on_close(&self, call: OnClose) {
         let mut state = self.lock();
-        if matches!(state.phase, Phase::Over) && !mutant::m113_late_askers_are_not_told() {
+        if matches!(state.phase, Phase::Closed) {
             drop(state);
             call();
         } else {
@@ -207,20 +188,15 @@ impl<B, E> Passage<B, E> {
         }
     }
 
-    /// The consumer asks for a batch. Its bytes stay counted until it [releases](Self::release) them.
+    /// Takes a batch. Its bytes count until they are [released](Self::release).
     pub(super) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Counted<B>, StreamError<E>>>> {
         let mut state = self.lock();
-        let overtakes = mutant::m103_error_overtakes_batches() && matches!(state.end, End::Failed(_));
-        if !overtakes && let Some(batch) = state.ready.pop_front() {
+        if let Some(batch) = state.ready.pop_front() {
             return Poll::Ready(Some(Ok(batch)));
         }
         match mem::replace(&mut state.end, End::Nothing) {
             End::NotYet => {
                 state.end = End::NotYet;
-                if mutant::m97_registers_after_a_second_lock() {
-                    drop(state);
-                    state = self.lock();
-                }
                 register(&mut state.consumer, cx.waker());
                 Poll::Pending
             }
@@ -229,29 +205,24 @@ impl<B, E> Passage<B, E> {
         }
     }
 
-    /// The consumer holds so many bytes less. Gives the source if there is room again, for a reader to be started.
-    #[must_use = "a source that is given has to be read"]
+    /// Releases `bytes`. Returns the parked source, for a new reader, if there is room again.
+    #[must_use = "a source that is returned has to be read"]
     pub(super) fn release(&self, bytes: usize) -> Option<Source<B, E>> {
         let mut state = self.lock();
         state.bytes -= bytes;
-        if mutant::m89_release_starts_nobody() {
-            return None;
-        }
         match &state.phase {
-            Phase::Resting { expected, .. } if self.has_room(&state, *expected) => state.take_source(),
+            Phase::Parked { expected, .. } if self.has_room(&state, *expected) => state.take_source(),
             _ => None,
         }
     }
 
-    /// Nothing more is to be read.
     pub(super) fn stop(&self, why: Stop<E>) -> Stopped<B, E> {
         let mut state = self.lock();
-        if let (Phase::Over, Stop::Failed(_)) = (&state.phase, &why) {
+        if let (Phase::Closed, Stop::Failed(_)) = (&state.phase, &why) {
             return Stopped::nothing();
         }
         state.stop = true;
-        let stays = mutant::m94_stop_leaves_the_source_at_rest();
-        let source = if stays { None } else { state.take_source() };
+        let source = state.take_source();
         let mut ready = VecDeque::new();
         let end = match why {
             Stop::Consumer => {
@@ -261,18 +232,13 @@ impl<B, E> Passage<B, E> {
             Stop::Refused(error) => {
                 ready = mem::take(&mut state.ready);
                 match state.end {
-                    // Who has not had everything must not take this for the end.
+                    // A consumer that has not had everything must not see the end.
                     End::NotYet => mem::replace(&mut state.end, End::Failed(error)),
-                    End::Nothing if !ready.is_empty() && !mutant::m105_lost_batches_are_told_as_the_end() => {
-                        mem::replace(&mut state.end, End::Failed(error))
-                    }
+                    End::Nothing if !ready.is_empty() => mem::replace(&mut state.end, End::Failed(error)),
                     End::Nothing | End::Failed(_) => End::Failed(error),
                 }
             }
             Stop::Failed(error) if matches!(state.end, End::NotYet) => {
-                if mutant::m106_end_of_the_pool_drops_what_is_ready() {
-                    ready = mem::take(&mut state.ready);
-                }
                 mem::replace(&mut state.end, End::Failed(error))
             }
             Stop::Failed(error) => End::Failed(error),
@@ -280,12 +246,8 @@ impl<B, E> Passage<B, E> {
         state.bytes -= ready.iter().map(|(_batch, bytes)| bytes).sum::<usize>();
         let (consumer, reader) = (state.consumer.take(), state.reader.take());
         drop(state);
-        if !mutant::m90_stop_wakes_no_consumer() {
-            wake(consumer);
-        }
-        if !mutant::m91_stop_wakes_no_reader() {
-            wake(reader);
-        }
+        wake(consumer);
+        wake(reader);
         let error = match end {
             End::Failed(error) => Some(error),
             End::NotYet | End::Nothing => None,
@@ -309,15 +271,12 @@ impl<B, E> Passage<B, E> {
             ready: state.ready.len(),
             batches: state.batches,
             largest: state.largest,
-            over: matches!(state.phase, Phase::Over),
+            over: matches!(state.phase, Phase::Closed),
         }
     }
 
     fn has_room(&self, state: &State<B, E>, expected: usize) -> bool {
-        if mutant::m102_room_for_one_batch_more() {
-            return state.bytes <= self.bytes_max;
-        }
-        // What is held may be above the bound, when a batch was heavier than expected.
+        // `bytes` may be above the bound: a batch was larger than expected.
         state.bytes == 0 || state.bytes.saturating_add(expected) <= self.bytes_max
     }
 
@@ -336,10 +295,10 @@ impl<B, E> Stopped<B, E> {
 }
 
 impl<B, E> State<B, E> {
-    /// The source, if it is here. It is out then.
+    /// Takes the parked source; it is away then.
     fn take_source(&mut self) -> Option<Source<B, E>> {
-        match mem::replace(&mut self.phase, Phase::Out) {
-            Phase::Resting { source, .. } => Some(source),
+        match mem::replace(&mut self.phase, Phase::Away) {
+            Phase::Parked { source, .. } => Some(source),
             phase => {
                 self.phase = phase;
                 None
@@ -348,7 +307,7 @@ impl<B, E> State<B, E> {
     }
 }
 
-/// Runs what belongs to the user.
+/// Runs user code, and turns its panic into an error.
 pub(super) fn catch<T, E>(call: impl FnOnce() -> T) -> Result<T, StreamError<E>> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| StreamError::Panicked {
         message: message(&*payload),

@@ -1,0 +1,23 @@
+//! The state that all handles to the pools share.
+
+use std::sync::Arc;
+
+use crate::cpu::state::CpuState;
+use crate::maintenance::state::MaintenanceState;
+use crate::mixed::state::MixedState;
+
+/// The three pools. They end with the last handle to any of them.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) mixed: MixedState,
+    pub(crate) cpu: CpuState,
+    pub(crate) maintenance: Arc<MaintenanceState>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.mixed.end();
+        self.cpu.end();
+        self.maintenance.close();
+    }
+}

@@ -1,0 +1,172 @@
+//! The maintenance pool's threads: each runs due work, waits, and ends after a long wait.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::schedule::{Next, Schedule, Task, Timer, Wake};
+use crate::error::MaintenanceError;
+use crate::lock::lock;
+use crate::panic::message;
+use crate::thread::{Work, as_work};
+
+#[derive(Clone, Debug)]
+pub(crate) struct MaintenanceConfig {
+    pub(crate) threads_max: usize,
+    pub(crate) keep_alive: Duration,
+    pub(crate) name: String,
+}
+
+#[derive(Debug)]
+pub(crate) struct MaintenanceState {
+    config: MaintenanceConfig,
+    schedule: Mutex<Schedule>,
+    news: Condvar,
+}
+
+impl MaintenanceState {
+    pub(crate) fn new(config: MaintenanceConfig) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            schedule: Mutex::default(),
+            news: Condvar::new(),
+        })
+    }
+
+    /// Adds work and ensures that a thread takes it.
+    pub(super) fn add(state: &Arc<Self>, add: impl FnOnce(&mut Schedule)) -> Result<(), MaintenanceError> {
+        let mut schedule = state.lock();
+        if schedule.is_closed() {
+            return Err(MaintenanceError::Closed);
+        }
+        match schedule.wanted(state.config.threads_max) {
+            Wake::Sleeper => {}
+            Wake::NewThread => match Self::start_thread(state, &mut schedule) {
+                Ok(()) => {}
+                // The threads that run will take it.
+                Err(_) if schedule.has_threads() => {}
+                Err(error) => return Err(MaintenanceError::Unavailable(error)),
+            },
+        }
+        add(&mut schedule);
+        drop(schedule);
+        state.news.notify_all();
+        Ok(())
+    }
+
+    fn start_thread(state: &Arc<Self>, schedule: &mut Schedule) -> io::Result<()> {
+        let own = Arc::clone(state);
+        let name = format!("{}-maintenance-{}", state.config.name, schedule.next_thread());
+        // Not joined: a process may end while it runs.
+        thread::Builder::new().name(name).spawn(move || own.work())?;
+        schedule.thread_started();
+        Ok(())
+    }
+
+    fn work(self: &Arc<Self>) {
+        let mut schedule = self.lock();
+        loop {
+            match schedule.next(Instant::now()) {
+                Next::Run(task) => {
+                    let started = if schedule.lacks_thread(self.config.threads_max) {
+                        Self::start_thread(self, &mut schedule)
+                    } else {
+                        Ok(())
+                    };
+                    drop(schedule);
+                    if let Err(error) = started {
+                        // A thread that becomes free takes it.
+                        quietly(
+                            || tracing::warn!(%error, "maintenance tasks wait, and no thread can be had"),
+                        );
+                    }
+                    let panicked = run(task, |timer| self.lock().put_back(timer, Instant::now()));
+                    schedule = self.lock();
+                    schedule.ran(panicked);
+                    self.news.notify_all();
+                }
+                Next::Wait(due) => {
+                    let keep_alive = self.config.keep_alive;
+                    // One thread stays for what is due later.
+                    let wait = match due {
+                        Some(due) if !schedule.may_leave() => due,
+                        due => due.map_or(keep_alive, |due| due.min(keep_alive)),
+                    };
+                    schedule.sleeps();
+                    let (woken, timeout) = self
+                        .news
+                        .wait_timeout(schedule, wait)
+                        .unwrap_or_else(PoisonError::into_inner);
+                    schedule = woken;
+                    schedule.wakes();
+                    if timeout.timed_out() && wait >= keep_alive && schedule.may_leave() {
+                        break;
+                    }
+                }
+                Next::Leave => break,
+            }
+        }
+        schedule.thread_ended();
+        drop(schedule);
+        self.news.notify_all();
+    }
+
+    /// Closes, and drops what has not started.
+    pub(crate) fn close(&self) {
+        let forgotten = self.lock().close();
+        self.news.notify_all();
+        // Outside the lock: user code.
+        drop(forgotten);
+    }
+
+    /// Waits until no task runs, or until `deadline`. Returns how many run.
+    pub(crate) fn wait_quiet(&self, deadline: Instant) -> usize {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let waited = self
+            .news
+            .wait_timeout_while(self.lock(), left, |schedule| schedule.running() > 0);
+        waited.unwrap_or_else(PoisonError::into_inner).0.running()
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Schedule> {
+        lock(&self.schedule)
+    }
+}
+
+/// Runs a task and passes its timer to `put_back`, which returns a cancelled one. Returns whether
+/// user code panicked.
+fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
+    let panics = match task {
+        Task::Once(call) => [caught(call), None],
+        Task::Again(mut timer) => {
+            let ran = caught(|| (timer.call)());
+            let over = put_back(timer);
+            [ran, caught(|| drop(over))]
+        }
+    };
+    let panicked = panics.iter().any(Option::is_some);
+    for payload in panics.into_iter().flatten() {
+        // The drop of a panic's payload, or a subscriber, may panic; neither ends the thread.
+        quietly(|| {
+            let message = message(&*payload);
+            tracing::error!(message, "a maintenance task panicked");
+        });
+        quietly(|| drop(payload));
+    }
+    panicked
+}
+
+/// Runs user code as maintenance. Returns its panic, if any.
+fn caught(call: impl FnOnce()) -> Option<Box<dyn Any + Send>> {
+    as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call)).err())
+}
+
+/// Runs a call that should not panic. A panic's payload is leaked: its drop might panic too.
+fn quietly(call: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
+        std::mem::forget(payload);
+    }
+}

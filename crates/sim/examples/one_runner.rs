@@ -2,8 +2,8 @@
 //!
 //!     cargo run -p sim --example one_runner
 //!
-//! The task counts the ways to put `n` queens on a board so that none attacks another. The runner is generic over
-//! [`TaskCtx`], so it is written once; in the simulator it runs under a hundred schedules, each from its seed.
+//! The tasks count the placements of `n` queens. The runner is generic over [`TaskCtx`]; the
+//! simulator runs it under a hundred schedules.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use executor_core::TaskCtx;
 use executor_threaded::{Executor, ExecutorConfig};
 use sim::Simulation;
 
-/// A partly filled board: a row a queen, from the top; which columns and diagonals are taken.
+/// Rows filled from the top: the occupied columns and diagonals.
 #[derive(Clone, Copy)]
 struct Board {
     size: u32,
@@ -34,7 +34,7 @@ impl Board {
     }
 }
 
-/// Puts a queen into each free place of the next row. The scratch value counts full boards.
+/// Puts a queen on each free place of the next row. The scratch value counts full boards.
 fn run<C: TaskCtx<Board, Count>>(board: Board, cx: &mut C) {
     if board.rows_left == 0 {
         cx.scratch().solutions += 1;
@@ -54,7 +54,7 @@ fn run<C: TaskCtx<Board, Count>>(board: Board, cx: &mut C) {
     }
 }
 
-/// A worker's count, added to the total when it is dropped.
+/// A worker's count, added to the total on drop.
 struct Count {
     solutions: u64,
     total: Arc<AtomicU64>,
@@ -81,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let on_threads = on_threads(size)?;
     println!("{size} queens on threads: {on_threads} solutions");
 
-    let mut micro_steps = 0;
+    let mut steps = 0;
     for seed in 0..100 {
         let total = Arc::new(AtomicU64::new(0));
         let report = Simulation::new(seed).workers(4).run(
@@ -91,13 +91,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )?;
         let simulated: u64 = report.scratches.iter().map(|count| count.solutions).sum();
         assert_eq!(simulated, on_threads, "replay: {}", report.course.line);
-        micro_steps += report.course.micro_steps;
+        steps += report.course.steps;
     }
-    println!("{size} queens under 100 schedules of {micro_steps} micro-steps: the same");
+    println!("{size} queens under 100 schedules of {steps} steps: the same");
     Ok(())
 }
 
-/// The same board on four threads.
 fn on_threads(size: u32) -> Result<u64, Box<dyn std::error::Error>> {
     let total = Arc::new(AtomicU64::new(0));
     let config = ExecutorConfig {

@@ -1,11 +1,12 @@
-//! Two races of one's own: found, shrunk to a few micro-steps, and replayed from one line.
+//! Two races of a user's own: found, shrunk to a few steps, and replayed from one line.
 //!
 //!     cargo run -p sim --example own_races
 //!     cargo test -p sim --example own_races
 //!
-//! A *lost update*: two tasks read a total, add one, and write it back. And a *graph that waits for itself*: a task spawns
-//! its child and waits for it, which is well as long as some worker is free to run the child. Both runners are generic
-//! over [`TaskCtx`], so they are the ones that threads run; [`TaskCtx::access`] marks what they share.
+//! A *lost update*: two tasks read a total, add one, and write it back. A *graph that waits for
+//! itself*: a task spawns its child and waits for it, which works while a worker is free to run the
+//! child. Both runners are generic over [`TaskCtx`], so threads run the same; [`TaskCtx::access`]
+//! marks what they share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,17 +14,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use executor_threaded::{Executor, ExecutorConfig};
 use sim::{Failure, Simulation, TaskCtx};
 
-/// Two of these ought to make two.
+/// Two of these should make two.
 struct AddOne;
 
 fn add_one<C: TaskCtx<AddOne, ()>>(total: &AtomicU64, cx: &mut C) {
-    // Ordering: Relaxed. One word, and it is read after the executor has ended.
+    // Ordering: Relaxed. One word, read after the executor has ended.
     let seen = cx.access("read the total", || total.load(Ordering::Relaxed));
-    // Ordering: Relaxed. As above. A `fetch_add` instead of the two would be right.
+    // Ordering: Relaxed. As above. One `fetch_add` would be correct.
     cx.access("write one more", || total.store(seen + 1, Ordering::Relaxed));
 }
 
-/// A scene: what is run, and what is to come of it.
+/// A test body: the run and the expectation.
 fn two_add_one(simulation: Simulation) -> Result<(), Failure> {
     let total = Arc::new(AtomicU64::new(0));
     let shared = Arc::clone(&total);
@@ -46,7 +47,8 @@ fn visit<C: TaskCtx<Node, ()>>(node: Node, done: &[AtomicBool], cx: &mut C) {
     match node {
         Node::Parent(n) => {
             cx.spawn_local(Node::Child(n));
-            // Ordering: Acquire. What the child wrote comes before what its parent does next; pairs with the Release below.
+            // Ordering: Acquire. What the child wrote comes before what its parent does next; pairs
+            // with the Release below.
             let _has_run = cx.wait_until("its child has run", || done[n].load(Ordering::Acquire));
         }
         // Ordering: Release. As above.
@@ -67,14 +69,14 @@ fn two_families(simulation: Simulation) -> Result<(), Failure> {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("On two threads, the total is {}.\n", on_threads()?);
 
-    for (name, scene) in [
+    for (name, body) in [
         (
             "two add one",
             two_add_one as fn(Simulation) -> Result<(), Failure>,
         ),
         ("two families", two_families),
     ] {
-        match Simulation::new(0).workers(2).explore(0..1_000, scene) {
+        match Simulation::new(0).workers(2).explore(0..1_000, body) {
             Ok(schedules) => println!("{name}: {schedules} schedules, and nothing found"),
             Err(failure) => println!("{name}\n{failure}\n"),
         }
@@ -82,7 +84,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The same runner where it mostly goes well.
 fn on_threads() -> Result<u64, Box<dyn std::error::Error>> {
     let total = Arc::new(AtomicU64::new(0));
     let shared = Arc::clone(&total);
@@ -105,11 +106,11 @@ mod tests {
     use super::*;
 
     /// Finds, shrinks, and replays from the line.
-    fn found(scene: fn(Simulation) -> Result<(), Failure>) -> Failure {
-        let found = Simulation::new(0).workers(2).explore(0..1_000, scene);
+    fn found(body: fn(Simulation) -> Result<(), Failure>) -> Failure {
+        let found = Simulation::new(0).workers(2).explore(0..1_000, body);
         let failure = found.expect_err("there is a race");
         let line = failure.course.line.to_string();
-        let again = Simulation::replay(&line).map(scene).expect("it is a line");
+        let again = Simulation::replay(&line).map(body).expect("it is a line");
         let again = again.expect_err("the line leads to it");
         assert_eq!(again.course.trace_hash, failure.course.trace_hash, "{line}");
         failure
@@ -121,11 +122,8 @@ mod tests {
         assert_eq!(failure.oracle, Oracle::Expectation);
         assert_eq!(failure.message, "two tasks added one each, and the total is 1");
         let before = failure.found.as_deref().expect("it was shrunk");
-        let (micro_steps, switches) = failure.course.size();
-        assert!(
-            micro_steps < before.micro_steps && switches < before.switches,
-            "{failure}"
-        );
+        let (steps, switches) = failure.course.size();
+        assert!(steps < before.steps && switches < before.switches, "{failure}");
         let table = failure.to_string();
         assert!(table.contains("read the total"), "{table}");
     }
@@ -140,7 +138,7 @@ mod tests {
         );
     }
 
-    /// As one would keep it once it is mended: the line that was printed then, and a run that goes well now.
+    /// The corpus keeps a mended failure: its printed line, and a run that now passes.
     #[test]
     fn an_atomic_addition_loses_nothing_under_the_schedule_that_lost_one() {
         let line = "windlass-sim 1 scenario=own,workers=2,tries=1,spin=0 sticky 2 2*9.3*3.0*8.1*27.0*17.1*10";

@@ -1,14 +1,14 @@
-//! The record of a run's choices, and how it is written.
+//! A run's choices, and how they are written.
 //!
-//! In a file it is two plain lists. In a replay line it is one word: picks, and behind a slash the answers to questions of
-//! chance, each as *value* or *value*`*`*times*, with dots between:
+//! A file has two lists. A replay line has one word: picks, then behind a slash random numbers;
+//! each is *value* or *value*`*`*times*, separated by dots:
 //!
 //! ```text
-//! 0*12.1*3.0/2.0.1     party 0 twelve times, party 1 three times, party 0 once; the answers 2, 0 and 1
+//! 0*12.1*3.0/2.0.1     actor 0 twelve times, actor 1 three times, actor 0 once; the numbers 2, 0 and 1
 //! ```
 //!
-//! Picks in a row that name the same party are a *segment*: that party goes on undisturbed. Between two segments the
-//! run switches from one party to another, and how often it does is what makes it hard to read.
+//! Consecutive picks of one actor are a *segment*. The run switches actors between segments; few
+//! switches make it readable.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,40 +20,38 @@ use crate::line::LineError;
 /// Every choice of a run, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choices {
-    /// The party that took each micro-step.
+    /// The actor that took each step.
     pub picks: Vec<u32>,
-    /// The answer to each question of chance.
+    /// The random number drawn at each draw.
     pub numbers: Vec<u64>,
 }
 
-/// Longer lists are for files. Four million picks are more than anybody wants to see in a line.
+/// Choices that a replay line may have. Longer lists are for files.
 const LINE_MAX: usize = 1 << 22;
 
 impl Choices {
-    /// How often the run switched from one party to another.
+    /// How often the run switched from one actor to another.
     #[must_use]
     pub fn switches(&self) -> usize {
         self.segments().count().saturating_sub(1)
     }
 
-    /// Each stretch of one party: which, and how many micro-steps long.
     pub(crate) fn segments(&self) -> impl Iterator<Item = (u32, usize)> {
         repeats(&self.picks)
     }
 
-    /// The choices of these segments.
     pub(crate) fn of_segments(segments: &[(u32, usize)], numbers: Vec<u64>) -> Self {
         let picks = segments
             .iter()
-            .flat_map(|&(party, steps)| std::iter::repeat_n(party, steps));
+            .flat_map(|&(actor, steps)| std::iter::repeat_n(actor, steps));
         Self {
             picks: picks.collect(),
             numbers,
         }
     }
 
-    /// As many picks of these as were `given`, and no zeros at the end of the numbers: what is not there is answered
-    /// with 0.
+    /// Cuts the picks to as many as `given` has, and drops zeros at the end of the numbers, since a
+    /// missing number is 0.
     pub(crate) fn as_far_as(&self, given: &Self) -> Self {
         let mut own = self.clone();
         own.picks.truncate(given.picks.len());

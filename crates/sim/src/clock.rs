@@ -1,16 +1,17 @@
-//! Virtual time: what each operation costs.
+//! Virtual time: the cost of each operation.
 //!
-//! Each party has a clock of its own, which every operation moves on. Clocks meet where one party's doing comes before another's: a
-//! task is not taken before it was pushed, a worker is not awake before it was woken, and a cache line that two want to write is
-//! given to one after the other. What an operation costs is the price of the operation itself, and, if another core has touched
-//! the [line](crate::lines) since, that of fetching it:
+//! Each actor has a clock, which its operations move. Clocks synchronise where one actor's work
+//! must follow another's: a take after the push, a wake after the unpark, a second write of a cache
+//! line after the first. An operation pays its price, and a fetch of its [line](crate::lines) if
+//! another core has touched it since:
 //!
 //! ```text
-//!   party's clock ──► + the operation ──► + the line, if another core has it ──► + whoever is before us at that line
+//!   actor's clock ──► + the operation ──► + the line, if another core has it ──► + the queue at that line
 //! ```
 //!
-//! With the strategy [`Earliest`](crate::StrategyKind::Earliest) this is a discrete-event simulation of a machine with a core for each
-//! worker. The prices are of one machine: `cargo xtask sim --predict` measures them, and says how far predictions were off.
+//! With [`Earliest`](crate::StrategyKind::Earliest) this is a discrete-event simulation of a
+//! machine with a core a worker. The default prices are one machine's; `cargo xtask bench predict`
+//! measures them, and the error of predictions.
 
 use std::fmt;
 
@@ -18,12 +19,12 @@ use crate::line::{Fields, LineError};
 use crate::lines::Touch;
 use crate::trace::Op;
 
-/// Picoseconds of a nanosecond.
 pub(crate) const PS: u64 = 1_000;
 
 macro_rules! costs {
     ($($(#[doc = $doc:literal])+ $name:ident = $default:literal,)+) => {
-        /// What operations cost in virtual time, in picoseconds, since the commonest take less than a nanosecond.
+        /// What operations cost in virtual time, in picoseconds: the commonest take less than a
+        /// nanosecond.
         ///
         /// ```
         /// use sim::{Costs, Simulation, StrategyKind};
@@ -49,7 +50,7 @@ macro_rules! costs {
         }
 
         impl Costs {
-            /// Each cost by the name of its field.
+            /// Each cost, with the name of its field.
             pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name),)+].into_iter()
             }
@@ -70,73 +71,73 @@ macro_rules! costs {
 }
 
 costs! {
-    /// A read of a word that lies in the own cache.
+    /// A read of a word in the own cache.
     load_ps = 300,
-    /// A write of a word that lies in the own cache.
+    /// A write of a word in the own cache.
     store_ps = 300,
-    /// A read-modify-write of a word that lies in the own cache.
+    /// A read-modify-write of a word in the own cache.
     exchange_ps = 4_700,
     /// A sequentially consistent fence.
     fence_ps = 4_700,
-    /// A line that another core has written comes, to be read.
+    /// Fetching a line that another core has written, to read it.
     line_read_ps = 121_000,
-    /// A line that another core has touched comes, to be written. Others wait for it meanwhile.
+    /// Fetching a line that another core has touched, to write it. Other writers wait meanwhile.
     line_write_ps = 114_000,
-    /// A push to the own queue.
+    /// A fetch, to write it, of a line that another core has touched. Other writers wait meanwhile.
     push_ps = 2_200,
-    /// A pop from the own queue, whether it holds something or not.
+    /// A pop from the own queue, empty or not.
     pop_ps = 6_100,
-    /// A look into somebody else's queue or the injector, which have not changed since the last look.
+    /// A look into another's queue or the injector, unchanged since the last look.
     look_ps = 10_600,
-    /// The first task of a queue is stolen: with the queue's lines and the task's.
+    /// The first task of a theft, with the lines of the queue and the task.
     steal_ps = 89_000,
-    /// Each task that is stolen.
+    /// Each stolen task.
     steal_task_ps = 12_500,
     /// A push to the injector.
     inject_ps = 5_600,
-    /// Each task of a batch that is pushed to the injector.
+    /// Each task of a batch pushed to the injector.
     inject_task_ps = 1_400,
-    /// A run of tasks is taken from the injector.
+    /// A take of a run of tasks from the injector.
     take_ps = 49_400,
     /// Each task of such a run.
     take_task_ps = 5_000,
-    /// A task is spawned and stays with its worker.
+    /// A spawn into the worker's private tasks.
     keep_ps = 1_400,
-    /// A task is taken from what the worker has, starts, does nothing and ends.
+    /// A task that does nothing, from its take to its end.
     task_ps = 2_800,
-    /// The clock is read.
+    /// A read of the clock.
     clock_ps = 23_200,
-    /// An instant of waiting on the core.
+    /// One spin.
     spin_ps = 23_500,
-    /// The core is offered to others, and nobody wants it.
+    /// A yield of the core that no other thread wants.
     yield_ps = 452_000,
-    /// A thread goes to sleep.
+    /// Going to sleep.
     park_ps = 452_000,
-    /// A sleeping thread is woken, for who wakes it.
+    /// An unpark of a sleeping thread, for the caller.
     unpark_ps = 4_166_000,
-    /// From the beginning of that until the woken thread runs.
+    /// From the start of that unpark until the thread runs.
     wake_ps = 2_583_000,
-    /// A thread is unparked that is still on its core, for who unparks it.
+    /// An unpark of a thread still on its core, for the caller.
     unpark_awake_ps = 255_800,
-    /// From the beginning of that until the other notices.
+    /// From the start of that unpark until the thread notices.
     doze_wake_ps = 428_000,
-    /// An uncontended lock is taken and given back.
+    /// An uncontended lock and unlock.
     lock_ps = 9_700,
-    /// The board of jobs is asked for a job.
+    /// A search of the board for a job.
     board_look_ps = 17_300,
-    /// A job is put on the board or taken off.
+    /// An insertion into the board, or a removal.
     board_change_ps = 71_200,
-    /// A slot of a job is run that does nothing, without the operations on shared words that are counted by themselves.
+    /// An empty slot, without the shared operations that are priced by themselves.
     slot_ps = 6_600,
 }
 
 impl Costs {
-    /// What an operation takes that is done `times` times at once, with a line that must `come` or is there.
+    /// The price of `op` with operand `value`, plus the line if it `comes`.
     pub(crate) fn of(&self, op: Op, value: u64, comes: Option<Touch>) -> u64 {
         let line_ps = match comes {
             None => 0,
             Some(Touch::Read) => self.line_read_ps,
-            // A thief's line is in the price of the theft.
+            // The theft's price includes the line.
             Some(Touch::Write) if op == Op::TakeFrom => self.steal_ps,
             Some(Touch::Write) => self.line_write_ps,
         };
@@ -165,7 +166,7 @@ impl Costs {
             Op::FifoLen => self.look_ps,
             Op::SetLast => self.board_look_ps,
             Op::SetInsert | Op::SetRemove => self.board_change_ps,
-            // By whether somebody sleeps: the world knows.
+            // The world knows whether the target sleeps.
             Op::Unpark | Op::Signal => 0,
             Op::End | Op::Panic | Op::HandBack | Op::Awake | Op::Work | Op::Delay => 0,
             // Only in records of runs on threads.
@@ -174,24 +175,24 @@ impl Costs {
         op_ps.saturating_add(line_ps)
     }
 
-    /// What it takes at least until a spawned task runs on another worker, which has to be woken for it: the *burden* of an edge.
+    /// The least time until a spawned task runs on a worker that must be woken: the *burden* of an
+    /// edge.
     #[must_use]
     pub fn burden_ps(&self) -> u64 {
         self.wake_ps + self.steal_ps + self.steal_task_ps
     }
 
-    /// Sets the cost that is called `name`, as its field is.
+    /// Sets the cost `name`, which is the name of its field.
     ///
     /// # Errors
     ///
-    /// There is no such cost.
+    /// No cost has that name.
     pub fn set(&mut self, name: &str, ps: u64) -> Result<(), LineError> {
         let field = self.field_mut(name);
         *field.ok_or_else(|| LineError(format!("`{name}` is no cost")))? = ps;
         Ok(())
     }
 
-    /// Writes what differs from the default into `fields`.
     pub(crate) fn write(&self, fields: &mut Fields) {
         let default = Self::default();
         for ((name, ps), (_, default_ps)) in self.fields().zip(default.fields()) {
@@ -201,7 +202,6 @@ impl Costs {
         }
     }
 
-    /// Takes its fields out of `fields`.
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let mut costs = Self::default();
         for (name, _) in Self::default().fields() {
@@ -214,7 +214,7 @@ impl Costs {
 }
 
 impl fmt::Display for Costs {
-    /// A row each, in nanoseconds.
+    /// One row a cost, in nanoseconds.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fields().try_for_each(|(name, ps)| {
             let name = name.trim_end_matches("_ps").replace('_', " ");

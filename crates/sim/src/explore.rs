@@ -1,11 +1,11 @@
-//! A user's own tasks under many schedules: find, shrink, and say how to have it again.
+//! A user's own tasks under many schedules: find a failure, shrink it, print its replay line.
 //!
 //! ```text
 //!   seeds ─► run, run, run … ─► a failure ─► shrink ─► a line, a table, a sentence
 //! ```
 //!
-//! What is run is a function from a [`Simulation`] to what came of it. It is called with the settings that the exploration
-//! begins with, and later with smaller ones, so it sets nothing itself and makes what its tasks share anew in each
+//! A *test body* is a function from a [`Simulation`] to its outcome. Shrinking calls it with
+//! smaller settings, so it must not change them, and must make what its tasks share anew in each
 //! call.
 
 use std::env::VarError;
@@ -22,12 +22,12 @@ use crate::shrink::{Shrink, Subject, quietly};
 use crate::simulation::Simulation;
 
 impl Simulation {
-    /// Runs `scene` under a schedule from each of `seeds`, until one fails, and gives that failure in its smallest
-    /// form; or how many schedules all went well.
+    /// Runs `body` under a schedule from each of `seeds` until one fails, and shrinks that failure.
+    /// Returns the number of schedules if all pass.
     ///
-    /// The schedules are random walks, every other one [sticky](StrategyKind::Sticky), unless another
-    /// [strategy](Simulation::strategy) was set. The first failure's panic, if it is one, is reported as usual, those on
-    /// the way to the smallest are not.
+    /// The schedules are random walks, every other one [sticky](StrategyKind::Sticky), unless
+    /// another [strategy](Simulation::strategy) was set. Only the first failure's panic reaches the
+    /// panic hook.
     ///
     /// ```
     /// use std::cell::Cell;
@@ -39,7 +39,7 @@ impl Simulation {
     ///     Receiver,
     /// }
     ///
-    /// /// A receiver waits for what the sender brings. If all workers do, nobody is left to run the sender.
+    /// /// A receiver waits for the sender. If all workers wait, none is left to run the sender.
     /// fn step<C: TaskCtx<Step, ()>>(step: Step, sent: &Cell<bool>, cx: &mut C) {
     ///     match step {
     ///         Step::Sender => cx.access("send", || sent.set(true)),
@@ -66,17 +66,17 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// The smallest failure that was found from the first. If the first does not come again from its own line, that is what
-    /// is reported: the scene then depends on more than its schedule, on the clock, on a hash map's order, on what
-    /// another run has left behind.
+    /// The smallest failure found. If the first does not recur from its own line, that is the
+    /// failure: `body` depends on more than its schedule, such as a clock, a hash map's order or an
+    /// earlier run.
     pub fn explore<R>(
         &self,
         seeds: impl IntoIterator<Item = u64>,
-        scene: impl Fn(Self) -> Result<R, Failure>,
+        body: impl Fn(Self) -> Result<R, Failure>,
     ) -> Result<u64, Failure> {
         let own = Own {
             base: self,
-            scene: |simulation| scene(simulation).map(|_| ()),
+            body: |simulation| body(simulation).map(|_| ()),
         };
         let mut schedules = 0;
         for seed in seeds {
@@ -104,42 +104,42 @@ impl Simulation {
         Ok(schedules)
     }
 
-    /// Runs `scene` for each replay line in `corpus`, one a line: the failures of earlier days, which must not come back.
-    /// Empty lines and those that begin with `#` are for people. Gives how many were run.
+    /// Runs `body` for each replay line in `corpus`, so that old failures stay mended. Skips empty
+    /// lines and lines that begin with `#`. Returns the number of runs.
     ///
     /// # Panics
     ///
-    /// When a run fails, or a line is none.
-    pub fn check_corpus<R>(corpus: &str, scene: impl Fn(Self) -> Result<R, Failure>) -> usize {
+    /// When a run fails, or a line cannot be read.
+    pub fn check_corpus<R>(corpus: &str, body: impl Fn(Self) -> Result<R, Failure>) -> usize {
         let lines = corpus.lines().map(str::trim);
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
         let run = lines.map(|line| {
             let simulation = Self::replay(line).unwrap_or_else(|error| panic!("{line}: {error}"));
-            if let Err(failure) = scene(simulation) {
+            if let Err(failure) = body(simulation) {
                 panic!("{failure}");
             }
         });
         run.count()
     }
 
-    /// As [`explore`](Simulation::explore), for a test: panics with the failure, which prints how to have it again.
+    /// [`explore`](Simulation::explore) for a test: panics with the failure and its replay line.
     ///
     /// # Panics
     ///
     /// When a run fails.
-    pub fn check<R>(&self, seeds: impl IntoIterator<Item = u64>, scene: impl Fn(Self) -> Result<R, Failure>) {
-        if let Err(failure) = self.explore(seeds, scene) {
+    pub fn check<R>(&self, seeds: impl IntoIterator<Item = u64>, body: impl Fn(Self) -> Result<R, Failure>) {
+        if let Err(failure) = self.explore(seeds, body) {
             panic!("{failure}");
         }
     }
 }
 
 impl<T, S> Report<T, S> {
-    /// The report itself, if what its reader expects of the run `holds`.
+    /// Returns the report if `holds`.
     ///
     /// # Errors
     ///
-    /// Else a failure of the run like any other, with a line and a schedule, that says `message`.
+    /// Otherwise a [`Failure`] with `message`, line and schedule.
     pub fn ensure(self, holds: bool, message: impl FnOnce() -> String) -> Result<Self, Failure> {
         if holds {
             return Ok(self);
@@ -149,8 +149,8 @@ impl<T, S> Report<T, S> {
     }
 }
 
-/// How many schedules a test should run, and from which seed on: `default` from 0, unless the environment variables
-/// `WINDLASS_SIM_SEEDS` and `WINDLASS_SIM_SEED_BASE` say otherwise, as they do every night in a CI.
+/// The seeds that a test runs: 0 to `default`, unless `WINDLASS_SIM_SEEDS` and
+/// `WINDLASS_SIM_SEED_BASE` in the environment say otherwise.
 ///
 /// ```
 /// assert_eq!(sim::seeds(200), 0..200);
@@ -158,7 +158,7 @@ impl<T, S> Report<T, S> {
 ///
 /// # Panics
 ///
-/// When one of them is no whole number: a test that quietly ran something else would say nothing.
+/// When a variable is no whole number: other seeds would run unnoticed.
 #[must_use]
 pub fn seeds(default: u64) -> Range<u64> {
     let number = |name: &str, default: u64| match std::env::var(name) {
@@ -172,7 +172,6 @@ pub fn seeds(default: u64) -> Range<u64> {
     base..base.saturating_add(number("WINDLASS_SIM_SEEDS", default))
 }
 
-/// What is different about the second run of a line that failed first.
 fn differs(first: &Failure, second: Option<&Failure>) -> Option<String> {
     let was = format!("a run failed with `{}`, and the same run again", first.sentence());
     match second {
@@ -184,10 +183,9 @@ fn differs(first: &Failure, second: Option<&Failure>) -> Option<String> {
     }
 }
 
-/// Somebody's own tasks.
 struct Own<'a, F> {
     base: &'a Simulation,
-    scene: F,
+    body: F,
 }
 
 impl<F: Fn(Simulation) -> Result<(), Failure>> Subject for Own<'_, F> {
@@ -195,7 +193,7 @@ impl<F: Fn(Simulation) -> Result<(), Failure>> Subject for Own<'_, F> {
         let label: Option<String> = fields.take("scenario").ok()?;
         let setup = Setup::read(&mut fields).ok()?;
         fields.end().ok()?;
-        // Whether there are tasks to hand over only the scene knows.
+        // Only the body knows whether there are tasks to hand over.
         let makes_sense = label.as_deref() == Some("own") && setup.producers > 0;
         makes_sense.then(|| self.base.with_setup(setup).fields())
     }
@@ -203,7 +201,7 @@ impl<F: Fn(Simulation) -> Result<(), Failure>> Subject for Own<'_, F> {
     fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>) {
         let simulation = self.base.of_line(line).expect("its fields have been settled");
         let meter = Arc::default();
-        let outcome = (self.scene)(simulation.keep_events(keep_events).metered(Arc::clone(&meter)));
+        let outcome = (self.body)(simulation.keep_events(keep_events).metered(Arc::clone(&meter)));
         // Ordering: Relaxed. The run was in this thread.
         (meter.load(Ordering::Relaxed), outcome)
     }

@@ -1,4 +1,4 @@
-//! Failing runs in a file, to be had again elsewhere: one a line, with the oracle that spoke and the trace's hash.
+//! Failing runs in a file, one a line: oracle, trace hash, replay line.
 //!
 //! ```text
 //! deadlock 00c0ffee00c0ffee windlass-sim 1 scenario=flat,roots=1,workers=2 random 7
@@ -11,10 +11,10 @@ use crate::line::{LineError, ReplayLine};
 use crate::report::Failure;
 use crate::scenario::{RunOptions, Scenario};
 
-/// A run that failed, as another build has to have it again.
+/// A failed run, as another build must reproduce it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailingRun {
-    /// Name of the oracle that spoke.
+    /// Name of the oracle that failed it.
     pub oracle: String,
     /// Hash of the run's trace.
     pub trace_hash: u64,
@@ -33,11 +33,11 @@ impl FailingRun {
         }
     }
 
-    /// Runs it again from its line.
+    /// Replays the line.
     ///
     /// # Errors
     ///
-    /// How it went otherwise, or what is wrong with the line.
+    /// How the run differed, or what is wrong with the line.
     pub fn replay(&self) -> Result<(), String> {
         let scenario = Scenario::from_line(&self.line).map_err(|error| error.to_string())?;
         match scenario.run(self.line.strategy, self.line.seed, RunOptions::default()) {

@@ -1,10 +1,9 @@
-//! Faults: things that may happen on a machine and seldom do.
+//! Faults: events that are rare on a real machine.
 //!
-//! Each kind has a budget, so that a run in which everything goes wrong still ends: after the faults have stopped,
-//! everything must finish. Each has a rarity: as long as something is left of its budget, it strikes once in so many
-//! chances. And each has a counter, so that a swarm can show that it struck.
+//! Each kind has a budget, so that a run ends once it is spent; a rarity, the chances per strike
+//! while the budget lasts; and a counter for the swarm's table.
 //!
-//! Nobody asks chance about a fault without a budget. So a list of choices stays what it was when a kind is added.
+//! A fault without a budget draws no random number, so old lists of choices survive a new kind.
 
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $fault:ident, $field:ident, $key:literal, $name:literal, 1 in $rarity:literal;)+) => {
@@ -24,30 +23,30 @@ macro_rules! faults {
                 match self { $(Self::$fault => $name,)+ }
             }
 
-            /// Its budget's name in replay lines.
+            /// Name of its budget in replay lines.
             #[must_use]
             pub fn key(self) -> &'static str {
                 match self { $(Self::$fault => $key,)+ }
             }
 
-            /// It strikes once in so many chances.
+            /// Chances per strike.
             #[inline]
             pub(crate) fn rarity(self) -> usize {
                 match self { $(Self::$fault => $rarity,)+ }
             }
         }
 
-        /// How often each fault may strike in one run, or has struck. The default is never.
+        /// Strikes of each fault: the budget of a run, or what has struck. The default is none.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Faults {
             $($(#[doc = $doc])+ pub $field: u32,)+
         }
 
         impl Faults {
-            /// None at all.
+            /// No faults.
             pub const NONE: Self = Self { $($field: 0,)+ };
 
-            /// How often `fault`.
+            /// Strikes of `fault`.
             #[must_use]
             #[inline]
             pub fn of(&self, fault: Fault) -> u32 {
@@ -65,41 +64,40 @@ macro_rules! faults {
 faults! {
     /// A park returns for no reason.
     SpuriousWake, spurious_wakes, "spurious", "spurious wakes", 1 in 3;
-    /// A look into a queue comes back contended.
+    /// A look into a queue reports contention.
     Retry, retries, "retries", "contended looks", 1 in 4;
-    /// A task panics, before its first line or after its last.
+    /// A task panics before its first line or after its last.
     Panic, panics, "panics", "panics", 1 in 24;
-    /// A task panics in the middle, between two of its operations.
+    /// A task panics between two of its operations.
     PanicInside, panics_inside, "inside", "panics inside a task", 1 in 16;
-    /// A hook panics: of the trace, of the idle time, or the one that is told of a panic.
+    /// A hook panics: of the trace, of idling, or for panics.
     HookPanic, hook_panics, "hooks", "panics of a hook", 1 in 48;
-    /// Somebody who has been unparked cannot go for a while.
+    /// An unparked actor cannot go for a while.
     LateWake, late_wakes, "late_wakes", "late wakes", 1 in 3;
-    /// A park's timeout is over and nothing happens for a while.
+    /// A park's timeout fires late.
     LateTimer, late_timers, "late_timers", "late timers", 1 in 2;
-    /// Anybody is held up for a while between two operations.
+    /// An actor is held up between two operations.
     Stall, stalls, "stalls", "stalls", 1 in 48;
-    /// Many looks in a row come back contended, whoever looks.
-    RetryStorm, retry_storms, "storms", "storms of contended looks", 1 in 8;
-    /// A clock is read that has gone far ahead.
+    /// Many looks in a row report contention, whichever actor looks.
+    RetryBurst, retry_bursts, "storms", "bursts of contended looks", 1 in 8;
+    /// A reading of a clock is far ahead.
     ClockJump, clock_jumps, "jumps", "clock jumps", 1 in 8;
-    /// Two things that are ordered by a number have the same: a job the cost of the one before, or a task begins at the time
-    /// at which somebody else's clock stands.
+    /// Two ordered numbers are equal: costs of a job and the one before, or a task's start and
+    /// another actor's clock.
     Tie, ties, "ties", "ties", 1 in 3;
-    /// The count is brought up to its maximum, less a few, from outside, and kept there for a while. Beyond it there is room for what
-    /// workers hold and for as many more tasks as they may keep private all together; a run that spawns more overflows.
+    /// The environment holds the count near its maximum for a while. Workers' credits and full
+    /// private tasks still fit; a run that spawns more overflows.
     Overflow, overflows, "overflows", "counts near overflow", 1 in 1;
     /// A worker's thread begins late.
     LateStart, late_starts, "late_starts", "late starts", 1 in 2;
-    /// A slot of a job, or a turn of a task, takes very long: that of the build of a hash table, 100 ms. So do the next ones, as many as
-    /// there are workers. How long it is, and in which jobs, is the load's to say.
+    /// A slot of a job or a turn of a task is very long, and so are the next, one a worker. The
+    /// load sets the length (100 ms for the build of a hash table) and the jobs.
     LongSlot, long_slots, "long_slots", "long slots", 1 in 12;
-    /// A worker's thread cannot be started, so there is no executor: those that run already are told that it is over.
+    /// A worker's thread cannot be started, so the executor ends before it begins.
     FailedStart, failed_starts, "failed_starts", "failed starts", 1 in 4;
 }
 
 impl Faults {
-    /// Whether a task may fail to come to its end.
     pub(crate) fn panic_something(&self) -> bool {
         self.panics + self.panics_inside + self.hook_panics > 0
     }
@@ -112,7 +110,6 @@ impl Faults {
     }
 }
 
-/// What is left of the faults of a run.
 #[derive(Debug)]
 pub(crate) struct FaultBudget {
     left: Faults,
@@ -137,16 +134,13 @@ impl FaultBudget {
         *self.struck.of_mut(fault) += 1;
     }
 
-    /// How often each has struck.
     pub(crate) fn struck(&self) -> Faults {
         self.struck
     }
 }
 
-/// Payload of a task's panic that a fault has caused; it goes through without a message on the console.
 pub(crate) struct InjectedPanic;
 
-/// The same of a hook's.
 pub(crate) struct InjectedHookPanic;
 
 #[cfg(test)]

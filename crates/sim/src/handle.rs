@@ -1,7 +1,7 @@
-//! A party's handle to the world: what the ports are made of.
+//! An actor's handle to the world, from which the ports are made.
 //!
-//! Each operation is the same three things: [`Handle::step`] lets others go first, then the operation itself on plain
-//! data, then [`World::did`] for the trace, the clock and the oracles.
+//! An operation is [`Handle::step`], which lets others go first, then the change of plain data,
+//! then [`World::did`] for trace, clock and oracles.
 
 use std::cell::RefCell;
 use std::panic::resume_unwind;
@@ -9,34 +9,34 @@ use std::rc::Rc;
 
 use corosensei::Yielder;
 
+use crate::actor::{Resume, Teardown};
 use crate::clock::PS;
-use crate::party::{Resume, Teardown};
 use crate::trace::{Object, Op};
 use crate::word::{SimWord, WordName};
 use crate::world::{Next, World};
 
-/// One party's access to everything shared.
+/// One actor's access to everything shared.
 pub struct Handle<'y> {
     yielder: &'y Yielder<Resume, ()>,
     world: Rc<RefCell<World>>,
-    party: usize,
+    actor: usize,
 }
 
 impl<'y> Handle<'y> {
-    pub(crate) fn new(yielder: &'y Yielder<Resume, ()>, world: Rc<RefCell<World>>, party: usize) -> Self {
+    pub(crate) fn new(yielder: &'y Yielder<Resume, ()>, world: Rc<RefCell<World>>, actor: usize) -> Self {
         Self {
             yielder,
             world,
-            party,
+            actor,
         }
     }
 
-    /// The number of the party. A worker's is its own number.
-    pub fn party(&self) -> usize {
-        self.party
+    /// The number of the actor; of a worker, its worker number.
+    pub fn actor(&self) -> usize {
+        self.actor
     }
 
-    /// A new word, named by a number.
+    /// A new word with a number for a name.
     pub fn word(&self, value: usize) -> SimWord {
         let number = self.with(World::next_word);
         SimWord::new(WordName::Other(number), value)
@@ -47,7 +47,7 @@ impl<'y> Handle<'y> {
         let next = {
             let mut world = self.world.borrow_mut();
             match world.next() {
-                Next::Go(party) if party == self.party => return,
+                Next::Go(actor) if actor == self.actor => return,
                 next => {
                     world.decide(next);
                     next
@@ -57,43 +57,40 @@ impl<'y> Handle<'y> {
         self.let_go(next);
     }
 
-    /// After this party was blocked: others go until it is unblocked and chosen.
+    /// After blocking: others go until this actor is unblocked and chosen.
     pub(crate) fn wait(&self) {
         self.step();
     }
 
-    /// Something with the world, which is no operation that others could come before.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut World) -> R) -> R {
         f(&mut self.world.borrow_mut())
     }
 
-    /// A whole operation: others first, then `f`.
+    /// One whole operation: a step, then `f`.
     pub(crate) fn operate<R>(&self, f: impl FnOnce(&mut World, usize) -> R) -> R {
         self.step();
-        f(&mut self.world.borrow_mut(), self.party)
+        f(&mut self.world.borrow_mut(), self.actor)
     }
 
-    /// A micro-step in which nothing shared happens and what runs here takes `cost_ns`.
+    /// A step of `cost_ns` that touches nothing shared.
     pub(crate) fn work(&self, cost_ns: u64) {
         self.operate(|world, me| {
             world.did(me, Op::Work, Object::None, cost_ns);
             world.work(me, cost_ns);
         });
-        // What comes after it is done when it is over, by virtual time as well.
+        // What follows is later in virtual time, too.
         self.step();
     }
 
-    /// Does nothing before `at_ns` of virtual time.
     pub(crate) fn sleep_until(&self, at_ns: u64) {
         self.operate(|world, me| {
             world.did(me, Op::Delay, Object::None, at_ns);
             world.not_before(me, at_ns.saturating_mul(PS));
         });
-        // What comes after it is done when that time has come.
+        // What follows is after that time.
         self.step();
     }
 
-    /// Lets others go for as many micro-steps as `steps` says.
     pub(crate) fn pause(&self, steps: impl FnOnce(&mut World) -> u64) {
         let pauses = self.operate(|world, me| {
             let steps = steps(world);
@@ -108,7 +105,7 @@ impl<'y> Handle<'y> {
         }
     }
 
-    /// Sleeps, as a spare thread, until it is woken, or until `until_ns`.
+    /// Puts a spare thread to sleep until it is woken or `until_ns`.
     pub(crate) fn rest(&self, until_ns: Option<u64>) {
         let blocked = self.operate(|world, me| {
             world.did(me, Op::Park, Object::None, until_ns.unwrap_or(0));
@@ -117,18 +114,16 @@ impl<'y> Handle<'y> {
         if blocked {
             self.wait();
         }
-        self.with(|world| world.did(self.party, Op::Awake, Object::None, 0));
+        self.with(|world| world.did(self.actor, Op::Awake, Object::None, 0));
     }
 
-    /// Wakes `party`, a spare thread.
-    pub(crate) fn wake_spare(&self, party: usize) {
+    pub(crate) fn wake_spare(&self, actor: usize) {
         self.operate(|world, me| {
-            world.did(me, Op::Unpark, Object::Worker(party as u32), 0);
-            world.wake_spare(me, party);
+            world.did(me, Op::Unpark, Object::Worker(actor as u32), 0);
+            world.wake_spare(me, actor);
         });
     }
 
-    /// Blocks until all producers have finished.
     pub(crate) fn wait_for_producers(&self) {
         let blocked = self.operate(|world, me| world.wait_for_producers(me));
         if blocked {
@@ -138,8 +133,7 @@ impl<'y> Handle<'y> {
 
     fn let_go(&self, next: Next) {
         let torn_down = next == Next::Stop && self.with(|world| world.is_tearing_down());
-        // While being torn down nothing is suspended any more: a destructor that comes here goes straight on, anything
-        // else unwinds.
+        // A torn-down actor is not suspended again: a destructor continues, anything else unwinds.
         if torn_down {
             if !std::thread::panicking() {
                 resume_unwind(Box::new(Teardown));
@@ -156,7 +150,7 @@ impl<'y> Handle<'y> {
 impl std::fmt::Debug for Handle<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Handle")
-            .field("party", &self.party)
+            .field("actor", &self.actor)
             .finish_non_exhaustive()
     }
 }

@@ -1,21 +1,22 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod actor;
 mod choices;
 mod clock;
+mod coverage;
+mod environment;
 mod explore;
 mod exposure;
 mod failing;
 mod fault;
+mod fingerprint;
 mod handle;
-mod history;
 mod line;
 mod lines;
-mod mark;
 mod oracle;
-mod outside;
 mod page;
-mod party;
+
 mod pipeline;
 mod ports;
 mod profile;
@@ -38,6 +39,7 @@ mod world;
 
 pub use choices::Choices;
 pub use clock::Costs;
+pub use coverage::{Coverage, CoveragePoint};
 /// For the signature of a runner that also runs elsewhere.
 pub use executor_core::TaskCtx;
 pub use explore::seeds;
@@ -45,7 +47,6 @@ pub use failing::FailingRun;
 pub use fault::{Fault, Faults};
 pub use handle::Handle;
 pub use line::{Fields, LineError, ReplayLine};
-pub use mark::{Mark, Marks};
 pub use oracle::Oracle;
 pub use page::write_html;
 pub use pipeline::Claimed;

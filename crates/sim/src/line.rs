@@ -1,4 +1,4 @@
-//! The replay line: one line of text from which a run can be had again.
+//! The replay line, which reproduces a run.
 //!
 //! ```text
 //! windlass-sim 1 scenario=tree,tasks=31,workers=4,end=join random 42 0*12.1*3/2
@@ -7,7 +7,7 @@
 //!              └ version of this format                    └ strategy
 //! ```
 //!
-//! The [choices](Choices) take the place of the strategy's. The seed still says what a scenario draws from it.
+//! [Choices](Choices) replace those of the strategy. A scenario still draws from the seed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,13 +22,13 @@ const PROGRAM: &str = "windlass-sim";
 /// What a replay line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayLine {
-    /// What is run.
+    /// The scenario and its settings.
     pub fields: Fields,
-    /// Who makes the choices.
+    /// The strategy that makes the choices.
     pub strategy: StrategyKind,
-    /// From which seed.
+    /// The seed of the strategy and the scenario.
     pub seed: u64,
-    /// The choices themselves, instead of those that the strategy would make.
+    /// Choices that replace the strategy's.
     pub choices: Option<Choices>,
 }
 
@@ -36,7 +36,7 @@ pub struct ReplayLine {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fields(Vec<(String, String)>);
 
-/// A replay line says something that cannot be followed.
+/// A replay line that cannot be followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LineError(pub(crate) String);
 
@@ -98,19 +98,16 @@ impl FromStr for ReplayLine {
 }
 
 impl Fields {
-    /// The fields, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// What the field `name` says, if it is there.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.iter()
             .find(|(other, _)| *other == name)
             .map(|(_, value)| value)
     }
 
-    /// These fields, but `name` says `value`, or is not there.
     pub(crate) fn with(&self, name: &str, value: Option<&str>) -> Self {
         let mut own = self.clone();
         match (own.0.iter().position(|(other, _)| other == name), value) {
@@ -124,12 +121,10 @@ impl Fields {
         own
     }
 
-    /// Adds a field at the end.
     pub(crate) fn push(&mut self, name: &str, value: impl fmt::Display) {
         self.0.push((name.to_owned(), value.to_string()));
     }
 
-    /// Takes the field `name` out, if it is there.
     pub(crate) fn take<V: FromStr>(&mut self, name: &str) -> Result<Option<V>, LineError> {
         let Some(place) = self.0.iter().position(|(other, _)| other == name) else {
             return Ok(None);
@@ -141,7 +136,6 @@ impl Fields {
         }
     }
 
-    /// All fields must have been taken.
     pub(crate) fn end(&self) -> Result<(), LineError> {
         match self.0.first() {
             None => Ok(()),

@@ -1,108 +1,100 @@
-//! Cache lines: who has touched them last, so that the [costs](crate::Costs) know which operations have to fetch one.
+//! Cache lines: the core that touched each last, so that [costs](crate::Costs) include fetching it.
 //!
-//! What caches do, without their size: a core that has read a line keeps it until another one writes it, and a core that has written
-//! it and whose line nobody has read since can write it again for nothing.
+//! The model has no capacity. A core keeps a line it has read until another core writes it. A core
+//! that wrote a line last writes it again for nothing while no other core has read it.
 //!
 //! ```text
 //!             read, by others                       write, by others
-//!   mine ───────────────────────► everybody's who has read it ─────► the writer's
+//!   owned ──────────────────────► shared by all readers ───────────► owned by the writer
 //! ```
 //!
-//! Words that lie side by side in memory share a line. A line that is wanted by several writers goes from one to the next, so
-//! the last of them waits for all the others.
+//! Neighbouring words share a line. Writers of one line queue up for it.
 
 use std::collections::HashMap;
 
 use crate::trace::{Object, Op};
 use crate::word::WordName;
 
-/// How a line is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Touch {
     Read,
     Write,
 }
 
-/// Slots of sleepers that lie in one line: they are words of eight bytes in a row.
+/// Sleeper slots per line, of eight bytes each.
 const SLOTS_A_LINE: u32 = 8;
 
-/// What is in a line by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Name {
     Word(WordName),
-    /// Where producers push and where consumers take: they do not disturb each other.
+    /// The producers' end; consumers do not disturb it.
     InjectorTail,
     InjectorHead,
-    /// Both ends of a worker's queue, which lie in one line.
     Queue(u32),
     Collection(u32),
 }
 
-/// All lines of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// Lines that nearly every operation touches, by their place; the others are looked up.
+    /// Lines that nearly every operation touches, by index; the rest are looked up.
     near: [Line; NEAR],
     queues: Vec<Line>,
     others: HashMap<Name, Line>,
-    parties: u64,
+    actors: u64,
 }
 
 const NEAR: usize = 4;
 
 #[derive(Debug, Default)]
 struct Line {
-    /// Becomes another one with each write that takes it from others.
+    /// Changes with each write that takes the line from other cores.
     version: u32,
     held: Held,
-    /// The version that each party has in its cache, plus one; 0 for none.
+    /// The version in each actor's cache, plus one; 0 for none.
     seen: Vec<u32>,
-    /// Until when it is on its way to a writer.
+    /// When its way to the last writer ends.
     free_at_ps: u64,
 }
 
-/// In whose cache a line is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Held {
-    /// In none. Then it comes from memory, once, and that is not counted.
+    /// No core: the first fetch from memory costs nothing.
     #[default]
-    ByNobody,
-    /// In this party's alone, which may write it.
+    Nowhere,
+    /// This actor's alone, which may write it.
     By(u32),
-    /// In those of all who have seen its version.
+    /// All actors that have seen its version.
     BySeveral,
 }
 
-/// What a touch comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fetched {
-    /// How the line comes, if it does.
     pub(crate) comes: Option<Touch>,
-    /// How long it is wanted by others before.
     pub(crate) wait_ps: u64,
 }
 
 impl Lines {
-    /// `party`, one of so many, does `op` on `object` at its time `now_ps`; a line on its way to a writer takes `line_ps`.
+    /// `actor`, one of `actors`, does `op` on `object` at `now_ps`; moving a line to a writer takes
+    /// `line_ps`.
     pub(crate) fn touch(
         &mut self,
-        party: usize,
+        actor: usize,
         op: Op,
         object: Object,
         now_ps: u64,
         line_ps: u64,
     ) -> Fetched {
-        let Some((name, touch)) = touched(party, op, object) else {
+        let Some((name, touch)) = touched(actor, op, object) else {
             return Fetched::default();
         };
-        let longest_ps = self.parties * line_ps;
+        let longest_ps = self.actors * line_ps;
         let line = self.line(name);
-        if !line.comes(party, touch) {
+        if !line.comes(actor, touch) {
             return Fetched::default();
         }
         let mut wait_ps = 0;
         if touch == Touch::Write {
-            // Under a strategy that does not go by time others may be far ahead: then there is no telling.
+            // Bounded, as strategies that ignore time let other actors' clocks run far ahead.
             wait_ps = line.free_at_ps.saturating_sub(now_ps).min(longest_ps);
             line.free_at_ps = line.free_at_ps.max(now_ps + wait_ps + line_ps);
         }
@@ -112,9 +104,8 @@ impl Lines {
         }
     }
 
-    /// One more party.
-    pub(crate) fn add_party(&mut self) {
-        self.parties += 1;
+    pub(crate) fn add_actor(&mut self) {
+        self.actors += 1;
     }
 
     fn line(&mut self, name: Name) -> &mut Line {
@@ -136,48 +127,47 @@ impl Lines {
 }
 
 impl Line {
-    /// Whether `party` has to fetch it; from then on it has it.
+    /// Whether `actor` must fetch the line, which it then holds.
     #[inline]
-    fn comes(&mut self, party: usize, touch: Touch) -> bool {
+    fn comes(&mut self, actor: usize, touch: Touch) -> bool {
         let before = self.held;
-        if before == Held::By(party as u32) {
+        if before == Held::By(actor as u32) {
             return false;
         }
         match touch {
             Touch::Read => {
-                if self.seen.get(party) == Some(&(self.version + 1)) {
+                if self.seen.get(actor) == Some(&(self.version + 1)) {
                     return false;
                 }
                 self.held = match before {
-                    Held::ByNobody => Held::By(party as u32),
+                    Held::Nowhere => Held::By(actor as u32),
                     Held::By(_) | Held::BySeveral => Held::BySeveral,
                 };
             }
             Touch::Write => {
                 self.version += 1;
-                self.held = Held::By(party as u32);
+                self.held = Held::By(actor as u32);
             }
         }
-        self.keep(party);
-        before != Held::ByNobody
+        self.keep(actor);
+        before != Held::Nowhere
     }
 
-    fn keep(&mut self, party: usize) {
-        if self.seen.len() <= party {
-            self.seen.resize(party + 1, 0);
+    fn keep(&mut self, actor: usize) {
+        if self.seen.len() <= actor {
+            self.seen.resize(actor + 1, 0);
         }
-        self.seen[party] = self.version + 1;
+        self.seen[actor] = self.version + 1;
     }
 }
 
-/// Which line an operation touches, and how.
 #[inline]
-fn touched(party: usize, op: Op, object: Object) -> Option<(Name, Touch)> {
+fn touched(actor: usize, op: Op, object: Object) -> Option<(Name, Touch)> {
     let name = match (op, object) {
-        (Op::Push | Op::Pop | Op::PopEmpty | Op::BringHome, _) => Name::Queue(party as u32),
+        (Op::Push | Op::Pop | Op::PopEmpty | Op::BringHome, _) => Name::Queue(actor as u32),
         (Op::Inject, _) => Name::InjectorTail,
         (Op::TakeInjected, _) => Name::InjectorHead,
-        // What is there is seen from where it was pushed.
+        // A look sees the tail, where tasks are pushed.
         (_, Object::Injector) => Name::InjectorTail,
         (Op::TakeFrom | Op::TakeEmpty | Op::Retry | Op::Peek, Object::Worker(victim)) => Name::Queue(victim),
         (_, Object::Word(WordName::Slot(worker))) => Name::Word(WordName::Slot(worker / SLOTS_A_LINE)),
@@ -200,18 +190,18 @@ mod tests {
 
     const STATE: Object = Object::Word(WordName::State);
 
-    fn lines(parties: usize) -> Lines {
+    fn lines(actors: usize) -> Lines {
         let mut lines = Lines::default();
-        (0..parties).for_each(|_| lines.add_party());
+        (0..actors).for_each(|_| lines.add_actor());
         lines
     }
 
-    fn comes(lines: &mut Lines, party: usize, op: Op, object: Object) -> Option<Touch> {
-        lines.touch(party, op, object, 0, 0).comes
+    fn comes(lines: &mut Lines, actor: usize, op: Op, object: Object) -> Option<Touch> {
+        lines.touch(actor, op, object, 0, 0).comes
     }
 
     #[test]
-    fn what_one_party_alone_touches_is_there() {
+    fn what_one_actor_alone_touches_is_there() {
         let mut lines = lines(1);
         for op in [Op::Load, Op::Fetch, Op::Load, Op::Exchange, Op::Store] {
             assert_eq!(comes(&mut lines, 0, op, STATE), None, "{op:?}");
@@ -263,7 +253,7 @@ mod tests {
     #[test]
     fn writers_of_one_line_wait_for_each_other_but_not_for_ever() {
         let mut lines = lines(3);
-        let mut wait = |party, now_ps| lines.touch(party, Op::Fetch, STATE, now_ps, 10).wait_ps;
+        let mut wait = |actor, now_ps| lines.touch(actor, Op::Fetch, STATE, now_ps, 10).wait_ps;
         assert_eq!([wait(0, 0), wait(1, 0), wait(2, 0), wait(0, 5)], [0, 0, 10, 15]);
         assert_eq!(wait(1, 1_000), 0);
         assert_eq!(wait(2, 0), 30, "the other is far ahead");

@@ -1,36 +1,38 @@
-//! Oracles: who says that a run went wrong, and why.
+//! Oracles: each judges one property of a run.
 //!
-//! Each watches what is done from outside and keeps its own books, so that it does not believe the policy:
+//! An oracle watches operations and keeps its own books, so that it need not trust the policy:
 //!
-//! | oracle | says |
+//! | oracle | property |
 //! |---|---|
-//! | [tasks](TaskOracle) | every accepted task runs exactly once or is handed back |
-//! | [count](CountOracle) | the state word covers all that is in flight, exactly; nothing is accepted after close |
-//! | [sleep](SleepOracle) | nobody sleeps while work lies in a queue, or on work of its own; searchers keep to their bound |
-//! | [protocol](ProtocolOracle) | every change of a word is a step that its party may take now; it ends at zero and closed |
-//! | [hunger](HungerOracle) | a worker that keeps tasks to itself feeds those who have nothing |
-//! | [order](OrderOracle) | owners take the newest, thieves and the injector's takers the oldest |
-//! | [reach](ReachOracle) | whoever concludes that there is no work has looked everywhere |
-//! | [economy](EconomyOracle) | nobody is woken without work, nor twice for one task |
-//! | [fairness](FairnessOracle) | a worker with work of its own still looks at the injector |
-//! | [jobs](JobOracle) | slots are claimed and run once, the board shows what can be claimed, every ticket fires once |
-//! | [turns](TurnOracle) | a worker claims in its role, by that role's order, and goes into no further job after its quantum |
-//! | [task turns](TaskTurnOracle) | a task has a turn for a reason and on one worker, and is dropped once, before its job's end is told |
-//! | [stays](StayOracle) | a worker leaves a young job after its quantum, and an old one after four, or when a young one waits |
-//! | [stand-ins](StandInOracle) | a spare thread stands in when every worker is in a long turn, for young work, and none of that waits unwatched |
-//! | [service](ServiceOracle) | a main worker takes the job that has received the least, and each visit adds to it |
-//! | [lending](LendOracle) | a lent thread runs its job and no other, and sleeps through no slot of it |
-//! | [latency](LatencyOracle) | short jobs end soon, heavy ones keep their share, nobody starves, a cancel stops a job soon |
-//! | [admission](AdmissionOracle) | never more jobs than the capacity, and nobody is turned away without a reason |
+//! | [tasks](TaskOracle) | an accepted task runs exactly once or is handed back |
+//! | [count](CountOracle) | the state word covers exactly what is in flight |
+//! | [sleep](SleepOracle) | no worker sleeps beside queued work |
+//! | [protocol](ProtocolOracle) | a change of a word is a step that its actor may take |
+//! | [demand](DemandOracle) | idle workers get some of the private tasks |
+//! | [order](OrderOracle) | each end of a queue gives the right task |
+//! | [reach](ReachOracle) | a worker that finds no work has looked everywhere |
+//! | [economy](EconomyOracle) | a wake has a reason |
+//! | [fairness](FairnessOracle) | a busy worker polls the injector |
+//! | [jobs](JobOracle) | a slot runs once, the board shows claimable jobs, a job ends once |
+//! | [turns](TurnOracle) | a claim follows its worker's role and quantum |
+//! | [task turns](TaskTurnOracle) | a turn has a reason and one worker |
+//! | [stays](StayOracle) | a worker leaves a job in time |
+//! | [stand-ins](StandInOracle) | spare threads run young work beside long turns |
+//! | [service](ServiceOracle) | the least served job comes first |
+//! | [share](ShareOracle) | old jobs get 15 % |
+//! | [lending](LendOracle) | a lent thread runs its own job alone |
+//! | [latency](LatencyOracle) | short jobs end soon |
+//! | [admission](AdmissionOracle) | jobs stay within the capacity, and a refusal has a reason |
 //!
-//! The [world](crate::world) itself raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. A [record](crate::recorded) of a run on
-//! threads is judged by the same, but for hunger and jobs: it does not say when a private task was spawned or taken beside what others do.
+//! The [world](crate::world) raises [`Oracle::Deadlock`] and [`Oracle::Liveness`]. The same oracles
+//! judge a [record](crate::recorded) of a run on threads, except demand and jobs: a record does not
+//! order spawns and takes of private tasks with other actors' events.
 
 mod admission;
 mod count;
+mod demand;
 mod economy;
 mod fairness;
-mod hunger;
 mod jobs;
 mod latency;
 mod lending;
@@ -39,6 +41,7 @@ mod protocol;
 mod reach;
 mod service;
 mod share;
+
 mod sleep;
 mod stand_ins;
 mod stays;
@@ -56,9 +59,9 @@ use crate::line::LineError;
 
 pub(crate) use admission::{AdmissionOracle, Answer};
 pub(crate) use count::CountOracle;
+pub(crate) use demand::DemandOracle;
 pub(crate) use economy::EconomyOracle;
 pub(crate) use fairness::FairnessOracle;
-pub(crate) use hunger::HungerOracle;
 pub(crate) use jobs::JobOracle;
 pub(crate) use latency::{Kind, LatencyOracle, Lines, Stood};
 pub(crate) use lending::LendOracle;
@@ -76,7 +79,7 @@ pub(crate) use turns::{Came as CameToJob, Claim, Order, TurnOracle};
 
 macro_rules! oracles {
     ($($(#[doc = $doc:literal])+ $oracle:ident = $name:literal,)+) => {
-        /// Which oracle has spoken.
+        /// The oracle that failed a run.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Oracle {
             $($(#[doc = $doc])+ $oracle,)+
@@ -98,69 +101,74 @@ macro_rules! oracles {
 oracles! {
     /// A task was lost, or ran more than once.
     ExactlyOnce = "exactly-once",
-    /// The count does not cover what is in flight, or is kept up by nothing.
+    /// The count misses work in flight, or covers none.
     Count = "count",
-    /// A task was let in after the gate had closed, or refused before.
+    /// A task was accepted after close, or refused before.
     Gate = "gate",
-    /// Everybody sleeps and work lies in a queue: a wake-up was lost.
+    /// All workers sleep while work is queued: a wake-up was lost.
     LostWakeUp = "lost-wake-up",
-    /// A worker sleeps or has left, or others have nothing to do, and it keeps tasks that nobody else can find.
+    /// A worker sleeps, has left, or sees idle workers, and keeps tasks that only it can find.
     HiddenWork = "hidden-work",
-    /// More searchers than there may be.
+    /// There are more searchers than the bound.
     Searchers = "searchers",
-    /// A word was changed in a way in which no step changes it, or by somebody who may not take that step.
+    /// A word changed in a way that is no step, or by an actor that may not take that step.
     Protocol = "protocol",
-    /// A worker did not look at the injector for too long.
+    /// A worker did not poll the injector for too long.
     InjectorBypass = "injector-bypass",
     /// A task was taken from the wrong end of a queue.
     Order = "order",
-    /// A worker concluded that there is no work, and had not looked everywhere.
+    /// A worker concluded that there is no work without looking everywhere.
     Reach = "reach",
     /// A worker was woken for nothing, or more were than there are tasks.
     Economy = "economy",
     /// A worker looked for work where there cannot be any.
     Victim = "victim",
-    /// Nobody can go on, and not everybody has finished.
+    /// No actor can continue, and some have not finished.
     Deadlock = "deadlock",
-    /// The run did not come to an end.
+    /// The run did not end within its step limit.
     Liveness = "liveness",
-    /// A task panicked, and no fault had made it.
+    /// A task panicked by itself.
     TaskPanic = "task-panic",
     /// The scheduling code itself panicked.
     PolicyPanic = "policy-panic",
     /// A slot of a job was claimed or run twice, or never.
     Claims = "claims",
-    /// A task of a job that grows had a turn without a reason or on two workers, or was dropped twice or too late.
+    /// A task of a growing job ran without a reason or on two workers, or was dropped twice or
+    /// late.
     TaskTurns = "task-turns",
     /// A job was missing from the board, or stayed on it.
     Board = "board",
-    /// A worker went into a job although one that comes before it could be had.
+    /// A worker entered a job although one that precedes it was available.
     PickOrder = "pick-order",
-    /// A worker claimed in a role that is not its own, or not by that role's order.
+    /// A worker claimed in another's role, or against its role's order.
     Role = "role",
-    /// A worker stayed after its quantum was over.
+    /// A worker stayed beyond its quantum.
     Quantum = "quantum",
-    /// A worker went into a job although another had received less, or a visit added nothing to what a job has received.
+    /// A worker entered a job although another had received less, or a visit added nothing.
     Service = "service",
-    /// A worker went into a young job although it was an old one's turn.
+    /// A worker entered a young job on an old one's turn.
     Share = "share",
-    /// A spare thread stood in too early or for old work, or young work waited beside long turns and none was told.
+    /// A spare thread stood in early or for old work, or young work waited unwatched beside long
+    /// turns.
     StandIn = "stand-in",
-    /// A job was let in beyond the capacity or after the close, or turned away without a reason.
+    /// A job was accepted beyond the capacity or after close, or refused without a reason.
     Admission = "admission",
-    /// A lent thread ran another job, shared its number, or slept while a slot of its job could be claimed.
+    /// A lent thread ran another job, shared its number, or slept while its job had a claimable
+    /// slot.
     Lending = "lending",
-    /// A short job took longer beside heavy ones than quanta explain, or a cancelled one to stop.
+    /// A short job beside heavy ones, or the stop of a cancelled one, took longer than quanta
+    /// explain.
     Latency = "latency",
-    /// A job that could be gone into was not, for longer than the others explain, or heavy jobs had less than their share.
+    /// An available job was not entered for longer than the others explain, or heavy jobs lost
+    /// their share.
     Starvation = "starvation",
-    /// A ticket fired twice, or never, or does not say what became of its job.
+    /// A ticket fired twice, never, or with the wrong outcome.
     Ticket = "ticket",
-    /// A run did not come to what its reader expects ([`Report::ensure`](crate::Report::ensure)).
+    /// A run broke an expectation of [`Report::ensure`](crate::Report::ensure).
     Expectation = "expectation",
-    /// Two runs of one seed took different ways.
+    /// Two runs of one seed differed.
     Determinism = "determinism",
-    /// A record of a run on threads does not fit together.
+    /// A record of a run on threads contradicts itself.
     Record = "record",
 }
 
@@ -182,7 +190,6 @@ impl fmt::Display for Oracle {
     }
 }
 
-/// What an oracle said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     pub(crate) oracle: Oracle,
@@ -198,14 +205,13 @@ impl Violation {
     }
 }
 
-/// All oracles of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Oracles {
     pub(crate) tasks: TaskOracle,
     pub(crate) count: CountOracle,
     pub(crate) sleep: SleepOracle,
     pub(crate) protocol: ProtocolOracle,
-    pub(crate) hunger: HungerOracle,
+    pub(crate) demand: DemandOracle,
     pub(crate) fairness: FairnessOracle,
     pub(crate) order: OrderOracle,
     pub(crate) reach: ReachOracle,
@@ -218,35 +224,33 @@ impl Oracles {
         self.count.begin(config);
         self.sleep.begin(config);
         self.protocol.begin(config);
-        self.hunger.begin(config);
+        self.demand.begin(config);
         self.fairness.begin(config);
         self.order.begin(config);
         self.reach.begin(config);
     }
 
-    /// `party` changed the state word.
     pub(crate) fn state_changed(
         &mut self,
-        party: usize,
-        outside: bool,
+        actor: usize,
+        environment: bool,
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
-        let protocol = self.protocol.state_changed(outside, before, after);
-        let count = self.count.state_changed(party, outside, before, after);
+        let protocol = self.protocol.state_changed(environment, before, after);
+        let count = self.count.state_changed(actor, environment, before, after);
         protocol.and(count)
     }
 
-    /// `party` changed the sleep word.
     pub(crate) fn sleep_changed(
         &mut self,
-        party: usize,
+        actor: usize,
         before: SleepWord,
         after: SleepWord,
     ) -> Result<(), Violation> {
-        // Each sees every change, whatever the other says: nobody may listen to that one.
+        // Both must see every change, since one of the two may be silenced.
         let sleep = self.sleep.word_changed(after);
-        let protocol = self.protocol.sleep_changed(party, before, after);
+        let protocol = self.protocol.sleep_changed(actor, before, after);
         sleep.and(protocol)
     }
 }

@@ -1,18 +1,18 @@
-//! A run as one self-contained page: the replay line, a picture of who did what when, and the table of operations.
+//! A run as one self-contained page: the replay line, a picture by virtual time, the operations.
 //!
 //! ```text
 //!   what went wrong · replay line · figures
-//!   ┌ picture: a lane a party, on its virtual clock ─────────────────────┐
+//!   ┌ picture: a lane an actor, on its virtual clock ─────────────────────┐
 //!   │ worker 0    ▇▇▇ task 0 ▇▇▇   ╱╱ parked ╱╱╱╱▇▇▇ task 2 ▇▇           │
 //!   │ worker 1          ▲ steals      │ wakes                             │
 //!   │ injector    ▁▁▃▃▁▁                                                  │
 //!   └─────────────────────────────────────────────────────────────────────┘
-//!   table: a row an operation, a column a party
+//!   table: a row an operation, a column an actor
 //! ```
 //!
-//! The picture is a static SVG: nothing in the page is a script or comes from elsewhere, so that it can be kept beside a bug report
-//! and be read by a test. Tooltips are the SVG's own titles. It shows virtual time, in which each party has a clock of its own;
-//! in what order things happened, the table shows.
+//! The picture is a static SVG whose titles are tooltips. The page has no script and loads nothing:
+//! it can stay beside a bug report, and a test can read it. Each actor has its own clock; the table
+//! shows the order of operations.
 
 mod picture;
 mod svg;
@@ -26,15 +26,15 @@ use crate::trace::{Bracket, Interleaving};
 use picture::Picture;
 use svg::Svg;
 
-/// Rows of the table; of a longer run the last ones.
+/// Rows of the table, at most: the last ones of a longer run.
 const ROWS_MAX: usize = 4_000;
 
-/// Writes a page about a run, whether it went well or failed. It should have been run with
-/// [`Simulation::keep_events`](crate::Simulation::keep_events); else the page shows the last operations only.
+/// Writes a page about a run, passed or failed. Without
+/// [`Simulation::keep_events`](crate::Simulation::keep_events) it shows the last operations only.
 ///
 /// # Errors
 ///
-/// Whatever writing to `out` fails with.
+/// Any error of writing to `out`.
 pub fn write_html(mut out: impl Write, outcome: Result<&Course, &Failure>) -> io::Result<()> {
     let (course, failure) = match outcome {
         Ok(course) => (course, None),
@@ -42,7 +42,7 @@ pub fn write_html(mut out: impl Write, outcome: Result<&Course, &Failure>) -> io
     };
     let picture = Picture::of(
         &course.events,
-        course.parties.len(),
+        course.actors.len(),
         failure.map(Failure::sentence),
     );
     let page = Page {
@@ -53,7 +53,6 @@ pub fn write_html(mut out: impl Write, outcome: Result<&Course, &Failure>) -> io
     write!(out, "{page}")
 }
 
-/// The page of one run.
 struct Page<'a> {
     course: &'a Course,
     failure: Option<&'a Failure>,
@@ -79,7 +78,7 @@ impl fmt::Display for Page<'_> {
         self.write_legend(f)?;
         let svg = Svg {
             picture: self.picture,
-            parties: &self.course.parties,
+            actors: &self.course.actors,
         };
         writeln!(f, "<div class=\"wide\">\n{svg}</div>")?;
         self.write_details(f)?;
@@ -107,10 +106,10 @@ impl Page<'_> {
 
     fn write_figures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { course, picture, .. } = self;
-        let (micro_steps, switches) = course.size();
+        let (steps, switches) = course.size();
         let makespan = format!("{} ns", Thousands(picture.last_ns));
         let figures: [(&str, &dyn fmt::Display); 9] = [
-            ("micro-steps", &Thousands(micro_steps)),
+            ("steps", &Thousands(steps)),
             ("switches", &Thousands(switches as u64)),
             ("virtual time", &makespan),
             ("tasks", &picture.tasks.len()),
@@ -146,12 +145,11 @@ impl Page<'_> {
         f.write_str("</ul>\n")
     }
 
-    /// What the oracle said besides its sentence.
     fn write_details(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.failure {
             Some(failure) => writeln!(
                 f,
-                "<h2>How it stood when <q>{}</q> spoke</h2>\n<pre>{}</pre>",
+                "<h2>The state when <q>{}</q> failed the run</h2>\n<pre>{}</pre>",
                 failure.oracle,
                 Escaped(&failure.message)
             ),
@@ -162,14 +160,14 @@ impl Page<'_> {
     fn write_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Course {
             events,
-            parties,
+            actors,
             is_complete,
             ..
         } = self.course;
         let shown = &events[events.len().saturating_sub(ROWS_MAX)..];
         let table = Interleaving {
             events: shown,
-            parties,
+            actors,
         };
         writeln!(f, "<h2>Operations in their order</h2>")?;
         if shown.len() < events.len() || !is_complete {
@@ -177,16 +175,16 @@ impl Page<'_> {
         }
         let acting = table.acting();
         f.write_str("<div class=\"wide\"><table>\n<thead><tr><th>step</th>")?;
-        for &party in &acting {
-            write!(f, "<th>{}</th>", Escaped(table.name(party)))?;
+        for &actor in &acting {
+            write!(f, "<th>{}</th>", Escaped(table.name(actor)))?;
         }
         f.write_str("</tr></thead>\n<tbody>\n")?;
         for (at, event) in shown.iter().enumerate() {
             let starts = matches!(table.bracket(at), Bracket::First | Bracket::Alone);
             let class = if starts { " class=\"first\"" } else { "" };
             write!(f, "<tr{class}><td>{}</td>", event.step)?;
-            for &party in &acting {
-                if event.party as usize == party {
+            for &actor in &acting {
+                if event.actor as usize == actor {
                     write!(f, "<td class=\"op\">{}</td>", Escaped(&event.to_string()))?;
                 } else {
                     f.write_str("<td></td>")?;
@@ -198,7 +196,6 @@ impl Page<'_> {
     }
 }
 
-/// Text that says what it says in HTML and SVG, too.
 struct Escaped<'a>(&'a str);
 
 impl fmt::Display for Escaped<'_> {
@@ -210,7 +207,7 @@ impl fmt::Display for Escaped<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                // Not allowed in XML at all, not even escaped.
+                // XML forbids these even escaped.
                 control if control.is_control() && !matches!(control, '\n' | '\t') => {
                     f.write_str("\u{fffd}")?;
                 }
@@ -221,7 +218,6 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
-/// A number with its thousands apart.
 struct Thousands(u64);
 
 impl fmt::Display for Thousands {

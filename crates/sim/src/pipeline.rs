@@ -1,13 +1,14 @@
-//! A pipeline executor in the simulator: pipeline-exec's own policy on simulated words, sets and tables.
+//! A pipeline executor in the simulator: pipeline-exec's policy on simulated words, sets and
+//! tables.
 //!
-//! [`Hub`] is what all parties share, and [`PipeEnv`] is one party's ports to it: the handle's operations, and what the
-//! [job oracle](JobOracle) is told about them. The looks that the policy hands over are tasks of a simulated
-//! executor, as they are tasks of a threaded one elsewhere.
+//! [`Hub`] is shared by all actors. [`PipeEnv`] is one actor's ports to it: the handle's
+//! operations, and reports to the oracles. A look at the board is a task of the executor, as on
+//! threads.
 
 mod claimed;
 mod grow;
+mod membership;
 mod spares;
-mod standing;
 mod timing;
 mod watch;
 
@@ -22,15 +23,15 @@ use executor_core::Rejected;
 use executor_core::ports::{
     Clock, Exclusive, Fifo, Memory, OrderedSet, ProducerPorts, Table, Unpark, Waiting,
 };
-use pipeline_exec::JobHandle;
 use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
+use pipeline_exec::{JobHandle, StepCx};
 
+use crate::coverage::CoveragePoint;
 use crate::fault::Fault;
 use crate::handle::Handle;
-use crate::mark::Mark;
 use crate::oracle::{
     AdmissionOracle, JobOracle, LatencyOracle, LendOracle, Moment, Order, Origin, ServiceOracle, ShareOracle,
     StayOracle, TaskTurnOracle, TurnOracle,
@@ -41,26 +42,25 @@ use crate::trace::{Object, Op};
 use crate::word::{Glass, SimWord, WordName};
 use crate::world::World;
 use grow::Growing;
+use membership::Membership;
 pub(crate) use spares::Extras;
 use spares::Spares;
-use standing::Standing;
 
 pub use claimed::Claimed;
 pub(crate) use grow::{Ask, Asks};
 
-/// The executor's task: look at the board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look;
 
 pub(crate) type SimBody = JobBody<SimWord, SimPlace<Ledger>>;
 pub(crate) type SimState = JobState<SimWord, SimPlace<Ledger>>;
 
-/// What a slot takes in nanoseconds of virtual time, by job, stage and slot.
+/// Nanoseconds of virtual time of a slot, by job, stage and slot.
 pub(crate) type SlotNs = Box<dyn Fn(&JobSpec, usize, usize) -> u64>;
 
 type Shared = PipelineShared<SimWord, SimSet<JobHandle>, SimFifo<JobHandle>, SimTable<Arc<SimBody>>>;
 
-/// Numbers of the collections in traces. The first is the board: its heaviest job is its last key.
+/// Numbers of the collections in traces. The first is the board; its last key is the heaviest job.
 pub(crate) const HEAVIEST: u32 = 0;
 const SERVED: u32 = 1;
 const JOBS: u32 = 2;
@@ -68,23 +68,20 @@ const SINGLES: u32 = 3;
 const DEADLINES: u32 = 4;
 const LEDGERS: u32 = 5;
 
-/// Places of the table that nobody should take.
 const SPARE_PLACES: usize = 4;
 
-/// What all parties of a simulated pipeline executor share.
 pub(crate) struct Hub {
     shared: Shared,
-    /// Not 0 when the gate is closed and the last job has ended.
+    /// Nonzero when the gate is closed and the last job has ended.
     ended: SimWord,
-    standing: Standing,
+    membership: Membership,
     words: Cell<u32>,
     ledgers: Cell<u32>,
-    /// What the job that was submitted last is said to cost.
     last_cost: Cell<Option<u64>>,
     pub(crate) oracle: RefCell<JobOracle>,
     slot_ns: SlotNs,
     claims: Option<Rc<RefCell<Vec<Claimed>>>>,
-    /// How far along their paths the slots of each stage of the jobs in flight have come, by the job's number.
+    /// By the job's number: how far along its path each stage of a job in flight has come.
     stages: RefCell<HashMap<usize, Vec<Option<Reached>>>>,
     pub(crate) service: RefCell<ServiceOracle>,
     pub(crate) share: RefCell<ShareOracle>,
@@ -96,13 +93,13 @@ pub(crate) struct Hub {
     tasks: RefCell<TaskTurnOracle>,
     growing: Growing,
     spares: Spares,
-    /// Slots that wait for jobs of their own: the party, and the job that was let in.
+    /// Actors whose slots wait for nested jobs, and the job once it is accepted.
     nests: RefCell<Vec<(usize, Option<JobHandle>)>>,
-    /// Parties that wait for a ticket, or lend a thread and sleep, and whether they were woken.
+    /// Actors that wait for a ticket, or sleep as lent threads, and whether they were woken.
     awaiting: RefCell<Vec<(usize, Arc<Fired>)>>,
 }
 
-/// The waker of whoever waits for a job, as far as it is thread-safe: the rest is done by the party that fires it.
+/// The thread-safe part of a waker; the actor that fires it does the rest.
 #[derive(Default)]
 struct Fired(AtomicBool);
 
@@ -114,7 +111,6 @@ impl Wake for Fired {
 }
 
 impl Hub {
-    /// An executor whose slots take `slot_ns`; each claim is noted in `claims`, if that is given.
     pub(crate) fn new(
         config: PipelineConfig,
         slot_ns: SlotNs,
@@ -128,9 +124,9 @@ impl Hub {
         };
         let ended = word(0);
         let (heaviest, served) = (SimSet::new(HEAVIEST), SimSet::new(SERVED));
-        let standing = Standing::of(&heaviest, &served);
+        let membership = Membership::of(&heaviest, &served);
         let board = JobBoard::new(heaviest, served, SimSet::new(DEADLINES), SimFifo::new(SINGLES));
-        // More places than jobs may be let in: that nobody takes one too many is for the gate to see to.
+        // The gate must keep jobs within the capacity; the table has places to spare.
         let jobs = SimTable::new(JOBS, config.capacity + SPARE_PLACES);
         let shared: Shared =
             PipelineShared::new(config, board, jobs, &mut word).with_spares(extras.spares, &mut word);
@@ -140,7 +136,7 @@ impl Hub {
         Self {
             shared,
             ended,
-            standing,
+            membership,
             words: Cell::new(words),
             ledgers: Cell::new(LEDGERS),
             last_cost: Cell::new(None),
@@ -163,25 +159,22 @@ impl Hub {
         }
     }
 
-    /// A job to submit.
     pub(crate) fn body(&self, spec: JobSpec) -> SimBody {
         let workers = self.shared.config().main + self.shared.config().reserve;
         JobBody::new(spec, workers, self.place(), |value| self.word(value))
     }
 
-    /// A new ledger.
     fn place(&self) -> SimPlace<Ledger> {
         self.ledgers.set(self.ledgers.get() + 1);
         SimPlace::new(self.ledgers.get(), Ledger::default())
     }
 
-    /// A new word.
     fn word(&self, value: usize) -> SimWord {
         self.words.set(self.words.get() + 1);
         SimWord::new(WordName::Other(self.words.get()), value)
     }
 
-    /// `spec`, with the cost of the job that was submitted before if a tie strikes.
+    /// `spec`, with the cost of the job submitted before if a tie strikes.
     pub(crate) fn tied(&self, handle: &Handle<'_>, spec: &JobSpec) -> JobSpec {
         let tied = self
             .last_cost
@@ -192,48 +185,43 @@ impl Hub {
         JobSpec { cost, ..spec.clone() }
     }
 
-    /// The body of `job`, unless it has ended, seen without anybody noticing.
+    /// The body of `job` unless it has ended, without a step.
     pub(crate) fn peek(&self, job: JobHandle) -> Option<Arc<SimBody>> {
         let body = self.shared.jobs().peek(job.index)?;
         (body.state().seq() == job.seq).then_some(body)
     }
 
-    /// Whether no slot of `job` will be claimed any more.
     pub(crate) fn is_closed(&self, job: JobHandle) -> bool {
         self.peek(job)
             .is_none_or(|body| body.state().claims().is_closed(&Glass))
     }
 
-    /// Whether a slot of `job` could be claimed now.
     pub(crate) fn is_claimable(&self, job: JobHandle) -> bool {
         self.peek(job)
             .is_some_and(|body| body.state().claims().is_claimable(&Glass))
     }
 
-    /// Whether a slot of `job` could be claimed now, and as many workers as may be are not in it.
+    /// Whether a slot of `job` is claimable now, and its limit of workers allows another.
     pub(crate) fn has_room(&self, job: JobHandle) -> bool {
         self.peek(job).is_some_and(|body| body.state().has_room(&Glass))
     }
 
-    /// Whether `job` has received less service than makes a job old. Not if it has ended.
+    /// Whether `job` is in flight and has received less service than an old job.
     pub(crate) fn is_young(&self, job: JobHandle) -> bool {
         let young_tag = self.shared.young_tag();
         self.peek(job)
             .is_some_and(|body| body.state().service(&Glass) < young_tag)
     }
 
-    /// Whether the allowance of `worker` for young jobs is used up.
     pub(crate) fn is_allowance_used_up(&self, worker: usize) -> bool {
         self.shared.is_allowance_used_up(&Glass, worker)
     }
 
-    /// Whether that is so of any worker.
     pub(crate) fn is_any_allowance_used_up(&self) -> bool {
         let config = self.shared.config();
         (0..config.main + config.reserve).any(|worker| self.is_allowance_used_up(worker))
     }
 
-    /// Micro-step `step`, and what young jobs have arrived by now.
     pub(crate) fn moment(&self, step: u64) -> Moment {
         Moment {
             step,
@@ -241,17 +229,17 @@ impl Hub {
         }
     }
 
-    /// In which of the board's two orders `job` stands: by weight, by service.
+    /// Whether `job` is on the board: by weight, by service.
     pub(crate) fn on_board(&self, job: JobHandle) -> (bool, bool) {
-        self.standing.of_job(job)
+        self.membership.of_job(job)
     }
 
-    /// The tag with which `job` stands in the order of service: the lower, if it has two keys for a moment.
+    /// The tag of `job` in service order; the lower one while it has two keys.
     pub(crate) fn tag(&self, job: JobHandle) -> Option<usize> {
-        self.standing.tag(job)
+        self.membership.tag(job)
     }
 
-    /// What is left over when everything has ended: jobs on the board, bodies in the table, jobs counted, looks out.
+    /// What remains after the end: jobs on the board, bodies in the table, counts, looks.
     pub(crate) fn leftovers(&self) -> HashMap<&'static str, usize> {
         let board = self.shared.board();
         let on_board = board.heaviest(&Glass, None).is_some() || board.least_served(&Glass, None).is_some();
@@ -264,14 +252,12 @@ impl Hub {
     }
 }
 
-/// One party's ports to a simulated pipeline executor.
 pub(crate) struct PipeEnv<'a, 'y> {
     pub(crate) ports: &'a SimPorts<'y, Look>,
     pub(crate) hub: &'a Hub,
 }
 
 impl PipeEnv<'_, '_> {
-    /// Blocks until the gate is closed and the last job has ended.
     pub(crate) fn wait_ended(&self) {
         loop {
             let ticket = self.ports.ticket();
@@ -283,7 +269,6 @@ impl PipeEnv<'_, '_> {
         }
     }
 
-    /// Blocks until the job has ended. Gives how.
     pub(crate) fn wait_ticket(&self, state: &SimState) -> JobEnd {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
@@ -294,28 +279,28 @@ impl PipeEnv<'_, '_> {
             }
             self.sleep(
                 &fired,
-                |world, _me| world.marks.hit(Mark::TicketFiredBeforeWaiting),
+                |world, _me| world.coverage.hit(CoveragePoint::TicketFiredBeforeWaiting),
                 |_, _| (),
             );
         }
     }
 
-    /// Lends this party's thread to the job until it has ended.
     pub(crate) fn lend(&self, state: &Arc<SimState>, job: JobHandle) {
-        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         handle.with(|world| {
-            world.outside_call(true);
+            world.environment_call(true);
             self.hub.lending_began(world, me, job);
         });
         self.park_with(|waker, sleep| policy::lend(self, state, job, waker, sleep));
         handle.with(|world| {
             self.hub.lending_ended(world, me);
-            world.outside_call(false);
+            world.environment_call(false);
             self.hub.judge_watch(world);
         });
     }
 
-    /// Blocks until `fired` was woken, and makes it as new. `at_once` hears if it was before; `sleeps`, that this party blocks.
+    /// Blocks until `fired` was woken, and resets it. `at_once` is called if it was woken before,
+    /// `sleeps` if this actor blocks.
     fn sleep(
         &self,
         fired: &Arc<Fired>,
@@ -341,14 +326,13 @@ impl PipeEnv<'_, '_> {
         fired.0.store(false, Ordering::Relaxed);
     }
 
-    /// What this party's clock says; nobody notices.
     pub(crate) fn clock_ns(&self) -> u64 {
         let handle = &self.ports.handle;
-        handle.with(|world| world.clock_ns(handle.party()))
+        handle.with(|world| world.clock_ns(handle.actor()))
     }
 
     fn judge(&self, judge: impl FnOnce(&mut JobOracle, u64, usize) -> Result<(), crate::oracle::Violation>) {
-        let me = self.ports.handle.party();
+        let me = self.ports.handle.actor();
         if self.hub.oracle.borrow().off {
             return;
         }
@@ -378,21 +362,25 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         let waker = Waker::from(Arc::clone(&fired));
         wait(&waker, &mut || {
             handle.with(|world| {
-                world.outside_pauses(handle.party(), true);
-                self.hub.sleeps_in_slot(world, handle.party(), true);
+                world.environment_pauses(handle.actor(), true);
+                self.hub.sleeps_in_slot(world, handle.actor(), true);
             });
             self.sleep(&fired, |_, _| (), |world, me| self.hub.lent_sleeps(world, me));
             handle.with(|world| {
-                self.hub.sleeps_in_slot(world, handle.party(), false);
-                world.outside_pauses(handle.party(), false);
+                self.hub.sleeps_in_slot(world, handle.actor(), false);
+                world.environment_pauses(handle.actor(), false);
             });
         });
+    }
+
+    fn nest(&self, outer: (&Arc<SimState>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
+        policy::nest_in(self, outer, cx, spec)
     }
 
     fn hand_over(&self, looks: usize) -> bool {
         self.hands_over();
         let scheduler = self.ports.scheduler();
-        let look = || self.ports.track(Look, Origin::Outside);
+        let look = || self.ports.track(Look, Origin::External);
         let handed_over = if looks == 1 {
             let handed_over = scheduler.spawn_external(self.ports, look());
             handed_over.map_err(|Rejected(look)| vec![look])
@@ -424,14 +412,14 @@ impl PipelinePorts for PipeEnv<'_, '_> {
         waker.wake();
         self.ports.handle.with(World::tickets_fired);
         let mut awaiting = self.hub.awaiting.borrow_mut();
-        let me = self.ports.handle.party();
-        awaiting.retain(|(party, fired)| {
+        let me = self.ports.handle.actor();
+        awaiting.retain(|(actor, fired)| {
             // Ordering: Relaxed. There is one thread.
             let fired = fired.0.load(Ordering::Relaxed);
             if fired {
                 self.ports.handle.with(|world| {
-                    self.hub.woken(world, *party);
-                    world.ticket_fired(me, *party);
+                    self.hub.woken(world, *actor);
+                    world.ticket_fired(me, *actor);
                 });
             }
             !fired
@@ -441,7 +429,7 @@ impl PipelinePorts for PipeEnv<'_, '_> {
     fn observe(&self, event: PipelineEvent<'_>) {
         let (takes_ns, asked) = self.asked(event);
         self.time(event, takes_ns);
-        let me = self.ports.handle.party();
+        let me = self.ports.handle.actor();
         self.ports.handle.with(|world| self.hub.heard(world, me, event));
         self.do_all(asked);
     }
@@ -456,7 +444,7 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
             return new;
         }
         if new {
-            self.hub.standing.put_in(set.number(), key);
+            self.hub.membership.put_in(set.number(), key);
         }
         self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
         new
@@ -468,7 +456,7 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
             return was_there;
         }
         if was_there {
-            self.hub.standing.taken_out(set.number(), *key);
+            self.hub.membership.taken_out(set.number(), *key);
         }
         self.judge(|oracle, step, me| oracle.taken_off(self.hub, *key, step, me));
         was_there
@@ -476,7 +464,7 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
 
     fn last(&self, set: &Self::Set, below: Option<&JobHandle>) -> Option<JobHandle> {
         let last = self.ports.handle.last(set, below);
-        let me = self.ports.handle.party();
+        let me = self.ports.handle.actor();
         let order = match set.number() {
             DEADLINES => return last,
             HEAVIEST => Order::Heaviest,
@@ -506,7 +494,7 @@ impl Fifo<JobHandle> for PipeEnv<'_, '_> {
 
     fn pop(&self, queue: &Self::Queue) -> Option<JobHandle> {
         let first = self.ports.handle.pop(queue);
-        let me = self.ports.handle.party();
+        let me = self.ports.handle.actor();
         if let Some(job) = first {
             self.hub.oracle.borrow_mut().popped(job);
             self.hub.spares.oracle.borrow_mut().found_young(me, job);
@@ -521,7 +509,7 @@ impl Fifo<JobHandle> for PipeEnv<'_, '_> {
     }
 
     fn len(&self, queue: &Self::Queue) -> usize {
-        let (len, me) = (self.ports.handle.len(queue), self.ports.handle.party());
+        let (len, me) = (self.ports.handle.len(queue), self.ports.handle.actor());
         self.ports
             .handle
             .with(|world| self.hub.counted_singles(world, me, len));
@@ -541,7 +529,7 @@ impl Table<Arc<SimBody>> for PipeEnv<'_, '_> {
         if let Some(body) = &body {
             let (cost, seq) = (body.state().cost(), body.state().seq());
             let job = JobHandle { cost, seq, index };
-            self.hub.fetched(self.ports.handle.party(), job);
+            self.hub.fetched(self.ports.handle.actor(), job);
         }
         body
     }
@@ -560,7 +548,7 @@ impl Exclusive<Ledger> for PipeEnv<'_, '_> {
 
     fn change<R>(&self, place: &SimPlace<Ledger>, change: impl FnOnce(&mut Ledger) -> R) -> R {
         let changed = self.ports.handle.change(place, change);
-        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         let step = handle.with(|world| world.steps());
         self.hub.lending.borrow_mut().changed_ledger(me, step);
         changed
@@ -572,7 +560,7 @@ impl Clock for PipeEnv<'_, '_> {
         let handle = &self.ports.handle;
         let now_ns = handle.now_ns();
         let step = handle.with(|world| world.steps());
-        self.hub.read_clock(handle.party(), now_ns, step);
+        self.hub.read_clock(handle.actor(), now_ns, step);
         now_ns
     }
 }

@@ -1,7 +1,7 @@
-//! Core's ports, made of plain data: each method is one micro-step.
+//! Core's ports on plain data: each method is one step.
 //!
-//! What belongs to any party (words, waiting, sets, tables, the clock) is implemented by [`Handle`]; what needs an
-//! executor's queues, by [`SimPorts`], which is a handle and those queues.
+//! [`Handle`] implements what belongs to any actor: words, waiting, sets, tables, the clock.
+//! [`SimPorts`] adds an executor's queues.
 
 mod collections;
 mod memory;
@@ -20,23 +20,21 @@ use crate::word::SimWord;
 
 pub use collections::{SimFifo, SimPlace, SimSet, SimTable};
 
-/// One party's ports to a simulated executor.
+/// One actor's ports to a simulated executor.
 pub struct SimPorts<'y, T> {
     pub(crate) handle: Handle<'y>,
     pub(crate) queues: Rc<Queues<T>>,
 }
 
 impl<T> SimPorts<'_, T> {
-    /// A new task with its number, spawned by a task or to be handed over from outside.
     pub(crate) fn track(&self, task: T, origin: Origin) -> Tracked<T> {
         self.handle.with(|world| {
-            let id = world.number(self.handle.party(), origin);
+            let id = world.number(self.handle.actor(), origin);
             let identity = world.identity(id);
             Tracked { id, identity, task }
         })
     }
 
-    /// Takes back what the gate refused.
     pub(crate) fn take_back(&self, refused: Vec<Tracked<T>>) {
         self.handle
             .with(|world| refused.iter().for_each(|task| world.refused(task.id)));

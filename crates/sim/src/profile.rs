@@ -1,33 +1,31 @@
-//! Work and span of a run: what a task graph takes on one worker, and on as many as one likes.
+//! Work and span of a run: the time of its task graph on one worker, and on infinitely many.
 //!
-//! Both follow from the virtual time that tasks say they take ([`SimCtx::work`](crate::SimCtx::work)) and from who spawned whom when, so
-//! they are the same for every schedule. *Work* is the sum over all tasks, *span* the longest path: a task cannot start before it was
-//! spawned. The *burdened* span has on each edge what it takes at least to bring a task to a worker that sleeps, as in Cilkview (He,
-//! Leiserson and Leiserson, "The Cilkview scalability analyzer", SPAA 2010). A greedy scheduler that costs nothing needs between the two
-//! bounds (Brent; Graham):
+//! Both follow from the tasks' time ([`SimCtx::work`](crate::SimCtx::work)) and spawns, so they are
+//! equal for every schedule. *Work* is the sum over all tasks, *span* the longest path of spawns.
+//! The *burdened* span adds to each edge the least cost of waking a worker for the task, as in
+//! Cilkview (He, Leiserson and Leiserson, "The Cilkview scalability analyzer", SPAA 2010). A greedy
+//! scheduler without costs is between the two bounds (Brent; Graham):
 //!
 //! ```text
 //!   max(work / P, span)  ≤  makespan  ≤  work / P + span
 //! ```
 //!
-//! The left one holds for every run. The right one is for a scheduler without costs; with the burdened span for the span and the makespan
-//! on one worker for the work it takes costs in.
+//! The left bound holds for every run. For a scheduler with costs the right bound takes the
+//! burdened span, and the makespan on one worker as the work.
 
 use crate::clock::PS;
 use crate::oracle::TaskId;
 
-/// How far along its path something is: how long everything takes that it had to come after. Kept by a task for another one that has to
+/// A position on a path: the time of everything before it. A task keeps it for another that must
 /// wait for it; see [`SimCtx::reached`](crate::SimCtx::reached).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     span_ps: u64,
     burdened_ps: u64,
-    /// When that was.
     at_ps: u64,
 }
 
 impl Reached {
-    /// The same with one edge more on the burdened path.
     pub(crate) fn burdened(self, burden_ps: u64) -> Self {
         Self {
             burdened_ps: self.burdened_ps + burden_ps,
@@ -35,7 +33,7 @@ impl Reached {
         }
     }
 
-    /// Whatever is further along, for something that has to come after both.
+    /// The further of two positions, for what comes after both.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -46,59 +44,57 @@ impl Reached {
     }
 }
 
-/// Work and span of a run, and when it began and ended. All in nanoseconds of virtual time.
+/// Work and span of a run, its beginning and end, in nanoseconds of virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Profile {
-    /// Tasks, or slots of jobs, that came to their end.
+    /// Tasks, or slots of jobs, that ended.
     pub tasks: u64,
-    /// What they said they take, added up.
+    /// The sum of their times.
     pub work_ns: u64,
     /// The longest path through them.
     pub span_ns: u64,
-    /// The same with the [burden](crate::Costs::burden_ps) on each edge.
+    /// The span with the [burden](crate::Costs::burden_ps) on each edge.
     pub burdened_span_ns: u64,
-    /// From when the producers began until the last task ended.
+    /// From the start of the producers until the last task ended.
     pub elapsed_ns: u64,
-    /// From when the producers began until somebody outside who waited for the end knew of it, if anybody did.
+    /// From the start of the producers until a waiting environment actor knew of the end, if one
+    /// waited.
     pub answered_ns: Option<u64>,
 }
 
 impl Profile {
-    /// No run on `workers` workers takes less: `max(work / P, span)`, in nanoseconds.
+    /// The least time on `workers` workers: `max(work / P, span)`, in nanoseconds.
     #[must_use]
     pub fn lower_bound_ns(&self, workers: usize) -> u64 {
         self.span_ns.max(self.work_ns.div_ceil(workers as u64))
     }
 
-    /// What a greedy scheduler without costs takes at most: `work / P + span`, in nanoseconds.
+    /// The most time of a greedy scheduler without costs: `work / P + span`, in nanoseconds.
     #[must_use]
     pub fn greedy_bound_ns(&self, workers: usize) -> u64 {
         self.span_ns + self.work_ns.div_ceil(workers as u64)
     }
 
-    /// Work over span: more workers than these help nothing.
+    /// Work over span: further workers do not help.
     #[must_use]
     pub fn parallelism(&self) -> f64 {
         self.work_ns as f64 / self.span_ns.max(1) as f64
     }
 }
 
-/// Follows the tasks of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Profiler {
-    /// Where each task begins.
     tasks: Vec<Reached>,
-    /// Where each party is.
-    parties: Vec<Reached>,
+    actors: Vec<Reached>,
     span: Reached,
     work_ps: u64,
     ended: Ended,
-    /// Slots of jobs, if it is about jobs: tasks are only looks at the board then.
+    /// With slots of jobs, the tasks are only looks at the board.
     slots: Ended,
     answered_ps: Option<u64>,
 }
 
-/// How many have ended, and when the last one did.
+/// Their number, and the time of the last end.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ended {
     count: u64,
@@ -113,65 +109,58 @@ impl Ended {
 }
 
 impl Profiler {
-    pub(crate) fn add_party(&mut self) {
-        self.parties.push(Reached::default());
+    pub(crate) fn add_actor(&mut self) {
+        self.actors.push(Reached::default());
     }
 
-    /// `party` has made the next task; its edge has this burden.
-    pub(crate) fn spawned(&mut self, party: usize, burden_ps: u64) {
-        self.tasks.push(self.parties[party].burdened(burden_ps));
+    /// `actor` has made the next task, over an edge with this burden.
+    pub(crate) fn spawned(&mut self, actor: usize, burden_ps: u64) {
+        self.tasks.push(self.actors[actor].burdened(burden_ps));
     }
 
-    /// `party` starts `task`.
-    pub(crate) fn started(&mut self, party: usize, task: TaskId) {
-        self.parties[party] = self.tasks[task as usize];
+    pub(crate) fn started(&mut self, actor: usize, task: TaskId) {
+        self.actors[actor] = self.tasks[task as usize];
     }
 
-    /// What runs on `party` takes so long.
-    pub(crate) fn works(&mut self, party: usize, ps: u64) {
-        let reached = &mut self.parties[party];
+    pub(crate) fn works(&mut self, actor: usize, ps: u64) {
+        let reached = &mut self.actors[actor];
         reached.span_ps += ps;
         reached.burdened_ps += ps;
         self.work_ps += ps;
     }
 
-    /// Where `party` is at its time `at_ps`.
-    pub(crate) fn reached(&self, party: usize, at_ps: u64) -> Reached {
+    pub(crate) fn reached(&self, actor: usize, at_ps: u64) -> Reached {
         Reached {
             at_ps,
-            ..self.parties[party]
+            ..self.actors[actor]
         }
     }
 
-    /// What `party` does from now on also comes after `reached`. Gives when that was.
-    pub(crate) fn comes_after(&mut self, party: usize, reached: Reached) -> u64 {
-        self.parties[party] = self.parties[party].max(reached);
+    /// What `actor` does next also comes after `reached`. Returns the time of `reached`.
+    pub(crate) fn comes_after(&mut self, actor: usize, reached: Reached) -> u64 {
+        self.actors[actor] = self.actors[actor].max(reached);
         reached.at_ps
     }
 
-    /// What `party` does next comes after `reached` and nothing else.
-    pub(crate) fn begins_at(&mut self, party: usize, reached: Reached) {
-        self.parties[party] = reached;
+    /// What `actor` does next comes after `reached` alone.
+    pub(crate) fn begins_at(&mut self, actor: usize, reached: Reached) {
+        self.actors[actor] = reached;
     }
 
-    /// What ran on `party` has ended, at `now_ps` by its clock.
-    pub(crate) fn ended(&mut self, party: usize, now_ps: u64) {
-        self.span = self.span.max(self.parties[party]);
+    pub(crate) fn ended(&mut self, actor: usize, now_ps: u64) {
+        self.span = self.span.max(self.actors[actor]);
         self.ended.add(now_ps);
     }
 
-    /// A slot that ran on `party` has ended.
-    pub(crate) fn slot_ended(&mut self, party: usize, now_ps: u64) {
-        self.span = self.span.max(self.parties[party]);
+    pub(crate) fn slot_ended(&mut self, actor: usize, now_ps: u64) {
+        self.span = self.span.max(self.actors[actor]);
         self.slots.add(now_ps);
     }
 
-    /// Somebody outside knows that all is over.
     pub(crate) fn answered(&mut self, now_ps: u64) {
         self.answered_ps = self.answered_ps.max(Some(now_ps));
     }
 
-    /// What came of it, in a run whose producers began at `began_ns`.
     pub(crate) fn profile(&self, began_ns: u64) -> Profile {
         let Ended { count, last_ps } = match self.slots {
             Ended { count: 0, .. } => self.ended,
@@ -196,8 +185,8 @@ mod tests {
     #[test]
     fn work_is_the_sum_and_span_the_longest_path() {
         let mut profiler = Profiler::default();
-        (0..2).for_each(|_| profiler.add_party());
-        // One outside, and task 0 with 5 ns, of which it spawns task 1 after 3; that has 4.
+        (0..2).for_each(|_| profiler.add_actor());
+        // An environment actor, and task 0 of 5 ns, which spawns task 1 of 4 ns after 3 ns.
         profiler.spawned(1, 100_000);
         profiler.started(0, 0);
         profiler.works(0, 3_000);

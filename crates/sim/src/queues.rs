@@ -1,9 +1,8 @@
-//! The queues of a simulated executor: an injector and a queue a worker, as plain double-ended queues.
+//! The queues of a simulated executor, as plain double-ended queues.
 //!
-//! What is kept in them is a [`Tracked`] task, its number beside it, so that the oracles can follow it without knowing
-//! anything about it. That is the only kind of task that the policy sees here: a task gets its number before it comes to
-//! a queue and keeps it until the runner or the user has it back, also where no port leads, as in what a worker has for
-//! itself. Everything that happens to the queues is in [`crate::ports`].
+//! They hold [`Tracked`] tasks, each with its number, so that oracles can follow it. The policy
+//! sees only these: a task has its number from its first queue to the runner or user, even as a
+//! worker's private task. The operations are in [`crate::ports`].
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -15,11 +14,10 @@ use executor_core::{ExecutorConfig, Scheduler};
 use crate::oracle::TaskId;
 use crate::word::SimWord;
 
-/// A task and its number.
 #[derive(Debug)]
 pub(crate) struct Tracked<T> {
     pub(crate) id: TaskId,
-    /// What tells it from others in a search: unlike the number, it does not depend on who came first.
+    /// Identifies the task in a search; unlike the number it does not depend on the order.
     pub(crate) identity: u64,
     pub(crate) task: T,
 }
@@ -30,14 +28,12 @@ impl<T> Hash for Tracked<T> {
     }
 }
 
-/// What the workers and producers of one simulated executor share besides the world.
 pub(crate) struct Queues<T> {
     pub(crate) scheduler: Rc<Scheduler<SimWord>>,
     /// Pushed at the back, taken from the front.
     pub(crate) injector: RefCell<VecDeque<Tracked<T>>>,
     /// The owner works at the back, thieves take from the front.
     pub(crate) locals: Vec<RefCell<VecDeque<Tracked<T>>>>,
-    /// Tasks that the gate refused.
     pub(crate) refused: RefCell<Vec<Tracked<T>>>,
 }
 

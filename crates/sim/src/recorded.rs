@@ -1,19 +1,20 @@
-//! Is a run that was recorded on threads one that the policy allows?
+//! Checks whether the policy allows a run that was recorded on threads.
 //!
-//! A [`Record`] has each party's events in its own order, and says of every change of a shared word which change it was. The checker
-//! looks for an order of all of them, event by event, and lets the simulator's [oracles](crate::oracle) watch:
+//! A [`Record`] has each actor's events in order, and numbers the changes of each shared word. The
+//! checker looks for an order of all events, under the simulator's [oracles](crate::oracle):
 //!
 //! ```text
-//!   worker 0   ─ ─ ─ ► ┐                     ┌─► oracles: exactly once, count, gate, sleep, protocol, fairness
-//!   worker 1   ─ ─ ► ──┼─► whose event may ──┤
-//!   outside 2  ─ ─ ─ ► ┘   come next?        └─► nobody's: rejected, with what each waits for
+//!   worker 0       ─ ─ ─ ► ┐                     ┌─► oracles: exactly once, count, gate, sleep, protocol, fairness
+//!   worker 1       ─ ─ ► ──┼─► whose event may ──┤
+//!   environment 2  ─ ─ ─ ► ┘   come next?        └─► none: rejected, with what each actor waits for
 //! ```
 //!
-//! An event may come next if the change of a word is the next one of that word, if what was read of a word has been written, and
-//! if a task that somebody comes with has been put where that party could take it. Why every right run has such an order, and why
-//! it does not matter which one is found, is in the chapter of [`executor_core::record`].
+//! An event may come next if its change of a word is that word's next, the value it read has been
+//! written, and its task is where its actor could take it. [`executor_core::record`] shows that
+//! every correct run has such an order, and that any order will do.
 //!
-//! It takes time in proportion to the events, and memory for eight bytes a task and four a change of a word, beside the record itself.
+//! Time is proportional to the events; memory is eight bytes a task and four a change, beside the
+//! record.
 
 mod course;
 mod merge;
@@ -27,51 +28,51 @@ use crate::trace::{Event, Interleaving};
 
 use merge::Merge;
 
-/// What was found in a record that is a run.
+/// A record that passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checked {
-    /// Events that were explained.
+    /// Events that were ordered.
     pub events: u64,
-    /// Tasks that came to their end, in whichever way.
+    /// Tasks that ended, in whichever way.
     pub tasks: u64,
     /// Changes of shared words.
     pub changes: u64,
-    /// All events in the order that was found, on a clock that goes on by a nanosecond an event, if they were asked for. They are
-    /// those of a simulated run, so [`write_chrome_trace`](crate::write_chrome_trace) draws them.
+    /// All events in order, one a nanosecond, if requested. They are those of a simulated run, so
+    /// [`write_chrome_trace`](crate::write_chrome_trace) draws them.
     pub course: Vec<Event>,
-    /// What each party is called, by its number.
-    pub parties: Vec<String>,
+    /// Names of the actors, by number.
+    pub actors: Vec<String>,
 }
 
-/// A record that is no run: an oracle spoke, or an event cannot come about.
+/// A rejected record: an oracle found a violation, or an event has no place in any order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rejection {
-    /// Which oracle; [`Oracle::Record`] if it is the record that does not fit.
+    /// The oracle; [`Oracle::Record`] if the record contradicts itself.
     pub oracle: Oracle,
-    /// Whose event it was, by number, and which of its events, from 0.
-    pub party: usize,
-    /// See above.
+    /// The number of the actor whose event it was.
+    pub actor: usize,
+    /// The number of the event among that actor's, from 0.
     pub event: u64,
-    /// What was wrong, or what was expected.
+    /// What was wrong, or expected.
     pub message: String,
-    /// The last events before it, in the order that was found.
+    /// The last events before it, in order.
     pub neighbourhood: Vec<Event>,
-    /// What each party is called, by its number.
-    pub parties: Vec<String>,
+    /// Names of the actors, by number.
+    pub actors: Vec<String>,
 }
 
 /// Checks a record.
 ///
 /// # Errors
 ///
-/// Why it is no run that the policy allows, and where.
+/// Why and where the policy does not allow the run.
 pub fn check_record(record: &Record) -> Result<Checked, Box<Rejection>> {
     Merge::new(record, false).run()
 }
 
-/// The same, and keeps the order that was found, at some 50 bytes an event.
+/// [`check_record`] that keeps the order it finds, at some 50 bytes an event.
 ///
 /// # Errors
 ///
@@ -81,14 +82,14 @@ pub fn order_record(record: &Record) -> Result<Checked, Box<Rejection>> {
 }
 
 impl Rejection {
-    fn new(violation: Violation, party: usize, event: u64) -> Self {
+    fn new(violation: Violation, actor: usize, event: u64) -> Self {
         Self {
             oracle: violation.oracle,
-            party,
+            actor,
             event,
             message: violation.message,
             neighbourhood: Vec::new(),
-            parties: Vec::new(),
+            actors: Vec::new(),
         }
     }
 }
@@ -97,17 +98,17 @@ impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             oracle,
-            party,
+            actor,
             event,
             message,
             neighbourhood,
-            parties,
+            actors,
         } = self;
-        let name = parties.get(*party).map_or("?", String::as_str);
+        let name = actors.get(*actor).map_or("?", String::as_str);
         writeln!(f, "{oracle}: {message}")?;
         writeln!(f, "at event {event} of {name}; the last ones before it:")?;
         let events = &neighbourhood[..];
-        write!(f, "{}", Interleaving { events, parties })
+        write!(f, "{}", Interleaving { events, actors })
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a run comes to: a [`Report`], or a [`Failure`] with everything that is needed to have it again.
+//! The outcome of a run: a [`Report`], or a [`Failure`] with all that reproduces it.
 
 use std::fmt;
 use std::fs;
@@ -9,88 +9,88 @@ use executor_core::{WorkerExit, WorkerMetricsLocal};
 use serde::{Deserialize, Serialize};
 
 use crate::choices::Choices;
+use crate::coverage::Coverage;
 use crate::fault::Faults;
 use crate::line::ReplayLine;
-use crate::mark::Marks;
 use crate::oracle::{Oracle, Violation};
 use crate::profile::Profile;
 use crate::trace::{Event, Interleaving, JobEvent, TAIL};
 
-/// A run that no oracle found fault with.
+/// A run that every oracle passed.
 #[derive(Debug)]
 pub struct Report<T, S> {
-    /// The workers' scratch values, by worker.
+    /// The workers' scratch values.
     pub scratches: Vec<S>,
-    /// Tasks that nobody ran, because the executor aborted.
+    /// Tasks that did not run, because the executor aborted.
     pub handed_back: Vec<T>,
-    /// Tasks that the gate refused.
+    /// Tasks that were refused.
     pub refused: Vec<T>,
     /// How each worker left.
     pub exits: Vec<WorkerExit>,
     /// The workers' counters, added up.
     pub metrics: WorkerMetricsLocal,
-    /// What tasks said when they panicked, if that was allowed.
+    /// Messages of panicked tasks, if panics were allowed.
     pub panics: Vec<String>,
     /// Virtual time from the start until the last worker had left.
     pub makespan_ns: u64,
-    /// Work, span, and how long the tasks took in virtual time.
+    /// Work, span and elapsed virtual time.
     pub profile: Profile,
-    /// Everything about how it went.
+    /// The run itself.
     pub course: Course,
 }
 
-/// How a run went, whether well or not.
+/// The course of a run, passed or failed.
 #[derive(Clone, Debug)]
 pub struct Course {
     /// The line that replays it.
     pub line: ReplayLine,
-    /// Hash of every operation in order: equal hashes, equal runs.
+    /// Hash of every operation in order: equal runs have equal hashes.
     pub trace_hash: u64,
-    /// The run was given up where an oracle would have ended it that nobody listened to; see [`crate::RunOptions::silenced`].
+    /// The run was cut short where a silenced oracle would have failed it; see
+    /// [`crate::RunOptions::silenced`].
     pub cut: bool,
-    /// Micro-steps taken.
-    pub micro_steps: u64,
+    /// Steps taken.
+    pub steps: u64,
     /// Every choice that was made.
     pub choices: Choices,
-    /// Situations that were reached.
-    pub marks: Marks,
+    /// Coverage points that were hit.
+    pub coverage: Coverage,
     /// Faults that struck.
     pub faults: Faults,
-    /// What each party is called, by its number.
-    pub parties: Vec<String>,
-    /// The last operations; all of them if [`crate::Simulation::keep_events`] was asked for.
+    /// Names of the actors, by number.
+    pub actors: Vec<String>,
+    /// The last operations; all with [`crate::Simulation::keep_events`].
     pub events: Vec<Event>,
-    /// What happened to jobs, if all operations are kept.
+    /// Events of jobs, if all operations are kept.
     pub jobs: Vec<JobEvent>,
-    /// Whether these are all.
+    /// Whether `events` has all operations.
     pub is_complete: bool,
 }
 
 impl Course {
-    /// How long and how restless the run was: micro-steps, and switches from one party to another.
-    ///
-    /// Of a run without an end that a list of choices led into, only the list counts.
+    /// Steps and switches of the run. After a list of choices that led into an endless run, only
+    /// the list counts.
     #[must_use]
     pub fn size(&self) -> (u64, usize) {
         match &self.line.choices {
             Some(listed) if listed.picks.len() < self.choices.picks.len() => {
                 (listed.picks.len() as u64, listed.switches())
             }
-            _ => (self.micro_steps, self.choices.switches()),
+            _ => (self.steps, self.choices.switches()),
         }
     }
 }
 
-/// An oracle found fault with a run.
+/// A run that an oracle failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
     /// Which oracle.
     pub oracle: Oracle,
-    /// What it said.
+    /// The oracle's message.
     pub message: String,
-    /// How the run went up to there.
+    /// The run up to the failure.
     pub course: Box<Course>,
-    /// The failure that was found first, if this one was shrunk from it.
+    /// The failure before shrinking, if this one was shrunk.
     pub found: Option<Box<Found>>,
 }
 
@@ -99,9 +99,9 @@ pub struct Failure {
 pub struct Found {
     /// The line that replays it.
     pub line: ReplayLine,
-    /// Micro-steps taken.
-    pub micro_steps: u64,
-    /// Switches from one party to another.
+    /// Steps taken.
+    pub steps: u64,
+    /// Switches from one actor to another.
     pub switches: usize,
     /// Runs that shrinking it took.
     pub runs: u64,
@@ -119,16 +119,16 @@ impl fmt::Display for Failure {
         let sentence = self.sentence();
         writeln!(f, "{sentence}")?;
         writeln!(f, "replay: {}", course.line)?;
-        let (micro_steps, switches) = course.size();
+        let (steps, switches) = course.size();
         if let Some(found) = found {
             writeln!(f, "found:  {}", found.line)?;
             writeln!(
                 f,
-                "{micro_steps} micro-steps and {switches} switches; before it was shrunk, {} and {}",
-                found.micro_steps, found.switches
+                "{steps} steps and {switches} switches; before it was shrunk, {} and {}",
+                found.steps, found.switches
             )?;
         } else {
-            writeln!(f, "{micro_steps} micro-steps and {switches} switches")?;
+            writeln!(f, "{steps} steps and {switches} switches")?;
         }
         let rows = match found {
             Some(_) => ROWS,
@@ -139,8 +139,8 @@ impl fmt::Display for Failure {
         if left_out > 0 || !course.is_complete {
             writeln!(f, "the last {} operations:", events.len())?;
         }
-        let parties = &course.parties;
-        write!(f, "{}", Interleaving { events, parties })?;
+        let actors = &course.actors;
+        write!(f, "{}", Interleaving { events, actors })?;
         f.write_str(&sentence)?;
         if !details.is_empty() {
             write!(f, "\n{}", details.trim_end())?;
@@ -149,13 +149,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The most operations of a shrunk run that are shown; only runs that could not be shrunk have more.
+/// Operations of a shrunk run that are shown, at most.
 const ROWS: usize = 512;
 
 impl std::error::Error for Failure {}
 
 impl Failure {
-    /// The oracle, and what it said, without how everything stood.
+    /// The oracle and the first part of its message, without the state of the actors.
     #[must_use]
     pub fn sentence(&self) -> String {
         let sentence = self.message.lines().next().unwrap_or_default();
@@ -171,12 +171,12 @@ impl Failure {
         }
     }
 
-    /// Writes the choices that led here to `path`, as JSON, with the replay line and the oracle beside them. The list
-    /// still means something when the code has changed and the line no longer leads here.
+    /// Writes the choices to `path` as JSON, with replay line and oracle. The list stays useful
+    /// when changed code makes the line lead elsewhere.
     ///
     /// # Errors
     ///
-    /// Whatever creating or writing the file fails with.
+    /// Any error of creating or writing the file.
     pub fn write_choices(&self, path: &Path) -> io::Result<()> {
         let saved = Recording {
             line: self.course.line.to_string(),
@@ -195,7 +195,7 @@ impl Failure {
 pub struct Recording {
     /// The replay line.
     pub line: String,
-    /// Name of the oracle that spoke.
+    /// Name of the oracle that failed the run.
     pub oracle: String,
     /// The choices that led there.
     pub choices: Choices,

@@ -1,4 +1,4 @@
-//! One run: its parties are set up, let go, and judged when all have come to their end.
+//! One run: its actors are set up, run and judged.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,10 +8,10 @@ use executor_core::{
     IdleAction, IdleHooks, IdleRound, Nap, TieredIdle, WorkerExit, WorkerMetricsLocal, run_worker,
 };
 
+use crate::actor::{ActorKind, Actors};
+use crate::coverage::CoveragePoint;
 use crate::fault::{Fault, FaultBudget};
-use crate::mark::Mark;
 use crate::oracle::{Oracle, Totals, Violation};
-use crate::party::{Crew, Side};
 use crate::ports::SimPorts;
 use crate::queues::{Queues, Tracked};
 use crate::schedule::{Schedule, Strategy};
@@ -21,30 +21,23 @@ use crate::trace::Trace;
 use crate::word::Glass;
 use crate::world::World;
 
-/// A run that is being set up.
 pub(crate) struct Run<T: 'static, S: 'static> {
     pub(crate) world: Rc<RefCell<World>>,
     queues: Rc<Queues<T>>,
-    crew: Crew,
+    actors: Actors,
     left: Rc<RefCell<Vec<Gone<T, S>>>>,
-    /// Workers sleep until there is something to do.
+    /// Workers sleep until there is work.
     asleep: bool,
-    /// A worker's thread could not be started, so there is no executor for anybody to use.
     pub(crate) start_failed: bool,
 }
 
-/// A run that is over.
 pub(crate) struct Finished<T, S> {
     pub(crate) world: Rc<RefCell<World>>,
-    /// What the workers left behind, by worker.
     pub(crate) left: Vec<Gone<T, S>>,
-    /// Tasks that the gate refused.
     pub(crate) refused: Vec<T>,
-    /// What was wrong with it.
     pub(crate) violation: Option<Violation>,
 }
 
-/// What a worker leaves behind.
 pub(crate) struct Gone<T, S> {
     pub(crate) worker: usize,
     pub(crate) exit: WorkerExit,
@@ -54,7 +47,6 @@ pub(crate) struct Gone<T, S> {
 }
 
 impl<T: 'static, S: 'static> Run<T, S> {
-    /// A world with an executor and without any party.
     pub(crate) fn new(setup: &Setup, strategy: Box<dyn Strategy>, keep_events: bool) -> Self {
         let world = Rc::new(RefCell::new(World::new(
             Schedule::new(strategy),
@@ -67,7 +59,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
         world.borrow_mut().watch(Rc::clone(&queues.scheduler));
         world.borrow_mut().set_time(setup.costs.clone(), setup.begin_ns);
         Self {
-            crew: Crew::new(Rc::clone(&world)),
+            actors: Actors::new(Rc::clone(&world)),
             world,
             queues,
             left: Rc::default(),
@@ -76,7 +68,7 @@ impl<T: 'static, S: 'static> Run<T, S> {
         }
     }
 
-    /// Adds the workers. They come first: a worker's party has the worker's number.
+    /// Adds the workers first, so that a worker's actor has the worker's number.
     pub(crate) fn workers<R>(&mut self, scratch_init: impl FnMut(usize) -> S, runner: R)
     where
         R: for<'c> Fn(T, &mut SimCtx<'c, T, S>) + 'static,
@@ -90,10 +82,10 @@ impl<T: 'static, S: 'static> Run<T, S> {
                 world: Rc::clone(&self.world),
                 worker,
             };
-            // After the first one that fails no other is started.
+            // After a failed start no further worker is started.
             self.start_failed |= self.world.borrow_mut().strikes(Fault::FailedStart);
             let starts = !self.start_failed;
-            self.outside(Side::Worker(worker), move |ports| {
+            self.add(ActorKind::Worker(worker), move |ports| {
                 if starts {
                     let idle = Watched {
                         idle: AsleepAtFirst {
@@ -110,27 +102,25 @@ impl<T: 'static, S: 'static> Run<T, S> {
         }
     }
 
-    /// Adds a party that does `body`.
-    pub(crate) fn outside(&mut self, side: Side, body: impl for<'y> FnOnce(SimPorts<'y, T>) + 'static) {
+    pub(crate) fn add(&mut self, kind: ActorKind, body: impl for<'y> FnOnce(SimPorts<'y, T>) + 'static) {
         let queues = Rc::clone(&self.queues);
-        self.crew
-            .add(side, move |handle| body(SimPorts::new(handle, queues)));
+        self.actors
+            .add(kind, move |handle| body(SimPorts::new(handle, queues)));
     }
 
-    /// Lets all go to their end.
     pub(crate) fn finish(self) -> Finished<T, S> {
         let Self {
             world,
             queues,
-            mut crew,
+            mut actors,
             left,
             asleep: _,
             start_failed: _,
         } = self;
-        crew.run();
-        drop(crew);
+        actors.run();
+        drop(actors);
         let mut left = Rc::into_inner(left)
-            .expect("all parties have finished")
+            .expect("all actors have finished")
             .into_inner();
         left.sort_by_key(|gone| gone.worker);
         let violation = world.borrow_mut().take_violation();
@@ -149,7 +139,6 @@ impl<T: 'static, S: 'static> Run<T, S> {
     }
 }
 
-/// A worker: core's own run loop.
 fn work<'y, T, S>(
     worker: usize,
     ports: SimPorts<'y, T>,
@@ -160,7 +149,7 @@ fn work<'y, T, S>(
 ) -> Gone<T, S> {
     ports.handle.with(|world| {
         if world.is_done() {
-            world.marks.hit(Mark::BeganAfterEnd);
+            world.coverage.hit(CoveragePoint::BeganAfterEnd);
         }
     });
     let mut cx = SimCtx::new(worker, ports, scratch);
@@ -176,8 +165,8 @@ fn work<'y, T, S>(
     }
 }
 
-/// The default idle hooks, and before them, if work is to find its worker asleep, a park without any spinning. How the worker goes on when it
-/// has had work is the same.
+/// The default idle hooks; if workers begin asleep, a park without spinning precedes them. After
+/// its first work a worker idles as usual.
 struct AsleepAtFirst {
     idle: TieredIdle,
     asleep: bool,
@@ -198,7 +187,6 @@ impl IdleHooks for AsleepAtFirst {
     }
 }
 
-/// Nothing may be left over.
 fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Result<(), Violation> {
     if world.is_cut() {
         return Ok(());
@@ -219,7 +207,6 @@ fn judge_end<T, S>(world: &World, queues: &Queues<T>, left: &[Gone<T, S>]) -> Re
     }
 }
 
-/// The workers have counted what was seen.
 fn judge_counters<T, S>(world: &World, left: &[Gone<T, S>]) -> Result<(), Violation> {
     let mut metrics = WorkerMetricsLocal::default();
     left.iter().for_each(|gone| metrics.merge(&gone.metrics));

@@ -1,7 +1,7 @@
-//! Scenarios: what the swarm runs. Plain data, so that each fits into a replay line.
+//! Scenarios: what a swarm runs, as plain data that fits into a replay line.
 //!
-//! A scenario is a load and a [`Setup`]: [tasks](Tasks) on the executor alone, or [jobs](Jobs) and [traffic](Traffic) on the
-//! pipeline executor above it.
+//! A scenario is a load and a [`Setup`]: [tasks](Tasks) on the executor alone, or [jobs](Jobs) and
+//! [traffic](Traffic) on the pipeline executor above it.
 
 mod jobs;
 mod tasks;
@@ -22,16 +22,16 @@ use crate::oracle::Oracle;
 use crate::profile::Profile;
 use crate::report::{Course, Failure};
 use crate::schedule::StrategyKind;
-use crate::search::Walking;
+use crate::search::DepthFirstDriver;
 use crate::setup::Setup;
 use crate::simulation::Simulation;
 
-/// What is run, and how.
+/// A load and its setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// What is run.
     pub load: Load,
-    /// How.
+    /// How it is run.
     pub setup: Setup,
 }
 
@@ -46,27 +46,27 @@ pub enum Load {
     Traffic(Traffic),
 }
 
-/// A scenario's run in short, if it went well.
+/// The figures of a scenario's run that passed.
 #[derive(Debug)]
 pub struct Summary {
-    /// The workers' counters, added up.
+    /// The sum of the workers' counters.
     pub metrics: WorkerMetricsLocal,
     /// Virtual time until the last worker had left.
     pub makespan_ns: u64,
-    /// Work, span, and how long tasks or slots took in virtual time.
+    /// Work, span and elapsed virtual time.
     pub profile: Profile,
-    /// How it went.
+    /// The run itself.
     pub course: Course,
 }
 
-/// How a scenario is run.
+/// Options of a scenario's run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Makes these choices instead of the strategy's.
+    /// Replaces the strategy's choices.
     pub choices: Option<Choices>,
-    /// Keeps every operation, and not only the last ones.
+    /// Keeps every operation instead of the last ones.
     pub keep_events: bool,
-    /// Nobody listens to this oracle: who else would have spoken?
+    /// An oracle that is ignored, to see which other fails the run.
     pub silenced: Option<Oracle>,
 }
 
@@ -80,7 +80,7 @@ impl Scenario {
         Self::from_fields(line.fields.clone())
     }
 
-    /// The scenario that `fields` tell of.
+    /// The scenario that `fields` describe.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl Scenario {
             (_, Ok(shape)) => Load::Tasks(Tasks::read(shape, &mut fields)?),
             ("own", _) => {
                 return Err(LineError(
-                    "`scenario=own` is a run of somebody's own tasks: replay it there, with `Simulation::replay`"
+                    "`scenario=own` is a run of a user's own tasks: replay it there, with `Simulation::replay`"
                         .to_owned(),
                 ));
             }
@@ -113,7 +113,7 @@ impl Scenario {
         fields.end()?;
         if setup.producers == 0 {
             return Err(LineError(
-                "`producers=0`: somebody must hand the tasks over".to_owned(),
+                "`producers=0`: there is no producer to hand the tasks over".to_owned(),
             ));
         }
         let scenario = Self { load, setup };
@@ -125,7 +125,7 @@ impl Scenario {
         Ok(scenario)
     }
 
-    /// The fields that tell of it.
+    /// The fields that describe it.
     #[must_use]
     pub fn fields(&self) -> Fields {
         let mut fields = self.label();
@@ -133,7 +133,6 @@ impl Scenario {
         fields
     }
 
-    /// The fields that tell of its load.
     fn label(&self) -> Fields {
         let mut label = Fields::default();
         match &self.load {
@@ -148,7 +147,7 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// What the first oracle that found fault said.
+    /// The failure, if an oracle finds one.
     pub fn run(&self, strategy: StrategyKind, seed: u64, options: RunOptions) -> Result<Summary, Failure> {
         let mut simulation = self
             .simulation(strategy, seed)
@@ -160,10 +159,15 @@ impl Scenario {
         self.run_as(simulation, seed)
     }
 
-    /// One run of a search, which draws what it draws for itself from `seed`.
-    pub(crate) fn walk(&self, walking: Walking, seed: u64, keep_events: bool) -> Result<Summary, Failure> {
+    /// One run of a search; the scenario's own random numbers come from `seed`.
+    pub(crate) fn drive(
+        &self,
+        driver: DepthFirstDriver,
+        seed: u64,
+        keep_events: bool,
+    ) -> Result<Summary, Failure> {
         let simulation = self.simulation(StrategyKind::Exhaustive, seed);
-        self.run_as(simulation.walking(walking).keep_events(keep_events), seed)
+        self.run_as(simulation.driven_by(driver).keep_events(keep_events), seed)
     }
 
     fn simulation(&self, strategy: StrategyKind, seed: u64) -> Simulation {

@@ -1,26 +1,26 @@
-//! A schedule: who takes each micro-step, and what every question of chance was answered with.
+//! A schedule: the actor of each step, and each random number.
 //!
-//! A [`Strategy`] makes the choices; [`Choices`] is the record of them. From one strategy and one seed the choices
-//! are always the same, so a line replays a run. The record replays it, too, and still means something after
-//! the code has changed.
+//! A [`Strategy`] makes the choices; [`Choices`] records them. Strategy and seed determine them, so
+//! a line replays a run. The record also replays it, and stays useful after the code has changed.
 
 use std::fmt;
 use std::str::FromStr;
 
+use crate::actor::Actor;
 use crate::choices::Choices;
-use crate::history::History;
-use crate::party::Party;
+use crate::fingerprint::Fingerprints;
 use crate::scheduler::{DelayBounded, Earliest, Pct, RandomWalk, Replay, RoundRobin};
 
 /// Makes the choices of a run.
 pub trait Strategy {
-    /// Which of [`Moment::runnable`] takes the next micro-step. The scheduler panics on any other.
+    /// The actor among [`Moment::runnable`] that takes the next step. The scheduler panics on any
+    /// other.
     fn pick(&mut self, moment: &Moment<'_>) -> usize;
 
     /// A number below `bound`, which is not 0.
     fn below(&mut self, bound: usize) -> usize;
 
-    /// Whether something happens that happens once in `rarity` times, which is not 0.
+    /// Whether an event strikes that strikes once in `rarity` times; `rarity` is not 0.
     fn happens(&mut self, rarity: usize) -> bool {
         self.below(rarity) == 0
     }
@@ -30,98 +30,96 @@ pub trait Strategy {
 pub struct Moment<'a> {
     runnable: &'a [usize],
     arrived: &'a [usize],
-    parties: &'a [Party],
+    actors: &'a [Actor],
     last: Option<usize>,
-    history: Option<&'a History>,
+    fingerprints: Option<&'a Fingerprints>,
 }
 
 impl<'a> Moment<'a> {
     pub(crate) fn new(
         runnable: &'a [usize],
         arrived: &'a [usize],
-        parties: &'a [Party],
+        actors: &'a [Actor],
         last: Option<usize>,
     ) -> Self {
         Self {
             runnable,
             arrived,
-            parties,
+            actors,
             last,
-            history: None,
+            fingerprints: None,
         }
     }
 
-    /// With what is known of the state.
-    pub(crate) fn knowing(self, history: &'a History) -> Self {
+    pub(crate) fn with_fingerprints(self, fingerprints: &'a Fingerprints) -> Self {
         Self {
-            history: Some(history),
+            fingerprints: Some(fingerprints),
             ..self
         }
     }
 
-    /// What is known of the state, if anything.
-    pub(crate) fn history(&self) -> Option<&'a History> {
-        self.history
+    pub(crate) fn fingerprints(&self) -> Option<&'a Fingerprints> {
+        self.fingerprints
     }
 
-    /// The state, if it is known.
     pub(crate) fn fingerprint(&self) -> Option<u64> {
-        self.history.map(|history| history.fingerprint(self.parties))
+        self.fingerprints
+            .map(|fingerprints| fingerprints.fingerprint(self.actors))
     }
 
-    /// The parties that may go, in no particular order. There is at least one.
+    /// The actors that may go, unordered. There is at least one.
     #[must_use]
     pub fn runnable(&self) -> &[usize] {
         self.runnable
     }
 
-    /// Those of them that might not go when the last pick was made, each once. What another party than the last does moves nobody's
-    /// clock but theirs.
+    /// Those that became runnable since the last pick, each once. No actor but the last moves the
+    /// clock of another that was runnable.
     #[must_use]
     pub fn arrived(&self) -> &[usize] {
         self.arrived
     }
 
-    /// Whether this party may go.
+    /// Whether this actor may go.
     #[must_use]
-    pub fn is_runnable(&self, party: usize) -> bool {
-        self.parties
-            .get(party)
-            .is_some_and(|party| party.state == crate::party::State::Runnable)
+    pub fn is_runnable(&self, actor: usize) -> bool {
+        self.actors
+            .get(actor)
+            .is_some_and(|actor| actor.state == crate::actor::State::Runnable)
     }
 
-    /// Who took the step before.
+    /// The actor of the step before.
     #[must_use]
     pub fn last(&self) -> Option<usize> {
         self.last
     }
 
-    /// How many parties there are, those that have finished included.
+    /// Number of actors, finished ones included.
     #[must_use]
-    pub fn parties(&self) -> usize {
-        self.parties.len()
+    pub fn actors(&self) -> usize {
+        self.actors.len()
     }
 
-    /// A party's virtual time.
+    /// An actor's virtual time.
     #[must_use]
-    pub fn clock_ns(&self, party: usize) -> u64 {
-        self.parties[party].clock_ns()
+    pub fn clock_ns(&self, actor: usize) -> u64 {
+        self.actors[actor].clock_ns()
     }
 
-    /// A party's virtual time in picoseconds, the unit in which it passes.
+    /// An actor's virtual time in picoseconds, its unit.
     #[must_use]
-    pub fn clock_ps(&self, party: usize) -> u64 {
-        self.parties[party].clock_ps
+    pub fn clock_ps(&self, actor: usize) -> u64 {
+        self.actors[actor].clock_ps
     }
 
-    /// The first party that may go, counting upwards from `from` and round.
+    /// The first runnable actor from `from` on, cyclically.
     #[must_use]
     pub fn next_from(&self, from: usize) -> usize {
-        let all = self.parties.len();
+        let all = self.actors.len();
         (0..all)
             .map(|k| (from + k) % all)
-            .find(|&party| self.is_runnable(party))
-            .expect("somebody may go")
+            .find(|&actor| self.is_runnable(actor))
+            .expect("an actor is runnable")
     }
 }
 
@@ -134,39 +132,41 @@ impl fmt::Debug for Moment<'_> {
     }
 }
 
-/// The strategies that a replay line can name, with their parameters: `random`, `pct:3`, `delay:2:400`.
+/// The strategies that a replay line can name, with their parameters: `random`, `pct:3`,
+/// `delay:2:400`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StrategyKind {
-    /// Every runnable party is equally likely at every step.
+    /// Every runnable actor is equally likely at every step.
     #[default]
     Random,
-    /// As `Random`, but the party that went last goes on seven times out of eight, so that switches are
-    /// rare and long stretches of one party meet single steps of another.
+    /// As `Random`, but the last actor continues seven times out of eight: switches are rare, and
+    /// long stretches of one actor meet single steps of another.
     Sticky,
-    /// Every runnable party in turn.
+    /// Every runnable actor in turn.
     RoundRobin,
-    /// Always the party whose clock is earliest: the order of events on a machine that has a core for each.
+    /// The actor with the earliest clock: a machine with a core for each.
     Earliest,
     /// Random priorities that change a few times; see [`Pct`]. Written `pct:DEPTH:STEPS`.
     Pct {
-        /// The depth of bugs that it is for: one more than the priorities change.
+        /// The depth of bugs that it targets: one more than the number of changes.
         depth: u32,
-        /// Micro-steps that the run is expected to take. [`STEPS_EXPECTED`] need not be written.
+        /// Expected steps of the run; [`STEPS_EXPECTED`] if not written.
         steps: u32,
     },
-    /// Everybody goes until they must wait, but for a few delays; see [`DelayBounded`]. Written `delay:DELAYS:STEPS`.
+    /// Each actor goes until it must wait, except for a few delays; see [`DelayBounded`]. Written
+    /// `delay:DELAYS:STEPS`.
     Delay {
-        /// How many.
+        /// Number of delays.
         delays: u32,
-        /// Micro-steps that the run is expected to take. [`STEPS_EXPECTED`] need not be written.
+        /// Expected steps of the run; [`STEPS_EXPECTED`] if not written.
         steps: u32,
     },
-    /// All choices, one run after the other, by a search. Alone it makes the first run of it:
-    /// everybody goes until they must wait, and the first answer is given to every question of chance.
+    /// All choices, run after run, by a search. Alone it makes the search's first run: each actor
+    /// goes until it must wait, and every random number is the first.
     Exhaustive,
 }
 
-/// Micro-steps that a run is expected to take, if nothing else is said: a few tasks on a few workers.
+/// Default of the expected steps of a run: a few tasks on a few workers.
 pub const STEPS_EXPECTED: u32 = 1_000;
 
 impl StrategyKind {
@@ -184,8 +184,7 @@ impl StrategyKind {
         }
     }
 
-    /// Whether runs of this strategy leave time and pauses out, so that there is only a bounded number of them; see
-    /// search.
+    /// Whether its runs have no time and no pauses, so that their number is bounded.
     pub(crate) fn is_timeless(self) -> bool {
         self == Self::Exhaustive
     }
@@ -247,11 +246,9 @@ impl FromStr for StrategyKind {
     }
 }
 
-/// A strategy, and the record of what it chose.
 pub(crate) struct Schedule {
     strategy: Box<dyn Strategy>,
     choices: Choices,
-    /// Whether choices are recorded.
     keeps: bool,
 }
 
@@ -264,21 +261,20 @@ impl Schedule {
         }
     }
 
-    /// Records no choices from now on.
     pub(crate) fn forget(&mut self) {
         self.keeps = false;
     }
 
     pub(crate) fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        let party = self.strategy.pick(moment);
+        let actor = self.strategy.pick(moment);
         assert!(
-            moment.is_runnable(party),
-            "the strategy picked party {party}, which may not go"
+            moment.is_runnable(actor),
+            "the strategy picked actor {actor}, which may not go"
         );
         if self.keeps {
-            self.choices.picks.push(party as u32);
+            self.choices.picks.push(actor as u32);
         }
-        party
+        actor
     }
 
     pub(crate) fn below(&mut self, bound: usize) -> usize {
@@ -295,7 +291,7 @@ impl Schedule {
 
     pub(crate) fn happens(&mut self, rarity: usize) -> bool {
         let happens = self.strategy.happens(rarity);
-        // As the smallest numbers that say so to `Strategy::below`.
+        // The smallest numbers with that meaning to `Strategy::below`.
         self.choices.numbers.push(u64::from(!happens));
         happens
     }

@@ -1,4 +1,4 @@
-//! Strategies, a file each. All of them answer questions of chance from a seeded generator.
+//! Strategies, a file each. All draw random numbers from a seeded generator.
 
 mod delay;
 mod earliest;
@@ -17,7 +17,6 @@ pub use round_robin::RoundRobin;
 use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
-/// A seeded generator of numbers below a bound.
 #[derive(Clone, Debug)]
 pub(crate) struct Dice(XorShiftRng);
 
@@ -26,16 +25,16 @@ impl Dice {
         Self(XorShiftRng::seed_from_u64(seed))
     }
 
-    /// A number below `bound`, which is not 0. For the small bounds of a schedule the bias of multiplying
-    /// instead of rejecting is far below anything that could matter.
+    /// A number below `bound`, which is not 0. The bias of multiplying is negligible for such small
+    /// bounds.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         assert!(bound > 0, "there is no number below 0");
         ((u128::from(self.0.next_u64()) * bound as u128) >> 64) as usize
     }
 }
 
-/// `count` moments among the first `steps` micro-steps, the soonest last. The very first of all choices is none: nobody
-/// goes yet.
+/// `count` moments among the first `steps` steps, soonest last. The first choice is excluded, as no
+/// actor has gone before it.
 fn moments(dice: &mut Dice, count: u32, steps: u32) -> Vec<u64> {
     let mut moments: Vec<u64> = (0..count)
         .map(|_| 1 + dice.below(steps.max(1) as usize) as u64)
@@ -44,11 +43,11 @@ fn moments(dice: &mut Dice, count: u32, steps: u32) -> Vec<u64> {
     moments
 }
 
-/// For how many micro-steps in a row the same party has gone, against starvation by one that waits in a loop; and for how many
-/// all have, against starvation by two that wake each other.
+/// Steps in a row of one actor, against starvation by one that waits in a loop; and of all, against
+/// two that wake each other.
 #[derive(Clone, Debug)]
 struct Stretch {
-    party: usize,
+    actor: usize,
     steps: u32,
     steps_max: u32,
     all: u64,
@@ -56,13 +55,13 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Over after twice the `steps` that were expected of the whole run. After 32 times as many in all, every stretch is over after
-    /// a step.
+    /// A stretch ends after twice the expected `steps`. After 32 times as many in all, each stretch
+    /// is one step.
     fn new(steps: u32) -> Self {
         Self {
             all: 0,
             all_max: 32 * u64::from(steps),
-            party: usize::MAX,
+            actor: usize::MAX,
             steps: 0,
             steps_max: 2 * steps.clamp(1, u32::MAX / 2),
         }
@@ -72,9 +71,9 @@ impl Stretch {
         self.steps >= self.steps_max || self.all >= self.all_max
     }
 
-    fn goes(&mut self, party: usize) {
-        if party != self.party || self.is_over() {
-            (self.party, self.steps) = (party, 0);
+    fn goes(&mut self, actor: usize) {
+        if actor != self.actor || self.is_over() {
+            (self.actor, self.steps) = (actor, 0);
         }
         self.steps += 1;
         self.all += 1;

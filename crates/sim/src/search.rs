@@ -1,19 +1,19 @@
-//! Exhaustive search: every run that a small configuration can make.
+//! Exhaustive search: every run of a small configuration.
 //!
-//! A [`Search`] runs a scenario again and again, each time with choices that it has not made before, until there are none
-//! left: then the scenario is *closed*. Every run is under the oracles. What is not run again is in [the walk](walk), and
-//! what makes two states the same in [`crate::history`].
+//! A [`Search`] runs a scenario with new choices until none are left: then the scenario is
+//! *closed*. All runs are under the oracles. [The depth-first driver](depth_first) says what need
+//! not run again, and [`crate::fingerprint`] what makes two states equal.
 //!
-//! So that there is an end, time stands still in these runs: no operation takes any, nobody pauses, no
-//! park times out. What that leaves out is what the policy does with time: which tasks are short, which jobs are late, how long a
-//! worker stays with one. A fault strikes or does not, wherever it may.
+//! To have an end, these runs have no time: no operation takes any, no actor pauses, no park times
+//! out. That excludes the policy's decisions by time: which tasks are short, which jobs are late,
+//! how long a worker stays in one. Faults strike or not, wherever they may.
 //!
-//! With a bound, only runs in which so many times a party was left that could have gone on are made
-//! (Musuvathi and Qadeer, "Iterative context bounding for systematic testing of multithreaded programs", PLDI 2007): a bound of two or
-//! three finds most of what there is to find, and closes where all runs are too many.
+//! A bound limits the preemptions of a run (Musuvathi and Qadeer, "Iterative context bounding for
+//! systematic testing of multithreaded programs", PLDI 2007). A bound of two or three finds most
+//! bugs, and closes where all runs are too many.
 
 pub(crate) mod configurations;
-mod walk;
+mod depth_first;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -25,7 +25,7 @@ use crate::report::Failure;
 use crate::scenario::{Load, Scenario, Shape, Summary};
 
 pub use configurations::Configuration;
-pub(crate) use walk::{Reductions, Walk, Walking};
+pub(crate) use depth_first::{DepthFirst, DepthFirstDriver, Reductions};
 
 /// A search through all runs of a scenario.
 #[derive(Clone, Debug)]
@@ -33,41 +33,41 @@ pub struct Search {
     scenario: Scenario,
     reductions: Reductions,
     keep_events: bool,
-    /// What a scenario draws for itself, such as the stages of its jobs, is drawn from this.
+    /// Seed of what the scenario itself draws, such as the stages of its jobs.
     pub seed: u64,
-    /// Only runs with at most so many preemptions.
+    /// Preemptions of a run, at most.
     pub preemptions: Option<u32>,
-    /// It gives up after so many runs.
+    /// Runs before it gives up.
     pub schedules_max: u64,
-    /// It gives up after so long.
+    /// Time before it gives up.
     pub time_max: Duration,
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub struct SearchReport {
-    /// Every run within the bound was made, or would have led to what was seen.
+    /// Every run within the bound was made, or would have reached a known state.
     pub closed: bool,
-    /// Different states that were found.
+    /// Distinct states.
     pub states: u64,
     /// Choices with more than one branch.
     pub choices: u64,
     /// Runs.
     pub schedules: u64,
-    /// Micro-steps in all runs.
-    pub micro_steps: u64,
-    /// How long it took, on the clock on the wall.
+    /// Steps in all runs.
+    pub steps: u64,
+    /// Elapsed wall-clock time.
     pub elapsed: Duration,
-    /// The first run that an oracle found fault with. It ends the search.
+    /// The failed run that ended the search.
     pub failure: Option<Failure>,
 }
 
 impl Search {
-    /// Through all runs of `scenario`.
+    /// A search through all runs of `scenario`.
     ///
     /// # Errors
     ///
-    /// The scenario has something that no search comes to an end with.
+    /// The scenario has a setting with which no search ends.
     pub fn new(scenario: Scenario) -> Result<Self, LineError> {
         check(&scenario)?;
         Ok(Self {
@@ -81,7 +81,7 @@ impl Search {
         })
     }
 
-    /// What is searched.
+    /// The scenario that is searched.
     #[must_use]
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
@@ -92,36 +92,37 @@ impl Search {
         self.run_seeing(progress, |_, _| ())
     }
 
-    /// As [`Search::run`]; `see` is called with each run that went well, and with how many of its micro-steps were searched.
+    /// [`Search::run`] that calls `see` with each run that passed, and its number of searched
+    /// steps.
     pub(crate) fn run_seeing(
         &self,
         mut progress: impl FnMut(&SearchReport),
         mut see: impl FnMut(&Summary, u64),
     ) -> SearchReport {
         let start = Instant::now();
-        let walk = Rc::new(RefCell::new(Walk::new(self.preemptions, self.reductions)));
+        let search = Rc::new(RefCell::new(DepthFirst::new(self.preemptions, self.reductions)));
         let mut report = SearchReport::default();
         loop {
-            let walking = Walking(Rc::clone(&walk));
-            let outcome = self.scenario.walk(walking, self.seed, self.keep_events);
-            let mut walk = walk.borrow_mut();
+            let driver = DepthFirstDriver(Rc::clone(&search));
+            let outcome = self.scenario.drive(driver, self.seed, self.keep_events);
+            let mut search = search.borrow_mut();
             report.schedules += 1;
-            report.states = walk.states();
-            report.choices = walk.choices();
+            report.states = search.states();
+            report.choices = search.choices();
             match outcome {
                 Ok(summary) => {
-                    report.micro_steps += summary.course.micro_steps;
-                    see(&summary, walk.steps());
+                    report.steps += summary.course.steps;
+                    see(&summary, search.steps());
                 }
                 Err(failure) => {
-                    report.micro_steps += failure.course.micro_steps;
+                    report.steps += failure.course.steps;
                     report.failure = Some(failure);
                 }
             }
             if report.failure.is_some() {
                 break;
             }
-            if !walk.turn() {
+            if !search.turn() {
                 report.closed = true;
                 break;
             }
@@ -144,10 +145,10 @@ impl Search {
 #[cfg(test)]
 mod tests;
 
-/// Runs between two looks at the clock.
+/// Runs between two reports of progress.
 const PROGRESS_EVERY: u64 = 1 << 10;
 
-/// The faults that strike or do not, and take no time.
+/// Faults that take no time.
 const SEARCHED: [Fault; 4] = [
     Fault::SpuriousWake,
     Fault::Retry,
@@ -155,8 +156,8 @@ const SEARCHED: [Fault; 4] = [
     Fault::PanicInside,
 ];
 
-/// As many as there are bits for parties.
-const PARTIES_MAX: usize = 32;
+/// Actors of a search, at most: a bit each.
+const ACTORS_MAX: usize = 32;
 
 fn check(scenario: &Scenario) -> Result<(), LineError> {
     let setup = &scenario.setup;
@@ -167,7 +168,7 @@ fn check(scenario: &Scenario) -> Result<(), LineError> {
     let unending = Fault::ALL
         .iter()
         .find(|&&fault| setup.faults.of(fault) > 0 && !SEARCHED.contains(&fault));
-    let parties = setup.config.workers + setup.producers + setup.waiters + others + 1;
+    let actors = setup.config.workers + setup.producers + setup.waiters + others + 1;
     let problem = match &scenario.load {
         _ if setup.config.park_timeout.is_some() => "`timeout_ns`: time stands still in a search".to_owned(),
         _ if unending.is_some() => {
@@ -178,10 +179,8 @@ fn check(scenario: &Scenario) -> Result<(), LineError> {
             "`spin`: what a worker makes of its idle times is not known in a search; it takes `spin=0`"
                 .to_owned()
         }
-        _ if parties > PARTIES_MAX => {
-            format!(
-                "{parties} parties; a search has {PARTIES_MAX} at most, and comes to no end with far fewer"
-            )
+        _ if actors > ACTORS_MAX => {
+            format!("{actors} actors; a search has {ACTORS_MAX} at most, and comes to no end with far fewer")
         }
         Load::Tasks(tasks) if tasks.shape == Shape::Meeting => {
             "`scenario=meeting`: a task that waits beside the ports is none for a search".to_owned()

@@ -1,4 +1,4 @@
-//! How a run is set up, but for its tasks: plain data that fits into a replay line.
+//! The settings of a run, without its tasks, as plain data that fits into a replay line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,28 +10,28 @@ use crate::clock::Costs;
 use crate::fault::{Fault, Faults};
 use crate::line::{Fields, LineError};
 
-/// How a run is set up, but for its tasks.
+/// The settings of a run, without its tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// The executor. Its seed is not used: chance is the strategy's.
+    /// The executor. Its seed is not used: the strategy draws all random numbers.
     pub config: ExecutorConfig,
-    /// Parties outside that hand over the initial tasks, at the same time.
+    /// Environment actors that hand over the initial tasks concurrently.
     pub producers: usize,
     /// Tasks that a producer hands over at once. 0: one by one, without a batch.
     pub batch: usize,
-    /// How it ends.
+    /// How the run ends.
     pub ending: Ending,
-    /// Further parties that wait for idleness, each from some moment on.
+    /// Further actors that wait for idleness, each from some moment on.
     pub waiters: usize,
-    /// What goes wrong.
+    /// Budgets of the faults.
     pub faults: Faults,
-    /// A task that panics by itself is no failure of the run.
+    /// Whether a task that panics by itself is no failure.
     pub panics_allowed: bool,
-    /// After so many micro-steps it is a failure that there is no end.
+    /// Steps of a run, at most: a longer one fails as a livelock.
     pub step_limit: u64,
     /// What operations cost in virtual time.
     pub costs: Costs,
-    /// When the producers begin, in virtual time. If not at once, workers that find nothing sleep until then.
+    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then.
     pub begin_ns: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             config: ExecutorConfig {
-                // Hundreds of fruitless rounds, as on threads, would show nothing that three do not.
+                // Hundreds of fruitless rounds, as on threads, would show no more than three.
                 spin_iters: 3,
                 ..ExecutorConfig::default()
             },
@@ -59,21 +59,21 @@ impl Default for Setup {
 /// How a run ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// When all producers have finished, the gate is closed.
+    /// The gate closes when all producers have finished.
     #[default]
     Join,
-    /// When all producers have finished and nothing is in flight, the gate is closed.
+    /// The gate closes when all producers have finished and nothing is in flight.
     Idle,
-    /// The gate is closed at some moment.
+    /// The gate closes at some moment.
     Close,
     /// The executor is aborted at some moment.
     Abort,
-    /// The gate is closed at some moment, and at a later one the executor is aborted.
+    /// The gate closes at some moment, and the executor is aborted later.
     CloseThenAbort,
 }
 
 impl Ending {
-    /// All of them.
+    /// All endings.
     pub const ALL: [Self; 5] = [
         Self::Join,
         Self::Idle,
@@ -110,11 +110,9 @@ impl FromStr for Ending {
     }
 }
 
-/// A setting as it stands in a line.
 type Setting = fn(&ExecutorConfig) -> u128;
 
 impl Setup {
-    /// Writes what differs from the default into `fields`.
     pub(crate) fn write(&self, fields: &mut Fields) {
         let default = Self::default();
         let Self {
@@ -170,7 +168,6 @@ impl Setup {
         costs.write(fields);
     }
 
-    /// Takes its fields out of `fields`.
     pub(crate) fn read(fields: &mut Fields) -> Result<Self, LineError> {
         let default = Self::default();
         let timeout_ns: Option<u64> = fields.take("timeout_ns")?;

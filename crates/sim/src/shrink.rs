@@ -1,5 +1,5 @@
-//! From a failure to a small one: fewer parties and tasks, fewer faults, simpler settings, and then the shortest schedule
-//! with the fewest switches that still makes the same oracle speak.
+//! Shrinks a failure: fewer actors, tasks and faults, simpler settings, then the shortest schedule
+//! with the fewest switches that still fails the same oracle.
 //!
 //! ```text
 //!   failure ─► scenario: one field at a time, each tried under several schedules ─┐
@@ -8,15 +8,15 @@
 //!                                                              cut, numbers set to 0 (delta debugging)
 //! ```
 //!
-//! Taking things out in ever smaller chunks is Zeller and Hildebrandt's ddmin ("Simplifying and isolating failure-inducing
-//! input", 2002). What is taken out here are segments, the stretches in which one party goes on undisturbed: a list of
-//! single picks would be cut into one that switches at every step. A failure on few switches is also the likelier one
-//! (Musuvathi and Qadeer, "Iterative context bounding", PLDI 2007), and the one that a person can follow.
+//! Taking out ever smaller chunks is Zeller and Hildebrandt's ddmin ("Simplifying and isolating
+//! failure-inducing input", 2002). The chunks are segments: cutting single picks would lead to a
+//! switch at every step. A failure with few switches is likelier (Musuvathi and Qadeer, "Iterative
+//! context bounding", PLDI 2007) and easier to follow.
 //!
-//! The way is the same for the same failure: there is a budget of runs and of micro-steps, and no clock.
+//! Shrinking is deterministic: its budget is runs and steps, not time.
 
-mod crew;
 mod quiet;
+mod renumbering;
 mod segments;
 mod smaller;
 
@@ -29,18 +29,18 @@ use crate::report::{Failure, Found};
 use crate::scenario::{RunOptions, Scenario};
 use crate::schedule::StrategyKind;
 
-use crew::Crew;
+use renumbering::Renumbering;
 use segments::Segments;
 
 pub(crate) use quiet::quietly;
 
-/// How much may be tried. When it is used up, what has been reached is the result.
+/// The budget of shrinking. When it is spent, the best failure so far is the result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrink {
     /// Runs, at most.
     pub runs: u64,
-    /// Micro-steps in all of them.
-    pub micro_steps: u64,
+    /// Steps of all runs, at most.
+    pub steps: u64,
 }
 
 impl Default for Shrink {
@@ -48,28 +48,28 @@ impl Default for Shrink {
     fn default() -> Self {
         Self {
             runs: 30_000,
-            micro_steps: 10_000_000,
+            steps: 10_000_000,
         }
     }
 }
 
 impl Shrink {
-    /// A small failure of the same oracle, from a scenario's.
+    /// Shrinks a scenario's failure to a small one of the same oracle.
     ///
-    /// The result is a run that has happened, with all its operations, and its line has its choices in it. It is the
-    /// failure itself if its line does not lead to it again.
+    /// The result is a run that happened, with all its operations and with the choices in its line.
+    /// If its line does not reproduce the failure, the result is the failure itself.
     ///
     /// # Errors
     ///
-    /// The failure's line is of no scenario, but of somebody's own tasks: [`Simulation::explore`](crate::Simulation::explore)
-    /// shrinks those.
+    /// The failure's line is of a user's own tasks:
+    /// [`Simulation::explore`](crate::Simulation::explore) shrinks those.
     pub fn scenario(&self, failure: &Failure) -> Result<Failure, LineError> {
         Scenario::from_line(&failure.course.line)?;
         Ok(self.shrink(&Scenarios, failure))
     }
 
     pub(crate) fn shrink(&self, subject: &impl Subject, failure: &Failure) -> Failure {
-        // Two runs that differ are no property of one.
+        // A difference between two runs is no property of one.
         if failure.oracle == Oracle::Determinism {
             return failure.clone();
         }
@@ -77,16 +77,14 @@ impl Shrink {
     }
 }
 
-/// What can be run from a line.
 pub(crate) trait Subject {
     /// These fields as a line would have them, if they make sense.
     fn settle(&self, fields: Fields) -> Option<Fields>;
 
-    /// Runs what `line` says. Gives how many micro-steps it took, too.
+    /// Runs `line`. Returns its steps, too.
     fn run(&self, line: &ReplayLine, keep_events: bool) -> (u64, Result<(), Failure>);
 }
 
-/// The scenarios that a line can name.
 struct Scenarios;
 
 impl Subject for Scenarios {
@@ -104,35 +102,33 @@ impl Subject for Scenarios {
         };
         let scenario = Scenario::from_line(line).expect("its fields have been settled");
         match scenario.run(line.strategy, line.seed, options) {
-            Ok(summary) => (summary.course.micro_steps, Ok(())),
-            Err(failure) => (failure.course.micro_steps, Err(failure)),
+            Ok(summary) => (summary.course.steps, Ok(())),
+            Err(failure) => (failure.course.steps, Err(failure)),
         }
     }
 }
 
-/// Walks that each smaller scenario is tried under, of each kind.
+/// Random walks of each kind for each smaller scenario.
 const WALKS: u64 = 16;
 
-/// Walks from which the schedule is shrunk, and how many of those that fail are.
+/// Random walks to shrink the schedule from; the second is how many failing ones are used.
 const STARTS: u64 = 128;
 const STARTS_KEPT: usize = 3;
 
-/// Times that the scenario is shrunk and then the schedule.
+/// Rounds of shrinking the scenario and then the schedule.
 const ROUNDS: u64 = 3;
 
-/// The field of the step limit.
 const STEPS: &str = "steps";
 
-/// More micro-steps than somebody who hands over a few tasks takes.
+/// Steps of an undisturbed producer of a few tasks, at most.
 const UNDISTURBED: usize = 1_024;
 
-/// While a run without an end is shrunk, so many micro-steps are taken for none.
+/// Steps at which a run counts as endless while an endless one is shrunk.
 const ENDLESS: u64 = 16_384;
 
-/// What makes a schedule good: few switches, few micro-steps, few and small answers to questions of chance.
+/// A schedule's quality: few switches, few steps, few and small random numbers.
 type Measure = (usize, usize, usize, u64);
 
-/// A run that fails as it should.
 #[derive(Clone, Debug)]
 struct Failing {
     line: ReplayLine,
@@ -150,11 +146,8 @@ struct Shrinker<'a, S> {
     oracle: Oracle,
     left: Shrink,
     tried: u64,
-    /// Whether what is wrong is that there is no end.
     is_endless: bool,
-    /// After so many micro-steps a run is given up, or taken for one without an end.
     limit: u64,
-    /// Scenarios that did not fail, in this round.
     hopeless: HashSet<String>,
 }
 
@@ -167,11 +160,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             .fields
             .get(STEPS)
             .and_then(|steps| steps.parse().ok());
-        let far_longer = failure
-            .course
-            .micro_steps
-            .saturating_mul(4)
-            .saturating_add(ENDLESS / 4);
+        let far_longer = failure.course.steps.saturating_mul(4).saturating_add(ENDLESS / 4);
         Self {
             subject,
             oracle: failure.oracle,
@@ -196,28 +185,28 @@ impl<'a, S: Subject> Shrinker<'a, S> {
                     ..smallest.line
                 };
                 self.tried += 1;
-                // The last run is with all operations kept, and under its own limit: if it comes to an end then, what
-                // looked endless was only long.
+                // The last run keeps all operations and has its own limit: if it ends then, it was
+                // only long.
                 if let (_, Err(mut shrunk)) = self.subject.run(&line, true)
                     && shrunk.oracle == self.oracle
                 {
                     shrunk.found = Some(Box::new(Found {
                         line: failure.course.line.clone(),
-                        micro_steps: failure.course.micro_steps,
+                        steps: failure.course.steps,
                         switches: failure.course.choices.switches(),
                         runs: self.tried,
                     }));
                     return shrunk;
                 }
             }
-            if !self.is_endless || !self.is_left() || self.limit >= failure.course.micro_steps {
+            if !self.is_endless || !self.is_left() || self.limit >= failure.course.steps {
                 return failure.clone();
             }
             self.limit = self.limit.saturating_mul(16);
         }
     }
 
-    /// The smallest that was found, if the failure comes again at all.
+    /// The smallest failure found, if the failure recurs at all.
     fn smallest(&mut self, failure: &Failure) -> Option<Failing> {
         let mut line = failure.course.line.clone();
         let limit = self.limit.to_string();
@@ -237,7 +226,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         Some(best)
     }
 
-    /// Makes the scenario smaller, one field at a time, until no field can be.
     fn smaller_scenario(&mut self, mut best: Failing, round: u64) -> Failing {
         loop {
             let mut improved = false;
@@ -258,11 +246,11 @@ impl<'a, S: Subject> Shrinker<'a, S> {
             let Some(fields) = self.subject.settle(wanted.clone()) else {
                 continue;
             };
-            // What comes back changed, as a field that cannot be left out does, is another scenario than was wanted.
+            // If a field cannot be left out, this is another scenario than wanted.
             if fields.get(name) != wanted.get(name) || !self.hopeless.insert(fields.to_string()) {
                 continue;
             }
-            let carried = Crew::of(&best.line.fields).carry(&Crew::of(&fields), best.choices());
+            let carried = Renumbering::of(&best.line.fields).carry(&Renumbering::of(&fields), best.choices());
             let line = ReplayLine {
                 fields,
                 ..best.line.clone()
@@ -279,7 +267,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         None
     }
 
-    /// Makes the schedule shorter, from the best list and from some walks.
+    /// Shortens the schedule, from the best list and from random walks.
     fn shorter_schedule(&mut self, best: Failing, round: u64) -> Failing {
         let mut starts = vec![best];
         for walk in 0..STARTS {
@@ -297,19 +285,19 @@ impl<'a, S: Subject> Shrinker<'a, S> {
     }
 
     fn is_left(&self) -> bool {
-        self.left.runs > 0 && self.left.micro_steps > 0
+        self.left.runs > 0 && self.left.steps > 0
     }
 
-    /// Everybody goes on until it cannot: the workers first, or whoever hands over, so that there is something to do when
-    /// they come.
+    /// Each actor goes until it must wait: first the workers, or the producer so that they find
+    /// work.
     fn attempt_undisturbed(&mut self, line: &ReplayLine) -> Option<Failing> {
-        let producer = Crew::of(&line.fields).first_producer();
+        let producer = Renumbering::of(&line.fields).first_producer();
         let producer_first = Choices::of_segments(&[(producer, UNDISTURBED)], Vec::new());
         (self.attempt_with(line, Choices::default())).or_else(|| self.attempt_with(line, producer_first))
     }
 
     fn attempt_with(&mut self, line: &ReplayLine, choices: Choices) -> Option<Failing> {
-        // A list that goes on to the limit would make any run endless; only what follows it is fair to everybody.
+        // A list up to the limit would make any run endless; only the fair part after it counts.
         if self.is_endless && choices.picks.len() as u64 > self.limit / 4 {
             return None;
         }
@@ -319,7 +307,6 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         })
     }
 
-    /// The line's own strategy and seed.
     fn walk(&mut self, line: &ReplayLine) -> Option<Failing> {
         let failing = self.attempt(&ReplayLine {
             choices: None,
@@ -328,7 +315,7 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         if !self.is_endless {
             return Some(failing);
         }
-        // As little of it as must be, and then everybody fairly.
+        // As little of the list as possible, then all actors fairly.
         let all = failing.choices();
         [16, 128, 1024].into_iter().find_map(|picks| {
             let mut choices = all.clone();
@@ -355,14 +342,14 @@ impl<'a, S: Subject> Shrinker<'a, S> {
         }
         self.tried += 1;
         self.left.runs -= 1;
-        let (micro_steps, outcome) = self.subject.run(line, false);
-        self.left.micro_steps = self.left.micro_steps.saturating_sub(micro_steps);
+        let (steps, outcome) = self.subject.run(line, false);
+        self.left.steps = self.left.steps.saturating_sub(steps);
         let course = outcome
             .err()
             .filter(|failure| failure.oracle == self.oracle)?
             .course;
         let choices = match &line.choices {
-            // What comes after the list of an endless run is not part of it.
+            // What follows the list of an endless run is no part of it.
             Some(given) if self.is_endless => course.choices.as_far_as(given),
             _ => course.choices.as_far_as(&course.choices),
         };

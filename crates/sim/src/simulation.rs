@@ -1,4 +1,4 @@
-//! A simulation, as a user sets it up: plain data, and then tasks and a runner.
+//! A simulation as a user sets it up: settings, then tasks and a runner.
 //!
 //! ```text
 //!   initial tasks ─► producers ─► gate ─► injector ─► workers (core's run loop) ─► scratches
@@ -14,27 +14,27 @@ use std::time::Duration;
 use executor_core::{ExecutorConfig, WorkerMetricsLocal};
 use pipeline_exec::policy::{JobSpec, PipelineConfig};
 
+use crate::actor::ActorKind;
 use crate::choices::Choices;
 use crate::clock::Costs;
+use crate::environment;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError, ReplayLine};
 use crate::oracle::Oracle;
-use crate::outside;
-use crate::party::Side;
 use crate::pipeline::{Claimed, Extras};
 use crate::report::{Course, Failure, Report};
 use crate::run::{Finished, Run};
 use crate::scenario::{Submitted, Summary};
 use crate::schedule::{Strategy, StrategyKind};
 use crate::scheduler::Replay;
-use crate::search::Walking;
+use crate::search::DepthFirstDriver;
 use crate::setup::{Ending, Setup};
 use crate::task::SimCtx;
 use crate::world::World;
 
-/// A run, to be set up and let go.
+/// A run to set up and start.
 ///
-/// Everything but the tasks and the runner is in the replay line. [`Simulation::replay`] makes one from a line.
+/// The replay line has everything except the tasks and the runner. [`Simulation::replay`] reads it.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     setup: Setup,
@@ -44,10 +44,9 @@ pub struct Simulation {
     keep_events: bool,
     silenced: Option<Oracle>,
     keep_choices: bool,
-    walking: Option<Walking>,
-    /// Micro-steps of its runs.
+    driver: Option<DepthFirstDriver>,
     meter: Arc<AtomicU64>,
-    /// What the tasks are, for the replay line.
+    /// The kind of tasks, for the replay line.
     label: Fields,
 }
 
@@ -69,13 +68,13 @@ impl Simulation {
             keep_events: false,
             silenced: None,
             keep_choices: true,
-            walking: None,
+            driver: None,
             meter: Arc::default(),
             label,
         }
     }
 
-    /// The run that a failure's replay line tells of. The tasks and the runner must be the same as then.
+    /// The run of a failure's replay line. Tasks and runner must be the same as then.
     ///
     /// ```
     /// let line = "windlass-sim 1 scenario=own,workers=2 random 7";
@@ -91,7 +90,6 @@ impl Simulation {
         Self::new(0).of_line(&line.parse()?)
     }
 
-    /// The run that `line` tells of.
     pub(crate) fn of_line(&self, line: &ReplayLine) -> Result<Self, LineError> {
         let mut fields = line.fields.clone();
         let scenario: String = fields.take("scenario")?.unwrap_or_default();
@@ -111,7 +109,6 @@ impl Simulation {
         })
     }
 
-    /// The same with another setup.
     pub(crate) fn with_setup(&self, setup: Setup) -> Self {
         Self {
             setup,
@@ -119,14 +116,12 @@ impl Simulation {
         }
     }
 
-    /// The fields of its line.
     pub(crate) fn fields(&self) -> Fields {
         let mut fields = self.label.clone();
         self.setup.write(&mut fields);
         fields
     }
 
-    /// Counts the micro-steps of its runs there.
     pub(crate) fn metered(mut self, meter: Arc<AtomicU64>) -> Self {
         self.meter = meter;
         self
@@ -136,7 +131,7 @@ impl Simulation {
         self.strategy
     }
 
-    /// The seed, for a scene that draws from it what its tasks are.
+    /// The seed, for a test body that draws its tasks from it.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
@@ -149,21 +144,22 @@ impl Simulation {
         self
     }
 
-    /// All settings of the executor. Its seed is not used, and hundreds of spins take long and show nothing.
+    /// All settings of the executor. Its seed is not used; hundreds of spins take long and show
+    /// nothing.
     #[must_use]
     pub fn config(mut self, config: ExecutorConfig) -> Self {
         self.setup.config = config;
         self
     }
 
-    /// How long a worker parks before it looks again by itself.
+    /// The timeout of a worker's park.
     #[must_use]
     pub fn park_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.setup.config.park_timeout = timeout;
         self
     }
 
-    /// Parties outside that hand over the initial tasks, at the same time.
+    /// Number of environment actors that hand over the initial tasks concurrently.
     #[must_use]
     pub fn producers(mut self, producers: usize) -> Self {
         self.setup.producers = producers;
@@ -177,35 +173,35 @@ impl Simulation {
         self
     }
 
-    /// How it ends.
+    /// How the run ends.
     #[must_use]
     pub fn ending(mut self, ending: Ending) -> Self {
         self.setup.ending = ending;
         self
     }
 
-    /// Further parties that wait for idleness, each from some moment on.
+    /// Number of further actors that wait for idleness, each from some moment on.
     #[must_use]
     pub fn waiters(mut self, waiters: usize) -> Self {
         self.setup.waiters = waiters;
         self
     }
 
-    /// What goes wrong.
+    /// Budgets of the faults.
     #[must_use]
     pub fn faults(mut self, faults: Faults) -> Self {
         self.setup.faults = faults;
         self
     }
 
-    /// Whether a task that panics by itself is no failure of the run.
+    /// Whether a task that panics by itself is no failure.
     #[must_use]
     pub fn panics_allowed(mut self, allowed: bool) -> Self {
         self.setup.panics_allowed = allowed;
         self
     }
 
-    /// After so many micro-steps it is a failure that there is no end.
+    /// Steps of a run, at most: a longer one fails as a livelock.
     #[must_use]
     pub fn step_limit(mut self, steps: u64) -> Self {
         self.setup.step_limit = steps;
@@ -219,59 +215,55 @@ impl Simulation {
         self
     }
 
-    /// When the producers begin, in virtual time. If not at once, workers that find nothing sleep until then, and do not look for
-    /// work for as long as they usually would.
+    /// Virtual time at which the producers begin. If not 0, idle workers sleep until then, and spin
+    /// less.
     #[must_use]
     pub fn begin_ns(mut self, begin_ns: u64) -> Self {
         self.setup.begin_ns = begin_ns;
         self
     }
 
-    /// Who makes the choices.
+    /// The strategy that makes the choices.
     #[must_use]
     pub fn strategy(mut self, strategy: StrategyKind) -> Self {
         self.strategy = strategy;
         self
     }
 
-    /// Makes these choices instead of the strategy's.
+    /// Choices that replace the strategy's.
     #[must_use]
     pub fn choices(mut self, choices: Choices) -> Self {
         self.choices = Some(choices);
         self
     }
 
-    /// Makes the choices of a search.
-    pub(crate) fn walking(mut self, walking: Walking) -> Self {
-        self.walking = Some(walking);
+    pub(crate) fn driven_by(mut self, driver: DepthFirstDriver) -> Self {
+        self.driver = Some(driver);
         self
     }
 
-    /// Keeps every operation, and not only the last ones.
+    /// Keeps every operation instead of the last ones.
     #[must_use]
     pub fn keep_events(mut self, keep: bool) -> Self {
         self.keep_events = keep;
         self
     }
 
-    /// Nobody listens to this oracle.
     pub(crate) fn silence(mut self, oracle: Option<Oracle>) -> Self {
         self.silenced = oracle;
         self
     }
 
-    /// Nobody listens to the oracle that nobody listens to in `other`.
     pub(crate) fn silenced_as(self, other: &Simulation) -> Self {
         self.silence(other.silenced)
     }
 
-    /// Whether anybody listens to `oracle`.
     pub(crate) fn hears(&self, oracle: Oracle) -> bool {
         self.silenced != Some(oracle)
     }
 
-    /// Whether the choices are recorded, as they are by default. A run of hundreds of millions of micro-steps, for the sake of its virtual
-    /// time, does without; its line still replays it.
+    /// Whether choices are recorded, which is the default. A run of hundreds of millions of steps,
+    /// for its virtual time, can do without; its line still replays it.
     #[must_use]
     pub fn keep_choices(mut self, keep: bool) -> Self {
         self.keep_choices = keep;
@@ -280,15 +272,16 @@ impl Simulation {
 
     /// Runs `initial_tasks`, and what they spawn, to the end.
     ///
-    /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on threads.
+    /// `scratch_init` makes each worker's scratch value from its number. `runner` is the same as on
+    /// threads.
     ///
     /// # Errors
     ///
-    /// What the first oracle that found fault said, and how to have it again.
+    /// The failure, if an oracle finds one, with its replay line.
     ///
     /// # Panics
     ///
-    /// When the executor's configuration is not valid, or there are tasks and no producer to hand them over.
+    /// When the executor's configuration is not valid, or there are tasks and no producers.
     pub fn run<T, S, R>(
         self,
         initial_tasks: impl IntoIterator<Item = T>,
@@ -309,29 +302,32 @@ impl Simulation {
         } = self.setup;
         let mut run = self.start();
         run.workers(scratch_init, runner);
-        for (producer, tasks) in outside::deal(initial_tasks, producers).into_iter().enumerate() {
+        for (producer, tasks) in environment::deal(initial_tasks, producers)
+            .into_iter()
+            .enumerate()
+        {
             let start_failed = run.start_failed;
-            run.outside(Side::Producer(producer), move |ports| {
+            run.add(ActorKind::Producer(producer), move |ports| {
                 if start_failed {
-                    outside::keep_all(&ports, tasks);
+                    environment::keep_all(&ports, tasks);
                 } else {
-                    outside::produce(&ports, tasks, batch);
+                    environment::produce(&ports, tasks, batch);
                 }
             });
         }
         for waiter in 0..waiters {
-            run.outside(Side::Waiter(waiter), |ports| {
-                outside::pause(&ports.handle);
+            run.add(ActorKind::Waiter(waiter), |ports| {
+                environment::pause(&ports.handle);
                 ports.queues.scheduler.wait_idle(&ports);
             });
         }
         if run.start_failed {
-            run.outside(Side::Closer, |ports| outside::give_up(&ports));
+            run.add(ActorKind::Closer, |ports| environment::give_up(&ports));
         } else {
-            run.outside(Side::Closer, move |ports| outside::end(&ports, ending));
+            run.add(ActorKind::Closer, move |ports| environment::end(&ports, ending));
         }
         if self.setup.faults.overflows > 0 {
-            run.outside(Side::Ballast, |ports| outside::weigh_down(&ports));
+            run.add(ActorKind::Filler, |ports| environment::weigh_down(&ports));
         }
         let Finished {
             world,
@@ -368,8 +364,8 @@ impl Simulation {
         Ok(report)
     }
 
-    /// Runs one job on the pipeline executor, on `config.main + config.reserve` workers: its slots, by stage and number, take `slot_ns` in
-    /// nanoseconds of virtual time, besides doing what the stages do.
+    /// Runs one job on the pipeline executor, on `config.main + config.reserve` workers. Its slots
+    /// take `slot_ns` nanoseconds of virtual time, by stage and slot, besides running the stages.
     ///
     /// ```
     /// use std::{sync::Arc, time::Duration};
@@ -398,7 +394,7 @@ impl Simulation {
     ///
     /// # Errors
     ///
-    /// What the first oracle that found fault said.
+    /// The failure, if an oracle finds one.
     pub fn run_job(
         self,
         config: PipelineConfig,
@@ -410,11 +406,12 @@ impl Simulation {
         Ok(summary)
     }
 
-    /// Runs `jobs`, which one producer submits in their order, as [`run_job`](Self::run_job) runs one. Who claimed what when is told as well.
+    /// Runs `jobs`, which one producer submits in order, like [`run_job`](Self::run_job). Returns
+    /// all claims, too.
     ///
     /// # Errors
     ///
-    /// What the first oracle that found fault said.
+    /// The failure, if an oracle finds one.
     pub fn run_jobs(
         mut self,
         config: PipelineConfig,
@@ -437,16 +434,14 @@ impl Simulation {
         Ok((summary, claims.take()))
     }
 
-    /// How it is set up.
     pub(crate) fn setup(&self) -> &Setup {
         &self.setup
     }
 
-    /// The world of this run, without any party yet.
     pub(crate) fn start<T: 'static, S: 'static>(&self) -> Run<T, S> {
-        let strategy: Box<dyn Strategy> = match (self.choices.clone(), self.walking.clone()) {
+        let strategy: Box<dyn Strategy> = match (self.choices.clone(), self.driver.clone()) {
             (Some(choices), _) => Box::new(Replay::new(choices)),
-            (None, Some(walking)) => Box::new(walking),
+            (None, Some(driver)) => Box::new(driver),
             (None, None) => self.strategy.build(self.seed),
         };
         let run = Run::new(&self.setup, strategy, self.keep_events);
@@ -457,15 +452,14 @@ impl Simulation {
                 world.schedule.forget();
             }
             if self.strategy.is_timeless() {
-                world.stop_time(self.walking.is_some());
+                world.stop_time(self.driver.is_some());
             }
         }
         run
     }
 
-    /// How it went.
     pub(crate) fn course(&self, world: &mut World) -> Course {
-        // Ordering: Relaxed. A count, read by who has waited for the run.
+        // Ordering: Relaxed. A count, read after the run was joined.
         self.meter.fetch_add(world.steps(), Ordering::Relaxed);
         let choices = world.schedule.take_choices();
         Course {
@@ -477,11 +471,11 @@ impl Simulation {
             },
             trace_hash: world.trace.hash(),
             cut: world.is_cut(),
-            micro_steps: world.steps(),
+            steps: world.steps(),
             choices,
-            marks: world.marks.clone(),
+            coverage: world.coverage.clone(),
             faults: world.faults.struck(),
-            parties: world.party_names(),
+            actors: world.actor_names(),
             events: if self.keep_events {
                 world.trace.take_all()
             } else {

@@ -1,7 +1,7 @@
-//! A swarm: a scenario, a strategy and faults drawn from each seed, every run twice.
+//! A swarm: scenario, strategy and faults drawn from each seed, every run twice.
 //!
-//! Leaving features out at random finds more than always having all of them in (Groce et al., "Swarm testing", ISSTA
-//! 2012): a fault that ends most runs early hides what would have come later.
+//! Random subsets of features find more than all at once (Groce et al., "Swarm testing", ISSTA
+//! 2012): a fault that ends most runs early hides what comes later.
 
 mod spares;
 mod traffic;
@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use executor_core::{ExecutorConfig, OnPanic};
 
+use crate::coverage::{Coverage, CoveragePoint};
 use crate::fault::{Fault, Faults};
-use crate::mark::{Mark, Marks};
 use crate::oracle::Oracle;
 use crate::report::{Course, Failure};
 use crate::scenario::{Jobs, Load, RunOptions, Scenario, Shape, Tasks};
@@ -20,48 +20,48 @@ use crate::schedule::{STEPS_EXPECTED, StrategyKind};
 use crate::scheduler::Dice;
 use crate::setup::{Ending, Setup};
 
-/// Many seeds.
+/// A range of seeds to run.
 #[derive(Clone, Debug)]
 pub struct Swarm {
     /// The first seed.
     pub seed_base: u64,
-    /// How many.
+    /// Number of seeds.
     pub seeds: u64,
-    /// Always this scenario, instead of one drawn from the seed.
+    /// Replaces the scenario drawn from the seed.
     pub scenario: Option<Scenario>,
-    /// Always this strategy, instead of one drawn from the seed.
+    /// Replaces the strategy drawn from the seed.
     pub strategy: Option<StrategyKind>,
-    /// Every run a second time, and the hashes compared.
+    /// Whether each run is repeated, and the hashes compared.
     pub twice: bool,
-    /// End at the first failure.
+    /// Whether the first failure ends the swarm.
     pub stop_at_failure: bool,
-    /// No run may take more micro-steps.
+    /// Steps of a run, at most.
     pub step_limit: Option<u64>,
-    /// Nobody listens to this oracle.
+    /// An oracle to silence.
     pub silenced: Option<Oracle>,
 }
 
-/// What a swarm came to.
+/// The result of a swarm.
 #[derive(Clone, Debug, Default)]
 pub struct SwarmReport {
-    /// Seeds that were run.
+    /// Seeds that ran.
     pub seeds: u64,
-    /// Runs, second ones included.
+    /// Runs, repetitions included.
     pub schedules: u64,
-    /// Micro-steps in all runs.
-    pub micro_steps: u64,
-    /// Situations that were reached.
-    pub marks: Marks,
+    /// Steps in all runs.
+    pub steps: u64,
+    /// Coverage points that were hit.
+    pub coverage: Coverage,
     /// Faults that struck.
     pub faults: Faults,
-    /// What went wrong, by seed.
+    /// Failures, by seed.
     pub failures: Vec<Failure>,
-    /// How long it took, on the clock on the wall.
+    /// Elapsed wall-clock time.
     pub elapsed: Duration,
 }
 
 impl Swarm {
-    /// The swarm of `seeds` seeds from `seed_base` on.
+    /// `seeds` seeds from `seed_base` on.
     #[must_use]
     pub fn new(seed_base: u64, seeds: u64) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Swarm {
         }
     }
 
-    /// What `seed` stands for.
+    /// The scenario and the strategy of `seed`.
     #[must_use]
     pub fn draw(&self, seed: u64) -> (Scenario, StrategyKind) {
         let (scenario, strategy) = traffic::draw(seed).unwrap_or_else(|| {
@@ -132,7 +132,8 @@ impl Swarm {
     }
 }
 
-/// In half of the loads of jobs, some grow. That is drawn by itself, so that the other half is what it was.
+/// Lets some jobs grow in half of the loads of jobs. A draw of its own leaves the other half
+/// unchanged.
 fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     let mut dice = Dice::new(seed ^ GROW);
     if let Load::Jobs(jobs) = &mut scenario.load
@@ -143,10 +144,10 @@ fn grow_some(seed: u64, mut scenario: Scenario) -> Scenario {
     scenario
 }
 
-/// So that which jobs grow has nothing to do with what the others are.
+/// Separates the draw of growing jobs from the others.
 const GROW: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// So that the draw of a scenario and the walk through it do not come from one sequence of numbers.
+/// Separates the draw of a scenario from that of its schedule.
 const DRAW: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl SwarmReport {
@@ -170,21 +171,21 @@ impl SwarmReport {
             }
         };
         self.schedules += 1;
-        self.micro_steps += course.micro_steps;
-        self.marks.merge(&course.marks);
+        self.steps += course.steps;
+        self.coverage.merge(&course.coverage);
         self.faults.merge(&course.faults);
         course
     }
 }
 
-/// So many seeds reach what a swarm is there to reach.
+/// Seeds after which a swarm should have reached everything.
 const SEEDS_ENOUGH: u64 = 1_000;
 
-/// Of a hundred marks, so many must be hit by as many seeds.
-const MARKS_PERCENT: usize = 95;
+/// Percentage of the coverage points that these seeds must hit.
+const COVERAGE_PERCENT: usize = 95;
 
 impl Swarm {
-    /// Whether its scenarios and strategies are drawn, and from enough seeds for [`SwarmReport::unreached`] to mean something.
+    /// Whether its draws are free and its seeds enough for [`SwarmReport::unreached`].
     #[must_use]
     pub fn reaches_all(&self) -> bool {
         self.seeds >= SEEDS_ENOUGH && self.scenario.is_none() && self.strategy.is_none()
@@ -192,16 +193,18 @@ impl Swarm {
 }
 
 impl SwarmReport {
-    /// What a swarm of a thousand drawn seeds should have reached and has not: kinds of faults that never struck, and marks that were not
-    /// hit, if those are more than one in twenty.
+    /// What a swarm of a thousand drawn seeds missed: kinds of faults that never struck, and
+    /// coverage points, if more than one in twenty.
     #[must_use]
     pub fn unreached(&self) -> Vec<String> {
         let never = Fault::ALL.iter().filter(|&&fault| self.faults.of(fault) == 0);
         let mut unreached: Vec<String> = never.map(|fault| format!("fault: {}", fault.name())).collect();
-        let all = Mark::ALL.len();
-        if self.marks.hit_count() * 100 < all * MARKS_PERCENT {
-            let missed = Mark::ALL.iter().filter(|&&mark| self.marks.count(mark) == 0);
-            unreached.extend(missed.map(|mark| format!("mark: {}", mark.name())));
+        let all = CoveragePoint::ALL.len();
+        if self.coverage.hit_count() * 100 < all * COVERAGE_PERCENT {
+            let missed = CoveragePoint::ALL
+                .iter()
+                .filter(|&&point| self.coverage.count(point) == 0);
+            unreached.extend(missed.map(|point| format!("coverage point: {}", point.name())));
         }
         unreached
     }
@@ -214,14 +217,14 @@ impl fmt::Display for SwarmReport {
         writeln!(f, "  {:<34} {:>12}", "seeds", self.seeds)?;
         writeln!(f, "  {:<34} {:>12}", "schedules", self.schedules)?;
         writeln!(f, "  {:<34} {:>12}", "schedules / s", rate(self.schedules))?;
-        writeln!(f, "  {:<34} {:>12}", "micro-steps", self.micro_steps)?;
-        writeln!(f, "  {:<34} {:>12}", "micro-steps / s", rate(self.micro_steps))?;
+        writeln!(f, "  {:<34} {:>12}", "steps", self.steps)?;
+        writeln!(f, "  {:<34} {:>12}", "steps / s", rate(self.steps))?;
         for &fault in Fault::ALL {
             let name = format!("faults: {}", fault.name());
             writeln!(f, "  {name:<34} {:>12}", self.faults.of(fault))?;
         }
-        let marks = format!("{} / {}", self.marks.hit_count(), Mark::ALL.len());
-        writeln!(f, "  {:<34} {marks:>12}", "coverage marks hit / total")?;
+        let coverage = format!("{} / {}", self.coverage.hit_count(), CoveragePoint::ALL.len());
+        writeln!(f, "  {:<34} {coverage:>12}", "coverage points hit / total")?;
         writeln!(f, "  {:<34} {:>12}", "failures", self.failures.len())
     }
 }
@@ -256,7 +259,7 @@ fn draw_scenario(dice: &mut Dice) -> Scenario {
         Shape::Chain => (1 + dice.below(3) as u32, dice.below(24) as u32),
         Shape::Fan | Shape::Mixed | Shape::Publish => (1 + dice.below(3) as u32, dice.below(40) as u32),
         Shape::Phases => (1 + dice.below(3) as u32, dice.below(160) as u32),
-        // More than can be private, now and then even where that is many.
+        // Usually more than can be private, sometimes even where that is many.
         Shape::Burst => {
             let most = [40, 40, 400, 400][dice.below(4)];
             (1 + dice.below(3) as u32, dice.below(most) as u32)
@@ -351,7 +354,6 @@ fn draw_setup(dice: &mut Dice) -> Setup {
     }
 }
 
-/// Which faults are on, and how often each may strike.
 fn draw_faults(dice: &mut Dice) -> Faults {
     let mut sometimes = |one_in: usize, most: usize| match dice.below(one_in) {
         0 => 1 + dice.below(most) as u32,
@@ -366,18 +368,18 @@ fn draw_faults(dice: &mut Dice) -> Faults {
         late_wakes: sometimes(4, 8),
         late_timers: sometimes(4, 8),
         stalls: sometimes(4, 8),
-        retry_storms: sometimes(8, 2),
+        retry_bursts: sometimes(8, 2),
         clock_jumps: sometimes(4, 6),
         ties: sometimes(4, 12),
         overflows: sometimes(8, 3),
         late_starts: sometimes(8, 4),
         failed_starts: sometimes(24, 1),
-        // The loads that can have them draw them with their length.
+        // Loads with long slots draw this with their length.
         long_slots: 0,
     }
 }
 
-/// What is waited for must run, and a look must not panic.
+/// Tasks that others wait for must run, and looks must not panic.
 fn forbid_panics(faults: &mut Faults) {
     (faults.panics, faults.panics_inside, faults.hook_panics) = (0, 0, 0);
 }
@@ -392,28 +394,30 @@ mod tests {
         for &fault in Fault::ALL {
             *report.faults.of_mut(fault) = 1;
         }
-        Mark::ALL.iter().for_each(|&mark| report.marks.hit(mark));
+        CoveragePoint::ALL
+            .iter()
+            .for_each(|&point| report.coverage.hit(point));
         assert_eq!(report.unreached(), [""; 0]);
         report.faults.clock_jumps = 0;
         assert_eq!(report.unreached(), ["fault: clock jumps"]);
     }
 
     #[test]
-    fn marks_that_were_not_hit_are_named_if_they_are_more_than_one_in_twenty() {
+    fn coverage_points_that_were_not_hit_are_named_if_they_are_more_than_one_in_twenty() {
         let hit = |but: usize| {
             let mut report = SwarmReport::default();
             for &fault in Fault::ALL {
                 *report.faults.of_mut(fault) = 1;
             }
-            Mark::ALL
+            CoveragePoint::ALL
                 .iter()
                 .skip(but)
-                .for_each(|&mark| report.marks.hit(mark));
+                .for_each(|&point| report.coverage.hit(point));
             report.unreached()
         };
-        assert_eq!(hit(Mark::ALL.len() / 20), [""; 0]);
-        let missed = hit(Mark::ALL.len() / 20 + 1);
-        assert!(missed[0].starts_with("mark: "), "{missed:?}");
+        assert_eq!(hit(CoveragePoint::ALL.len() / 20), [""; 0]);
+        let missed = hit(CoveragePoint::ALL.len() / 20 + 1);
+        assert!(missed[0].starts_with("coverage point: "), "{missed:?}");
     }
 
     #[test]

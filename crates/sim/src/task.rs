@@ -1,7 +1,6 @@
-//! What a running task may touch in the simulator: the worker itself, as core and as the user see it.
+//! The context of a running task in the simulator.
 //!
-//! The two see different tasks. Towards the user a task is a `T`; towards core it is a `T` with its number, so that the
-//! oracles know every task again wherever core had it in the meantime.
+//! To core a task is the user's `T` with its number, so that oracles can follow it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -15,8 +14,8 @@ use executor_core::{
     WorkerMetricsLocal,
 };
 
+use crate::coverage::CoveragePoint;
 use crate::fault::{Fault, InjectedHookPanic, InjectedPanic};
-use crate::mark::Mark;
 use crate::oracle::{Origin, TaskId};
 use crate::ports::SimPorts;
 use crate::profile::Reached;
@@ -24,8 +23,8 @@ use crate::queues::Tracked;
 use crate::trace::{Object, Op};
 use crate::world::World;
 
-/// What a running task may touch. It is a [`TaskCtx`](executor_core::TaskCtx), so that a runner that is generic over
-/// that runs here and on threads, and knows virtual time besides.
+/// The context of a running task: a [`TaskCtx`](executor_core::TaskCtx), so that a generic runner
+/// works here and on threads, plus virtual time.
 pub struct SimCtx<'y, T, S> {
     spawner: Spawner<Tracked<T>, SimPorts<'y, T>>,
     scratch: S,
@@ -54,14 +53,15 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.clock_ns(me))
     }
 
-    /// How far along its path the running task is: what a task that has to wait for this one [comes after](SimCtx::comes_after). The run's
-    /// [`Profile`](crate::Profile) and its virtual time go by it, and nothing else.
+    /// The position of the running task on its path, for a task that waits for this one and [comes
+    /// after](SimCtx::comes_after). Only the run's [`Profile`](crate::Profile) and its virtual time
+    /// use it.
     ///
     /// ```
     /// use std::cell::Cell;
     /// use sim::{Reached, Simulation, TaskCtx};
     ///
-    /// // Two halves of different length, and whoever ends last spawns what comes after both.
+    /// // Two halves of different length. The one that ends last spawns what comes after both.
     /// let (left, join) = (Cell::new(2), Cell::new(Reached::default()));
     /// let report = Simulation::new(1).workers(2).run([30, 50], |_| (), move |ns: u64, cx| {
     ///     cx.comes_after(if ns == 7 { join.get() } else { Reached::default() });
@@ -81,17 +81,15 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, me| world.path(me))
     }
 
-    /// What the running task does from now on comes after `reached` as well, though no task that reached it has spawned this one.
+    /// From now on the running task also comes after `reached`, which its spawn does not imply.
     pub fn comes_after(&mut self, reached: Reached) {
         self.with(|world, me| world.comes_after(me, reached));
     }
 
-    /// The worker's ports.
     pub(crate) fn ports(&self) -> &SimPorts<'y, T> {
         self.spawner.ports()
     }
 
-    /// Runs one task, under the eyes of the oracles.
     pub(crate) fn run_task(&mut self, Tracked { id, task, .. }: Tracked<T>, runner: &impl Fn(T, &mut Self)) {
         self.with(|world, worker| world.started(worker, id));
         self.maybe_panic(Fault::Panic);
@@ -100,13 +98,11 @@ impl<'y, T, S> SimCtx<'y, T, S> {
         self.with(|world, worker| world.ran(worker, id));
     }
 
-    /// What is left of a worker: its scratch, its counters, and the tasks that it handed back.
     pub(crate) fn into_parts(mut self) -> (S, WorkerMetricsLocal, Vec<Tracked<T>>) {
         let handed_back = self.spawner.take_handed_back();
         (self.scratch, self.metrics, handed_back)
     }
 
-    /// Between two operations of a task.
     fn maybe_panic(&self, fault: Fault) {
         if self.with(|world, _| world.strikes(fault)) {
             resume_unwind(Box::new(InjectedPanic));
@@ -115,7 +111,7 @@ impl<'y, T, S> SimCtx<'y, T, S> {
 
     fn with<R>(&self, f: impl FnOnce(&mut World, usize) -> R) -> R {
         let handle = &self.spawner.ports().handle;
-        handle.with(|world| f(world, handle.party()))
+        handle.with(|world| f(world, handle.actor()))
     }
 }
 
@@ -159,10 +155,10 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn access<R>(&mut self, what: &'static str, operation: impl FnOnce() -> R) -> R {
         let handle = &self.spawner.ports().handle;
         handle.step();
-        // Not under the world's eyes: it may panic.
+        // Outside of the world, since it may panic.
         let result = operation();
         handle.with(|world| {
-            let me = handle.party();
+            let me = handle.actor();
             world.did(me, Op::Access, Object::Label(what), 0);
             world.task_acted(me);
         });
@@ -172,8 +168,8 @@ impl<T, S> TaskCtx<T, S> for SimCtx<'_, T, S> {
     fn wait_until(&mut self, what: &'static str, mut ready: impl FnMut() -> bool) -> bool {
         self.publish();
         let handle = &self.spawner.ports().handle;
-        let me = handle.party();
-        // What the task did before it waits, others may wait for.
+        let me = handle.actor();
+        // Other tasks may wait for what this one did before it waits.
         handle.with(|world| world.task_acted(me));
         loop {
             handle.step();
@@ -217,10 +213,10 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
         self.with(|world, _| world.below(bound))
     }
 
-    /// Tells the oracles; the scratch value stays as the task has left it.
+    /// Reports to the oracles; the scratch value stays as the task left it.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.ports().record_panic(payload);
-        self.with(|world, _| world.marks.hit(Mark::PanicIsolated));
+        self.with(|world, _| world.coverage.hit(CoveragePoint::PanicIsolated));
         if self.with(|world, _| world.strikes(Fault::HookPanic)) {
             resume_unwind(Box::new(InjectedHookPanic));
         }
@@ -236,7 +232,7 @@ impl<T, S> std::fmt::Debug for SimCtx<'_, T, S> {
     }
 }
 
-/// Tells the oracles what core says through its trace. Now and then it panics instead, as a user's may.
+/// Reports core's trace to the oracles, and sometimes panics as a user's hook may.
 #[derive(Clone)]
 pub(crate) struct Hooks {
     pub(crate) world: Rc<RefCell<World>>,
@@ -278,7 +274,7 @@ impl<T> TraceHooks<Tracked<T>> for Hooks {
             ExecTraceEvent::Awake { woken: false } => {
                 let mut world = self.world.borrow_mut();
                 if !world.is_done() {
-                    world.marks.hit(Mark::FoundInLastLook);
+                    world.coverage.hit(CoveragePoint::FoundInLastLook);
                 }
             }
             _ => {}
@@ -291,7 +287,6 @@ impl<T> TraceHooks<Tracked<T>> for Hooks {
     }
 }
 
-/// Idle hooks, and what the oracles hear of them.
 pub(crate) struct Watched<I> {
     pub(crate) idle: I,
     pub(crate) hooks: Hooks,

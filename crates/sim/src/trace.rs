@@ -1,8 +1,7 @@
-//! What happened: a hash of all of it, the last of it, and all of it on request.
+//! The trace of a run: a hash of everything, the last operations, and all of them on request.
 //!
-//! Every operation is three numbers: who and what, on which object, with which value. Their hash is the same in
-//! debug and release and for every version of the compiler, since no text goes into it but what a task itself says. Two runs with one hash took the
-//! same way.
+//! An operation is three numbers: actor and op, object, value. Their hash is the same in every
+//! profile and compiler, since its only text is tasks' labels. Equal hashes mean equal runs.
 
 mod chrome;
 mod interleaving;
@@ -18,12 +17,12 @@ pub use chrome::write_chrome_trace;
 pub(crate) use interleaving::Bracket;
 pub use interleaving::Interleaving;
 
-/// How many of the last operations a failure shows.
+/// Operations that a failure shows, at most.
 pub(crate) const TAIL: usize = 48;
 
 macro_rules! ops {
     ($($op:ident = $code:literal $name:literal,)+) => {
-        /// What was done. The codes go into the hash and stay as they are.
+        /// What was done. The codes are part of the hash and never change.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         #[expect(missing_docs, reason = "the names are those of the port methods")]
@@ -91,27 +90,26 @@ ops! {
     GiveUp = 43 "give up",
 }
 
-/// On what it was done.
+/// What an operation acted on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Object {
-    /// Nothing in particular.
+    /// No object.
     None,
     /// A word.
     Word(WordName),
     /// The injector.
     Injector,
-    /// A worker's queue, or the worker itself.
+    /// A worker or its queue.
     Worker(u32),
     /// A task, by its number.
     Task(u64),
     /// A collection, by its number.
     Collection(u32),
-    /// What a task said that it does.
+    /// A task's own description of an access.
     Label(&'static str),
 }
 
 impl Object {
-    /// A number that stands for it in the hash.
     pub(crate) fn code(self) -> u64 {
         let (kind, number) = match self {
             Self::None => (0, 0),
@@ -145,48 +143,47 @@ impl fmt::Display for Object {
     }
 }
 
-/// One operation of one party.
+/// One operation of one actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The micro-step in which it happened.
+    /// The step in which it happened.
     pub step: u64,
-    /// Who.
-    pub party: u32,
-    /// What.
+    /// The actor, by number.
+    pub actor: u32,
+    /// What was done.
     pub op: Op,
-    /// On what.
+    /// What it was done on.
     pub object: Object,
-    /// What was read, or what was there before a change, or how many.
+    /// The value read, the value before a change, or a count.
     pub value: u64,
-    /// The party's clock afterwards.
+    /// The actor's clock afterwards.
     pub clock_ns: u64,
 }
 
-/// Something that happened to a job, between two operations.
+/// An event of a job, between two operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobEvent {
-    /// How many operations came before.
+    /// Number of operations before it.
     pub after: usize,
-    /// On which party.
-    pub party: u32,
-    /// The party's clock.
+    /// The actor, by number.
+    pub actor: u32,
+    /// The actor's clock.
     pub clock_ns: u64,
-    /// What happened.
+    /// The event.
     pub entry: JobEntry,
 }
 
-/// Collects what happens.
 pub(crate) struct Trace {
     hash: u64,
     tail: Vec<Event>,
     at: usize,
     all: Option<Vec<Event>>,
-    /// Kept if the operations are. They are no operations, so the hash does not know of them.
+    /// Kept if the operations are. They are no operations, so the hash ignores them.
     jobs: Vec<JobEvent>,
 }
 
 impl Trace {
-    /// Keeps everything if `all`, else the hash and the tail.
+    /// Keeps everything if `all`, otherwise the hash and the tail.
     pub(crate) fn new(all: bool) -> Self {
         Self {
             hash: FNV_OFFSET,
@@ -197,13 +194,13 @@ impl Trace {
         }
     }
 
-    pub(crate) fn did(&mut self, step: u64, party: usize, op: Op, object: Object, value: u64, clock_ns: u64) {
-        for number in [(party as u64) << 8 | op as u64, object.code(), value] {
+    pub(crate) fn did(&mut self, step: u64, actor: usize, op: Op, object: Object, value: u64, clock_ns: u64) {
+        for number in [(actor as u64) << 8 | op as u64, object.code(), value] {
             self.hash = (self.hash ^ number).wrapping_mul(FNV_PRIME);
         }
         let event = Event {
             step,
-            party: party as u32,
+            actor: actor as u32,
             op,
             object,
             value,
@@ -220,40 +217,36 @@ impl Trace {
         }
     }
 
-    /// Something happened to a job; `entry` is asked for it if it is kept.
-    pub(crate) fn job(&mut self, party: usize, clock_ns: u64, entry: impl FnOnce() -> Option<JobEntry>) {
+    /// An event of a job; `entry` is called if it is kept.
+    pub(crate) fn job(&mut self, actor: usize, clock_ns: u64, entry: impl FnOnce() -> Option<JobEntry>) {
         let Some(all) = &self.all else { return };
         self.jobs.extend(entry().map(|entry| JobEvent {
             after: all.len(),
-            party: party as u32,
+            actor: actor as u32,
             clock_ns,
             entry,
         }));
     }
 
-    /// What happened to jobs, if it was kept.
     pub(crate) fn take_jobs(&mut self) -> Vec<JobEvent> {
         std::mem::take(&mut self.jobs)
     }
 
-    /// The hash of everything so far.
     pub(crate) fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// The last operations, in order.
     pub(crate) fn tail(&self) -> Vec<Event> {
         let (newer, older) = self.tail.split_at(self.at);
         [older, newer].concat()
     }
 
-    /// All operations, if they were kept.
     pub(crate) fn take_all(&mut self) -> Vec<Event> {
         self.all.take().unwrap_or_default()
     }
 }
 
-/// A label's own text is the one text that goes into the hash. 48 bits of it.
+/// The number of a label: 48 bits, from the only text in the hash.
 fn label_code(text: &str) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
     text.bytes().fold(FNV_OFFSET, step) >> 16
@@ -271,7 +264,7 @@ mod tests {
         trace.did(n, 3, Op::Inject, Object::Task(n), n, 0);
     }
 
-    /// The value was reckoned outside of this program: no profile, compiler or layout of a type may change it.
+    /// The expected value was computed elsewhere: no profile, compiler or layout may change it.
     #[test]
     fn the_hash_depends_on_the_operations_alone() {
         let mut trace = Trace::new(false);

@@ -1,7 +1,7 @@
 //! Shared words as plain cells.
 //!
-//! A word knows its name, so that a trace can be read and the oracles know the two words that they watch. The names
-//! follow the order in which [`Scheduler::new`] asks for its words; a test below holds on to that.
+//! A word knows its name, for traces and for the oracles of the two words that they watch. Names
+//! follow the order in which [`Scheduler::new`] makes its words; a test below checks that.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -26,7 +26,6 @@ impl SimWord {
         }
     }
 
-    /// The words of an executor of `config`.
     pub(crate) fn scheduler(config: ExecutorConfig) -> Scheduler<Self> {
         let workers = config.workers;
         let mut made = 0;
@@ -37,7 +36,6 @@ impl SimWord {
     }
 }
 
-/// Reads words without anybody noticing: the oracles' eye.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Glass;
 
@@ -79,7 +77,6 @@ mod tests {
 
     use super::*;
 
-    /// Does every operation at once, and notes on which word.
     #[derive(Default)]
     struct Note(RefCell<Vec<WordName>>);
 
@@ -122,7 +119,7 @@ mod tests {
             _order: Ordering,
         ) -> Result<usize, usize> {
             let before = self.on(word);
-            assert_eq!(before, current, "nobody comes between");
+            assert_eq!(before, current, "nothing comes between");
             word.value.set(new);
             Ok(before)
         }

@@ -1,7 +1,6 @@
-//! What recording costs: the same tasks on an executor and on a recorded run, in turns.
+//! The cost of recording: the same tasks on an executor and on a recorded run, alternating.
 //!
-//! Measured is the processor time of the whole process while the tasks run, not the time on the wall: so it does not matter who
-//! else uses the machine, and what spins is counted.
+//! It measures processor time of the process, so other load does not matter and spinning counts.
 
 use std::time::Duration;
 
@@ -11,16 +10,15 @@ use executor_threaded::{Executor, ExecutorConfig, Pin};
 
 use crate::load::{Task, burn, run};
 
-/// Lengths of tasks, in nanoseconds.
+/// Nanoseconds of a task.
 const LENGTHS: [u32; 4] = [20, 200, 1_000, 10_000];
 
-/// How long the tasks of one measurement take together.
+/// The time of all tasks of one measurement.
 const WORK: Duration = Duration::from_millis(25);
 
 /// Measurements of each kind.
 const ROUNDS: usize = 15;
 
-/// Who brings the tasks, and how many of such a length.
 type Shape = (&'static str, fn(u32, u32) -> Vec<Task>);
 
 const SHAPES: &[Shape] = &[
@@ -36,7 +34,6 @@ const SHAPES: &[Shape] = &[
     }),
 ];
 
-/// Measures and prints.
 pub(crate) fn measure() {
     let turn_ns = turn_ns();
     println!(
@@ -54,7 +51,7 @@ pub(crate) fn measure() {
                 let tasks = tasks_of(count, turns);
                 let (mut plain, mut recorded) = (Vec::new(), Vec::new());
                 for round in 0..ROUNDS {
-                    // Who comes first takes turns as well.
+                    // The two alternate in going first, too.
                     for recorded_now in [round % 2 == 0, round % 2 == 1] {
                         let took = if recorded_now {
                             run_recorded(workers, count, &tasks)
@@ -99,7 +96,7 @@ fn run_plain(workers: usize, tasks: &[Task]) -> Duration {
 
 fn run_recorded(workers: usize, count: u32, tasks: &[Task]) -> Duration {
     let recording = Recording {
-        // What a task from outside takes on either side.
+        // Entries of an external task, on either side.
         entries: count as usize * 4 + 4_096,
         ..Recording::new(config(workers))
     };
@@ -119,7 +116,6 @@ fn run_recorded(workers: usize, count: u32, tasks: &[Task]) -> Duration {
     run.expect("threads can be started").value
 }
 
-/// How long a turn of the loop takes.
 fn turn_ns() -> f64 {
     let turns = 1 << 20;
     let measured = (0..20).map(|_| {

@@ -1,4 +1,4 @@
-//! The loads: what runs, and what happens from outside meanwhile.
+//! The loads: their tasks, and the environment's work beside them.
 
 use std::hint::black_box;
 use std::thread;
@@ -7,29 +7,33 @@ use executor_core::TaskCtx;
 use executor_threaded::recording::{RecordedHandle, RecordedRun, Recording, record};
 use executor_threaded::{ExecutorConfig, OnPanic};
 
-/// A task of all loads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
-    /// Two children, down to depth 0, each after so many turns of a loop.
-    Tree { depth: u32, turns: u32 },
-    /// As many children as its seed says.
-    Uneven { seed: u64, depth: u32 },
-    /// So many leaves, at once.
-    Fan { leaves: u32, turns: u32 },
-    /// Nothing but so many turns of a loop.
-    Leaf { turns: u32 },
-    /// Panics.
+    /// Two children, down to depth 0, each after `turns` turns of a loop.
+    Tree {
+        depth: u32,
+        turns: u32,
+    },
+    Uneven {
+        seed: u64,
+        depth: u32,
+    },
+    Fan {
+        leaves: u32,
+        turns: u32,
+    },
+    Leaf {
+        turns: u32,
+    },
     Panics,
 }
 
-/// A load, by what goes on outside.
 pub(crate) struct Load {
     pub(crate) name: &'static str,
     on_panic: OnPanic,
     body: fn(&RecordedHandle<'_, Task>, u64),
 }
 
-/// All loads.
 pub(crate) const LOADS: &[Load] = &[
     Load::new("tree", |handle, _| {
         spawn(handle, Task::Tree { depth: 11, turns: 4 });
@@ -68,7 +72,7 @@ pub(crate) const LOADS: &[Load] = &[
     Load::new("batches", |handle, _| {
         beside(handle, |handle| {
             for size in 1..60 {
-                // Refused by a run that was ended, and that is told by the record.
+                // A run that has ended refuses; the record shows it.
                 let _ = handle.spawn_batch(vec![Task::Leaf { turns: 10 }; size]);
             }
         });
@@ -142,12 +146,11 @@ impl Load {
         }
     }
 
-    /// Runs it on so many workers.
     pub(crate) fn record(&self, workers: usize, round: u64) -> RecordedRun<u64, ()> {
         let recording = Recording::new(ExecutorConfig {
             workers,
             on_panic: self.on_panic,
-            // Rounds differ in who is tried first.
+            // Rounds differ in the first victim.
             seed: ExecutorConfig::default().seed ^ round,
             ..ExecutorConfig::default()
         });
@@ -156,7 +159,7 @@ impl Load {
     }
 }
 
-/// Runs a task. The scratch value is the sum of what the loops came to.
+/// Runs a task. The scratch value sums the results of the loops.
 #[inline]
 pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
     match task {
@@ -198,7 +201,7 @@ pub(crate) fn run<C: TaskCtx<Task, u64>>(task: Task, cx: &mut C) {
     }
 }
 
-/// A loop that nothing makes shorter. A turn takes about a nanosecond.
+/// A loop that the compiler keeps. A turn takes about a nanosecond.
 #[inline]
 pub(crate) fn burn(turns: u32) -> u64 {
     let mut value = black_box(1_u64);
@@ -208,12 +211,10 @@ pub(crate) fn burn(turns: u32) -> u64 {
     black_box(value)
 }
 
-/// Refused by a run that was ended, and that is told by the record.
 fn spawn(handle: &RecordedHandle<'_, Task>, task: Task) {
     let _ = handle.spawn(task);
 }
 
-/// Two more producers beside this one.
 fn beside(handle: &RecordedHandle<'_, Task>, produce: fn(&RecordedHandle<'_, Task>)) {
     thread::scope(|threads| {
         for _ in 0..2 {

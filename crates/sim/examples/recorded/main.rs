@@ -1,10 +1,11 @@
-//! Real runs on threads, recorded, and checked: are they runs that the policy allows?
+//! Records runs on threads, and checks that the policy allows them.
 //!
-//!     cargo run --release -p sim --example recorded -- [--events N] [--cost] [--trace FILE] [--expect-rejection]
+//!     cargo run --release -p sim --example recorded -- [--events N] [--cost] [--trace FILE]
+//! [--expect-rejection]
 //!
-//! Runs each load on 1, 2, 4 and 16 workers, in rounds until so many events were checked (a million), and prints a table. `--cost`
-//! measures what recording costs instead. `--trace` writes the last run as a picture. With `--expect-rejection` some run must be
-//! rejected: that is for a build with a planted bug.
+//! Each load runs on 1, 2, 4 and 16 workers until `N` events (default: a million) were checked.
+//! `--cost` measures recording instead; `--trace` draws the last run. `--expect-rejection` is for a
+//! build with a planted bug: a run must be rejected.
 
 mod cost;
 mod load;
@@ -16,10 +17,9 @@ use sim::{check_record, order_record, write_chrome_trace};
 
 use load::{LOADS, Load};
 
-/// How many workers a load is run on.
+/// Workers of each load.
 const WORKERS: [usize; 4] = [1, 2, 4, 16];
 
-/// What the command line asks for.
 struct Options {
     events: u64,
     cost: bool,
@@ -27,7 +27,7 @@ struct Options {
     expect_rejection: bool,
 }
 
-/// What became of one load on so many workers, over all rounds.
+/// One load on one number of workers, over all rounds.
 #[derive(Default)]
 struct Row {
     runs: u64,
@@ -39,7 +39,7 @@ struct Row {
 
 fn main() -> ExitCode {
     match options().and_then(|options| {
-        // Tasks that are meant to panic need not be told of.
+        // Tasks panic on purpose.
         std::panic::set_hook(Box::new(|_| {}));
         if options.cost {
             cost::measure();
@@ -83,7 +83,7 @@ fn options() -> Result<Options, String> {
     Ok(options)
 }
 
-/// Whether it came out as was expected.
+/// Returns whether the outcome was as expected.
 fn run(options: &Options) -> Result<bool, String> {
     let mut rows: Vec<(&Load, usize, Row)> = LOADS
         .iter()
@@ -124,7 +124,7 @@ fn run(options: &Options) -> Result<bool, String> {
             std::io::BufWriter::new(out),
             &ordered.course,
             &[],
-            &ordered.parties,
+            &ordered.actors,
         )
         .map_err(|error| format!("{file}: {error}"))?;
     }

@@ -1,6 +1,6 @@
-//! The simulator from the command line: a swarm of seeds, or one run again.
+//! The simulator's program: a swarm of seeds, one replayed run, or an exhaustive search.
 //!
-//! Exit code 0 means that what was asked for came true, 1 that it did not, 2 that the question made no sense.
+//! Exit code 0 means success, 1 failure, 2 a usage error.
 
 #[path = "windlass-sim/exhaustive.rs"]
 mod exhaustive;
@@ -23,36 +23,37 @@ const USAGE: &str = "\
 windlass-sim: runs the scheduler's own code in one thread, from seeds.
 
   windlass-sim [OPTIONS]                   a swarm: scenarios drawn from seeds, each run twice
-  windlass-sim --replay LINE [OPTIONS]     one run again, as a failure's line says
+  windlass-sim --replay LINE [OPTIONS]     the run of a failure's line
   windlass-sim --exhaustive [OPTIONS]      all runs of small configurations
 
-  --seeds N           how many seeds (default 2000)
+  --seeds N           number of seeds (default 2000)
   --seed-base N       the first seed (default 0)
-  --scenario CONFIG   always this one, as `scenario=tree,roots=1,size=4,workers=2`
-  --strategy NAME     always this one: random, sticky, round-robin, earliest, pct:DEPTH[:STEPS], delay:DELAYS[:STEPS]
-  --expect-failure    exit with 0 if some seed fails, and say within how many schedules
-  --steps N           no run may take more micro-steps; that one does is a failure
-  --twice             with --expect-failure: every run a second time, as otherwise
-  --silence ORACLE    nobody listens to this oracle: who else speaks?
-  --failures FILE     write each failing run there, by its oracle, its trace's hash and its line
-  --replay-all FILE   run all runs of such a file again, and compare
-  --marks             print every coverage mark
-  --shrink            make each failure that is reported as small as it will go
-  --report N          how many failures are reported (default 5)
-  --out DIR           where the choices of a failure go (default target/windlass-sim)
+  --scenario CONFIG   a scenario for all seeds, as `scenario=tree,roots=1,size=4,workers=2`
+  --strategy NAME     a strategy for all seeds: random, sticky, round-robin, earliest,
+                      pct:DEPTH[:STEPS], delay:DELAYS[:STEPS]
+  --expect-failure    exit with 0 if a seed fails, and print after how many schedules
+  --steps N           steps of a run, at most: a longer one fails
+  --twice             with --expect-failure: repeat every run, as without it
+  --silence ORACLE    ignore this oracle, to see which other fails the run
+  --failures FILE     write the oracle, trace hash and line of each failing run to FILE
+  --replay-all FILE   replay all runs of such a file, and compare
+  --coverage          print every coverage point
+  --shrink            shrink each failure that is reported
+  --report N          failures to report, at most (default 5)
+  --out DIR           folder for the choices of failures (default target/windlass-sim)
   --choices FILE      with --replay: make the choices of this file
   --trace FILE        with --replay, or for the first seed: write a Chrome trace
-  --html FILE         the same as a page: lanes, arrows, and the operations as a table
-  --help              this
+  --html FILE         the same as a page: lanes, arrows, and a table of operations
+  --help              print this
 
 with --exhaustive, which comes first:
-  --all               all configurations, and not only those that CI closes within a minute
+  --all               all configurations, instead of those that CI closes within a minute
   --scenario CONFIG   this one instead; `private=0,spin=0,credit=1` keep it small
   --preemptions K     with --scenario: only runs with at most K preemptions
-  --seed N            with --scenario: what its jobs are made of is drawn from N (default 0)
-  --expect-failure    with --scenario: exit with 0 if some run fails
-  --limit N           give up after N schedules of a configuration
-  --seconds N         give up after N seconds of a configuration
+  --seed N            with --scenario: the seed of what its jobs are made of (default 0)
+  --expect-failure    with --scenario: exit with 0 if a run fails
+  --limit N           schedules of a configuration, at most
+  --seconds N         seconds of a configuration, at most
   --out DIR           as above
 ";
 
@@ -78,7 +79,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where the choices of a failure go.
 const OUT: &str = "target/windlass-sim";
 
 enum Command {
@@ -102,7 +102,7 @@ struct SwarmRun {
     swarm: Swarm,
     expect_failure: bool,
     twice: bool,
-    marks: bool,
+    coverage: bool,
     failures: Option<PathBuf>,
     pictures: Pictures,
     reported: usize,
@@ -122,11 +122,10 @@ impl Command {
         }
         let mut swarm = Swarm::new(0, 2000);
         let (mut replay, mut choices, mut pictures) = (None, None, Pictures::default());
-        let (mut expect_failure, mut twice, mut marks, mut shrink) = (false, false, false, false);
+        let (mut expect_failure, mut twice, mut coverage, mut shrink) = (false, false, false, false);
         let (mut failures, mut replay_all) = (None, None);
         let mut reported = 5;
         let mut out = PathBuf::from(OUT);
-        // Options that only one of the two forms knows.
         let mut of_swarm: Option<&str> = None;
         while let Some(option) = arguments.next() {
             let mut value = || {
@@ -175,9 +174,9 @@ impl Command {
                     of_swarm = Some("--failures");
                 }
                 "--replay-all" => replay_all = Some(PathBuf::from(value()?)),
-                "--marks" => {
-                    marks = true;
-                    of_swarm = Some("--marks");
+                "--coverage" => {
+                    coverage = true;
+                    of_swarm = Some("--coverage");
                 }
                 "--report" => {
                     reported = number("--report", &value()?)? as usize;
@@ -223,7 +222,7 @@ impl Command {
                 swarm,
                 expect_failure,
                 twice,
-                marks,
+                coverage,
                 failures,
                 pictures,
                 reported,
@@ -235,7 +234,7 @@ impl Command {
 }
 
 impl ReplayRun {
-    /// Runs it, and shows what came of it. Whether it went well.
+    /// Returns whether it passed.
     fn run(self) -> Result<bool, String> {
         let options = RunOptions {
             choices: self.line.choices.clone(),
@@ -259,8 +258,8 @@ impl ReplayRun {
         }
         let course = course(&outcome);
         println!(
-            "trace hash {:016x} after {} micro-steps",
-            course.trace_hash, course.micro_steps
+            "trace hash {:016x} after {} steps",
+            course.trace_hash, course.steps
         );
         println!("{}", if outcome.is_ok() { "no failure" } else { "failure" });
         Ok(outcome.is_ok())
@@ -268,7 +267,7 @@ impl ReplayRun {
 }
 
 impl SwarmRun {
-    /// Runs all seeds, and shows the table. Whether what was expected came true.
+    /// Returns whether the expectation held.
     fn run(mut self) -> Result<bool, String> {
         if self.pictures.are_wanted() {
             let seed = self.swarm.seed_base;
@@ -310,8 +309,8 @@ impl SwarmRun {
             print!("{}", Shrinkings(shrinkings));
         }
         print!("{report}");
-        if self.marks {
-            print!("{}", report.marks);
+        if self.coverage {
+            print!("{}", report.coverage);
         }
         let unreached = if self.swarm.reaches_all() {
             report.unreached()
@@ -353,7 +352,7 @@ impl SwarmRun {
     }
 }
 
-/// Runs every run of a file again. Whether each went as it had.
+/// Returns whether all runs were as before.
 fn replay_all(path: &Path) -> Result<bool, String> {
     let text =
         std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -372,7 +371,6 @@ fn replay_all(path: &Path) -> Result<bool, String> {
     Ok(same == all)
 }
 
-/// What it took to shrink a failure, and what it gave.
 struct Shrinking {
     oracle: Oracle,
     before: (u64, usize),
@@ -382,7 +380,6 @@ struct Shrinking {
 }
 
 impl Shrinking {
-    /// Shrinks `failure`.
     fn of(failure: &mut Failure) -> Result<Self, String> {
         let start = Instant::now();
         let shrunk = Shrink::default()
@@ -415,13 +412,12 @@ impl fmt::Display for Shrinking {
         let seconds = took.as_secs_f64();
         writeln!(
             f,
-            "shrunk `{oracle}`: micro-steps {steps_before} -> {steps}, switches {switches_before} -> {switches}, \
+            "shrunk `{oracle}`: steps {steps_before} -> {steps}, switches {switches_before} -> {switches}, \
              {runs} runs, {seconds:.2} s"
         )
     }
 }
 
-/// All of them, and the middle one of each figure.
 struct Shrinkings(Vec<Shrinking>);
 
 impl fmt::Display for Shrinkings {
@@ -429,7 +425,7 @@ impl fmt::Display for Shrinkings {
         self.0.iter().try_for_each(|shrinking| write!(f, "{shrinking}"))?;
         writeln!(
             f,
-            "shrunk {} failures, in the median: micro-steps {} -> {}, switches {} -> {}, {} runs, {:.2} s",
+            "shrunk {} failures, in the median: steps {} -> {}, switches {} -> {}, {} runs, {:.2} s",
             self.0.len(),
             self.median(|one| one.before.0),
             self.median(|one| one.after.0),
@@ -442,7 +438,7 @@ impl fmt::Display for Shrinkings {
 }
 
 impl Shrinkings {
-    /// The middle one; of two in the middle, the larger.
+    /// The median; of two in the middle, the larger.
     fn median(&self, figure: impl Fn(&Shrinking) -> u64) -> u64 {
         let mut figures: Vec<u64> = self.0.iter().map(figure).collect();
         figures.sort_unstable();
@@ -467,7 +463,6 @@ fn report_failure(failure: &Failure, out: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a run's pictures go.
 #[derive(Default)]
 struct Pictures {
     trace: Option<PathBuf>,
@@ -483,7 +478,7 @@ impl Pictures {
         let course = course(outcome);
         if let Some(path) = &self.trace {
             write_file(path, |out| {
-                write_chrome_trace(out, &course.events, &course.jobs, &course.parties)
+                write_chrome_trace(out, &course.events, &course.jobs, &course.actors)
             })?;
         }
         if let Some(path) = &self.html {

@@ -1,50 +1,44 @@
-//! Who is let in: never more jobs than the capacity, and nobody is turned away without a reason.
+//! Admission: jobs stay within the capacity, and a refusal has a reason.
 //!
-//! A job takes a place from its submission to its end, and the table holds it that long. The oracle looks at the table, which has
-//! more places than the capacity here, and keeps count of submissions that are under way and of jobs that have not been told to have
-//! ended. That count is never below the policy's own: a place is given back before the end is told. So it says
+//! A job holds a place in the table from submission to end. Here the table has more places than the
+//! capacity, to make an excess visible. The oracle counts submissions under way and jobs whose end
+//! was not reported; that count is never below the policy's, which frees a place before it reports
+//! the end. A run fails
 //!
-//! - when more jobs than the capacity are in the table;
-//! - when a job is refused as one too many although at no time of its submission so many could have been in flight;
-//! - when a job is refused because of a close or a shutdown that nobody has begun, or let in by a submission that began after
-//!   the gate was closed;
-//! - when a party that began to look for a job after a shutdown had begun claims something.
+//! - when the table holds more jobs than the capacity;
+//! - when a job is refused as full although the count was below the capacity throughout its
+//!   submission;
+//! - when a job is refused as closed before a close or shutdown began, or accepted by a submission
+//!   that began after the gate closed;
+//! - when an actor claims in a search that began after a shutdown.
 
 use std::collections::BTreeSet;
 
 use super::{Oracle, Violation};
 
-/// Counts jobs.
 #[derive(Debug)]
 pub(crate) struct AdmissionOracle {
     capacity: usize,
-    /// Jobs that were let in and have not ended.
     in_flight: usize,
     calls: Vec<Call>,
-    /// Somebody has begun to close the gate.
     closing: bool,
-    /// It has been closed.
     closed: bool,
-    /// Somebody has begun to shut down.
     stopping: bool,
-    /// Everybody can see that.
+    /// The shutdown is visible to all actors.
     stops: bool,
-    /// Parties that began to look for a job since.
+    /// Actors whose search for a job began since.
     late: BTreeSet<usize>,
 }
 
-/// A submission under way.
 #[derive(Clone, Copy, Debug)]
 struct Call {
-    party: usize,
-    /// Its own job is let in.
+    actor: usize,
     in_flight: bool,
-    /// The most others that may have been in flight since it began.
+    /// The most other jobs that may have been in flight since it began.
     most: usize,
     began_closed: bool,
 }
 
-/// What a submission came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Admitted,
@@ -67,10 +61,9 @@ impl AdmissionOracle {
         }
     }
 
-    /// `party` begins to submit a job.
-    pub(crate) fn call_began(&mut self, party: usize) {
+    pub(crate) fn call_began(&mut self, actor: usize) {
         self.calls.push(Call {
-            party,
+            actor,
             in_flight: false,
             most: 0,
             began_closed: self.closed,
@@ -78,9 +71,9 @@ impl AdmissionOracle {
         self.note_most();
     }
 
-    /// `party` let its job in, and so many are in the table now.
-    pub(crate) fn submitted(&mut self, party: usize, in_table: usize) -> Result<(), Violation> {
-        if let Some(call) = self.calls.iter_mut().find(|call| call.party == party) {
+    /// The job of `actor` was accepted; the table holds `in_table`.
+    pub(crate) fn submitted(&mut self, actor: usize, in_table: usize) -> Result<(), Violation> {
+        if let Some(call) = self.calls.iter_mut().find(|call| call.actor == actor) {
             call.in_flight = true;
         }
         self.in_flight += 1;
@@ -93,54 +86,48 @@ impl AdmissionOracle {
         Ok(())
     }
 
-    /// A job has ended.
     pub(crate) fn ended(&mut self) {
         self.in_flight -= 1;
     }
 
-    /// Somebody begins to close the gate, or, `stopping`, to shut down.
+    /// An actor begins to close the gate; with `stopping`, to shut down.
     pub(crate) fn closes(&mut self, stopping: bool) {
         self.closing = true;
         self.stopping |= stopping;
     }
 
-    /// From now on whoever looks for a job finds that the executor shuts down.
     pub(crate) fn stops(&mut self) {
         self.stops = true;
     }
 
-    /// Whether a shutdown has begun, so that somebody may have seen it.
+    /// Whether a shutdown has begun and may be visible.
     pub(crate) fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// `party` begins to look for a job.
-    pub(crate) fn scan_began(&mut self, party: usize) {
+    pub(crate) fn scan_began(&mut self, actor: usize) {
         if self.stops {
-            self.late.insert(party);
+            self.late.insert(actor);
         }
     }
 
-    /// `party` claims slots.
-    pub(crate) fn claimed(&self, party: usize) -> Result<(), Violation> {
-        if self.late.contains(&party) {
+    pub(crate) fn claimed(&self, actor: usize) -> Result<(), Violation> {
+        if self.late.contains(&actor) {
             return Err(violation(format!(
-                "party {party} went into a job that it looked for after the shutdown had begun"
+                "actor {actor} went into a job that it looked for after the shutdown had begun"
             )));
         }
         Ok(())
     }
 
-    /// The gate has been closed.
     pub(crate) fn closed(&mut self) {
         self.closed = true;
     }
 
-    /// The submission of `party` is over.
-    pub(crate) fn call_ended(&mut self, party: usize, answer: Answer) -> Result<(), Violation> {
-        let Some(place) = self.calls.iter().position(|call| call.party == party) else {
+    pub(crate) fn call_ended(&mut self, actor: usize, answer: Answer) -> Result<(), Violation> {
+        let Some(place) = self.calls.iter().position(|call| call.actor == actor) else {
             return Err(violation(format!(
-                "party {party} was told {answer:?} without a question"
+                "actor {actor} was told {answer:?} without a question"
             )));
         };
         let call = self.calls.swap_remove(place);
@@ -152,15 +139,15 @@ impl AdmissionOracle {
                 )
             }),
             Answer::Closed => (!self.closing).then(|| "a job was refused by an open gate".to_owned()),
-            Answer::Stopped => (!self.stopping).then(|| "a job was stopped, and nobody shuts down".to_owned()),
+            Answer::Stopped => (!self.stopping).then(|| "a job was stopped without a shutdown".to_owned()),
             Answer::Admitted => call
                 .began_closed
-                .then(|| "a job was let in after the gate had been closed".to_owned()),
+                .then(|| "a job was accepted after the gate had been closed".to_owned()),
         };
         wrong.map_or(Ok(()), |message| Err(violation(message)))
     }
 
-    /// Nothing but the beginning of a submission makes more.
+    /// Only the beginning of a submission raises the count.
     fn note_most(&mut self) {
         let coming = self.calls.iter().filter(|call| !call.in_flight).count();
         let in_all = self.in_flight + coming;
@@ -217,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_or_a_stop_that_nobody_began_is_noticed() {
+    fn a_close_or_a_stop_without_a_beginning_is_noticed() {
         let mut oracle = AdmissionOracle::new(1);
         for answer in [Answer::Closed, Answer::Stopped] {
             oracle.call_began(0);

@@ -1,26 +1,26 @@
-//! The state word covers all that is in flight, and nothing else.
+//! The state word covers exactly what is in flight.
 //!
-//! The oracle keeps a balance for each party: what it added to the word, less what it took off, less the tasks that began
-//! with it, plus the tasks that ended with it. A task begins when it is put into a queue, or when it has been spawned and
-//! its worker keeps it to itself; that it becomes public later moves nothing. For a worker the balance is the credits it
-//! holds; for a producer, what it was let in with and has not pushed yet. So at every moment
+//! The oracle keeps a balance for each actor: what it added to the word, less what it took off,
+//! less the tasks that began with it, plus the tasks that ended with it. A task begins when it is
+//! queued or kept private; becoming public later moves nothing. A worker's balance is its credits;
+//! a producer's is what was accepted and is not pushed yet. Hence
 //!
 //! ```text
 //!   count in the word = tasks in flight + sum of all balances
 //! ```
 //!
-//! holds by book-keeping, and *no balance is negative* says that the word never under-counts. A worker that sleeps
-//! must have a balance of zero, for it must not hold up the end; and so must everybody when it is over.
+//! holds at every moment by construction, and *no balance is negative* means that the word never
+//! under-counts. A sleeping worker must have a balance of zero, as it must not delay the end; so
+//! must all actors at the end.
 
 use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
-/// Keeps the balances.
 #[derive(Debug, Default)]
 pub(crate) struct CountOracle {
     balances: Vec<i64>,
-    /// Tasks that began with each party, a producer's since its hand-over began.
+    /// Tasks that began with each actor; for a producer, since its hand-over began.
     began: Vec<u64>,
     in_flight: i64,
     held_max: i64,
@@ -31,60 +31,55 @@ impl CountOracle {
         self.held_max = held_max(config);
     }
 
-    pub(crate) fn add_party(&mut self) {
+    pub(crate) fn add_actor(&mut self) {
         self.balances.push(0);
         self.began.push(0);
     }
 
-    /// `party`, a producer, hands something over.
-    pub(crate) fn begin_hand_over(&mut self, party: usize) {
-        self.began[party] = 0;
+    pub(crate) fn begin_hand_over(&mut self, actor: usize) {
+        self.began[actor] = 0;
     }
 
-    /// What `party` has put into a queue since then.
-    pub(crate) fn queued_by(&self, party: usize) -> u64 {
-        self.began[party]
+    pub(crate) fn queued_by(&self, actor: usize) -> u64 {
+        self.began[actor]
     }
 
-    /// `party` changed the state word.
     pub(crate) fn state_changed(
         &mut self,
-        party: usize,
-        outside: bool,
+        actor: usize,
+        environment: bool,
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
         let added = in_flight(after) as i64 - in_flight(before) as i64;
-        if added > 0 && outside && !is_accepting(before) {
+        if added > 0 && environment && !is_accepting(before) {
             return Err(Violation::new(
                 Oracle::Gate,
-                format!("{added} tasks were let in after the gate had closed"),
+                format!("{added} tasks were accepted after the gate had closed"),
             ));
         }
         if !is_accepting(before) && is_accepting(after) {
             return Err(Violation::new(Oracle::Gate, "a closed gate opened again"));
         }
-        self.balances[party] += added;
-        self.check(party)
+        self.balances[actor] += added;
+        self.check(actor)
     }
 
-    /// A task is in flight from now on: `party` has put it into a queue for the first time, or keeps it to itself.
-    pub(crate) fn began(&mut self, party: usize) -> Result<(), Violation> {
+    /// A task is in flight: `actor` queued it for the first time, or keeps it private.
+    pub(crate) fn began(&mut self, actor: usize) -> Result<(), Violation> {
         self.in_flight += 1;
-        self.began[party] += 1;
-        self.balances[party] -= 1;
-        self.check(party)
+        self.began[actor] += 1;
+        self.balances[actor] -= 1;
+        self.check(actor)
     }
 
-    /// A task ended with `party`.
-    pub(crate) fn ended(&mut self, party: usize) {
+    pub(crate) fn ended(&mut self, actor: usize) {
         self.in_flight -= 1;
-        self.balances[party] += 1;
+        self.balances[actor] += 1;
     }
 
-    /// `party`, a worker, parks.
-    pub(crate) fn parked(&self, party: usize, worker: usize) -> Result<(), Violation> {
-        match self.balances[party] {
+    pub(crate) fn parked(&self, actor: usize, worker: usize) -> Result<(), Violation> {
+        match self.balances[actor] {
             0 => Ok(()),
             held => Err(violation(format!(
                 "worker {worker} parks and keeps {held} counts"
@@ -92,14 +87,14 @@ impl CountOracle {
         }
     }
 
-    /// Whether anybody but `party` was let in and has not pushed yet.
-    pub(crate) fn anybody_between_accept_and_push(&self, workers: usize, party: usize) -> bool {
-        (workers..self.balances.len()).any(|other| other != party && self.balances[other] > 0)
+    /// Whether a producer other than `actor` was accepted and has not pushed.
+    pub(crate) fn is_any_between_accept_and_push(&self, workers: usize, actor: usize) -> bool {
+        (workers..self.balances.len()).any(|other| other != actor && self.balances[other] > 0)
     }
 
-    /// An operation of `party`, which is outside, is over: it holds nothing.
-    pub(crate) fn outside_is_even(&self, party: usize) -> Result<(), Violation> {
-        match self.balances[party] {
+    /// An operation of the environment's `actor` is over: its balance is zero.
+    pub(crate) fn environment_is_even(&self, actor: usize) -> Result<(), Violation> {
+        match self.balances[actor] {
             0 => Ok(()),
             n => Err(violation(format!(
                 "a producer was counted for {n} tasks that it did not hand over"
@@ -107,11 +102,10 @@ impl CountOracle {
         }
     }
 
-    /// At the end.
     pub(crate) fn end(&self, word: usize) -> Result<(), Violation> {
         if self.in_flight != 0 || self.balances.iter().any(|&balance| balance != 0) || in_flight(word) != 0 {
             return Err(violation(format!(
-                "at the end {} tasks are in flight, the word counts {}, and the parties hold {:?}",
+                "at the end {} tasks are in flight, the word counts {}, and the actors hold {:?}",
                 self.in_flight,
                 in_flight(word),
                 self.balances
@@ -120,23 +114,23 @@ impl CountOracle {
         Ok(())
     }
 
-    fn check(&self, party: usize) -> Result<(), Violation> {
-        let balance = self.balances[party];
+    fn check(&self, actor: usize) -> Result<(), Violation> {
+        let balance = self.balances[actor];
         if balance < 0 {
             return Err(violation(format!(
-                "the word counts too little: party {party} holds {balance}, with {} tasks in flight",
+                "the word counts too little: actor {actor} holds {balance}, with {} tasks in flight",
                 self.in_flight
             )));
         }
         Ok(())
     }
 
-    /// `party`, a worker, looks for its next task: between two tasks its purse is bounded.
-    pub(crate) fn between_tasks(&self, party: usize) -> Result<(), Violation> {
-        let balance = self.balances[party];
+    /// The worker `actor` looks for its next task: its credits are bounded.
+    pub(crate) fn between_tasks(&self, actor: usize) -> Result<(), Violation> {
+        let balance = self.balances[actor];
         if balance > self.held_max {
             return Err(violation(format!(
-                "worker {party} holds {balance} counts, more than {}",
+                "worker {actor} holds {balance} counts, more than {}",
                 self.held_max
             )));
         }
@@ -144,9 +138,9 @@ impl CountOracle {
     }
 }
 
-/// The most that a worker may hold between two tasks.
 fn held_max(config: &ExecutorConfig) -> i64 {
-    // Two blocks, the count of the task that is just over, and what covered private tasks that were taken since the last look.
+    // Two blocks, the count of the task just ended, and the counts of private tasks taken since the
+    // last tick.
     2 * config.credit_block as i64 + 1 + config.private_tasks as i64
 }
 
@@ -163,8 +157,8 @@ mod tests {
     fn oracle() -> CountOracle {
         let mut oracle = CountOracle::default();
         oracle.begin(&ExecutorConfig::default());
-        oracle.add_party();
-        oracle.add_party();
+        oracle.add_actor();
+        oracle.add_actor();
         oracle
     }
 
@@ -186,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_outside_is_let_in_through_a_closed_gate_but_a_worker_may_borrow() {
+    fn no_producer_is_accepted_through_a_closed_gate_but_a_worker_may_acquire() {
         assert_eq!(
             oracle().state_changed(0, false, COUNT_UNIT, 3 * COUNT_UNIT),
             Ok(())

@@ -1,98 +1,90 @@
-//! Wakes are not wasted: nobody is woken without work, nor twice for one task.
+//! Wakes are not wasted: none without work, and none twice for one task.
 //!
-//! A wake costs the waker some 4 µs and the woken one a search. So whoever takes a ticket must have a reason, since it last
-//! read the sleep word to see whether to wake:
+//! A wake costs the waker some 4 µs and the woken worker a search. An actor that takes a ticket
+//! must have a reason, dated after its last read of the sleep word:
 //!
-//! - it has put tasks into queues, and wakes no more workers than tasks;
-//! - or it has seen a queue, its own or another's, that was not empty, and wakes one;
-//! - and for a single task, or for what it has seen, it wakes nobody while somebody searches, who will find it.
+//! - it queued tasks, and wakes at most one worker a task;
+//! - or it saw a queue that was not empty, and wakes one worker;
+//! - and for a single task, or for what it saw, it wakes no worker while another searches.
 //!
-//! Each ticket is one unpark. Only whoever ends the executor unparks without.
+//! Each ticket is one unpark. Only the end of the executor unparks without a ticket.
 
 use executor_core::sleep::SleepWord;
 
 use super::{Oracle, Violation};
 
-/// Notes each party's reasons.
 #[derive(Debug, Default)]
 pub(crate) struct EconomyOracle {
-    parties: Vec<Reasons>,
-    /// The sleep word as it is.
+    actors: Vec<Reasons>,
     word: Option<SleepWord>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Reasons {
-    /// Tasks put into queues since it last read the sleep word.
     pushed: usize,
-    /// A queue was not empty since then.
+    /// It saw a non-empty queue since then.
     saw: bool,
-    /// Those of before: it has read the word, and may act on it.
+    /// The reasons before that read, on which it may act.
     acts_on: usize,
     tickets: usize,
 }
 
 impl EconomyOracle {
-    pub(crate) fn add_party(&mut self) {
-        self.parties.push(Reasons::default());
+    pub(crate) fn add_actor(&mut self) {
+        self.actors.push(Reasons::default());
     }
 
-    /// `party` has put a task into a queue.
     #[inline]
-    pub(crate) fn pushed(&mut self, party: usize, tasks: usize) {
-        self.parties[party].pushed += tasks;
+    pub(crate) fn pushed(&mut self, actor: usize, tasks: usize) {
+        self.actors[actor].pushed += tasks;
     }
 
-    /// `party` has seen a queue that was not empty.
     #[inline]
-    pub(crate) fn saw_work(&mut self, party: usize) {
-        self.parties[party].saw = true;
+    pub(crate) fn saw_work(&mut self, actor: usize) {
+        self.actors[actor].saw = true;
     }
 
-    /// `party` has read the sleep word.
     #[inline]
-    pub(crate) fn read(&mut self, party: usize) {
-        let reasons = &mut self.parties[party];
+    pub(crate) fn read(&mut self, actor: usize) {
+        let reasons = &mut self.actors[actor];
         reasons.acts_on = reasons.pushed.max(usize::from(reasons.saw));
         (reasons.pushed, reasons.saw) = (0, false);
     }
 
-    /// `party` has changed the sleep word.
-    pub(crate) fn word_changed(&mut self, party: usize, word: SleepWord) -> Result<(), Violation> {
+    pub(crate) fn word_changed(&mut self, actor: usize, word: SleepWord) -> Result<(), Violation> {
         let (searchers, sleepers) =
             (self.word.replace(word)).map_or((0, 0), |before| (before.searchers(), before.sleepers()));
-        // A sleeper fewer and a searcher more is a ticket; every other change is otherwise.
+        // A ticket is one sleeper less and one searcher more.
         let tickets = word.searchers().saturating_sub(searchers);
         if tickets > 0 && sleepers.saturating_sub(word.sleepers()) == tickets {
-            self.took_tickets(party, tickets, searchers)
+            self.took_tickets(actor, tickets, searchers)
         } else {
             Ok(())
         }
     }
 
-    fn took_tickets(&mut self, party: usize, tickets: usize, searchers: usize) -> Result<(), Violation> {
-        let reasons = &mut self.parties[party];
+    fn took_tickets(&mut self, actor: usize, tickets: usize, searchers: usize) -> Result<(), Violation> {
+        let reasons = &mut self.actors[actor];
         let acts_on = std::mem::take(&mut reasons.acts_on);
         reasons.tickets += tickets;
         if tickets > acts_on {
             return Err(violation(format!(
-                "party {party} wakes {tickets} workers for {acts_on} tasks"
+                "actor {actor} wakes {tickets} workers for {acts_on} tasks"
             )));
         }
         if acts_on == 1 && searchers > 0 {
             return Err(violation(format!(
-                "party {party} wakes a worker for one task while {searchers} search"
+                "actor {actor} wakes a worker for one task while {searchers} search"
             )));
         }
         Ok(())
     }
 
-    /// `party` unparks a worker. Whether the executor `is_over`: whoever ends it wakes everybody.
-    pub(crate) fn unparked(&mut self, party: usize, is_over: bool) -> Result<(), Violation> {
-        let tickets = &mut self.parties[party].tickets;
+    pub(crate) fn unparked(&mut self, actor: usize, is_over: bool) -> Result<(), Violation> {
+        let tickets = &mut self.actors[actor].tickets;
         if *tickets == 0 && !is_over {
             return Err(violation(format!(
-                "party {party} unparks a worker without a ticket"
+                "actor {actor} unparks a worker without a ticket"
             )));
         }
         *tickets = tickets.saturating_sub(1);
@@ -110,7 +102,7 @@ mod tests {
 
     fn oracle() -> EconomyOracle {
         let mut oracle = EconomyOracle::default();
-        oracle.add_party();
+        oracle.add_actor();
         oracle
     }
 

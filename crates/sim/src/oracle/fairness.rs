@@ -1,10 +1,10 @@
-//! A worker with work of its own still looks at the injector: bounded bypass.
+//! Bounded bypass: a worker with work of its own still polls the injector.
 
 use executor_core::ExecutorConfig;
 
 use super::{Oracle, Violation};
 
-/// Counts the tasks that each worker took from its own queue since it last looked at the injector.
+/// Tasks that each worker took from its own queue since its last poll of the injector.
 #[derive(Debug, Default)]
 pub(crate) struct FairnessOracle {
     bypassed: Vec<u32>,

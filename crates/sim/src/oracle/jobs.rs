@@ -1,17 +1,21 @@
-//! Jobs: each slot claimed and run once, on the board while there is something to claim, one end each.
+//! Jobs: each slot is claimed and run once, the board shows claimable jobs, each job ends once.
 //!
-//! The oracle hears of everything from the policy's events and from the operations on the board, and looks at the
-//! words itself where it matters. What it holds against a run:
+//! The oracle follows the policy's events and the board's operations, and reads the words where
+//! needed. It fails a run for
 //!
-//! - a slot that is claimed twice, run twice, run without having been claimed, or never, in a job that completed;
-//! - a slot that runs although its job was closed at the slot boundary before, or is given up although it is not closed;
-//! - a stage that starts twice, or before those before it are over, or is over before its slots have run;
-//! - a job that is taken off the board although a slot could be claimed all the while, or by somebody who does not settle it;
-//! - a job of which nothing was claimed and that is not on the board when its submitter returns;
-//! - a worker that looked for the heaviest job and went into one although a heavier one, or an
-//!   equally heavy and older one, could be gone into during all of its look; if its allowance for
-//!   young jobs is used up, and it went into an old one, the heavier one was old as well;
+//! - a slot claimed twice, run twice, run unclaimed, or never run in a job that completed;
+//! - a slot that runs although its job was closed at the boundary before, or is abandoned although
+//!   its job is open;
+//! - a stage that starts twice or before its predecessors end, or ends before its slots have run;
+//! - a job removed from the board while a slot is claimable throughout, or by an actor that does
+//!   not reconcile it;
+//! - an unclaimed job that is not on the board when its submission returns;
+//! - a claim after a search for the heaviest job, although a heavier job, or an equally heavy and
+//!   older one, was available throughout the search; if the worker's allowance for young jobs is
+//!   used up and it took an old job, only old ones count;
 //! - a job that ends twice, or never.
+
+mod board;
 
 use std::ops::Range;
 
@@ -19,66 +23,57 @@ use pipeline_exec::policy::PipelineEvent;
 use pipeline_exec::{JobErrorKind, JobHandle};
 
 use super::{Moment, Oracle, Violation};
-use crate::pipeline::{Hub, SimBody};
+use crate::pipeline::Hub;
 use crate::word::Glass;
 
-/// What is known of every job.
 #[derive(Debug, Default)]
 pub(crate) struct JobOracle {
     jobs: Vec<Record>,
     scans: Vec<Option<Scan>>,
-    /// What each party has begun to settle last, and in which micro-step.
+    /// The job that each actor last began to reconcile, and the step.
     settles: Vec<Option<(JobHandle, u64)>>,
-    /// What each party has claimed last.
     held: Vec<Held>,
-    /// What parties have claimed in whose slots jobs of their own run now.
+    /// Claims in whose slots nested jobs run now.
     nested: Vec<(usize, Held)>,
-    /// First claims that were compared with what was on the board.
+    /// First claims that were compared with the board.
     pub(crate) picks_compared: u64,
-    /// Those for which another job was equally heavy.
+    /// Those with an equally heavy alternative.
     pub(crate) picks_tied: u64,
-    /// Keeps no books: a run of thousands of jobs for the sake of its virtual time would be all bookkeeping.
+    /// Switches the oracle off, for runs of thousands of jobs that only measure virtual time.
     pub(crate) off: bool,
 }
 
 #[derive(Debug)]
 struct Record {
     job: JobHandle,
-    /// Its handle has been in the queue of singles.
+    /// Its handle has been in the queue of one-slot jobs.
     appended: bool,
-    /// Since when its handle is in the queue of singles.
+    /// Since when its handle is in the queue of one-slot jobs.
     single_since: Option<Moment>,
-    /// Only so many workers may be in it, so that it may have slots and no room.
+    /// It limits its workers, so it may have slots and no room.
     limited: bool,
-    /// It is made of tasks, whose turns are claimed; its one slot is all tasks' together.
+    /// It consists of tasks with claimed turns; one slot stands for all of them.
     grows: bool,
     stages: Vec<StageRecord>,
-    /// Since when any worker that looks could find it on the board and claim something.
     open_since: Option<Moment>,
-    /// The micro-step at which its submission was over.
+    /// The step in which its submission returned.
     admitted: Option<u64>,
-    /// The micro-step at which its last stage started.
     started: u64,
-    /// The micro-step at which it got its last key.
+    /// The step of its last key.
     keyed: u64,
     end: Option<Option<JobErrorKind>>,
-    /// The micro-step of its end.
     ended: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 struct StageRecord {
-    /// Numbers of the stages that have to be over first.
     before: Vec<usize>,
-    /// Once it has started.
     slots: Option<Vec<Slot>>,
     over: bool,
 }
 
-/// What a party does with the slots that it has claimed last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// Those that it accounts for.
     slots: usize,
     /// The job that it found closed, or could have, at the last slot boundary.
     closed: Option<usize>,
@@ -92,7 +87,6 @@ enum Slot {
     GivenUp,
 }
 
-/// A party goes down one of the board's orders.
 #[derive(Clone, Copy, Debug)]
 struct Scan {
     heaviest: bool,
@@ -100,13 +94,12 @@ struct Scan {
 }
 
 impl JobOracle {
-    /// The policy says that something happened.
     pub(crate) fn observe(
         &mut self,
         hub: &Hub,
         event: PipelineEvent<'_>,
         step: u64,
-        party: usize,
+        actor: usize,
     ) -> Result<(), Violation> {
         if self.off {
             return Ok(());
@@ -127,24 +120,24 @@ impl JobOracle {
                 worker,
                 role: _,
             } => {
-                // Both, whatever the first says: what was claimed has to be in the books.
-                let picked = self.compare_pick(hub, job, worker, party);
+                // Both must run, since the claim must be recorded.
+                let picked = self.compare_pick(hub, job, worker, actor);
                 if !self.grows(job) {
                     self.claimed(job, stage, first, slots)?;
-                    self.held_by(party).slots = slots;
+                    self.held_by(actor).slots = slots;
                 }
-                self.boundary(hub, job, party);
+                self.boundary(hub, job, actor);
                 self.look_at(hub, job, step);
                 picked
             }
             PipelineEvent::Settles { job } => {
-                self.settles.resize(self.settles.len().max(party + 1), None);
-                self.settles[party] = Some((job, step));
+                self.settles.resize(self.settles.len().max(actor + 1), None);
+                self.settles[actor] = Some((job, step));
                 self.find(job).map(|_| ())
             }
             PipelineEvent::SlotRan { job, stage, slot, .. } => {
-                let was_closed = self.held_by(party).closed == Some(job.seq);
-                self.boundary(hub, job, party);
+                let was_closed = self.held_by(actor).closed == Some(job.seq);
+                self.boundary(hub, job, actor);
                 self.slot_ran(job, stage, slot, was_closed)
             }
             PipelineEvent::Takes { job } => {
@@ -157,7 +150,7 @@ impl JobOracle {
                 first,
                 slots,
             } => {
-                self.held_by(party).slots -= slots;
+                self.held_by(actor).slots -= slots;
                 self.let_go(job, stage, first..first + slots, Slot::Free)?;
                 self.look_at(hub, job, step);
                 Ok(())
@@ -196,165 +189,30 @@ impl JobOracle {
         }
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own.
-    pub(crate) fn nest_began(&mut self, party: usize) {
-        let held = std::mem::take(self.held_by(party));
-        self.nested.push((party, held));
+    pub(crate) fn nest_began(&mut self, actor: usize) {
+        let held = std::mem::take(self.held_by(actor));
+        self.nested.push((actor, held));
     }
 
-    /// It goes on.
-    pub(crate) fn nest_over(&mut self, party: usize) {
-        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
-            *self.held_by(party) = self.nested.remove(place).1;
+    pub(crate) fn nest_over(&mut self, actor: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == actor) {
+            *self.held_by(actor) = self.nested.remove(place).1;
         }
     }
 
-    /// `job` was appended to the queue of singles.
-    pub(crate) fn appended(&mut self, job: JobHandle, at: Moment) -> Result<(), Violation> {
-        let record = self.find_mut(job)?;
-        record.appended = true;
-        record.single_since = Some(at);
-        Ok(())
-    }
-
-    /// `job` was taken out of the queue of singles.
-    pub(crate) fn popped(&mut self, job: JobHandle) {
-        if let Ok(record) = self.find_mut(job) {
-            record.single_since = None;
-        }
-    }
-
-    /// The job of `key` was put into one of the board's orders.
-    pub(crate) fn put_on(&mut self, hub: &Hub, key: JobHandle, step: u64) -> Result<(), Violation> {
-        let record = self.find_mut(key)?;
-        record.keyed = step;
-        let job = record.job;
-        self.look_at(hub, job, step);
-        Ok(())
-    }
-
-    /// Whether `job` has stood in the same place of every order since before micro-step `since`.
-    pub(crate) fn has_stood_since(&self, job: JobHandle, since: u64) -> bool {
-        self.find(job).is_ok_and(|record| record.keyed < since)
-    }
-
-    /// `party` has taken the job of `key` out of one of the board's orders. There may be something
-    /// to claim again, since it has read that there is not; but not all the while.
-    pub(crate) fn taken_off(
-        &mut self,
-        hub: &Hub,
-        key: JobHandle,
-        step: u64,
-        party: usize,
-    ) -> Result<(), Violation> {
-        let Record { job, open_since, .. } = *self.find(key)?;
-        let open_since = open_since.map(|since| since.step);
-        self.look_at(hub, job, step);
-        let settles = self.settles.get(party).copied().flatten();
-        let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
-            return Err(board(
-                job,
-                "was taken off the board by somebody who does not settle it",
-            ));
-        };
-        let stood = hub.on_board(job) == (true, true);
-        if open_since.is_some_and(|since| since < began) && hub.is_claimable(job) && !stood {
-            return Err(board(job, "was taken off the board while it had slots to claim"));
-        }
-        Ok(())
-    }
-
-    /// `party` begins to go down one of the board's orders.
-    pub(crate) fn scan_began(&mut self, party: usize, heaviest: bool, step: u64) {
-        if self.scans.len() <= party {
-            self.scans.resize(party + 1, None);
-        }
-        self.scans[party] = Some(Scan {
-            heaviest,
-            began: step,
-        });
-    }
-
-    /// Jobs that any worker that looks finds and can claim something of.
-    pub(crate) fn open_to_all(&self) -> impl Iterator<Item = JobHandle> {
-        let open = (self.jobs.iter()).filter(|record| record.open_since.is_some() && !record.limited);
-        open.map(|record| record.job)
-    }
-
-    /// The heaviest of all jobs that may have been in flight since micro-step `since`.
-    pub(crate) fn heaviest_since(&self, since: u64) -> Option<JobHandle> {
-        let in_flight = |record: &&Record| record.ended.is_none_or(|ended| ended >= since);
-        (self.jobs.iter().filter(in_flight))
-            .map(|record| record.job)
-            .max()
-    }
-
-    /// Whether `job` has been one of those all the time since before micro-step `since`.
-    pub(crate) fn is_open_to_all_since(&self, job: JobHandle, since: u64) -> bool {
-        self.find(job)
-            .is_ok_and(|record| record.is_open_since(since) && !record.limited)
-    }
-
-    /// A job that stands where workers look since before `boundary`, and that has arrived since a
-    /// worker `looked` there: its submission was over by `boundary`, or another arrival was counted
-    /// since it stands there. `may_be_gone_into` is asked about each.
-    pub(crate) fn awaited_young(
-        &self,
-        boundary: Moment,
-        looked: Moment,
-        may_be_gone_into: impl Fn(JobHandle) -> bool,
-    ) -> Option<JobHandle> {
-        let awaits = |record: &&Record| {
-            // A job that gets another key meanwhile may be missed.
-            let stands = !record.limited && record.keyed < boundary.step;
-            let on_board = record.open_since.filter(|_| stands);
-            on_board.or(record.single_since).is_some_and(|since| {
-                let came = record.admitted.filter(|&admitted| since.step < admitted);
-                let is_submitted = looked.step < since.step && came.is_some_and(|came| came < boundary.step);
-                let is_counted = boundary.arrivals > since.arrivals.max(looked.arrivals);
-                since.step < boundary.step && (is_submitted || is_counted) && may_be_gone_into(record.job)
-            })
-        };
-        self.jobs.iter().find(awaits).map(|record| record.job)
-    }
-
-    /// Whether slots of `job` could have been claimed at every moment since before micro-step
-    /// `since`: none of its stages has started afterwards, and not all of their slots have been
-    /// claimed.
-    pub(crate) fn could_claim_since(&self, hub: &Hub, job: JobHandle, since: u64) -> bool {
-        let claims_are_left = |body: &SimBody| body.state().claims().unclaimed_slots(&Glass) > 0;
-        !hub.is_closed(job)
-            && hub.peek(job).is_some_and(|body| claims_are_left(&body))
-            && self.find(job).is_ok_and(|record| record.started < since)
-    }
-
-    /// A young job that could be gone into, by any worker that looks.
-    pub(crate) fn waiting_young(&self, hub: &Hub) -> Option<JobHandle> {
-        let may_be_found = |record: &&Record| record.open_since.is_some() || record.single_since.is_some();
-        let jobs = self.jobs.iter().filter(may_be_found).map(|record| record.job);
-        jobs.into_iter()
-            .find(|&job| hub.has_room(job) && hub.is_young(job))
-    }
-
-    /// Whether all slots of `stage` have run, and somebody else than `party` has not accounted for theirs yet: they race for being
-    /// the last.
-    pub(crate) fn is_anybody_else_finishing(
-        &self,
-        hub: &Hub,
-        job: JobHandle,
-        stage: usize,
-        party: usize,
-    ) -> bool {
+    /// Whether all slots of `stage` have run, and an actor other than `actor` has not completed its
+    /// own: they race to be the last.
+    pub(crate) fn is_another_finishing(&self, hub: &Hub, job: JobHandle, stage: usize, actor: usize) -> bool {
         let (Some(body), Ok(record)) = (hub.peek(job), self.find(job)) else {
             return false;
         };
         let slots = record.stages.get(stage).and_then(|row| row.slots.as_ref());
         let all_ran = slots.is_some_and(|slots| slots.iter().all(|slot| *slot == Slot::Ran));
-        let mine = self.held.get(party).map_or(0, |held| held.slots);
+        let mine = self.held.get(actor).map_or(0, |held| held.slots);
         all_ran && body.state().claims().left(&Glass, stage) > mine
     }
 
-    /// Whether slots of two stages of `job` are claimed and run at this moment.
+    /// Whether slots of two stages of `job` run now.
     pub(crate) fn is_side_by_side(&self, job: JobHandle) -> bool {
         let Ok(record) = self.find(job) else { return false };
         if record.grows {
@@ -364,32 +222,10 @@ impl JobOracle {
         slots.filter(|slots| slots.contains(&Slot::Claimed)).count() > 1
     }
 
-    /// `job` was let in, and its submitter has returned.
-    pub(crate) fn admitted(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
-        if self.off {
-            return Ok(());
-        }
-        self.find_mut(job)?.admitted = Some(step);
-        // A single that is no more in its queue is somebody's who is about to claim it.
-        let appended = self.find(job)?.appended;
-        let body = hub.peek(job);
-        let untouched = body.is_some_and(|body| body.state().claims().next_free_slot(&Glass) == (0, 0));
-        let found = hub.on_board(job) == (true, true) || appended;
-        if untouched && hub.is_claimable(job) && !found {
-            return Err(board(
-                job,
-                "was submitted, nobody has claimed a slot, and it is not on the board",
-            ));
-        }
-        Ok(())
-    }
-
-    /// How `job` ended, if it has.
     pub(crate) fn end_of(&self, job: JobHandle) -> Option<Option<JobErrorKind>> {
         self.find(job).ok()?.end
     }
 
-    /// Numbers of the jobs whose tickets say that they are handed back.
     pub(crate) fn handed_back(&self) -> Vec<usize> {
         let said = |record: &&Record| record.end == Some(Some(JobErrorKind::HandedBack));
         self.jobs
@@ -405,24 +241,9 @@ impl JobOracle {
             None => Ok(()),
             Some(record) => Err(Violation::new(
                 Oracle::Ticket,
-                format!("{:?} was let in and has not ended", record.job),
+                format!("{:?} was accepted and has not ended", record.job),
             )),
         }
-    }
-
-    /// At the end of a run in which every job has ended: nothing is left over.
-    pub(crate) fn judge_leftovers(&self, hub: &Hub, looks_may_be_out: bool) -> Result<(), Violation> {
-        let leftovers = hub.leftovers();
-        for what in ["board", "table", "count", "looks"] {
-            let left = leftovers[what];
-            if left > 0 && !(what == "looks" && looks_may_be_out) {
-                return Err(Violation::new(
-                    Oracle::Board,
-                    format!("every job has ended, but something is left ({what}: {left})"),
-                ));
-            }
-        }
-        Ok(())
     }
 
     fn submitted(&mut self, hub: &Hub, job: JobHandle) -> Result<(), Violation> {
@@ -430,7 +251,7 @@ impl JobOracle {
             return Err(board(job, "has a number that another job has"));
         }
         let Some(body) = hub.peek(job) else {
-            return Err(board(job, "was let in, and the table does not hold it"));
+            return Err(board(job, "was accepted, and the table does not hold it"));
         };
         self.jobs.push(Record {
             job,
@@ -463,7 +284,7 @@ impl JobOracle {
                 format!("started stage {stage} before stage {before} was over"),
             ));
         }
-        // The slot of a job that grows is claimed as the job is opened.
+        // A growing job's slot is claimed when the job is opened.
         let as_yet = if record.grows { Slot::Claimed } else { Slot::Free };
         let started = &mut record.stages[stage].slots;
         if started.replace(vec![as_yet; slots]).is_some() {
@@ -480,7 +301,7 @@ impl JobOracle {
                 format!("had slots of stage {stage} claimed after its end"),
             ));
         }
-        // A stage is announced before anybody can claim a slot of it, or in the same micro-step.
+        // A stage is announced before its slots can be claimed, or in the same step.
         let Some(row) = record.stages.get_mut(stage).and_then(|row| row.slots.as_mut()) else {
             return Err(claims(
                 job,
@@ -521,7 +342,6 @@ impl JobOracle {
         Ok(())
     }
 
-    /// Claimed slots are over for whoever had them.
     fn let_go(
         &mut self,
         job: JobHandle,
@@ -545,14 +365,14 @@ impl JobOracle {
         Ok(())
     }
 
-    /// `party` stands between two slots of `job`, or before the first that it has claimed: it asks next whether the job is closed.
-    fn boundary(&mut self, hub: &Hub, job: JobHandle, party: usize) {
-        self.held_by(party).closed = hub.is_closed(job).then_some(job.seq);
+    /// `actor` is at a slot boundary of `job`, before it checks whether the job is closed.
+    fn boundary(&mut self, hub: &Hub, job: JobHandle, actor: usize) {
+        self.held_by(actor).closed = hub.is_closed(job).then_some(job.seq);
     }
 
-    fn held_by(&mut self, party: usize) -> &mut Held {
-        self.held.resize(self.held.len().max(party + 1), Held::default());
-        &mut self.held[party]
+    fn held_by(&mut self, actor: usize) -> &mut Held {
+        self.held.resize(self.held.len().max(actor + 1), Held::default());
+        &mut self.held[actor]
     }
 
     fn stage_over(&mut self, hub: &Hub, job: JobHandle, stage: usize) -> Result<(), Violation> {
@@ -593,7 +413,7 @@ impl JobOracle {
                 .flat_map(|stage| stage.slots.iter().flatten())
         };
         if slots().any(|&slot| slot == Slot::Claimed) {
-            return Err(claims(job, "ended while somebody had a claimed slot".to_owned()));
+            return Err(claims(job, "ended while an actor had a claimed slot".to_owned()));
         }
         let all_over = record.stages.iter().all(|stage| stage.over);
         match error {
@@ -607,75 +427,18 @@ impl JobOracle {
         }
     }
 
-    /// A worker's first claim after it went down the heaviest order: nothing heavier could be had all the while.
-    fn compare_pick(
-        &mut self,
-        hub: &Hub,
-        job: JobHandle,
-        worker: usize,
-        party: usize,
-    ) -> Result<(), Violation> {
-        let scan = self.scans.get_mut(party).and_then(Option::take);
-        let Some(Scan {
-            heaviest: true,
-            began,
-        }) = scan
-        else {
-            return Ok(());
-        };
-        self.picks_compared += 1;
-        let equal = |other: &Record| other.job.cost == job.cost && other.open_since.is_some();
-        self.picks_tied += u64::from(self.jobs.iter().filter(|other| equal(other)).count() > 1);
-        let among_old = hub.is_allowance_used_up(worker) && !hub.is_young(job);
-        let better = self.jobs.iter().find(|other| {
-            let heavier =
-                other.job.cost > job.cost || (other.job.cost == job.cost && other.job.seq < job.seq);
-            let counts = !among_old || hub.share.borrow().was_old(worker, other.job);
-            heavier && counts && !other.limited && other.is_open_since(began) && hub.is_claimable(other.job)
-        });
-        match better {
-            None => Ok(()),
-            Some(other) => Err(Violation::new(
-                Oracle::PickOrder,
-                format!(
-                    "worker {worker} looked for the heaviest job and took {job:?}, but could have had {:?}",
-                    other.job
-                ),
-            )),
-        }
-    }
-
-    /// Notes since when `job` can be found and gone into.
-    fn look_at(&mut self, hub: &Hub, job: JobHandle, step: u64) {
-        let open = hub.on_board(job) == (true, true) && hub.is_claimable(job);
-        if let Ok(record) = self.find_mut(job) {
-            record.open_since = match record.open_since {
-                since @ Some(_) if open => since,
-                _ => open.then(|| hub.moment(step)),
-            };
-        }
-    }
-
     fn grows(&self, job: JobHandle) -> bool {
         self.find(job).is_ok_and(|record| record.grows)
     }
 
     fn find(&self, job: JobHandle) -> Result<&Record, Violation> {
         let known = self.jobs.iter().find(|record| record.job.seq == job.seq);
-        known.ok_or_else(|| board(job, "was never let in"))
+        known.ok_or_else(|| board(job, "was never accepted"))
     }
 
     fn find_mut(&mut self, job: JobHandle) -> Result<&mut Record, Violation> {
         let known = self.jobs.iter_mut().find(|record| record.job.seq == job.seq);
-        known.ok_or_else(|| board(job, "was never let in"))
-    }
-}
-
-impl Record {
-    /// Whether any worker could find it and claim something at every moment since before micro-step
-    /// `since`.
-    fn is_open_since(&self, since: u64) -> bool {
-        self.open_since.is_some_and(|open| open.step < since)
+        known.ok_or_else(|| board(job, "was never accepted"))
     }
 }
 

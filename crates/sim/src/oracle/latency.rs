@@ -1,20 +1,18 @@
-//! How long jobs take in virtual time: from when they were due to their end, between two services,
-//! from a cancel until they stand still.
+//! Times of jobs in virtual time: to their end, between two services, from a cancel to the end.
 //!
-//! The oracle is told when a slot begins and when it has taken its time, by the clock of the party
-//! that runs it. From that alone, and not from what the policy says about itself, it has
+//! The oracle hears the beginning and end of each slot by its actor's clock. From these, and not
+//! from the policy's own figures, it has
 //!
-//! - the *latency* of a job, from when it was due; late submission counts as waiting, since the arrivals are an open loop;
-//! - the *wait* of a job: the longest time in which it had slots to claim and no worker was in one of its slots;
-//! - the *share* of the workers' time that went into slots of each kind of job, inside a window;
+//! - the *latency* of a job from its due time; late submission counts, since arrivals are an open
+//!   loop;
+//! - the *wait* of a job: the longest time with claimable slots and no worker in one;
+//! - the *share* of the workers' time that each kind of job received inside a window;
 //! - the time from a *cancel* until the job had ended, its last slot included;
-//! - how many short jobs were *ahead* of a job, in flight when it was submitted.
+//! - the short jobs *ahead* of a job: those in flight when it was submitted.
 //!
-//! Two more things it is told, for they decide what a job may wait: whether a job is young, and
-//! that a worker's allowance for young jobs is used up.
-//!
-//! What bounds there are for these is the [scenario's](crate::Traffic) to say: they follow from the
-//! load.
+//! It also hears whether a job is young, and when a worker's allowance for young jobs is used up:
+//! both decide how long a job may wait. The bounds are the [scenario's](crate::Traffic), as they
+//! follow from the load.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,97 +20,74 @@ use pipeline_exec::JobHandle;
 
 use crate::scenario::Latency;
 
-/// What a job is to the load that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// One of those whose latency matters.
     Short,
-    /// One that keeps workers busy.
     Heavy,
     /// Neither the oldest nor the heaviest.
     Middle,
 }
 
-/// Follows the jobs of a load; of other jobs it knows nothing.
 #[derive(Debug, Default)]
 pub(crate) struct LatencyOracle {
-    /// Begin and end of the window in which shares are counted.
     window: (u64, u64),
-    /// What a party is about to submit, and since when that is due.
     calls: HashMap<usize, (Kind, u64)>,
     jobs: HashMap<usize, Record>,
     took: HashMap<Kind, Vec<u64>>,
     served: HashMap<Kind, u64>,
     waited: HashMap<Kind, u64>,
-    /// The longest waits of those that had been served before.
     waited_again: HashMap<Kind, u64>,
-    /// What each heavy or middle job waited each time, and what each short one took.
+    /// Each wait of a heavy or middle job, and each short job's latency.
     lines: Lines,
-    /// Short jobs in flight.
     shorts: usize,
-    /// Heavy and middle jobs in flight.
     others: Vec<JobHandle>,
-    /// Since when one of them is old.
     old_since: Option<u64>,
-    /// Heavy and middle jobs that were young when they were submitted.
     others_young: usize,
-    /// How often a worker left a job with its allowance used up.
+    /// Times that a worker left a job with its allowance used up.
     used_up: usize,
-    /// Number of the spare threads, and the worker's numbers of those that are in heavy or middle
-    /// jobs.
+    /// The number of spare threads, and the worker numbers of those in heavy or middle jobs.
     spares: usize,
     strays: HashSet<usize>,
-    /// How it was when the first of the short jobs came that are in flight, or were while others
-    /// came.
+    /// The state when the first short job of the current overlapping row arrived.
     began: Unsettled,
     stopped: Vec<u64>,
     last_end_ns: u64,
 }
 
-/// How long jobs stood in line, each with the number of short jobs ahead of it.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    /// Heavy and middle jobs, until they were served for the first time or cancelled.
+    /// Heavy and middle jobs, until their first service or cancel.
     pub(crate) first_waits: Vec<Stood>,
-    /// Heavy and middle jobs, until they were served again or cancelled.
+    /// Heavy and middle jobs, until their next service or cancel.
     pub(crate) waits_again: Vec<Stood>,
-    /// Short jobs that nobody cancelled, until their end.
     pub(crate) short: Vec<Stood>,
-    /// The most short jobs that were in flight at a time.
     pub(crate) most_shorts: usize,
-    /// The part of the window in which a heavy or middle job was in flight and old.
+    /// The part of the window with an old heavy or middle job in flight.
     pub(crate) old_ns: u64,
 }
 
-/// A job that stood in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stood {
     pub(crate) ns: u64,
-    /// Short jobs in flight when it was submitted.
     pub(crate) ahead: usize,
-    /// Whether it is young itself.
     pub(crate) is_young: bool,
-    /// The time of workers that it had had since there was none in it, when the last one left.
+    /// The workers' time that it received since it was last without workers, at the last one's
+    /// leaving.
     pub(crate) lead_ns: u64,
     /// Heavy and middle jobs that were young meanwhile.
     pub(crate) young: usize,
-    /// None was, and no worker's allowance for young jobs was used up, since there was no short job
-    /// in flight; and not every spare thread was in such a job by then.
+    /// Since a time without short jobs no such job was young and no allowance used up, and by then
+    /// some spare thread was in no such job.
     pub(crate) settled: bool,
 }
 
-/// What keeps short jobs from being served at once, as it is at a moment.
+/// A moment's reasons for not serving a short job at once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Unsettled {
-    /// Heavy and middle jobs in flight that are young.
     young: usize,
-    /// Heavy and middle jobs that have been submitted young.
     others_young: usize,
-    /// How often a worker has left a job with its allowance used up.
     used_up: usize,
-    /// A worker's allowance is used up.
     is_used_up: bool,
-    /// Every spare thread is in a heavy or middle job.
     no_spare: bool,
 }
 
@@ -120,35 +95,27 @@ struct Unsettled {
 struct Record {
     kind: Kind,
     due_ns: u64,
-    /// Short jobs in flight when it was submitted.
     ahead: usize,
-    /// How it was when it was submitted, and when the first of the short jobs came that were in
-    /// flight then, or while others came.
+    /// The state at its submission, and at that of the first short job of its overlapping row.
     submitted: Unsettled,
     began: Unsettled,
-    /// Workers that are in it, and the time of workers that it has had since there was none, but
-    /// for theirs.
+    /// Workers inside it, and the time received since there was none, without theirs.
     inside: usize,
     had_ns: u64,
-    /// That time, when the last worker left.
+    /// That time when the last worker left.
     lead_ns: u64,
-    /// A slot of it has begun.
     served: bool,
-    /// Slots that are being run.
     running: usize,
-    /// Since when none is.
     idle_ns: u64,
-    /// When somebody cancelled it first.
     cancelled_ns: Option<u64>,
 }
 
 impl LatencyOracle {
-    /// Shares are counted from `begin_ns` to `end_ns`.
     pub(crate) fn window(&mut self, begin_ns: u64, end_ns: u64) {
         self.window = (begin_ns, end_ns);
     }
 
-    /// Jobs may have grown old by `now_ns`, or have come or ended.
+    /// Jobs may have aged by `now_ns`, arrived or ended.
     pub(crate) fn aged(&mut self, now_ns: u64, is_young: impl Fn(JobHandle) -> bool) {
         let is_old = self.others.iter().any(|other| !is_young(*other));
         match (self.old_since, is_old) {
@@ -163,12 +130,10 @@ impl LatencyOracle {
         }
     }
 
-    /// There are `spares` spare threads.
     pub(crate) fn spares(&mut self, spares: usize) {
         self.spares = spares;
     }
 
-    /// The spare thread with this worker's number has come to `job`.
     pub(crate) fn spare_entered(&mut self, worker: usize, job: JobHandle) {
         let is_other = |record: &Record| record.kind != Kind::Short;
         if self.jobs.get(&job.seq).is_some_and(is_other) {
@@ -176,27 +141,24 @@ impl LatencyOracle {
         }
     }
 
-    /// It has left it.
     pub(crate) fn spare_left(&mut self, worker: usize) {
         self.strays.remove(&worker);
     }
 
-    /// `party` is about to submit a job that is due at `due_ns`.
-    pub(crate) fn is_about_to_submit(&mut self, party: usize, kind: Kind, due_ns: u64) {
-        self.calls.insert(party, (kind, due_ns));
+    pub(crate) fn is_about_to_submit(&mut self, actor: usize, kind: Kind, due_ns: u64) {
+        self.calls.insert(actor, (kind, due_ns));
     }
 
-    /// `party` has submitted `job`. `is_young` says whether a job is young, and `used_up`, whether
-    /// a worker's allowance is used up.
+    /// `actor` submitted `job`. `used_up`: a worker's allowance is used up.
     pub(crate) fn submitted(
         &mut self,
         job: JobHandle,
-        party: usize,
+        actor: usize,
         now_ns: u64,
         is_young: impl Fn(JobHandle) -> bool,
         used_up: bool,
     ) {
-        if let Some((kind, due_ns)) = self.calls.remove(&party) {
+        if let Some((kind, due_ns)) = self.calls.remove(&actor) {
             let young = self.others.iter().filter(|other| is_young(**other)).count();
             if kind != Kind::Short {
                 self.others.push(job);
@@ -234,7 +196,6 @@ impl LatencyOracle {
         }
     }
 
-    /// A worker has come to `job`.
     pub(crate) fn entered(&mut self, job: JobHandle) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
             if record.inside == 0 {
@@ -244,7 +205,7 @@ impl LatencyOracle {
         }
     }
 
-    /// A worker leaves `job`, on which it has spent `ns`: 0 if it has claimed nothing.
+    /// A worker leaves `job` after `ns`; 0 if it claimed nothing.
     pub(crate) fn left(&mut self, job: JobHandle, ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
             record.inside -= 1;
@@ -255,7 +216,6 @@ impl LatencyOracle {
         }
     }
 
-    /// A slot of `job`, which is young or not, begins that takes `slot_ns`.
     pub(crate) fn slot_began(&mut self, job: JobHandle, is_young: bool, now_ns: u64, slot_ns: u64) {
         let Some(record) = self.jobs.get_mut(&job.seq) else {
             return;
@@ -274,7 +234,6 @@ impl LatencyOracle {
         *self.served.entry(kind).or_default() += inside;
     }
 
-    /// A slot of `job` has taken its time.
     pub(crate) fn slot_ended(&mut self, job: JobHandle, now_ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
             record.running -= 1;
@@ -282,7 +241,6 @@ impl LatencyOracle {
         }
     }
 
-    /// Somebody is about to cancel `job`, which is young or not.
     pub(crate) fn is_being_cancelled(&mut self, job: JobHandle, is_young: bool, now_ns: u64) {
         if let Some(record) = self.jobs.get_mut(&job.seq) {
             let waited = record.waited(now_ns);
@@ -293,7 +251,6 @@ impl LatencyOracle {
         }
     }
 
-    /// `job` has ended.
     pub(crate) fn ended(&mut self, job: JobHandle, now_ns: u64) {
         let Some(record) = self.jobs.remove(&job.seq) else {
             return;
@@ -317,49 +274,41 @@ impl LatencyOracle {
         }
     }
 
-    /// A worker leaves a job, and its allowance for young jobs is used up.
     pub(crate) fn allowance_used_up(&mut self) {
         self.used_up += 1;
     }
 
-    /// Whether `job` has been submitted and has not ended.
     pub(crate) fn is_in_flight(&self, job: JobHandle) -> bool {
         self.jobs.contains_key(&job.seq)
     }
 
-    /// How long jobs of this kind took that nobody cancelled.
     pub(crate) fn latency(&self, kind: Kind) -> Latency {
         Latency::of(self.took.get(&kind).cloned().unwrap_or_default())
     }
 
-    /// How long it took from cancels until the jobs had ended.
     pub(crate) fn stops(&self) -> Latency {
         Latency::of(self.stopped.clone())
     }
 
-    /// The longest wait of a job of this kind.
     pub(crate) fn longest_wait_ns(&self, kind: Kind) -> u64 {
         self.waited.get(&kind).copied().unwrap_or(0)
     }
 
-    /// The longest wait of a job of this kind that had been served before.
     pub(crate) fn longest_wait_again_ns(&self, kind: Kind) -> u64 {
         self.waited_again.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How long jobs stood in line. What is told from now on is apart.
     pub(crate) fn take_lines(&mut self) -> Lines {
         std::mem::take(&mut self.lines)
     }
 
-    /// What part of the time of `workers` workers in the window went into slots of this kind.
+    /// The part of the workers' time in the window that slots of `kind` received.
     pub(crate) fn share(&self, kind: Kind, workers: usize) -> f64 {
         let (begin_ns, end_ns) = self.window;
         let all_ns = (end_ns - begin_ns).max(1) as f64 * workers as f64;
         self.served.get(&kind).copied().unwrap_or(0) as f64 / all_ns
     }
 
-    /// When the last job ended.
     pub(crate) fn last_end_ns(&self) -> u64 {
         self.last_end_ns
     }
@@ -383,7 +332,6 @@ impl LatencyOracle {
 }
 
 impl Record {
-    /// Stood in line for `ns`, until now.
     fn stood(&self, ns: u64, is_young: bool, others_young: usize, used_up: usize) -> Stood {
         let Self { submitted, began, .. } = self;
         let was_young = began.young + others_young - began.others_young > 0;
@@ -398,7 +346,6 @@ impl Record {
         }
     }
 
-    /// How long it has had slots and no worker in one of them.
     fn waited(&self, now_ns: u64) -> u64 {
         if self.running > 0 || self.cancelled_ns.is_some() {
             return 0;
@@ -532,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_waits_only_while_nobody_is_in_one_of_its_slots() {
+    fn a_job_waits_only_while_no_worker_is_in_one_of_its_slots() {
         let mut oracle = oracle(Kind::Middle);
         oracle.slot_began(JOB, false, 100, 50);
         oracle.slot_began(JOB, false, 120, 50);

@@ -1,49 +1,47 @@
-//! Lent threads: they run slots of one job and of no other, under a number that nobody else has in it, and sleep through no slot.
+//! Lent threads: each runs one job alone, under a number of its own, and sleeps through no slot.
 //!
-//! The oracle is told who lends a thread to which job, who sleeps and who is woken, and it keeps books on who may be inside a job:
-//! whoever has fetched its body and has not gone on to something else. What it holds against a run:
+//! The oracle hears which thread is lent to which job, and its sleeps and wakes. An actor counts as
+//! inside a job from the fetch of its body until it leaves for something else. A run fails when
 //!
-//! - a lent thread that claims a slot of another job, or under a worker's number, or a worker under a lent thread's role;
-//! - two lent threads that both claim slots of a job;
-//! - all threads that are lent to a job sleep, nobody has woken one, nobody is inside the job, and something of it could be claimed.
-//!   Whoever made it claimable, or made room, was inside, and owes the wake before it goes on;
-//! - the only thread that is lent to a job sleeps though something of it could be claimed all the time since before it registered.
+//! - a lent thread claims in another job or under a worker's number, or a worker as a lent thread;
+//! - two lent threads both claim slots of a job;
+//! - all threads lent to a job sleep unwoken, no actor is inside the job, and something is
+//!   claimable: the actor that made it claimable, or made room, was inside, and must wake before it
+//!   leaves;
+//! - the only thread lent to a job sleeps though something was claimable since before it
+//!   registered.
 //!
-//! A worker whose slot waits for a job of its own is lent to that job as well, inside the one that it is in: it runs nothing but that.
-//! The innermost counts.
+//! A worker whose slot waits for a nested job is lent to that job, inside the outer one. The
+//! innermost job counts.
 
 use pipeline_exec::{JobHandle, Role};
 
 use super::{Oracle, Violation};
 
-/// Follows lent threads, and who is inside jobs.
 #[derive(Debug, Default)]
 pub(crate) struct LendOracle {
-    /// Every thread that is lent, for as long as it is.
     lent: Vec<Lent>,
-    /// Jobs in which a party may be, by its number.
     inside: Vec<Option<JobHandle>>,
-    /// Parties in whose slots jobs of their own run now, and the jobs whose slots these are.
+    /// Actors whose slots wait for nested jobs, and the jobs of these slots.
     nested: Vec<(usize, Option<JobHandle>)>,
-    /// The party whose thread runs slots of a job, since its first claim.
     runs: Vec<(usize, usize)>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Lent {
-    party: usize,
+    actor: usize,
     job: JobHandle,
-    /// The micro-step in which it changed a ledger last: when it is about to sleep, that in which it registered.
+    /// The step in which it last changed a ledger; before a sleep, that of its registration.
     registered: u64,
     asleep: bool,
 }
 
 impl LendOracle {
-    /// `party` lends its thread to `job`. Gives how many were lent to it before.
-    pub(crate) fn began(&mut self, party: usize, job: JobHandle) -> usize {
+    /// `actor` lends its thread to `job`. Returns the number lent before.
+    pub(crate) fn began(&mut self, actor: usize, job: JobHandle) -> usize {
         let before = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count();
         self.lent.push(Lent {
-            party,
+            actor,
             job,
             registered: 0,
             asleep: false,
@@ -51,140 +49,134 @@ impl LendOracle {
         before
     }
 
-    /// The thread of `party` is its own again.
     pub(crate) fn ended(
         &mut self,
-        party: usize,
+        actor: usize,
         is_open: impl Fn(JobHandle) -> bool,
     ) -> Result<(), Violation> {
-        if let Some(place) = self.lent.iter().rposition(|lent| lent.party == party) {
+        if let Some(place) = self.lent.iter().rposition(|lent| lent.actor == actor) {
             self.lent.remove(place);
         }
-        self.left(party, is_open)
+        self.left(actor, is_open)
     }
 
-    /// Whether the thread of `party` is lent.
-    pub(crate) fn is_lent(&self, party: usize) -> bool {
-        self.job_of(party).is_some()
+    pub(crate) fn is_lent(&self, actor: usize) -> bool {
+        self.job_of(actor).is_some()
     }
 
-    /// The job to which the thread of `party` is lent.
-    pub(crate) fn job_of(&self, party: usize) -> Option<JobHandle> {
-        let lent = self.lent.iter().rfind(|lent| lent.party == party);
+    pub(crate) fn job_of(&self, actor: usize) -> Option<JobHandle> {
+        let lent = self.lent.iter().rfind(|lent| lent.actor == actor);
         lent.map(|lent| lent.job)
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own. It stays inside the one whose slot it is.
-    pub(crate) fn nest_began(&mut self, party: usize) {
-        let outer = self.inside.get_mut(party).and_then(Option::take);
-        self.nested.push((party, outer));
+    /// A slot of `actor` begins to wait for a nested job; `actor` stays inside the outer one.
+    pub(crate) fn nest_began(&mut self, actor: usize) {
+        let outer = self.inside.get_mut(actor).and_then(Option::take);
+        self.nested.push((actor, outer));
     }
 
-    /// It goes on.
-    pub(crate) fn nest_over(&mut self, party: usize) {
-        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party)
+    pub(crate) fn nest_over(&mut self, actor: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == actor)
             && let (_, Some(outer)) = self.nested.remove(place)
         {
-            self.fetched(party, outer);
+            self.fetched(actor, outer);
         }
     }
 
-    /// `party` has fetched the body of `job`, and may go into it.
-    pub(crate) fn fetched(&mut self, party: usize, job: JobHandle) {
-        if self.inside.len() <= party {
-            self.inside.resize(party + 1, None);
+    /// `actor` has fetched the body of `job`, and may enter it.
+    pub(crate) fn fetched(&mut self, actor: usize, job: JobHandle) {
+        if self.inside.len() <= actor {
+            self.inside.resize(actor + 1, None);
         }
-        self.inside[party] = Some(job);
+        self.inside[actor] = Some(job);
     }
 
-    /// `party`, which is in no job, does something to `job` from outside. `false`: it is inside one.
-    pub(crate) fn comes(&mut self, party: usize, job: JobHandle) -> bool {
-        let outside = self.inside.get(party).is_none_or(Option::is_none);
+    /// `actor` acts on `job` from outside. `false`: it is inside a job.
+    pub(crate) fn comes(&mut self, actor: usize, job: JobHandle) -> bool {
+        let outside = self.inside.get(actor).is_none_or(Option::is_none);
         if outside {
-            self.fetched(party, job);
+            self.fetched(actor, job);
         }
         outside
     }
 
-    /// `party` has gone on to something else than the job in which it was.
     pub(crate) fn left(
         &mut self,
-        party: usize,
+        actor: usize,
         is_open: impl Fn(JobHandle) -> bool,
     ) -> Result<(), Violation> {
-        match self.inside.get_mut(party).and_then(Option::take) {
+        match self.inside.get_mut(actor).and_then(Option::take) {
             Some(job) => self.judge_sleep(job, is_open),
             None => Ok(()),
         }
     }
 
-    /// `party` has changed a ledger in micro-step `step`.
-    pub(crate) fn changed_ledger(&mut self, party: usize, step: u64) {
-        if let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.party == party) {
+    pub(crate) fn changed_ledger(&mut self, actor: usize, step: u64) {
+        if let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.actor == actor) {
             lent.registered = step;
         }
     }
 
-    /// `party`, whose thread is lent, is about to sleep. `is_open_since` says whether a job has been open to all since before
-    /// a micro-step.
+    /// The lent thread `actor` is about to sleep. `is_open_since` says whether a job was open to
+    /// all since before a step.
     pub(crate) fn sleeps(
         &mut self,
-        party: usize,
+        actor: usize,
         is_open: impl Fn(JobHandle) -> bool,
         is_open_since: impl Fn(JobHandle, u64) -> bool,
     ) -> Result<(), Violation> {
-        let left = self.left(party, &is_open);
-        let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.party == party) else {
+        let left = self.left(actor, &is_open);
+        let Some(lent) = self.lent.iter_mut().rfind(|lent| lent.actor == actor) else {
             return left;
         };
         lent.asleep = true;
         let Lent { job, registered, .. } = *lent;
-        // Of several, one runs slots, and which is not said here.
+        // Of several lent threads one runs slots, and the oracle does not hear which.
         let alone = self.lent.iter().filter(|lent| lent.job.seq == job.seq).count() == 1;
         let may_run = self
             .runs
             .iter()
-            .all(|&(seq, runs)| seq != job.seq || runs == party);
+            .all(|&(seq, runs)| seq != job.seq || runs == actor);
         if alone && may_run && is_open_since(job, registered) {
             return Err(said(format!(
-                "party {party} is lent to {job:?} and sleeps, but could have claimed a slot of it since before it registered"
+                "actor {actor} is lent to {job:?} and sleeps, but could have claimed a slot of it since before it registered"
             )));
         }
         left.and(self.judge_sleep(job, is_open))
     }
 
-    /// The sleep of `party` is over, or will be. Whether it did sleep.
-    pub(crate) fn woken(&mut self, party: usize) -> bool {
-        let lent = self.lent.iter_mut().rfind(|lent| lent.party == party);
+    /// The sleep of `actor` is over, or will be. Returns whether it slept.
+    pub(crate) fn woken(&mut self, actor: usize) -> bool {
+        let lent = self.lent.iter_mut().rfind(|lent| lent.actor == actor);
         lent.is_some_and(|lent| std::mem::replace(&mut lent.asleep, false))
     }
 
-    /// `party` has claimed slots of `job` as number `worker`; a lent thread's is `number`.
+    /// `actor` claimed slots of `job` as number `worker`; a lent thread's is `number`.
     pub(crate) fn claimed(
         &mut self,
-        party: usize,
+        actor: usize,
         job: JobHandle,
         (worker, role): (usize, Role),
         number: usize,
     ) -> Result<(), Violation> {
-        let lent = self.lent.iter().rfind(|lent| lent.party == party);
+        let lent = self.lent.iter().rfind(|lent| lent.actor == actor);
         match (lent, role) {
             (None, Role::Main | Role::Reserve) if worker < number => return Ok(()),
             (Some(lent), Role::Lent) if worker == number && lent.job.seq == job.seq => {}
             _ => {
                 return Err(said(format!(
-                    "party {party}, lent to {:?}, claims of {job:?} as worker {worker} in the role {role:?}",
+                    "actor {actor}, lent to {:?}, claims of {job:?} as worker {worker} in the role {role:?}",
                     lent.map(|lent| lent.job)
                 )));
             }
         }
         match self.runs.iter().find(|(seq, _)| *seq == job.seq) {
-            Some(&(_, other)) if other != party => Err(said(format!(
-                "parties {other} and {party} both run {job:?} as worker {worker}"
+            Some(&(_, other)) if other != actor => Err(said(format!(
+                "actors {other} and {actor} both run {job:?} as worker {worker}"
             ))),
             Some(_) => Ok(()),
             None => {
-                self.runs.push((job.seq, party));
+                self.runs.push((job.seq, actor));
                 Ok(())
             }
         }
@@ -194,8 +186,8 @@ impl LendOracle {
         let mut lent = self.lent.iter().filter(|lent| lent.job.seq == job.seq).peekable();
         let all_asleep = lent.peek().is_some() && lent.all(|lent| lent.asleep);
         let outer = self.nested.iter().filter_map(|(_, outer)| outer.as_ref());
-        let anybody_inside = (self.inside.iter().flatten().chain(outer)).any(|inside| inside.seq == job.seq);
-        if all_asleep && !anybody_inside && is_open(job) {
+        let any_inside = (self.inside.iter().flatten().chain(outer)).any(|inside| inside.seq == job.seq);
+        if all_asleep && !any_inside && is_open(job) {
             return Err(said(format!(
                 "{job:?} has slots to claim and room, and the thread that is lent to it sleeps"
             )));
@@ -222,11 +214,9 @@ mod tests {
         seq: 2,
         index: 1,
     };
-    /// A lent thread's number beside two workers.
     const NUMBER: usize = 2;
     const LENT: (usize, Role) = (NUMBER, Role::Lent);
 
-    /// Party 7 is lent to [`JOB`].
     fn oracle() -> LendOracle {
         let mut oracle = LendOracle::default();
         assert_eq!(oracle.began(7, JOB), 0);
@@ -234,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lent_thread_that_runs_another_job_or_as_somebody_else_is_noticed() {
+    fn a_lent_thread_that_runs_another_job_or_under_another_number_is_noticed() {
         assert_eq!(oracle().claimed(7, JOB, LENT, NUMBER), Ok(()));
         assert!(oracle().claimed(7, OTHER, LENT, NUMBER).is_err());
         assert!(oracle().claimed(7, JOB, (0, Role::Main), NUMBER).is_err());
@@ -251,13 +241,13 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_beside_open_slots_is_noticed_once_nobody_owes_the_wake() {
+    fn a_sleep_beside_open_slots_is_noticed_once_no_actor_owes_the_wake() {
         let mut oracle = oracle();
         oracle.fetched(0, JOB);
         assert_eq!(
             oracle.sleeps(7, |_| true, |_, _| false),
             Ok(()),
-            "somebody is inside"
+            "an actor is inside"
         );
         assert_eq!(oracle.left(0, |_| false), Ok(()), "nothing is open");
         oracle.fetched(0, JOB);

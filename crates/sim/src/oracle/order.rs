@@ -1,13 +1,13 @@
-//! The ends of every queue: who takes the newest, and who the oldest.
+//! Queue ends: which actor takes the newest task, and which the oldest.
 //!
-//! The oracle keeps each queue a second time, as lists of numbers, and tells from a task's number where it stood:
+//! The oracle mirrors each queue as a list of task numbers:
 //!
-//! | queue | goes in | comes out |
+//! | queue | in | out |
 //! |---|---|---|
-//! | a worker's public queue | newest last | its owner takes the newest, thieves take the oldest |
-//! | the injector | newest last | the oldest, a run in its order |
-//! | what a worker keeps to itself | newest last | it runs the newest; the oldest become public, oldest first |
-//! | the rest of a run from the injector | in its order | in its order, and before what the worker keeps; what goes back to the injector goes from its end, in its order |
+//! | a worker's public queue | at the back | its owner takes the newest, thieves the oldest |
+//! | the injector | at the back | the oldest; a run keeps its order |
+//! | a worker's private tasks | at the back | it runs the newest, and publishes the oldest first |
+//! | the rest of a run from the injector | in order | in order, before private tasks; what returns to the injector goes from the end, in order |
 
 use std::collections::VecDeque;
 
@@ -15,21 +15,19 @@ use executor_core::ExecutorConfig;
 
 use super::{Oracle, TaskId, Violation};
 
-/// Keeps every queue.
 #[derive(Debug, Default)]
 pub(crate) struct OrderOracle {
     injector: VecDeque<TaskId>,
     workers: Vec<Queues>,
 }
 
-/// One worker's.
 #[derive(Clone, Debug, Default)]
 struct Queues {
     public: VecDeque<TaskId>,
     kept: VecDeque<TaskId>,
-    /// The rest of a run, the next one first.
+    /// The rest of a run, next first.
     run: VecDeque<TaskId>,
-    /// Where the last task stood that went back of it to the injector, if others may go back in the same batch.
+    /// Place of the last task that returned to the injector, if more of its batch may follow.
     returned_from: Option<usize>,
 }
 
@@ -38,7 +36,6 @@ impl OrderOracle {
         self.workers = vec![Queues::default(); config.workers];
     }
 
-    /// `task` went into the injector (`None`) or into a worker's public queue, and was in none before.
     pub(crate) fn pushed(&mut self, task: TaskId, worker: Option<usize>) {
         match worker {
             None => self.injector.push_back(task),
@@ -46,7 +43,6 @@ impl OrderOracle {
         }
     }
 
-    /// `worker` took `task` out of its own public queue.
     pub(crate) fn popped(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let newest = self.workers[worker].public.pop_back();
         expect(newest, task, || {
@@ -54,52 +50,47 @@ impl OrderOracle {
         })
     }
 
-    /// Somebody else took `task` out of the public queue of `victim`.
+    /// Another actor took `task` from the public queue of `victim`.
     pub(crate) fn stolen(&mut self, task: TaskId, victim: usize) -> Result<(), Violation> {
         let oldest = self.workers[victim].public.pop_front();
         expect(oldest, task, || format!("a thief took from worker {victim}"))
     }
 
-    /// `task` was taken out of the injector.
     pub(crate) fn left_injector(&mut self, task: TaskId) -> Result<(), Violation> {
         let oldest = self.injector.pop_front();
-        expect(oldest, task, || "somebody took from the injector".to_owned())
+        expect(oldest, task, || "an actor took from the injector".to_owned())
     }
 
-    /// `worker` keeps `task` to itself.
     pub(crate) fn kept(&mut self, task: TaskId, worker: usize) {
         self.workers[worker].kept.push_back(task);
     }
 
-    /// `worker` took the tasks before `task` from the injector at once with it, and keeps it for later.
+    /// `worker` took `task` from the injector in a run, and keeps it for later.
     pub(crate) fn arrived(&mut self, task: TaskId, worker: usize) {
         self.workers[worker].run.push_back(task);
     }
 
-    /// `worker` comes with `task`, which it had to itself.
     pub(crate) fn reached(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let queues = &mut self.workers[worker];
         let next = queues.run.pop_front().or_else(|| queues.kept.pop_back());
         expect(next, task, || format!("worker {worker} took of what it keeps"))
     }
 
-    /// `worker` begins to make tasks public.
     pub(crate) fn exposes(&mut self, worker: usize) {
         self.workers[worker].returned_from = None;
     }
 
-    /// `worker` has made `task` public, which it had spawned and kept.
     pub(crate) fn exposed(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let oldest = self.workers[worker].kept.pop_front();
         expect(oldest, task, || format!("worker {worker} made public"))
     }
 
-    /// `worker` gives `task` back, the rest of a run.
+    /// `worker` returns `task`, from the rest of a run.
     pub(crate) fn returned(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         let queues = &mut self.workers[worker];
         let place = match queues.returned_from {
             Some(place) => place,
-            // The first of those that go back: all that come after it in the run go with it.
+            // The first of a batch: all that follow it in the run go with it.
             None => (queues.run.iter().position(|&other| other == task)).unwrap_or(0),
         };
         queues.returned_from = Some(place);

@@ -1,6 +1,7 @@
-//! Every change of a shared word is a step that the policy makes, and one that this party may take now.
+//! Every change of a shared word is a step of the protocol that its actor may take now.
 //!
-//! The oracle follows each worker through the states of the [sleep protocol](executor_core::sleep), from the changes of words alone:
+//! The oracle follows each worker through the states of the [sleep protocol](executor_core::sleep),
+//! from changes of words alone:
 //!
 //! ```text
 //!              search                register
@@ -9,37 +10,33 @@
 //!      └────────────────────┴───────────────────────┴──────────────────────────────┘
 //! ```
 //!
-//! Whoever takes tickets owes as many choices. A worker that was chosen is a searcher, whether it knows or not. Once it is over nobody
-//! reads those counts any more, and only the shape of a change is looked at.
+//! An actor that takes tickets owes as many choices. A chosen worker is a searcher, even before it
+//! notices. After the end the counts are unused, and only the shape of a change is checked.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, in_flight, is_accepting};
 
 use super::{Oracle, Violation};
 
-/// Follows each worker through the protocol.
 #[derive(Debug, Default)]
 pub(crate) struct ProtocolOracle {
-    workers: Vec<Standing>,
-    /// By party: tickets that it has taken and not yet used.
+    workers: Vec<WorkerState>,
+    /// By actor: tickets taken and not yet used.
     tickets: Vec<usize>,
     state: usize,
     done: bool,
 }
 
-/// Where a worker stands.
 #[derive(Clone, Debug)]
-struct Standing {
+struct WorkerState {
     place: Place,
     /// Its slot: 0, or its stamp.
     slot: usize,
     /// A waker has emptied its slot, and it has not acted on that yet.
     chosen: bool,
-    /// What it last saw of the bit.
     aborting: bool,
-    /// The stamp of its last registration.
     stamp: usize,
-    /// Whether it has put that into its slot and is not counted as a sleeper yet.
+    /// It has put the stamp into its slot, and is not yet counted as a sleeper.
     announced: bool,
 }
 
@@ -48,7 +45,7 @@ enum Place {
     Working,
     Searching,
     Registered,
-    /// It has taken a ticket back, and not settled whose it was.
+    /// It took a ticket back, and does not yet know whose it was.
     Deregistering,
 }
 
@@ -56,7 +53,7 @@ use Place::{Deregistering, Registered, Searching, Working};
 
 impl ProtocolOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
-        let standing = Standing {
+        let state = WorkerState {
             place: Working,
             slot: 0,
             chosen: false,
@@ -64,14 +61,13 @@ impl ProtocolOracle {
             stamp: 0,
             announced: false,
         };
-        self.workers = vec![standing; config.workers];
+        self.workers = vec![state; config.workers];
         self.state = executor_core::ACCEPTING_BIT;
     }
 
-    /// The state word changed, by a worker or by somebody `outside`.
     pub(crate) fn state_changed(
         &mut self,
-        outside: bool,
+        environment: bool,
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
@@ -85,7 +81,7 @@ impl ProtocolOracle {
                 "the gate and the count changed in one operation".to_owned(),
             ));
         }
-        if counted && !outside && in_flight(before) == 0 {
+        if counted && !environment && in_flight(before) == 0 {
             return Err(violation(
                 "a worker borrowed while nothing was in flight".to_owned(),
             ));
@@ -93,10 +89,9 @@ impl ProtocolOracle {
         Ok(())
     }
 
-    /// `party` changed the sleep word.
     pub(crate) fn sleep_changed(
         &mut self,
-        party: usize,
+        actor: usize,
         before: SleepWord,
         after: SleepWord,
     ) -> Result<(), Violation> {
@@ -106,17 +101,17 @@ impl ProtocolOracle {
             (before.is_done(), after.is_done()),
             (before.is_aborting(), after.is_aborting()),
         ];
-        self.learns(party, after);
+        self.learns(actor, after);
         if bits.iter().any(|(before, after)| before != after) {
             return self.ends(before, after, (sleepers, searchers));
         }
         if sleepers == 1
-            && let Some(worker) = self.workers.get_mut(party)
+            && let Some(worker) = self.workers.get_mut(actor)
             && !std::mem::take(&mut worker.announced)
             && worker.place != Deregistering
         {
             return Err(violation(format!(
-                "worker {party} is counted as a sleeper, and has put no stamp into its slot"
+                "worker {actor} is counted as a sleeper, and has put no stamp into its slot"
             )));
         }
         if self.done {
@@ -124,21 +119,21 @@ impl ProtocolOracle {
         }
         let may = match (sleepers, searchers) {
             (0, 0) => true,
-            (0, 1) => self.goes(party, Working, Searching),
-            (0, -1) => self.goes(party, Searching, Working),
-            (1, -1) => self.goes(party, Searching, Registered),
+            (0, 1) => self.goes(actor, Working, Searching),
+            (0, -1) => self.goes(actor, Searching, Working),
+            (1, -1) => self.goes(actor, Searching, Registered),
             (1, 0) => {
-                let worker = self.workers.get(party);
+                let worker = self.workers.get(actor);
                 if worker.is_some_and(|worker| worker.place == Deregistering && worker.chosen) {
-                    self.workers[party].chosen = false;
-                    self.goes(party, Deregistering, Searching)
+                    self.workers[actor].chosen = false;
+                    self.goes(actor, Deregistering, Searching)
                 } else {
-                    self.goes(party, Working, Registered)
+                    self.goes(actor, Working, Registered)
                 }
             }
-            (-1, 0) => self.goes(party, Registered, Deregistering),
+            (-1, 0) => self.goes(actor, Registered, Deregistering),
             (fewer, more) if fewer == -more && more > 0 => {
-                *self.owed(party) += more as usize;
+                *self.owed(actor) += more as usize;
                 true
             }
             _ => false,
@@ -146,102 +141,96 @@ impl ProtocolOracle {
         if may {
             return Ok(());
         }
-        let standing = self.workers.get(party).map_or_else(
+        let state = self.workers.get(actor).map_or_else(
             || "and is outside".to_owned(),
             |worker| format!("and is {}", worker.describe()),
         );
         Err(violation(format!(
-            "{before:?} became {after:?} by party {party}, which may not do that {standing}"
+            "{before:?} became {after:?} by actor {actor}, which may not do that {state}"
         )))
     }
 
-    /// `party` changed the slot of `worker`.
     pub(crate) fn slot_changed(
         &mut self,
-        party: usize,
+        actor: usize,
         worker: usize,
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
-        let tickets = *self.owed(party);
-        let standing = &mut self.workers[worker];
-        standing.slot = after;
+        let tickets = *self.owed(actor);
+        let state = &mut self.workers[worker];
+        state.slot = after;
         match (before, after) {
             (0, 0) if self.done => Ok(()),
-            (0, stamp) if party == worker && stamp > standing.stamp => {
-                standing.stamp = stamp;
-                standing.announced = true;
-                standing.settle();
-                match standing.place {
+            (0, stamp) if actor == worker && stamp > state.stamp => {
+                state.stamp = stamp;
+                state.announced = true;
+                state.settle();
+                match state.place {
                     Working | Searching => Ok(()),
                     Registered | Deregistering => Err(violation(format!(
                         "worker {worker} registers, and is {}",
-                        standing.describe()
+                        state.describe()
                     ))),
                 }
             }
-            (_, 0) if party == worker && standing.place == Deregistering && !standing.chosen => {
-                standing.place = Working;
+            (_, 0) if actor == worker && state.place == Deregistering && !state.chosen => {
+                state.place = Working;
                 Ok(())
             }
-            (1.., 0) if tickets > 0 && !standing.chosen => {
-                standing.chosen = true;
-                *self.owed(party) -= 1;
+            (1.., 0) if tickets > 0 && !state.chosen => {
+                state.chosen = true;
+                *self.owed(actor) -= 1;
                 Ok(())
             }
             (1.., 0) if self.done => {
-                standing.chosen = true;
+                state.chosen = true;
                 Ok(())
             }
             _ => Err(violation(format!(
-                "party {party}, with {tickets} tickets, changed the slot of worker {worker} from {before} to {after}; the worker is {}",
-                standing.describe()
+                "actor {actor}, with {tickets} tickets, changed the slot of worker {worker} from {before} to {after}; the worker is {}",
+                state.describe()
             ))),
         }
     }
 
-    /// `party` knows this of the sleep word.
-    pub(crate) fn learns(&mut self, party: usize, word: SleepWord) {
-        if let Some(worker) = self.workers.get_mut(party) {
+    pub(crate) fn learns(&mut self, actor: usize, word: SleepWord) {
+        if let Some(worker) = self.workers.get_mut(actor) {
             worker.aborting = word.is_aborting();
         }
     }
 
-    /// Whether a waker has chosen `worker` since it has registered.
     pub(crate) fn is_chosen(&self, worker: usize) -> bool {
         self.workers[worker].chosen
     }
 
-    /// `worker` parks.
     pub(crate) fn parks(&self, worker: usize) -> Result<(), Violation> {
-        let standing = &self.workers[worker];
-        if standing.place == Registered || self.done {
+        let state = &self.workers[worker];
+        if state.place == Registered || self.done {
             return Ok(());
         }
         Err(violation(format!(
             "worker {worker} parks, and is {}",
-            standing.describe()
+            state.describe()
         )))
     }
 
-    /// `worker` starts a task.
     pub(crate) fn starts(&self, worker: usize) -> Result<(), Violation> {
-        let standing = &self.workers[worker];
-        if standing.aborting {
+        let state = &self.workers[worker];
+        if state.aborting {
             return Err(violation(format!(
                 "worker {worker} runs a task, and knows that the executor aborts"
             )));
         }
-        if standing.place == Working {
+        if state.place == Working {
             return Ok(());
         }
         Err(violation(format!(
             "worker {worker} runs a task, and is {}",
-            standing.describe()
+            state.describe()
         )))
     }
 
-    /// `worker` hands a task back.
     pub(crate) fn hands_back(&self, worker: usize) -> Result<(), Violation> {
         if self.workers[worker].aborting {
             return Ok(());
@@ -251,7 +240,7 @@ impl ProtocolOracle {
         )))
     }
 
-    /// One of the two bits has changed, from `before` to `after`; the counts changed by so much.
+    /// One of the two bits has changed; `counts` is the change of the two counts.
     fn ends(&mut self, before: SleepWord, after: SleepWord, counts: (i64, i64)) -> Result<(), Violation> {
         let unset = before.is_done() && !after.is_done() || before.is_aborting() && !after.is_aborting();
         if counts != (0, 0) || unset {
@@ -273,9 +262,9 @@ impl ProtocolOracle {
         }
     }
 
-    /// Whether `party` is a worker that stands at `from`; if so it goes `to`.
-    fn goes(&mut self, party: usize, from: Place, to: Place) -> bool {
-        let Some(worker) = self.workers.get_mut(party) else {
+    /// Moves the worker `actor` from `from` to `to`, if it stands there.
+    fn goes(&mut self, actor: usize, from: Place, to: Place) -> bool {
+        let Some(worker) = self.workers.get_mut(actor) else {
             return false;
         };
         if from == Searching {
@@ -288,16 +277,16 @@ impl ProtocolOracle {
         may
     }
 
-    fn owed(&mut self, party: usize) -> &mut usize {
-        if party >= self.tickets.len() {
-            self.tickets.resize(party + 1, 0);
+    fn owed(&mut self, actor: usize) -> &mut usize {
+        if actor >= self.tickets.len() {
+            self.tickets.resize(actor + 1, 0);
         }
-        &mut self.tickets[party]
+        &mut self.tickets[actor]
     }
 }
 
-impl Standing {
-    /// A registered worker that was chosen is a searcher, and now acts as one.
+impl WorkerState {
+    /// A chosen worker now acts as the searcher that it is.
     fn settle(&mut self) {
         if self.place == Registered && self.chosen {
             self.place = Searching;
@@ -330,13 +319,12 @@ mod tests {
     const DONE: usize = 1;
     const ABORT: usize = 2;
 
-    /// Two workers, and somebody outside with number 2, at a word.
-    struct Scene {
+    struct Fixture {
         oracle: ProtocolOracle,
         word: usize,
     }
 
-    impl Scene {
+    impl Fixture {
         fn new() -> Self {
             let mut oracle = ProtocolOracle::default();
             oracle.begin(&ExecutorConfig {
@@ -346,13 +334,12 @@ mod tests {
             Self { oracle, word: 0 }
         }
 
-        fn becomes(&mut self, party: usize, word: usize) -> Result<(), Violation> {
+        fn becomes(&mut self, actor: usize, word: usize) -> Result<(), Violation> {
             let before = std::mem::replace(&mut self.word, word);
             let [before, after] = [before, word].map(SleepWord::of_value);
-            self.oracle.sleep_changed(party, before, after)
+            self.oracle.sleep_changed(actor, before, after)
         }
 
-        /// `worker` registers, and nothing comes between.
         fn registers(&mut self, worker: usize, stamp: usize) {
             assert_eq!(self.oracle.slot_changed(worker, worker, 0, stamp), Ok(()));
             assert_eq!(self.becomes(worker, self.word + SLEEPER), Ok(()));
@@ -361,73 +348,73 @@ mod tests {
 
     #[test]
     fn a_sleeper_is_woken_by_a_ticket_and_is_a_searcher_then() {
-        let mut scene = Scene::new();
-        scene.registers(0, 1);
-        assert_eq!(scene.oracle.parks(0), Ok(()));
-        assert_eq!(scene.becomes(2, SEARCHER), Ok(()));
-        assert_eq!(scene.oracle.slot_changed(2, 0, 1, 0), Ok(()));
-        assert!(scene.oracle.is_chosen(0));
-        assert!(scene.oracle.starts(0).is_err(), "it has not left the search");
-        assert_eq!(scene.becomes(0, 0), Ok(()));
-        assert_eq!(scene.oracle.starts(0), Ok(()));
+        let mut fixture = Fixture::new();
+        fixture.registers(0, 1);
+        assert_eq!(fixture.oracle.parks(0), Ok(()));
+        assert_eq!(fixture.becomes(2, SEARCHER), Ok(()));
+        assert_eq!(fixture.oracle.slot_changed(2, 0, 1, 0), Ok(()));
+        assert!(fixture.oracle.is_chosen(0));
+        assert!(fixture.oracle.starts(0).is_err(), "it has not left the search");
+        assert_eq!(fixture.becomes(0, 0), Ok(()));
+        assert_eq!(fixture.oracle.starts(0), Ok(()));
     }
 
     #[test]
     fn a_worker_that_was_chosen_while_it_took_its_ticket_back_puts_it_back() {
-        let mut scene = Scene::new();
-        scene.registers(0, 1);
-        scene.registers(1, 2);
-        assert_eq!(scene.becomes(2, SLEEPER + SEARCHER), Ok(()));
-        assert_eq!(scene.becomes(1, SEARCHER), Ok(()));
-        assert_eq!(scene.oracle.slot_changed(2, 1, 2, 0), Ok(()));
-        assert_eq!(scene.becomes(1, SLEEPER + SEARCHER), Ok(()));
-        assert_eq!(scene.becomes(1, SLEEPER), Ok(()), "it leaves the search");
-        assert_eq!(scene.oracle.starts(1), Ok(()));
+        let mut fixture = Fixture::new();
+        fixture.registers(0, 1);
+        fixture.registers(1, 2);
+        assert_eq!(fixture.becomes(2, SLEEPER + SEARCHER), Ok(()));
+        assert_eq!(fixture.becomes(1, SEARCHER), Ok(()));
+        assert_eq!(fixture.oracle.slot_changed(2, 1, 2, 0), Ok(()));
+        assert_eq!(fixture.becomes(1, SLEEPER + SEARCHER), Ok(()));
+        assert_eq!(fixture.becomes(1, SLEEPER), Ok(()), "it leaves the search");
+        assert_eq!(fixture.oracle.starts(1), Ok(()));
     }
 
     #[test]
     fn who_chooses_without_a_ticket_is_noticed() {
-        let mut scene = Scene::new();
-        scene.registers(0, 1);
-        assert!(scene.oracle.slot_changed(2, 0, 1, 0).is_err());
+        let mut fixture = Fixture::new();
+        fixture.registers(0, 1);
+        assert!(fixture.oracle.slot_changed(2, 0, 1, 0).is_err());
     }
 
     #[test]
     fn a_worker_that_registers_twice_leaves_twice_or_parks_awake_is_noticed() {
-        let mut scene = Scene::new();
-        assert!(scene.oracle.parks(0).is_err());
-        scene.registers(0, 1);
-        assert!(scene.becomes(0, 2 * SLEEPER).is_err());
-        assert!(Scene::new().becomes(0, SLEEPER).is_err(), "its slot is empty");
-        let mut scene = Scene::new();
-        assert_eq!(scene.becomes(0, SEARCHER), Ok(()));
-        assert_eq!(scene.becomes(0, 0), Ok(()));
-        scene.word = SEARCHER;
-        assert!(scene.becomes(0, 0).is_err(), "that was somebody else");
+        let mut fixture = Fixture::new();
+        assert!(fixture.oracle.parks(0).is_err());
+        fixture.registers(0, 1);
+        assert!(fixture.becomes(0, 2 * SLEEPER).is_err());
+        assert!(Fixture::new().becomes(0, SLEEPER).is_err(), "its slot is empty");
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.becomes(0, SEARCHER), Ok(()));
+        assert_eq!(fixture.becomes(0, 0), Ok(()));
+        fixture.word = SEARCHER;
+        assert!(fixture.becomes(0, 0).is_err(), "that was another worker");
         assert!(
-            Scene::new().becomes(2, SEARCHER).is_err(),
-            "nobody outside searches"
+            Fixture::new().becomes(2, SEARCHER).is_err(),
+            "the environment does not search"
         );
     }
 
     #[test]
     fn it_ends_at_zero_and_closed_and_not_before() {
-        assert!(Scene::new().becomes(0, DONE).is_err(), "the gate is open");
-        let mut scene = Scene::new();
-        assert_eq!(scene.oracle.state_changed(true, 1, 0), Ok(()));
-        assert_eq!(scene.becomes(2, DONE), Ok(()));
-        assert!(scene.becomes(2, 0).is_err(), "it is over for good");
+        assert!(Fixture::new().becomes(0, DONE).is_err(), "the gate is open");
+        let mut fixture = Fixture::new();
+        assert_eq!(fixture.oracle.state_changed(true, 1, 0), Ok(()));
+        assert_eq!(fixture.becomes(2, DONE), Ok(()));
+        assert!(fixture.becomes(2, 0).is_err(), "it is over for good");
     }
 
     #[test]
     fn a_worker_that_runs_a_task_over_an_abort_or_hands_back_without_one_is_noticed() {
-        let mut scene = Scene::new();
-        assert!(scene.oracle.hands_back(0).is_err());
-        assert_eq!(scene.becomes(2, ABORT), Ok(()));
-        assert_eq!(scene.oracle.starts(0), Ok(()), "it has not looked");
-        scene.oracle.learns(0, SleepWord::of_value(ABORT));
-        assert!(scene.oracle.starts(0).is_err());
-        assert_eq!(scene.oracle.hands_back(0), Ok(()));
+        let mut fixture = Fixture::new();
+        assert!(fixture.oracle.hands_back(0).is_err());
+        assert_eq!(fixture.becomes(2, ABORT), Ok(()));
+        assert_eq!(fixture.oracle.starts(0), Ok(()), "it has not looked");
+        fixture.oracle.learns(0, SleepWord::of_value(ABORT));
+        assert!(fixture.oracle.starts(0).is_err());
+        assert_eq!(fixture.oracle.hands_back(0), Ok(()));
     }
 
     #[test]

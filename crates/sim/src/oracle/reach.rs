@@ -1,21 +1,19 @@
-//! Whoever concludes that there is no work has looked everywhere.
+//! A worker that finds no work has looked everywhere.
 //!
-//! Twice a worker concludes that. A *searcher* that goes on to spin or to sleep has looked into every other worker's queue since
-//! its last search: a few random victims alone would miss the only one that has work. A worker that *parks* has looked at the
-//! injector and into every other worker's queue since it registered as a sleeper, or since its last park was over by a timeout.
-//! A look that came back contended says nothing and does not count.
+//! A *searcher* that goes on to spin or sleep has looked into every other worker's queue since its
+//! last search; random victims alone could miss the one with work. A worker that *parks* has looked
+//! at the injector and into every other worker's queue since it registered as a sleeper, or since
+//! its last park timed out. A contended look does not count.
 
 use executor_core::ExecutorConfig;
 
 use super::{Oracle, Violation};
 
-/// Notes where each worker has looked.
 #[derive(Debug, Default)]
 pub(crate) struct ReachOracle {
     workers: Vec<Looks>,
 }
 
-/// Where one worker has looked since it began anew.
 #[derive(Clone, Debug)]
 struct Looks {
     round: u32,
@@ -23,9 +21,8 @@ struct Looks {
     at: Vec<u32>,
     others: usize,
     injector: bool,
-    /// Since it registered as a sleeper, and not only since it has last had work.
+    /// It began anew by registering as a sleeper.
     registered: bool,
-    /// It has parked since then.
     parked: bool,
 }
 
@@ -42,7 +39,6 @@ impl ReachOracle {
         self.workers = vec![looks; config.workers];
     }
 
-    /// `worker` looked into the queue of `victim`, and it was not contended.
     pub(crate) fn looked_at(&mut self, worker: usize, victim: usize) {
         let looks = &mut self.workers[worker];
         if looks.at[victim] != looks.round && victim != worker {
@@ -51,32 +47,26 @@ impl ReachOracle {
         }
     }
 
-    /// `worker` looked into the injector, and it was not contended.
     pub(crate) fn looked_at_injector(&mut self, worker: usize) {
         self.workers[worker].injector = true;
     }
 
-    /// `worker` registers as a sleeper.
     pub(crate) fn registers(&mut self, worker: usize) {
         self.workers[worker].anew(true);
     }
 
-    /// `worker` has something to do.
     pub(crate) fn has_work(&mut self, worker: usize) {
         self.workers[worker].anew(false);
     }
 
-    /// A timeout ends the park of `worker`, or may have ended it.
     pub(crate) fn timed_out(&mut self, worker: usize) {
         self.workers[worker].anew(true);
     }
 
-    /// Whether a worker stands between registering and its first park after that.
-    pub(crate) fn is_anybody_sleepy(&self) -> bool {
+    pub(crate) fn is_any_sleepy(&self) -> bool {
         self.workers.iter().any(|looks| looks.registered && !looks.parked)
     }
 
-    /// `worker` parks.
     pub(crate) fn parks(&mut self, worker: usize) -> Result<(), Violation> {
         let looks = &mut self.workers[worker];
         looks.parked = true;
@@ -97,7 +87,6 @@ impl ReachOracle {
         Ok(())
     }
 
-    /// `worker` has found nothing, as a searcher or only nearby.
     pub(crate) fn in_vain(&mut self, worker: usize, searching: bool) -> Result<(), Violation> {
         let looks = &mut self.workers[worker];
         let missing = looks.missing();
@@ -123,7 +112,6 @@ impl Looks {
         self.parked = false;
     }
 
-    /// Other workers at whose queue it has not looked.
     fn missing(&self) -> usize {
         self.at.len() - 1 - self.others
     }

@@ -1,70 +1,66 @@
-//! Short jobs are served soon: a main worker takes the job that has received the least service.
+//! A main worker takes the job that has received the least service.
 //!
-//! A job starts with nothing and each visit adds to it, so a new one waits for a visit or two and not for the end of those before it.
-//! What that rests on is that nobody goes into a job while another stands before it in the order of service. The oracle notes at the
-//! beginning of a scan of that order at which tag each open job stands, and speaks when the worker goes into one although another stood
-//! before it, stands before it still, and could be gone into all the while. A tag only grows, so it stood there at every moment.
+//! A job starts with no service and each visit adds to it, so a new job waits for a visit or two,
+//! not for the end of earlier jobs. When a search begins, the oracle notes the tag of each open
+//! job. A claim fails the run if another job preceded the claimed one then, still does, and was
+//! available throughout; a tag only grows, so that job preceded it at every moment.
 //!
-//! A scan that begins among the old jobs is compared with those; that a worker goes to the old ones first only when it may is for the
-//! [turn oracle](super::TurnOracle).
+//! A search that begins among old jobs is compared with those. Whether the worker may begin there
+//! is for the [turn oracle](super::TurnOracle).
 //!
-//! And each visit of a worker to a young job adds to what the job has received, whatever the job is made of. What an old job has received
-//! may stay as it is: no job gets further ahead of the others than by a quantum.
+//! Each visit of a worker to a young job must add to what the job has received. An old job's figure
+//! may stay: no job gets ahead of the others by more than a quantum.
 
 use pipeline_exec::JobHandle;
 
 use super::{Oracle, Violation};
 
-/// Notes the tags of open jobs at the beginning of each scan.
 #[derive(Debug, Default)]
 pub(crate) struct ServiceOracle {
     scans: Vec<Scan>,
-    /// Visits under way: the party, the job's number, and what the job had received.
+    /// Visits under way: the actor, the job's number, and the service before.
     visits: Vec<(usize, usize, usize)>,
-    /// Claims that were compared.
     pub(crate) compared: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Scan {
     began: u64,
-    /// Open jobs that do not limit their workers, and their tags.
     open: Vec<(JobHandle, usize)>,
 }
 
 impl ServiceOracle {
-    /// `party` begins to go down the order of service, from somewhere on, where those that are `open` to all have these tags.
+    /// `actor` begins a search in service order; the jobs `open` to all have these tags.
     pub(crate) fn scan_began(
         &mut self,
-        party: usize,
+        actor: usize,
         step: u64,
         open: impl Iterator<Item = (JobHandle, usize)>,
     ) {
-        if self.scans.len() <= party {
-            self.scans.resize(party + 1, Scan::default());
+        if self.scans.len() <= actor {
+            self.scans.resize(actor + 1, Scan::default());
         }
-        let scan = &mut self.scans[party];
+        let scan = &mut self.scans[actor];
         scan.began = step;
         scan.open.clear();
         scan.open.extend(open);
     }
 
-    /// `party` visits `job`, which has received `service`.
-    pub(crate) fn entered(&mut self, party: usize, job: JobHandle, service: usize) {
-        self.visits.push((party, job.seq, service));
+    pub(crate) fn entered(&mut self, actor: usize, job: JobHandle, service: usize) {
+        self.visits.push((actor, job.seq, service));
     }
 
-    /// The visit of `party` to `job` is over, which has received `service` by now; `None`: it has ended. `young`: a job that has received
-    /// less is young. `adds`: the visit was a worker's, who has claimed something.
+    /// The visit of `actor` to `job` is over; `service` is `None` if the job has ended. `young`: a
+    /// job with less service is young. `adds`: a worker's visit that claimed something.
     pub(crate) fn left(
         &mut self,
-        party: usize,
+        actor: usize,
         job: JobHandle,
         service: Option<usize>,
         young: usize,
         adds: bool,
     ) -> Result<(), Violation> {
-        let visit = |visit: &(usize, usize, usize)| (visit.0, visit.1) == (party, job.seq);
+        let visit = |visit: &(usize, usize, usize)| (visit.0, visit.1) == (actor, job.seq);
         let Some(place) = self.visits.iter().rposition(visit) else {
             return Ok(());
         };
@@ -73,22 +69,22 @@ impl ServiceOracle {
             Some(after) if adds && before < young && after <= before => Err(Violation::new(
                 Oracle::Service,
                 format!(
-                    "party {party} has visited {job:?}, which had received {before} before and has {after} now"
+                    "actor {actor} has visited {job:?}, which had received {before} before and has {after} now"
                 ),
             )),
             _ => Ok(()),
         }
     }
 
-    /// `party` went into `job` after that scan. `now` gives a job's tag, if it has been open to all since
-    /// a micro-step.
+    /// `actor` entered `job` after that search. `now` returns a job's tag if it was open to all
+    /// since a step.
     pub(crate) fn claimed(
         &mut self,
-        party: usize,
+        actor: usize,
         job: JobHandle,
         now: impl Fn(JobHandle, u64) -> Option<usize>,
     ) -> Result<(), Violation> {
-        let Some(scan) = self.scans.get(party) else {
+        let Some(scan) = self.scans.get(actor) else {
             return Ok(());
         };
         let Some(&(_, had)) = scan.open.iter().find(|(other, _)| other.seq == job.seq) else {
@@ -103,7 +99,7 @@ impl ServiceOracle {
             Some((other, tag)) => Err(Violation::new(
                 Oracle::Service,
                 format!(
-                    "party {party} went into {job:?}, which had received {had}, but could have had {other:?}, which has {tag}"
+                    "actor {actor} went into {job:?}, which had received {had}, but could have had {other:?}, which has {tag}"
                 ),
             )),
         }

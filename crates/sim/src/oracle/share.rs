@@ -1,35 +1,31 @@
-//! Old jobs get their share: while one waits, young ones get 17 of 20 parts of a worker's time at
-//! most, in either role.
+//! Old jobs get their share: while one waits, young jobs get at most 17 of 20 parts of a worker's
+//! time.
 //!
-//! The oracle keeps each worker's account by itself: from the clock as the worker reads it and from
-//! what it goes into. A visit of a young job, while an old one could have been gone into, makes a
-//! debt of three times its length; a visit of an old job pays seventeen times its length. Ten
-//! quanta of young visits may be owed. A worker that owes them and goes into another young job,
-//! although an old one could be gone into all the while, does not keep to it.
+//! The oracle keeps an account for each worker, in either role, from its readings of the clock and
+//! its visits. A young visit while an old job is available adds three times its length to the debt;
+//! an old visit pays seventeen times its length. The allowed debt is that of ten quanta of young
+//! visits. A worker beyond it that enters another young job, although an old one is available
+//! throughout, fails the run.
 //!
-//! The policy counts an old job as waiting when its key is on the board, so it charges in all cases in which the oracle does.
+//! The policy counts an old job as waiting while its key is on the board, so it charges whenever
+//! the oracle does.
 
 use pipeline_exec::JobHandle;
 
 use super::{Oracle, Violation};
 
-/// Every worker's account.
 #[derive(Debug)]
 pub(crate) struct ShareOracle {
     most: u64,
     workers: Vec<Account>,
-    /// Accounts of workers in whose slots jobs of their own run now.
     nested: Vec<(usize, Account)>,
 }
 
-/// Where a worker has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// Into a young job, and an old one waits.
     YoungBeforeOld,
-    /// Into an old job, to which it owes something.
+    /// Into an old job, to which it owes time.
     OldInTurn,
-    /// Into another one.
     Another,
 }
 
@@ -41,11 +37,9 @@ struct Account {
     search: Option<Search>,
 }
 
-/// A worker looks for a job.
 #[derive(Clone, Debug)]
 struct Search {
     began: u64,
-    /// Old jobs that could be gone into when it began.
     old: Vec<JobHandle>,
 }
 
@@ -55,14 +49,10 @@ struct Visit {
     of: Of,
 }
 
-/// What a worker goes into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Of {
-    /// A young job, and no old one could have been had.
     Young,
-    /// A young job, and an old one could have been had all the while.
     YoungBeforeOld,
-    /// An old job.
     Old,
 }
 
@@ -75,31 +65,29 @@ impl ShareOracle {
         }
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own: that is a part of the slot.
-    pub(crate) fn nest_began(&mut self, party: usize) {
-        if let Some(account) = self.workers.get(party) {
-            self.nested.push((party, account.clone()));
+    /// A slot of `actor` begins to wait for a nested job, which is part of the slot.
+    pub(crate) fn nest_began(&mut self, actor: usize) {
+        if let Some(account) = self.workers.get(actor) {
+            self.nested.push((actor, account.clone()));
         }
     }
 
-    /// It goes on.
-    pub(crate) fn nest_over(&mut self, party: usize) {
-        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
-            self.workers[party] = self.nested.remove(place).1;
+    pub(crate) fn nest_over(&mut self, actor: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == actor) {
+            self.workers[actor] = self.nested.remove(place).1;
         }
     }
 
-    /// `party` has read its clock.
-    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
-        if let Some(account) = self.workers.get_mut(party) {
+    pub(crate) fn read_clock(&mut self, actor: usize, now_ns: u64) {
+        if let Some(account) = self.workers.get_mut(actor) {
             account.now_ns = now_ns;
         }
     }
 
-    /// `party` begins to look for a job at micro-step `step`, or goes on to another order. `old`
-    /// are the old jobs that could be gone into now.
-    pub(crate) fn scan_began(&mut self, party: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
-        if let Some(account) = self.workers.get_mut(party) {
+    /// `actor` begins a search at step `step`, or continues in another order. `old` are the old
+    /// jobs available now.
+    pub(crate) fn scan_began(&mut self, actor: usize, step: u64, old: impl Iterator<Item = JobHandle>) {
+        if let Some(account) = self.workers.get_mut(actor) {
             account.search.get_or_insert_with(|| Search {
                 began: step,
                 old: old.collect(),
@@ -107,7 +95,6 @@ impl ShareOracle {
         }
     }
 
-    /// Whether `job` was old and could be gone into when `worker` began to look.
     pub(crate) fn was_old(&self, worker: usize, job: JobHandle) -> bool {
         let search = self
             .workers
@@ -116,7 +103,6 @@ impl ShareOracle {
         search.is_some_and(|search| search.old.iter().any(|old| old.seq == job.seq))
     }
 
-    /// `worker` has left what it was in.
     pub(crate) fn left(&mut self, worker: usize) {
         let Some(account) = self.workers.get_mut(worker) else {
             return;
@@ -133,8 +119,7 @@ impl ShareOracle {
         };
     }
 
-    /// `worker` has gone into a job that it looked for, which is old or not. `waits` says whether a
-    /// job could be gone into since a micro-step.
+    /// `worker` entered a job. `waits` says whether a job was available since a step.
     pub(crate) fn went_into(
         &mut self,
         worker: usize,
@@ -183,7 +168,7 @@ mod tests {
         index: 0,
     };
 
-    /// Worker 0 visits a job from then to then, an old one or a young one, while an old one waits or not.
+    /// A visit of worker 0, to an old job or a young one, while an old one waits or not.
     fn visit(
         oracle: &mut ShareOracle,
         is_old: bool,
@@ -210,7 +195,7 @@ mod tests {
         assert_eq!(
             visit(&mut oracle, false, false, 2_000..3_000),
             Ok(Came::Another),
-            "nobody waits"
+            "no job waits"
         );
         assert_eq!(visit(&mut oracle, true, true, 3_000..3_100), Ok(Came::OldInTurn));
         assert_eq!(visit(&mut oracle, false, true, 3_100..3_200), before_old, "paid");

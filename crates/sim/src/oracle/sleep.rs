@@ -1,33 +1,25 @@
-//! Nobody sleeps while work lies in a queue or on work of its own, and not too many search.
+//! No worker sleeps while work is queued or private to it, and searchers stay within their bound.
 //!
-//! The claim of the sleep protocol, word for word: if a task is in a queue and no publisher is between its push and
-//! the end of its steps, then some worker is working or searching. It is looked at whenever a worker parks and
-//! whenever somebody outside ends an operation, so a lost wake-up is seen where it happens and not only when nothing
-//! comes after it.
+//! The claim of the sleep protocol: if a task is queued and no publisher is between its push and
+//! the end of its operation, some worker is working or searching. It is checked at every park and
+//! after every operation of the environment, so a lost wake-up shows where it happens.
 //!
-//! That speaks of queues that others look into. What a worker keeps to itself nobody is woken for, so there the claim is
-//! another one: who keeps a task neither parks nor leaves.
+//! Private tasks wake no worker: a worker with one neither parks nor leaves.
 
 use executor_core::ExecutorConfig;
 use executor_core::sleep::SleepWord;
 
 use super::{Oracle, Violation};
 
-/// Counts sleepers, queued tasks and publishers.
 #[derive(Debug, Default)]
 pub(crate) struct SleepOracle {
     workers: usize,
     searchers_max: usize,
-    /// Tasks in the injector, and in each worker's queue.
     lengths: Vec<usize>,
     queued: usize,
-    /// Tasks that each worker keeps to itself.
     private: Vec<usize>,
-    /// Workers that are parked.
     pub(crate) parked: usize,
-    /// Workers that have left.
     pub(crate) left: usize,
-    /// Parties outside that are in the middle of an operation.
     pub(crate) publishing: usize,
 }
 
@@ -39,54 +31,47 @@ impl SleepOracle {
         self.private = vec![0; config.workers];
     }
 
-    /// A task went into the injector (`None`) or into a worker's queue.
     pub(crate) fn pushed(&mut self, worker: Option<usize>) {
         self.queued += 1;
         self.lengths[worker.map_or(0, |worker| worker + 1)] += 1;
     }
 
-    /// A task was taken from there.
     pub(crate) fn taken(&mut self, worker: Option<usize>) {
         self.queued -= 1;
         self.lengths[worker.map_or(0, |worker| worker + 1)] -= 1;
     }
 
-    /// A task went into some queue: a theft may bring it to another one, and nobody says so.
+    /// A task went into some queue; a theft may move it unreported.
     pub(crate) fn pushed_somewhere(&mut self) {
         self.queued += 1;
     }
 
-    /// Such a task was taken.
     pub(crate) fn taken_somewhere(&mut self) {
         self.queued -= 1;
     }
 
-    /// How many tasks are queued.
     pub(crate) fn queued(&self) -> usize {
         self.queued
     }
 
-    /// `worker` keeps a task to itself.
     pub(crate) fn kept(&mut self, worker: usize) {
         self.private[worker] += 1;
     }
 
-    /// `worker` has made such a task public, or taken it to run it or hand it back.
+    /// `worker` has published a private task, or taken it to run or return it.
     pub(crate) fn kept_no_longer(&mut self, worker: usize) {
         self.private[worker] -= 1;
     }
 
-    /// How many tasks `worker` keeps to itself.
     pub(crate) fn kept_by(&self, worker: usize) -> usize {
         self.private[worker]
     }
 
-    /// How many tasks others can take that look where `worker` makes them public: in its queue and in the injector.
     pub(crate) fn offered_by(&self, worker: usize) -> usize {
         self.lengths[worker + 1] + self.lengths[0]
     }
 
-    /// `worker` does something at which it may keep no task to itself.
+    /// `worker` does something during which it may have no private task.
     pub(crate) fn keeps_nothing(&self, worker: usize, what: &str) -> Result<(), Violation> {
         match self.private[worker] {
             0 => Ok(()),
@@ -97,10 +82,9 @@ impl SleepOracle {
         }
     }
 
-    /// The sleep word changed.
     pub(crate) fn word_changed(&self, word: SleepWord) -> Result<(), Violation> {
         if word.is_done() {
-            // Whoever ends it wakes by slots and takes no tickets; nobody reads the counts any more.
+            // The end wakes by slots and takes no tickets, so the counts are unused.
             return Ok(());
         }
         if word.searchers() > self.searchers_max {
@@ -118,7 +102,6 @@ impl SleepOracle {
         Ok(())
     }
 
-    /// Is this a state in which nothing will ever happen to a queued task?
     pub(crate) fn quiet(&self) -> Result<(), Violation> {
         let asleep = self.parked + self.left == self.workers && self.workers > 0;
         if asleep && self.queued > 0 && self.publishing == 0 {
@@ -130,7 +113,6 @@ impl SleepOracle {
         Ok(())
     }
 
-    /// Where the tasks lie, for a person to read.
     pub(crate) fn queues(&self) -> String {
         let mut text = String::new();
         for (queue, &length) in self.lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
@@ -167,14 +149,14 @@ mod tests {
         oracle.parked = 1;
         assert_eq!(oracle.quiet(), Ok(()));
         oracle.left = 1;
-        let violation = oracle.quiet().expect_err("nobody is awake");
+        let violation = oracle.quiet().expect_err("no worker is awake");
         assert_eq!(violation.oracle, Oracle::LostWakeUp);
         oracle.taken(None);
         assert_eq!(oracle.quiet(), Ok(()));
     }
 
     #[test]
-    fn a_worker_that_parks_on_a_task_of_its_own_is_noticed_and_nobody_else() {
+    fn only_a_worker_that_parks_on_a_task_of_its_own_is_noticed() {
         let mut oracle = oracle();
         oracle.kept(1);
         assert_eq!(oracle.keeps_nothing(0, "parks"), Ok(()));

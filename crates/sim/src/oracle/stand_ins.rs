@@ -1,18 +1,18 @@
-//! Spare threads: they stand in when every worker is in a long turn, take young work, and none of
-//! it waits without one that watches.
+//! Spare threads stand in for young work while every worker is in a long turn.
 //!
-//! The oracle keeps its own books of what each worker and each spare thread runs, since when, by
-//! the clock as that party has read it. What it holds against a run:
+//! The oracle keeps its own books of what each worker and spare thread runs, and since when by its
+//! clock. A run fails when
 //!
-//! - a spare thread goes into a job though, since it began to look, one of the workers was in no job all the while, or had begun what
-//!   it runs less than two quanta before, as the spare thread's clock has it; or another spare thread had;
-//! - it goes into a job that it has not found young, under a number that is not its own, or claims once more when its quantum is over;
-//! - two spare threads watch, or one is told to while another is;
-//! - every worker and every spare thread that is awake is in a slot, no party outside is in a call, a young job could be gone into, and a
-//!   spare thread is parked: then one watches, or has been told to.
+//! - a spare thread enters a job though, throughout its search, a worker was in no job or in a turn
+//!   of less than two quanta by the spare thread's clock, or another spare thread was;
+//! - it enters a job that it has not found young, under a number that is not its own, or claims
+//!   again after its quantum;
+//! - two spare threads watch, or one is told to while another watches;
+//! - every worker and every awake spare thread is in a slot, no environment actor is in a call, a
+//!   young job is available and a spare thread is parked, but none watches or has been told to.
 //!
-//! A party stores when it began something a moment after it has read its clock. In between the
-//! oracle takes both for possible.
+//! An actor stores the beginning of a turn a moment after it reads its clock. In between, both are
+//! possible.
 
 use std::collections::HashSet;
 
@@ -20,55 +20,44 @@ use pipeline_exec::JobHandle;
 
 use super::{Oracle, Violation};
 
-/// Follows workers and spare threads, by party: the workers come first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StandInOracle {
     workers: usize,
     quantum_ns: u64,
     after_ns: u64,
-    /// By party.
     turns: Vec<Turn>,
-    /// By spare thread.
     threads: Vec<Thread>,
 }
 
-/// What a party runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// Since when, as it has stored it; `None`: it is in no job.
+    /// Its beginning as stored; `None`: in no job.
     stored_ns: Option<u64>,
-    /// What it is about to store, or has just stored, at the earliest.
+    /// The earliest beginning that it is about to store, or has just stored.
     stores_ns: Option<u64>,
     /// It has read the clock behind a slot, or is about to.
     behind_slot: bool,
-    /// A slot takes its time.
     in_slot: bool,
-    /// It sleeps in a slot that waits for a job of its own.
     asleep: bool,
 }
 
-/// What a spare thread does.
 #[derive(Clone, Debug)]
 struct Thread {
     sleeps: Sleep,
-    /// It was told to watch while it was parked, and has not gone on since.
+    /// Told to watch while parked, and not continued since.
     told: bool,
-    /// It was woken while it was awake, so that its next sleep is none.
+    /// Woken while awake: its next sleep returns at once.
     token: bool,
-    /// It is in a job.
     visits: bool,
-    /// When its visit is over, and how often it has claimed in it.
+    /// When its visit is over, and its claims in it.
     until_ns: u64,
     claims: usize,
-    /// Visits since it slept.
     visited: usize,
-    /// Its clock.
     now_ns: u64,
-    /// Since it began to look it has read its clock.
+    /// It has read its clock since its search began.
     looks: bool,
-    /// By party: it was in a turn for long enough, at some moment since then.
+    /// By actor: it was in a long turn at some moment since then.
     seen_long: Vec<bool>,
-    /// Jobs that it has found young since then.
     young: HashSet<usize>,
 }
 
@@ -80,13 +69,12 @@ enum Sleep {
 }
 
 impl Turn {
-    /// Whether it may say that it has run something for `after_ns` by `now_ns`.
+    /// Whether it may have a turn of `after_ns` by `now_ns`.
     fn may_be_long(&self, now_ns: u64, after_ns: u64) -> bool {
         let is_long = |since_ns: u64| since_ns.saturating_add(after_ns) <= now_ns;
         self.stored_ns.is_some_and(is_long) || self.stores_ns.is_some_and(is_long)
     }
 
-    /// Whether it may say that it is in no job.
     fn may_be_idle(&self) -> bool {
         self.stored_ns.is_none()
     }
@@ -97,10 +85,10 @@ impl Turn {
 }
 
 impl StandInOracle {
-    /// No party is in a job, and every spare thread is awake. One stands in when all have been in
-    /// their turns for `after_ns`.
+    /// All workers are idle and all spare threads awake. A spare thread stands in after turns of
+    /// `after_ns`.
     pub(crate) fn new(workers: usize, spares: usize, quantum_ns: u64, after_ns: u64) -> Self {
-        let parties = if spares == 0 { 0 } else { workers + spares };
+        let actors = if spares == 0 { 0 } else { workers + spares };
         let thread = Thread {
             sleeps: Sleep::Awake,
             told: false,
@@ -111,50 +99,46 @@ impl StandInOracle {
             visited: 0,
             now_ns: 0,
             looks: false,
-            seen_long: vec![false; parties],
+            seen_long: vec![false; actors],
             young: HashSet::new(),
         };
         Self {
             workers,
             quantum_ns,
             after_ns,
-            turns: vec![Turn::default(); parties],
+            turns: vec![Turn::default(); actors],
             threads: vec![thread; spares],
         }
     }
 
-    /// The number of the spare thread that `party` is.
-    pub(crate) fn spare_of(&self, party: usize) -> Option<usize> {
-        let spare = party.checked_sub(self.workers)?;
+    pub(crate) fn spare_of(&self, actor: usize) -> Option<usize> {
+        let spare = actor.checked_sub(self.workers)?;
         (spare < self.threads.len()).then_some(spare)
     }
 
-    /// Whether `party` is a spare thread that is in a job.
-    pub(crate) fn is_visiting(&self, party: usize) -> bool {
-        self.spare_of(party)
+    pub(crate) fn is_visiting(&self, actor: usize) -> bool {
+        self.spare_of(actor)
             .is_some_and(|spare| self.threads[spare].visits)
     }
 
-    /// Number of the spare threads that are in a job.
     pub(crate) fn standing_in(&self) -> usize {
         self.threads.iter().filter(|thread| thread.visits).count()
     }
 
-    /// Whether spare thread `party` goes into one job after another, without a sleep.
-    pub(crate) fn goes_from_job_to_job(&self, party: usize) -> bool {
-        self.spare_of(party)
+    /// Whether the spare thread `actor` enters one job after another without a sleep.
+    pub(crate) fn goes_from_job_to_job(&self, actor: usize) -> bool {
+        self.spare_of(actor)
             .is_some_and(|spare| self.threads[spare].visited > 1)
     }
 
-    /// `party` has read its clock.
-    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
-        let Some(turn) = self.turns.get_mut(party) else {
+    pub(crate) fn read_clock(&mut self, actor: usize, now_ns: u64) {
+        let Some(turn) = self.turns.get_mut(actor) else {
             return;
         };
         if turn.behind_slot {
             turn.stores_ns.get_or_insert(now_ns);
         }
-        if let Some(spare) = self.spare_of(party) {
+        if let Some(spare) = self.spare_of(actor) {
             let thread = &mut self.threads[spare];
             thread.now_ns = now_ns;
             thread.looks = true;
@@ -162,13 +146,12 @@ impl StandInOracle {
         self.look();
     }
 
-    /// `party` has gone into a job that it looked for at `at_ns`.
-    pub(crate) fn entered(&mut self, party: usize, at_ns: u64) {
-        let Some(turn) = self.turns.get_mut(party) else {
+    pub(crate) fn entered(&mut self, actor: usize, at_ns: u64) {
+        let Some(turn) = self.turns.get_mut(actor) else {
             return;
         };
         turn.stores_ns = Some(at_ns);
-        if let Some(spare) = self.spare_of(party) {
+        if let Some(spare) = self.spare_of(actor) {
             let thread = &mut self.threads[spare];
             thread.visits = true;
             thread.claims = 0;
@@ -178,9 +161,9 @@ impl StandInOracle {
         self.look();
     }
 
-    /// `party` has claimed something, or runs a slot: it has stored since when.
-    pub(crate) fn goes_on(&mut self, party: usize) {
-        if let Some(turn) = self.turns.get_mut(party) {
+    /// `actor` has claimed, or runs a slot: its beginning is stored.
+    pub(crate) fn goes_on(&mut self, actor: usize) {
+        if let Some(turn) = self.turns.get_mut(actor) {
             if let Some(since_ns) = turn.stores_ns.take() {
                 turn.stored_ns = Some(since_ns);
             }
@@ -188,62 +171,56 @@ impl StandInOracle {
         }
     }
 
-    /// A slot of `party` takes its time, or has taken it.
-    pub(crate) fn in_slot(&mut self, party: usize, takes: bool) {
-        if let Some(turn) = self.turns.get_mut(party) {
+    pub(crate) fn in_slot(&mut self, actor: usize, takes: bool) {
+        if let Some(turn) = self.turns.get_mut(actor) {
             turn.in_slot = takes;
         }
     }
 
-    /// `party` comes back from a slot.
-    pub(crate) fn ran(&mut self, party: usize) {
-        if let Some(turn) = self.turns.get_mut(party) {
+    pub(crate) fn ran(&mut self, actor: usize) {
+        if let Some(turn) = self.turns.get_mut(actor) {
             turn.behind_slot = true;
         }
     }
 
-    /// `party` sleeps in a slot that waits for a job of its own, or goes on.
-    pub(crate) fn asleep(&mut self, party: usize, asleep: bool) {
-        if let Some(turn) = self.turns.get_mut(party) {
+    pub(crate) fn asleep(&mut self, actor: usize, asleep: bool) {
+        if let Some(turn) = self.turns.get_mut(actor) {
             turn.asleep = asleep;
         }
     }
 
-    /// `party` leaves the job in which it was, and in which it has claimed something or not. If
-    /// not, a spare thread goes on to look where it was.
-    pub(crate) fn left(&mut self, party: usize, has_claimed: bool) {
-        self.goes_on(party);
-        if let Some(spare) = self.spare_of(party) {
+    /// `actor` leaves its job. If it claimed nothing, a spare thread's search continues.
+    pub(crate) fn left(&mut self, actor: usize, has_claimed: bool) {
+        self.goes_on(actor);
+        if let Some(spare) = self.spare_of(actor) {
             self.threads[spare].visits = false;
             if has_claimed {
                 self.begin(spare);
             }
-            // It stores that it is in none, sooner or later.
-            self.turns[party].stored_ns = None;
+            // It stores, sooner or later, that it is in none.
+            self.turns[actor].stored_ns = None;
         }
     }
 
-    /// `party` looks for a job: it is in none.
-    pub(crate) fn searches(&mut self, party: usize) {
-        if let Some(turn) = self.turns.get_mut(party) {
+    pub(crate) fn searches(&mut self, actor: usize) {
+        if let Some(turn) = self.turns.get_mut(actor) {
             (turn.stored_ns, turn.stores_ns, turn.behind_slot) = (None, None, false);
         }
     }
 
-    /// `party` has found that `job` is young.
-    pub(crate) fn found_young(&mut self, party: usize, job: JobHandle) {
-        if let Some(spare) = self.spare_of(party) {
+    pub(crate) fn found_young(&mut self, actor: usize, job: JobHandle) {
+        if let Some(spare) = self.spare_of(actor) {
             self.threads[spare].young.insert(job.seq);
         }
     }
 
-    /// Spare thread `party` has claimed slots of `job` under the number `worker`. Gives whether
-    /// that is the first time in a visit.
-    pub(crate) fn claimed(&mut self, party: usize, job: JobHandle, worker: usize) -> Result<bool, Violation> {
-        let number = party + 1;
-        let Some(spare) = self.spare_of(party).filter(|_| worker == number) else {
+    /// The spare thread `actor` claimed slots of `job` as `worker`. Returns whether it is the
+    /// visit's first claim.
+    pub(crate) fn claimed(&mut self, actor: usize, job: JobHandle, worker: usize) -> Result<bool, Violation> {
+        let number = actor + 1;
+        let Some(spare) = self.spare_of(actor).filter(|_| worker == number) else {
             return Err(said(format!(
-                "party {party} claims of {job:?} as worker {worker}"
+                "actor {actor} claims of {job:?} as worker {worker}"
             )));
         };
         let thread = &mut self.threads[spare];
@@ -262,19 +239,18 @@ impl StandInOracle {
                 "spare thread {spare} goes into {job:?}, which it has not found young"
             )));
         }
-        let not_long = (0..self.turns.len()).find(|&other| other != party && !thread.seen_long[other]);
+        let not_long = (0..self.turns.len()).find(|&other| other != actor && !thread.seen_long[other]);
         match not_long {
             Some(other) => Err(said(format!(
-                "spare thread {spare} stands in at {} ns, but party {other} was in no turn of {} ns: {:?}",
+                "spare thread {spare} stands in at {} ns, but actor {other} was in no turn of {} ns: {:?}",
                 thread.now_ns, self.after_ns, self.turns[other]
             ))),
             None => Ok(true),
         }
     }
 
-    /// Spare thread `party` is about to sleep: to watch, or until it is told to.
-    pub(crate) fn sleeps(&mut self, party: usize, watches: bool) -> Result<(), Violation> {
-        let Some(spare) = self.spare_of(party) else {
+    pub(crate) fn sleeps(&mut self, actor: usize, watches: bool) -> Result<(), Violation> {
+        let Some(spare) = self.spare_of(actor) else {
             return Ok(());
         };
         self.begin(spare);
@@ -288,9 +264,9 @@ impl StandInOracle {
         }
     }
 
-    /// Spare thread `party` goes on. Gives whether it was told to watch.
-    pub(crate) fn woke(&mut self, party: usize) -> bool {
-        let Some(spare) = self.spare_of(party) else {
+    /// The spare thread `actor` continues. Returns whether it was told to watch.
+    pub(crate) fn woke(&mut self, actor: usize) -> bool {
+        let Some(spare) = self.spare_of(actor) else {
             return false;
         };
         let thread = &mut self.threads[spare];
@@ -299,9 +275,8 @@ impl StandInOracle {
         std::mem::take(&mut thread.told)
     }
 
-    /// Spare thread number `spare` is woken, and says that it is awake or that it is parked: then
-    /// the wake comes late, and means nothing any more. Gives whether it watches, and is to look
-    /// sooner.
+    /// The spare thread `spare` is woken, and says whether it is awake or parked; if parked, the
+    /// wake comes too late to matter. Returns whether it watches and must look sooner.
     pub(crate) fn is_woken(&mut self, spare: usize, says_awake: bool) -> Result<bool, Violation> {
         let other = self.other_that(spare, |thread| thread.told || thread.sleeps == Sleep::Watches);
         let thread = &mut self.threads[spare];
@@ -319,9 +294,8 @@ impl StandInOracle {
         }
     }
 
-    /// Whether all that could see to young work are in slots, and a spare thread is parked that no
-    /// party has told to watch. `calls` is the number of parties outside that are in a call, spare
-    /// threads that are awake among them.
+    /// Whether a spare thread is parked untold while all others are in slots. `calls` counts the
+    /// environment actors in a call, awake spare threads included.
     pub(crate) fn is_unwatched(&self, calls: usize) -> bool {
         let (workers, spares) = self.turns.split_at(self.workers.min(self.turns.len()));
         let mut awake = 0;
@@ -330,7 +304,7 @@ impl StandInOracle {
                 _ if thread.told || thread.token => return false,
                 Sleep::Watches => return false,
                 Sleep::Awake if !turn.is_held() => return false,
-                // One that sleeps in a slot is in no call.
+                // A thread asleep in a slot is in no call.
                 Sleep::Awake => awake += usize::from(!turn.asleep),
                 Sleep::Parked => {}
             }
@@ -339,22 +313,21 @@ impl StandInOracle {
         is_one_parked && workers.iter().all(Turn::is_held) && calls == awake
     }
 
-    /// Each spare thread that looks sees who is in a turn for long by now.
+    /// Each searching spare thread sees which turns are long by now.
     fn look(&mut self) {
         for (spare, thread) in self.threads.iter_mut().enumerate() {
             if !thread.looks || thread.visits {
                 continue;
             }
-            for (party, turn) in self.turns.iter().enumerate() {
-                let is_spare = party >= self.workers;
-                thread.seen_long[party] |= party == self.workers + spare
+            for (actor, turn) in self.turns.iter().enumerate() {
+                let is_spare = actor >= self.workers;
+                thread.seen_long[actor] |= actor == self.workers + spare
                     || turn.may_be_long(thread.now_ns, self.after_ns)
                     || is_spare && turn.may_be_idle();
             }
         }
     }
 
-    /// It begins to look, for the first time or again.
     fn begin(&mut self, spare: usize) {
         let thread = &mut self.threads[spare];
         thread.looks = false;
@@ -383,12 +356,11 @@ mod tests {
         seq: 1,
         index: 0,
     };
-    /// The first spare thread beside two workers, and its number.
+    /// The first spare thread beside two workers.
     const SPARE: usize = 2;
     const NUMBER: usize = 3;
 
-    /// Two workers in slots, the first since 1,000 ns and the other since 1,100; a spare thread
-    /// stands in after 200.
+    /// Two workers in slots, since 1,000 ns and 1,100 ns; a spare thread stands in after 200.
     fn both_in_slots() -> StandInOracle {
         let mut oracle = StandInOracle::new(2, 2, 100, 200);
         for (worker, since_ns) in [(0, 1_000), (1, 1_100)] {
@@ -396,14 +368,13 @@ mod tests {
             oracle.goes_on(worker);
             oracle.in_slot(worker, true);
         }
-        for party in [SPARE, SPARE + 1] {
-            assert_eq!(oracle.sleeps(party, false), Ok(()));
+        for actor in [SPARE, SPARE + 1] {
+            assert_eq!(oracle.sleeps(actor, false), Ok(()));
         }
         oracle
     }
 
-    /// What is said when the spare thread reads its clock at `now_ns`, finds a job young or not,
-    /// and claims.
+    /// The verdict when the spare thread reads `now_ns`, finds a job young or not, and claims.
     fn stands_in(oracle: &mut StandInOracle, now_ns: u64, finds_young: bool) -> Result<bool, Oracle> {
         oracle.woke(SPARE);
         oracle.read_clock(SPARE, now_ns);
@@ -449,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_takes_what_it_has_not_found_young_or_as_somebody_else_is_noticed() {
+    fn a_spare_thread_that_takes_what_it_has_not_found_young_or_under_another_number_is_noticed() {
         assert_eq!(
             stands_in(&mut both_in_slots(), 1_300, false),
             Err(Oracle::StandIn)
@@ -504,7 +475,7 @@ mod tests {
         assert!(oracle.is_unwatched(0));
         assert!(
             !oracle.is_unwatched(1),
-            "somebody outside may be about to tell it"
+            "an environment actor may be about to tell it"
         );
         oracle.in_slot(1, false);
         assert!(!oracle.is_unwatched(0), "a worker comes by");

@@ -1,103 +1,86 @@
-//! How long a worker stays in a job: for the rest of its look's quantum, or four quanta in an old
-//! job as long as no young one waits.
+//! The length of a worker's stay in a job: its look's quantum, or four quanta in an old job without
+//! young ones.
 //!
-//! A *look* has a quantum from its first reading of the clock. A visit of a young job lasts until
-//! that is over, and so does a visit of an old one by a worker whose allowance for young jobs is
-//! used up. Any other visit of an old job is a *stay*: four quanta from the worker's last reading
-//! before it, but for young jobs that come. At each boundary, before a further claim or a further
-//! slot of a claim, the oracle holds against the worker:
+//! A *look* has a quantum from its first reading of the clock. A young visit lasts until that is
+//! over, and so does an old visit by a worker whose allowance for young jobs is used up. Any other
+//! old visit is a *stay*: four quanta from the worker's last reading before it, unless a young job
+//! arrives. At each boundary, before a further claim or slot, a worker fails the run if it
 //!
-//! - it has read its clock behind the end of the visit, and goes on;
-//! - it is in a stay, a young job could have been gone into since before that reading, and has
-//!   arrived since the worker looked at the board last, and it goes on;
-//! - it leaves a stay early though it could have claimed more, and no young job has arrived.
+//! - continues after it read its clock past the end of the visit;
+//! - continues in a stay, although a young job was available since before that reading, and has
+//!   arrived since the worker last looked at the board;
+//! - leaves a stay early, although it could have claimed more and no young job has arrived.
 //!
-//! The clock is the worker's, so that this is virtual time. A job that grows old while a worker
-//! goes into it may be taken for either.
+//! The clock is virtual time. A job that grows old while a worker enters it counts as either.
 
 use pipeline_exec::JobHandle;
 
 use super::{Oracle, Violation};
 
-/// Follows every worker's visits.
 #[derive(Debug)]
 pub(crate) struct StayOracle {
     quantum_ns: u64,
     stay_ns: u64,
     workers: Vec<Worker>,
-    /// Workers in whose slots jobs of their own run now, as they were before.
     nested: Vec<(usize, Worker)>,
 }
 
-/// A moment of a worker: when it read its clock, or looked at the board.
+/// A worker's reading of the clock or look at the board.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Moment {
-    /// The micro-step.
     pub(crate) step: u64,
-    /// Young jobs that had arrived, as the policy counts them.
+    /// Young jobs arrived so far, as the policy counts them.
     pub(crate) arrivals: usize,
 }
 
-/// Whether a job is old, as the worker that goes into it may have read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     Young,
-    /// It has grown old meanwhile.
     Either,
     Old,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Worker {
-    /// When the look's quantum is over; `None` before the look has read the clock.
+    /// The end of the look's quantum; `None` before its first reading of the clock.
     look_until_ns: Option<u64>,
-    /// The last reading of the clock, and when it was.
     now_ns: u64,
     read: Moment,
-    /// The first reading behind the last slot of the claim.
+    /// The first reading after the claim's last slot.
     after_slot: Option<(u64, Moment)>,
-    /// A slot of the claim has run.
     ran: bool,
-    /// When it looked at the board last.
     looked: Moment,
     search: Option<Search>,
-    /// The body that it has fetched last, and whether the job was old by then.
+    /// The body that it fetched last, and whether the job was old then.
     fetched: Option<(usize, bool)>,
     visit: Option<Visit>,
 }
 
-/// A worker looks for a job.
 #[derive(Clone, Copy, Debug)]
 struct Search {
-    /// Arrivals before it began.
     arrivals: usize,
-    /// The worker's allowance for young jobs is used up.
     old_first: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Visit {
     job: JobHandle,
-    /// When its time is over; `None` if nobody knows.
     until_ns: Option<u64>,
     /// Arrivals before the search that led to it, if it is a stay.
     stays: Option<usize>,
     claims: usize,
 }
 
-/// What became of a visit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stayed {
-    /// A stay, for longer than the look's quantum.
+    /// A stay longer than the look's quantum.
     Longer,
-    /// A stay that ended early, when a young job had arrived.
+    /// A stay that ended early, for a young job.
     GaveWay,
-    /// Anything else.
     Otherwise,
 }
 
 impl StayOracle {
-    /// No worker of `workers` is in a job.
     pub(crate) fn new(workers: usize, quantum_ns: u64, stay_ns: u64) -> Self {
         Self {
             quantum_ns,
@@ -107,37 +90,33 @@ impl StayOracle {
         }
     }
 
-    /// Whether `party` is in a job, so that a look at the board is a glance and not a search.
-    pub(crate) fn is_visiting(&self, party: usize) -> bool {
+    /// Whether `actor` is in a job, so that it only glances at the board.
+    pub(crate) fn is_visiting(&self, actor: usize) -> bool {
         self.workers
-            .get(party)
+            .get(actor)
             .is_some_and(|worker| worker.visit.is_some())
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots as a
-    /// lent thread.
-    pub(crate) fn nest_began(&mut self, party: usize) {
-        if let Some(worker) = self.workers.get_mut(party) {
-            self.nested.push((party, std::mem::take(worker)));
+    /// A slot of `actor` begins to wait for a nested job, whose slots it runs as a lent thread.
+    pub(crate) fn nest_began(&mut self, actor: usize) {
+        if let Some(worker) = self.workers.get_mut(actor) {
+            self.nested.push((actor, std::mem::take(worker)));
         }
     }
 
-    /// It goes on.
-    pub(crate) fn nest_over(&mut self, party: usize) {
-        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
-            self.workers[party] = self.nested.remove(place).1;
+    pub(crate) fn nest_over(&mut self, actor: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == actor) {
+            self.workers[actor] = self.nested.remove(place).1;
         }
     }
 
-    /// `worker` begins a look.
     pub(crate) fn look_began(&mut self, worker: usize) {
         self.workers[worker] = Worker::default();
     }
 
-    /// `party` has read its clock.
-    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64, at: Moment) {
+    pub(crate) fn read_clock(&mut self, actor: usize, now_ns: u64, at: Moment) {
         let quantum_ns = self.quantum_ns;
-        if let Some(worker) = self.workers.get_mut(party) {
+        if let Some(worker) = self.workers.get_mut(actor) {
             (worker.now_ns, worker.read) = (now_ns, at);
             worker.after_slot.get_or_insert((now_ns, at));
             worker
@@ -146,9 +125,8 @@ impl StayOracle {
         }
     }
 
-    /// `party` looks at the board; its allowance for young jobs is used up or not.
-    pub(crate) fn looked(&mut self, party: usize, at: Moment, old_first: bool) {
-        if let Some(worker) = self.workers.get_mut(party) {
+    pub(crate) fn looked(&mut self, actor: usize, at: Moment, old_first: bool) {
+        if let Some(worker) = self.workers.get_mut(actor) {
             worker.looked = at;
             if worker.visit.is_none() {
                 worker.search.get_or_insert(Search {
@@ -159,14 +137,12 @@ impl StayOracle {
         }
     }
 
-    /// `party` has fetched the body of `job`, which is old or not.
-    pub(crate) fn fetched(&mut self, party: usize, job: JobHandle, is_old: bool) {
-        if let Some(worker) = self.workers.get_mut(party) {
+    pub(crate) fn fetched(&mut self, actor: usize, job: JobHandle, is_old: bool) {
+        if let Some(worker) = self.workers.get_mut(actor) {
             worker.fetched = Some((job.seq, is_old));
         }
     }
 
-    /// `worker` has gone into `job`, which is old or not.
     pub(crate) fn entered(&mut self, worker: usize, job: JobHandle, is_old: bool) {
         let stay_ns = self.stay_ns;
         let Some(worker) = self.workers.get_mut(worker) else {
@@ -191,8 +167,8 @@ impl StayOracle {
         });
     }
 
-    /// `worker` has claimed. `waits` gives a young job that it could have gone into at a boundary,
-    /// at which it read its clock, and that has arrived since it looked at the board.
+    /// `worker` claims. `waits` returns a young job that was available at the boundary of its last
+    /// reading, and arrived since it looked at the board.
     pub(crate) fn claimed(
         &mut self,
         worker: usize,
@@ -214,13 +190,13 @@ impl StayOracle {
         visit.judge(worker, "claims once more in a job", boundary, state.looked, waits)
     }
 
-    /// `party` has begun a slot. `waits` as above.
+    /// `actor` begins a slot. `waits` as in [`claimed`](Self::claimed).
     pub(crate) fn slot_began(
         &mut self,
-        party: usize,
+        actor: usize,
         waits: impl Fn(Moment, Moment) -> Option<JobHandle>,
     ) -> Result<(), Violation> {
-        let Some(state) = self.workers.get_mut(party) else {
+        let Some(state) = self.workers.get_mut(actor) else {
             return Ok(());
         };
         let after_slot = state.after_slot.take();
@@ -229,7 +205,7 @@ impl StayOracle {
         }
         match (state.visit, after_slot) {
             (Some(visit), Some(boundary)) => visit.judge(
-                party,
+                actor,
                 "runs another slot of its claim",
                 boundary,
                 state.looked,
@@ -239,8 +215,8 @@ impl StayOracle {
         }
     }
 
-    /// `worker` leaves the job in which it was, when `arrivals` young jobs had arrived.
-    /// `could_claim` says whether it could have claimed more there since a moment.
+    /// `worker` leaves its job, after `arrivals` young arrivals. `could_claim` says whether it
+    /// could have claimed more there since a moment.
     pub(crate) fn left(
         &mut self,
         worker: usize,
@@ -278,8 +254,7 @@ impl StayOracle {
 }
 
 impl Visit {
-    /// Goes on behind `boundary`, where the worker read its clock, having looked at the board last
-    /// at `looked`.
+    /// Judges a continuation after `boundary`, with the last look at the board at `looked`.
     fn judge(
         self,
         worker: usize,
@@ -326,8 +301,7 @@ mod tests {
         Moment { step, arrivals }
     }
 
-    /// Worker 0 has begun a look at 1,000 ns, of a quantum of 100 ns, and claimed slots of a job at
-    /// once.
+    /// Worker 0 began a look at 1,000 ns, with a quantum of 100 ns, and has claimed.
     fn in_a_job(is_old: bool, old_first: bool) -> StayOracle {
         let mut oracle = StayOracle::new(1, 100, 400);
         oracle.look_began(0);
@@ -336,19 +310,18 @@ mod tests {
         oracle.fetched(0, JOB, is_old);
         oracle.entered(0, JOB, is_old);
         assert!(oracle.is_visiting(0));
-        assert_eq!(oracle.claimed(0, nobody), Ok(()));
+        assert_eq!(oracle.claimed(0, no_young_job), Ok(()));
         oracle
     }
 
-    fn nobody(_: Moment, _: Moment) -> Option<JobHandle> {
+    fn no_young_job(_: Moment, _: Moment) -> Option<JobHandle> {
         None
     }
 
-    fn somebody(_: Moment, _: Moment) -> Option<JobHandle> {
+    fn a_young_job(_: Moment, _: Moment) -> Option<JobHandle> {
         Some(YOUNG)
     }
 
-    /// Whether the worker may claim once more, and run another slot, when its clock says `now_ns`.
     fn may_go_on(
         mut oracle: StayOracle,
         now_ns: u64,
@@ -359,7 +332,7 @@ mod tests {
             nested: Vec::new(),
             ..oracle
         };
-        assert_eq!(other.slot_began(0, somebody), Ok(()), "the first of a claim");
+        assert_eq!(other.slot_began(0, a_young_job), Ok(()), "the first of a claim");
         for oracle in [&mut oracle, &mut other] {
             oracle.read_clock(0, now_ns, moment(3, 7));
         }
@@ -377,21 +350,21 @@ mod tests {
     fn a_visit_of_a_young_job_and_one_on_a_used_up_allowance_end_with_the_looks_quantum_whatever_waits() {
         for (is_old, old_first) in [(false, false), (false, true), (true, true)] {
             let oracle = || in_a_job(is_old, old_first);
-            assert_eq!(may_go_on(oracle(), 1_099, somebody), [true; 2]);
-            assert_eq!(may_go_on(oracle(), 1_100, nobody), [false; 2]);
+            assert_eq!(may_go_on(oracle(), 1_099, a_young_job), [true; 2]);
+            assert_eq!(may_go_on(oracle(), 1_100, no_young_job), [false; 2]);
         }
     }
 
     #[test]
     fn a_stay_lasts_four_quanta_and_no_longer() {
         let oracle = || in_a_job(true, false);
-        assert_eq!(may_go_on(oracle(), 1_399, nobody), [true; 2]);
-        assert_eq!(may_go_on(oracle(), 1_400, nobody), [false; 2]);
+        assert_eq!(may_go_on(oracle(), 1_399, no_young_job), [true; 2]);
+        assert_eq!(may_go_on(oracle(), 1_400, no_young_job), [false; 2]);
     }
 
     #[test]
     fn a_stay_that_goes_on_though_a_young_job_waits_is_noticed() {
-        assert_eq!(may_go_on(in_a_job(true, false), 1_001, somebody), [false; 2]);
+        assert_eq!(may_go_on(in_a_job(true, false), 1_001, a_young_job), [false; 2]);
     }
 
     #[test]
@@ -401,11 +374,11 @@ mod tests {
             oracle.workers[0].visit = None;
             oracle.fetched(0, JOB, false);
             oracle.entered(0, JOB, true);
-            assert_eq!(oracle.claimed(0, nobody), Ok(()));
+            assert_eq!(oracle.claimed(0, no_young_job), Ok(()));
             oracle
         };
-        assert_eq!(may_go_on(oracle(), 1_399, somebody), [true; 2]);
-        assert_eq!(may_go_on(oracle(), 1_400, nobody), [false; 2]);
+        assert_eq!(may_go_on(oracle(), 1_399, a_young_job), [true; 2]);
+        assert_eq!(may_go_on(oracle(), 1_400, no_young_job), [false; 2]);
     }
 
     #[test]

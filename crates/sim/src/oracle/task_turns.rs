@@ -1,19 +1,19 @@
-//! Tasks of jobs that grow: a turn has a reason, one worker at a time is in a task, and each task is dropped
-//! once, before its job's end is told.
+//! Tasks of growing jobs: a turn has a reason and one worker, and each task is dropped once, in
+//! time.
 //!
-//! The oracle follows each task by the policy's events, which are told in the micro-step in which the job's
-//! table changes. What it holds against a run:
+//! The oracle follows the policy's events, which come in the step that changes the job's table. It
+//! fails a run for
 //!
-//! - a task whose number another task of the job has, or had;
-//! - a turn that is claimed of a task that has not been spawned, has not said `Again` and was not woken since it
-//!   parked, or of one that another worker has, or that is over;
-//! - a turn of a task that was cancelled before the turn was claimed;
-//! - a task that is dropped twice, or by another party than the one that has it, or in a job that is open,
-//!   though it is neither done nor cancelled;
+//! - a task with the number of another task of its job;
+//! - a claimed turn of a task that was not spawned, did not return `Again` and was not woken since
+//!   it parked, or that is over or another worker's;
+//! - a turn of a task that was cancelled before the claim;
+//! - a task dropped twice, by another actor than its own, or in an open job while neither done nor
+//!   cancelled;
 //! - a job that ends before all its tasks were dropped, or changes its tasks afterwards.
 //!
-//! That a task that was woken gets a turn shows at the end: a job whose tasks are not over does not end, and
-//! [`Oracle::Deadlock`] says so.
+//! A woken task without a turn shows at the end: its job does not end, which is an
+//! [`Oracle::Deadlock`].
 
 use std::collections::HashMap;
 
@@ -22,10 +22,8 @@ use pipeline_exec::{JobHandle, Turn};
 
 use super::{Oracle, Violation};
 
-/// Follows the tasks of all jobs that grow.
 #[derive(Debug, Default)]
 pub(crate) struct TaskTurnOracle {
-    /// By the job's number.
     jobs: HashMap<usize, Record>,
 }
 
@@ -38,7 +36,6 @@ struct Record {
 #[derive(Clone, Copy, Debug)]
 struct Task {
     state: State,
-    /// It was woken, or cancelled, since its turn was claimed.
     woken: bool,
     cancelled: bool,
 }
@@ -47,16 +44,10 @@ struct Task {
 enum State {
     Parked,
     Ready,
-    /// A party has claimed a turn of it.
-    Claimed {
-        by: usize,
-        /// It had been cancelled before.
-        cancelled: bool,
-    },
+    Claimed { by: usize, cancelled: bool },
     Over,
 }
 
-/// In which state a wake or a cancel has found a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Parked,
@@ -66,30 +57,29 @@ pub(crate) enum Found {
 }
 
 impl TaskTurnOracle {
-    /// The policy says on `party` that something happened. `is_closed` says whether the job is closed.
-    /// Gives in which state a task was found by a wake or a cancel.
+    /// `actor` reports an event of the policy. Returns the state in which a wake or cancel found
+    /// its task.
     pub(crate) fn observe(
         &mut self,
         event: PipelineEvent<'_>,
-        party: usize,
+        actor: usize,
         is_closed: impl Fn() -> bool,
     ) -> Result<Option<Found>, Violation> {
         match event {
             PipelineEvent::TaskSpawned { job, task } => self.spawned(job, task).map(|()| None),
             PipelineEvent::TaskWoken { job, task } => self.woken(job, task, false).map(Some),
             PipelineEvent::TaskCancelled { job, task } => self.woken(job, task, true).map(Some),
-            PipelineEvent::Claimed { job, first, .. } => self.claimed(job, first, party).map(|()| None),
-            PipelineEvent::SlotRan { job, slot, .. } => self.ran(job, slot, party).map(|()| None),
+            PipelineEvent::Claimed { job, first, .. } => self.claimed(job, first, actor).map(|()| None),
+            PipelineEvent::SlotRan { job, slot, .. } => self.ran(job, slot, actor).map(|()| None),
             PipelineEvent::TurnOver { job, task, turn } => {
-                self.turn_over(job, task, turn, party).map(|()| None)
+                self.turn_over(job, task, turn, actor).map(|()| None)
             }
-            PipelineEvent::TaskOver { job, task } => self.over(job, task, party, is_closed()).map(|()| None),
+            PipelineEvent::TaskOver { job, task } => self.over(job, task, actor, is_closed()).map(|()| None),
             PipelineEvent::Ended { job, .. } => self.ended(job).map(|()| None),
             _ => Ok(None),
         }
     }
 
-    /// Whether a task of `job` is parked.
     pub(crate) fn has_parked(&self, job: JobHandle) -> bool {
         let tasks = self.jobs.get(&job.seq).into_iter();
         tasks
@@ -144,20 +134,20 @@ impl TaskTurnOracle {
             State::Ready => Ok(()),
             State::Parked => Err(said(job, number, "parks, was not woken, and has a turn")),
             State::Claimed { by: other, .. } => {
-                let message = format!("is in a turn of party {other}, and party {by} claims another");
+                let message = format!("is in a turn of actor {other}, and actor {by} claims another");
                 Err(said(job, number, &message))
             }
             State::Over => Err(said(job, number, "is over, and has a turn")),
         }
     }
 
-    fn ran(&mut self, job: JobHandle, number: usize, party: usize) -> Result<(), Violation> {
+    fn ran(&mut self, job: JobHandle, number: usize, actor: usize) -> Result<(), Violation> {
         match self.find(job, number)?.state {
-            State::Claimed { by, cancelled: false } if by == party => Ok(()),
-            State::Claimed { by, .. } if by == party => {
+            State::Claimed { by, cancelled: false } if by == actor => Ok(()),
+            State::Claimed { by, .. } if by == actor => {
                 Err(said(job, number, "was cancelled, and has a turn"))
             }
-            _ => Err(said(job, number, "has a turn that its party has not claimed")),
+            _ => Err(said(job, number, "has a turn that its actor has not claimed")),
         }
     }
 
@@ -166,14 +156,14 @@ impl TaskTurnOracle {
         job: JobHandle,
         number: usize,
         turn: Turn,
-        party: usize,
+        actor: usize,
     ) -> Result<(), Violation> {
         let task = self.find(job, number)?;
-        if !matches!(task.state, State::Claimed { by, .. } if by == party) {
-            return Err(said(job, number, "ends a turn that its party has not claimed"));
+        if !matches!(task.state, State::Claimed { by, .. } if by == actor) {
+            return Err(said(job, number, "ends a turn that its actor has not claimed"));
         }
         match turn {
-            // It is that party's to drop.
+            // The actor drops it.
             Turn::Done => {}
             Turn::Parked if !task.woken => task.state = State::Parked,
             Turn::Parked | Turn::Again => task.state = State::Ready,
@@ -185,16 +175,16 @@ impl TaskTurnOracle {
         &mut self,
         job: JobHandle,
         number: usize,
-        party: usize,
+        actor: usize,
         is_closed: bool,
     ) -> Result<(), Violation> {
         let task = self.find(job, number)?;
         let cancelled = task.cancelled;
         match std::mem::replace(&mut task.state, State::Over) {
-            State::Claimed { by, .. } if by != party => Err(said(
+            State::Claimed { by, .. } if by != actor => Err(said(
                 job,
                 number,
-                "is dropped by another party than the one that has it",
+                "is dropped by another actor than the one that has it",
             )),
             State::Parked | State::Ready if !is_closed && !cancelled => {
                 Err(said(job, number, "is dropped, and is neither done nor cancelled"))
@@ -210,7 +200,7 @@ impl TaskTurnOracle {
         };
         record.has_ended = true;
         let left = record.tasks.iter().filter(|(_, task)| task.state != State::Over);
-        // The first by number, so that two runs say the same.
+        // The first by number, so that two runs report the same.
         match left.map(|(&number, _)| number).min() {
             None => Ok(()),
             Some(number) => Err(said(job, number, "is not over, and its job has ended")),
@@ -240,13 +230,13 @@ mod tests {
         index: 0,
     };
 
-    /// What happens to task 0 of [`JOB`], an event after the other, each on its party; and whether the last
-    /// one is held against the run. `is_closed`: the job is.
+    /// Events of task 0 of [`JOB`], each on its actor. Returns whether the last fails the run.
+    /// `is_closed`: the job is closed.
     fn course(is_closed: bool, events: &[(usize, PipelineEvent<'_>)]) -> bool {
         let mut oracle = TaskTurnOracle::default();
         let (last, before) = events.split_last().expect("there is one");
-        for (party, event) in before {
-            let verdict = oracle.observe(*event, *party, || is_closed);
+        for (actor, event) in before {
+            let verdict = oracle.observe(*event, *actor, || is_closed);
             assert!(verdict.is_ok(), "{verdict:?}");
         }
         let verdict = oracle.observe(last.1, last.0, || is_closed);
@@ -303,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn two_parties_in_one_task_are_noticed() {
+    fn two_actors_in_one_task_are_noticed() {
         assert!(course(false, &[(0, SPAWNED), (1, CLAIMED), (2, CLAIMED)]));
         assert!(course(false, &[(0, SPAWNED), (1, CLAIMED), (2, RAN)]));
         assert!(course(

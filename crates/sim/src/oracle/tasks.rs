@@ -1,7 +1,6 @@
 //! Every accepted task runs exactly once or is handed back.
 //!
-//! Each task gets a number when it comes into the world, and carries it wherever it goes. So what the oracle hears of is
-//! *this* task, and not what a worker is thought to have in hand:
+//! A task gets a number at its creation and carries it, so an event is about *this* task:
 //!
 //! ```text
 //!                ┌──────── pushed ────────┐
@@ -10,45 +9,40 @@
 //!                └► refused                             └► handed back
 //! ```
 //!
-//! A worker has one task at most in hand. A private task is in its worker's own memory, where nobody sees it being
-//! taken: it is in hand when the worker comes with it. At the end no task may be on its way any more.
+//! A worker has at most one task in hand. The take of a private task is invisible: it is in hand
+//! when its worker acts on it. At the end no task may be under way.
 
 use super::{Oracle, Violation};
 
-/// A task's number.
 pub(crate) type TaskId = u64;
 
-/// Where a task comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A running task spawns it.
     Task,
-    /// It is handed over as from outside, though a worker may do that, too.
-    Outside,
+    /// It came by an external hand-over, which a worker may call, too.
+    External,
 }
 
-/// Where a task was before it was pushed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// Nowhere.
     New,
-    /// With this worker alone.
-    Private { worker: usize },
-    /// The same, and it had come from the injector with others.
-    OfRun { worker: usize },
+    Private {
+        worker: usize,
+    },
+    /// Private, and from a run of the injector.
+    OfRun {
+        worker: usize,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It has a number and is nowhere yet.
+    /// Numbered, and nowhere yet.
     New,
-    /// Where only this worker sees it, which spawned it.
     Private(u32),
-    /// The same, of a worker that took it from the injector together with others.
+    /// Private to the worker that took it from the injector in a run.
     OfRun(u32),
-    /// In a queue, or on its way from one to another.
     Queued,
-    /// A worker has taken it.
     InHand,
     Running,
     Ran,
@@ -56,15 +50,12 @@ enum Stage {
     HandedBack,
     /// A hook panicked over it.
     Dropped,
-    /// The gate was closed, and its producer has it back.
     Refused,
 }
 
-/// Follows every task.
 #[derive(Debug, Default)]
 pub(crate) struct TaskOracle {
     stages: Vec<Stage>,
-    /// What each worker has in hand or runs.
     hands: Vec<Option<TaskId>>,
     spawned: u64,
 }
@@ -74,20 +65,18 @@ impl TaskOracle {
         self.hands = vec![None; workers];
     }
 
-    /// A new task.
     pub(crate) fn number(&mut self, origin: Origin) -> TaskId {
         self.spawned += u64::from(origin == Origin::Task);
         self.stages.push(Stage::New);
         self.stages.len() as TaskId - 1
     }
 
-    /// So many new tasks, of whom it is told later what they are.
+    /// New tasks whose kind is reported later.
     pub(crate) fn number_many(&mut self, tasks: u64) {
         self.stages.resize(self.stages.len() + tasks as usize, Stage::New);
     }
 
-    /// Whether `worker` could come with `task` now, as far as that is for others to see to: it is in a queue or was, or this worker
-    /// keeps it.
+    /// Whether `worker` could act on `task` now: it is or was queued, or is private to this worker.
     pub(crate) fn is_reachable(&self, task: TaskId, worker: usize) -> bool {
         match self.stages[task as usize] {
             Stage::New => false,
@@ -96,22 +85,19 @@ impl TaskOracle {
         }
     }
 
-    /// Whether `worker` has `task` in hand.
     pub(crate) fn is_in_hand(&self, task: TaskId, worker: usize) -> bool {
         self.hands[worker] == Some(task)
     }
 
-    /// Where `task` is, for a person to read.
     pub(crate) fn describe(&self, task: TaskId) -> String {
         format!("{:?}", self.stages[task as usize])
     }
 
-    /// The gate refused `task`.
     pub(crate) fn refused(&mut self, task: TaskId) -> Result<(), Violation> {
         self.step(task, Stage::New, Stage::Refused)
     }
 
-    /// `task` was put into a queue, by the worker `by` or by somebody outside. Gives where it was before.
+    /// The worker `by`, or the environment, queued `task`. Returns where it was before.
     pub(crate) fn queued(&mut self, task: TaskId, by: Option<usize>) -> Result<Came, Violation> {
         match (std::mem::replace(self.stage(task), Stage::Queued), by) {
             (Stage::New, _) => Ok(Came::New),
@@ -119,12 +105,11 @@ impl TaskOracle {
             (Stage::OfRun(worker), Some(by)) if worker as usize == by => Ok(Came::OfRun { worker: by }),
             (before, by) => Err(violation(format!(
                 "task {task} was queued by {}, but was {before:?}",
-                by.map_or("somebody outside".to_owned(), |worker| format!("worker {worker}"))
+                by.map_or("the environment".to_owned(), |worker| format!("worker {worker}"))
             ))),
         }
     }
 
-    /// `worker` has spawned `task`. Whether it keeps it to itself: no queue has seen it.
     pub(crate) fn kept(&mut self, task: TaskId, worker: usize) -> bool {
         let stage = self.stage(task);
         let kept = *stage == Stage::New;
@@ -134,22 +119,18 @@ impl TaskOracle {
         kept
     }
 
-    /// `worker` has taken `task` from a queue together with others, and alone sees it.
     pub(crate) fn unpacked(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.step(task, Stage::Queued, Stage::OfRun(worker as u32))
     }
 
-    /// Whether `worker` keeps `task` to itself.
     pub(crate) fn is_private_to(&self, task: TaskId, worker: usize) -> bool {
         self.stages[task as usize] == Stage::Private(worker as u32) || self.is_of_run(task, worker)
     }
 
-    /// Whether that is because `worker` took it from the injector together with others.
     pub(crate) fn is_of_run(&self, task: TaskId, worker: usize) -> bool {
         self.stages[task as usize] == Stage::OfRun(worker as u32)
     }
 
-    /// `worker` has taken `task`, out of a queue or out of what it keeps to itself.
     pub(crate) fn taken(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         if let Some(other) = self.hands[worker].replace(task) {
             return Err(violation(format!(
@@ -163,30 +144,25 @@ impl TaskOracle {
         self.step(task, Stage::Queued, Stage::InHand)
     }
 
-    /// What `worker` has in hand, or runs.
     pub(crate) fn in_hand(&self, worker: usize) -> Option<TaskId> {
         self.hands[worker]
     }
 
-    /// `worker` starts `task`.
     pub(crate) fn started(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "starts")?;
         self.step(task, Stage::InHand, Stage::Running)
     }
 
-    /// `task` has come to its end on `worker`.
     pub(crate) fn ran(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "ended")?;
         self.hands[worker] = None;
         self.step(task, Stage::Running, Stage::Ran)
     }
 
-    /// What `worker` runs.
     pub(crate) fn running_on(&self, worker: usize) -> Option<TaskId> {
         self.hands[worker].filter(|&task| self.stages[task as usize] == Stage::Running)
     }
 
-    /// What `worker` runs has panicked. `None` if it runs nothing.
     pub(crate) fn panicked(&mut self, worker: usize) -> Option<TaskId> {
         let task = self.running_on(worker)?;
         self.hands[worker] = None;
@@ -194,21 +170,19 @@ impl TaskOracle {
         Some(task)
     }
 
-    /// A hook of `worker` panics that was told that `task` is about to start.
     pub(crate) fn dropped(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "drops")?;
         self.hands[worker] = None;
         self.step(task, Stage::InHand, Stage::Dropped)
     }
 
-    /// `worker` hands `task` back.
     pub(crate) fn handed_back(&mut self, task: TaskId, worker: usize) -> Result<(), Violation> {
         self.has(worker, task, "hands back")?;
         self.hands[worker] = None;
         self.step(task, Stage::InHand, Stage::HandedBack)
     }
 
-    /// At the end: nothing may be on its way, and the tasks that `came_back` are those that were handed back.
+    /// At the end: no task is under way, and exactly the tasks handed back `came_back`.
     pub(crate) fn end(&self, came_back: impl Iterator<Item = TaskId>) -> Result<(), Violation> {
         for (task, stage) in self.stages.iter().enumerate() {
             match stage {
@@ -241,7 +215,6 @@ impl TaskOracle {
         Ok(())
     }
 
-    /// How it came out.
     pub(crate) fn totals(&self) -> Totals {
         let count = |wanted| self.stages.iter().filter(|&&stage| stage == wanted).count() as u64;
         Totals {
@@ -253,7 +226,7 @@ impl TaskOracle {
         }
     }
 
-    /// `worker` says that it does something with `task`: that is the one it must have in hand.
+    /// `worker` acts on `task`, which it must have in hand.
     fn has(&self, worker: usize, task: TaskId, does: &str) -> Result<(), Violation> {
         if self.hands[worker] == Some(task) {
             return Ok(());
@@ -284,10 +257,8 @@ impl TaskOracle {
     }
 }
 
-/// Tasks by what became of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Spawned by workers; the rest came from outside.
     pub(crate) spawned: u64,
     pub(crate) ran: u64,
     pub(crate) panicked: u64,
@@ -309,14 +280,12 @@ mod tests {
         oracle
     }
 
-    /// A task from outside in a queue.
     fn queued(oracle: &mut TaskOracle) -> TaskId {
-        let task = oracle.number(Origin::Outside);
+        let task = oracle.number(Origin::External);
         assert_eq!(oracle.queued(task, None), Ok(Came::New));
         task
     }
 
-    /// A task that `worker` keeps to itself.
     fn kept(oracle: &mut TaskOracle, worker: usize) -> TaskId {
         let task = oracle.number(Origin::Task);
         assert!(oracle.kept(task, worker));
@@ -378,7 +347,7 @@ mod tests {
     #[test]
     fn a_task_that_never_gets_anywhere_is_noticed_at_the_end_unless_it_was_refused() {
         let mut oracle = oracle();
-        let task = oracle.number(Origin::Outside);
+        let task = oracle.number(Origin::External);
         assert!(oracle.end([].into_iter()).is_err());
         assert_eq!(oracle.refused(task), Ok(()));
         assert_eq!(oracle.end([].into_iter()), Ok(()));
@@ -454,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_runs_or_exposes_what_another_keeps() {
+    fn no_worker_runs_or_publishes_what_another_keeps() {
         let mut oracle = oracle();
         let task = kept(&mut oracle, 0);
         assert!(!oracle.is_private_to(task, 1));
@@ -467,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_task_that_was_exposed_is_run_only_by_whoever_takes_it() {
+    fn a_published_task_is_run_only_by_the_worker_that_takes_it() {
         let mut oracle = oracle();
         let task = kept(&mut oracle, 0);
         assert_eq!(oracle.queued(task, Some(0)), Ok(Came::Private { worker: 0 }));

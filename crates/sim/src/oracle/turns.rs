@@ -1,106 +1,87 @@
-//! A worker's turns at the board: in the role that is its own, in that role's order, and no further
-//! one when its look's quantum is over.
+//! A worker's turns at the board: in its role, in that role's order, within its look's quantum.
 //!
-//! A *look* is a row of turns; each goes down one of the board's orders, or both, and claims slots
-//! of a job. Of what a worker reads (the orders and the clock) and claims, the oracle holds against
-//! it:
+//! A *look* is a row of turns; each searches one or both of the board's orders, and claims slots.
+//! From the searches, the readings of the clock and the claims, the oracle judges
 //!
-//! - role: a main worker claims in the main role and a reserve worker in the reserve role; a single
-//!   worker, which has both, takes a reserve turn after at most six main ones and never two in a
-//!   row, 17 to 3, and that holds for the turns on a used-up allowance and for the others alone;
-//! - order: a main worker's claim comes after a scan of the served jobs or a look at the singles. A
-//!   reserve worker's comes after a scan of the heaviest jobs. If that went before, it may also
-//!   come after a scan of the young jobs, to a young job, or after a look at the singles: where
-//!   nothing is heavy, or the allowance for young jobs is not used up;
-//! - quantum: no further visit in a look once the clock was read behind the quantum's end, unless
-//!   the board had nothing open. The clock is the worker's, so that this is virtual time. How long
-//!   a visit lasts is for the [stay oracle](super::StayOracle).
+//! - role: a main worker claims as main, a reserve worker as reserve. A single worker has both
+//!   roles: a reserve turn after at most six main ones and never two in a row, 17 to 3, separately
+//!   for turns with a used-up allowance and others;
+//! - order: a main claim follows a search of the served jobs or a look at the one-slot jobs. A
+//!   reserve claim follows a search of the heaviest jobs; after that it may also follow a search of
+//!   the young jobs, to a young job, or a look at the one-slot jobs, if nothing is heavy or the
+//!   allowance for young jobs is not used up;
+//! - quantum: no further visit once the clock was read past the quantum, unless the board had
+//!   nothing open. The clock is virtual time. The length of a visit is for the
+//!   [stay oracle](super::StayOracle).
 
 use pipeline_exec::Role;
 use pipeline_exec::policy::PipelineConfig;
 
 use super::{Oracle, Violation};
 
-/// Main turns that a single worker takes between two reserve turns, at most: of 20 turns, 3 are
-/// reserve turns.
+/// Main turns of a single worker between two reserve turns, at most: 3 of 20 turns are reserve
+/// turns.
 const MAIN_TURNS_MAX: u32 = 6;
 
-/// Follows every worker's turns.
 #[derive(Debug)]
 pub(crate) struct TurnOracle {
     config: PipelineConfig,
     workers: Vec<Turn>,
-    /// Turns of workers in whose slots jobs of their own run now.
     nested: Vec<(usize, Turn)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
-    /// When the look's quantum is over; `None` before the look has read the clock.
+    /// The end of the look's quantum; `None` before its first reading of the clock.
     until_ns: Option<u64>,
-    /// The clock as it was read last.
     now_ns: u64,
-    /// The order that was scanned last since the last claim.
     scanned: Option<Order>,
-    /// The micro-step of the first scan since then.
     searched: u64,
-    /// The heaviest jobs were scanned since then.
+    /// The heaviest jobs were searched since then.
     scanned_heaviest: bool,
-    /// At the first of these scans the quantum was over.
+    /// The quantum was over at the first of these searches.
     over: bool,
-    /// Since the last claim the board was seen to have nothing open.
+    /// The board was seen without an open job since the last claim.
     nothing_heavy: bool,
-    /// Since the last claim the queue of singles was seen to be empty.
     no_single: bool,
     visited: bool,
-    /// Of a single worker: its turns while its allowance was not used up, and those while it was.
+    /// A single worker's turns without and with a used-up allowance.
     rows: [Row; 2],
 }
 
-/// Turns of a single worker in the same role, but for those that found nothing in between.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     main: u32,
     reserve: u32,
 }
 
-/// Where a worker looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The heaviest jobs first.
     Heaviest,
-    /// The least served first, from a tag on.
+    /// The least served job first, from a tag on.
     Served {
-        /// The lowest that is looked at.
         from_tag: usize,
     },
-    /// The singles.
     Singles,
 }
 
-/// What a claim shows of how the worker came to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Came {
-    /// It is in the job already.
     Stays,
-    /// By its role's own order.
     Own,
-    /// To a single, as a main worker.
+    /// To a one-slot job, as a main worker.
     Single,
-    /// To a single, as a reserve worker that found nothing heavy.
+    /// To a one-slot job, as a reserve worker that found nothing heavy.
     FellThrough,
-    /// To a young job or a single, as a reserve worker, since the heaviest job is old.
+    /// To a young or one-slot job, as a reserve worker, since the heaviest job is old.
     YoungFirst,
 }
 
-/// What is known of a claim by a worker that looked for a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claim {
-    /// In which role.
     pub(crate) role: Role,
-    /// Of a job that was young when the worker began to look, as far as is known.
+    /// The job was young when the search began, as far as known.
     pub(crate) young: bool,
-    /// Of a worker whose allowance for young jobs is used up.
     pub(crate) old_first: bool,
 }
 
@@ -113,26 +94,23 @@ impl TurnOracle {
         }
     }
 
-    /// A slot that `party` runs begins to wait for a job of its own, of which it runs slots outside
-    /// its turns.
-    pub(crate) fn nest_began(&mut self, party: usize) {
+    /// A slot of `actor` begins to wait for a nested job, whose slots run outside its turns.
+    pub(crate) fn nest_began(&mut self, actor: usize) {
         let unending = Turn {
             until_ns: Some(u64::MAX),
             ..Turn::default()
         };
-        if let Some(turn) = self.workers.get_mut(party) {
-            self.nested.push((party, std::mem::replace(turn, unending)));
+        if let Some(turn) = self.workers.get_mut(actor) {
+            self.nested.push((actor, std::mem::replace(turn, unending)));
         }
     }
 
-    /// It goes on.
-    pub(crate) fn nest_over(&mut self, party: usize) {
-        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == party) {
-            self.workers[party] = self.nested.remove(place).1;
+    pub(crate) fn nest_over(&mut self, actor: usize) {
+        if let Some(place) = self.nested.iter().rposition(|nested| nested.0 == actor) {
+            self.workers[actor] = self.nested.remove(place).1;
         }
     }
 
-    /// `worker` begins a look.
     pub(crate) fn look_began(&mut self, worker: usize) {
         let rows = self.workers[worker].rows;
         self.workers[worker] = Turn {
@@ -141,18 +119,16 @@ impl TurnOracle {
         };
     }
 
-    /// `party` has read its clock.
-    pub(crate) fn read_clock(&mut self, party: usize, now_ns: u64) {
+    pub(crate) fn read_clock(&mut self, actor: usize, now_ns: u64) {
         let quantum_ns = u64::try_from(self.config.quantum.as_nanos()).unwrap_or(u64::MAX);
-        if let Some(turn) = self.workers.get_mut(party) {
+        if let Some(turn) = self.workers.get_mut(actor) {
             turn.now_ns = now_ns;
             turn.until_ns.get_or_insert(now_ns.saturating_add(quantum_ns));
         }
     }
 
-    /// `party` begins to go down one of the board's orders, at micro-step `step`.
-    pub(crate) fn scan_began(&mut self, party: usize, order: Order, step: u64) {
-        if let Some(turn) = self.workers.get_mut(party) {
+    pub(crate) fn scan_began(&mut self, actor: usize, order: Order, step: u64) {
+        if let Some(turn) = self.workers.get_mut(actor) {
             if turn.scanned.replace(order).is_none() {
                 turn.over = turn.until_ns.is_some_and(|until| turn.now_ns >= until);
                 turn.scanned_heaviest = false;
@@ -162,14 +138,12 @@ impl TurnOracle {
         }
     }
 
-    /// The micro-step at which the last search of `worker` began.
     pub(crate) fn searched(&self, worker: usize) -> u64 {
         self.workers[worker].searched
     }
 
-    /// `party` has come to the end of one of the board's orders.
-    pub(crate) fn scan_ended(&mut self, party: usize, order: Order) {
-        let Some(turn) = self.workers.get_mut(party) else {
+    pub(crate) fn scan_ended(&mut self, actor: usize, order: Order) {
+        let Some(turn) = self.workers.get_mut(actor) else {
             return;
         };
         match order {
@@ -182,7 +156,6 @@ impl TurnOracle {
         }
     }
 
-    /// `worker` has claimed.
     pub(crate) fn claimed(&mut self, worker: usize, claim: Claim) -> Result<Came, Violation> {
         let PipelineConfig { main, reserve, .. } = self.config;
         let role = claim.role;
@@ -276,7 +249,6 @@ mod tests {
         oracle
     }
 
-    /// Worker 0 scans and claims.
     fn turn(oracle: &mut TurnOracle, order: Order, role: Role) -> Result<Came, Oracle> {
         claims_after(oracle, order, role, false, false)
     }

@@ -1,11 +1,10 @@
-//! What is drawn, without where: bars, arrows, marks and curves, read off a run's operations.
+//! The drawing without coordinates: bars, arrows, marks and curves of a run's operations.
 
 use std::collections::VecDeque;
 
 use crate::pipeline::HEAVIEST;
 use crate::trace::{Event, Object, Op};
 
-/// A stretch of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bar {
     pub(super) lane: usize,
@@ -14,7 +13,6 @@ pub(super) struct Bar {
     pub(super) name: String,
 }
 
-/// From one lane to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Arrow {
     pub(super) from: Spot,
@@ -22,36 +20,29 @@ pub(super) struct Arrow {
     pub(super) name: String,
 }
 
-/// A place in a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     pub(super) lane: usize,
     pub(super) at_ns: u64,
 }
 
-/// Something of no length.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) spot: Spot,
     pub(super) name: String,
 }
 
-/// How many there were of something, from each moment on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Curve {
     pub(super) name: &'static str,
     pub(super) points: Vec<(u64, usize)>,
 }
 
-/// Everything that is drawn of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Picture {
     pub(super) lanes: usize,
-    /// The latest clock.
     pub(super) last_ns: u64,
-    /// Where the picture ends: a little later, if somebody sleeps or waits for ever.
     pub(super) end_ns: u64,
-    /// When each lane did anything at all, in its order.
     pub(super) activity: Vec<Vec<u64>>,
     pub(super) tasks: Vec<Bar>,
     pub(super) awaits: Vec<Bar>,
@@ -64,11 +55,10 @@ pub(super) struct Picture {
     pub(super) curves: Vec<Curve>,
 }
 
-/// What is for ever is shown as one part in so many of the picture.
+/// Reciprocal of the part of the picture that shows sleeps and waits without end.
 const FOR_EVER: u64 = 16;
 
 impl Picture {
-    /// Of these operations of so many parties, and of what went wrong.
     pub(super) fn of(events: &[Event], lanes: usize, failure: Option<String>) -> Self {
         let last_ns = events.iter().map(|event| event.clock_ns).max().unwrap_or(0);
         let mut picture = Self {
@@ -79,11 +69,11 @@ impl Picture {
             ..Self::default()
         };
         let mut open = vec![Open::default(); lanes];
-        // Each lane's wakes that have not yet arrived.
+        // Each lane's pending wakes.
         let mut called: Vec<Vec<usize>> = vec![Vec::new(); lanes];
         for event in events {
             let spot = Spot {
-                lane: event.party as usize,
+                lane: event.actor as usize,
                 at_ns: event.clock_ns,
             };
             picture.activity[spot.lane].push(spot.at_ns);
@@ -122,17 +112,17 @@ impl Picture {
             picture.end_ns += last_ns / FOR_EVER;
         }
         for (lane, open) in open.into_iter().enumerate() {
-            let last = events.iter().rev().find(|event| event.party as usize == lane);
+            let last = events.iter().rev().find(|event| event.actor as usize == lane);
             let last_ns = last.map_or(0, |event| event.clock_ns);
             let end_ns = picture.end_ns;
             picture.tasks.extend(open.task.map(|bar| bar.until(last_ns)));
-            // Who sleeps or waits at the end does so for ever.
+            // A sleep or wait that is open at the end lasts for ever.
             picture.awaits.extend(open.awaits.map(|bar| bar.until(end_ns)));
             picture.parks.extend(open.park.map(|bar| bar.until(end_ns)));
         }
         picture.failure = events.last().zip(failure).map(|(last, name)| Mark {
             spot: Spot {
-                lane: last.party as usize,
+                lane: last.actor as usize,
                 at_ns: last.clock_ns,
             },
             name,
@@ -153,7 +143,7 @@ impl Picture {
         match event.op {
             Op::Start => open.task = begin(event.object.to_string()),
             Op::End | Op::Panic => {
-                // A task that had started before the first of these operations has no bar.
+                // A task that started before the first of these operations has no bar.
                 self.tasks
                     .extend(open.task.take().map(|bar| bar.until(spot.at_ns)));
             }
@@ -172,7 +162,6 @@ impl Picture {
     }
 }
 
-/// What of a lane has begun and not ended.
 #[derive(Clone, Default)]
 struct Open {
     task: Option<Bar>,
@@ -196,7 +185,6 @@ fn mark(event: &Event, spot: Spot) -> Mark {
     }
 }
 
-/// How deep the injector was, and the board of jobs where there is one.
 fn curves(events: &[Event]) -> Vec<Curve> {
     let injector = events.iter().filter_map(|event| match event.op {
         Op::Inject => Some((event.clock_ns, 1)),
@@ -228,8 +216,8 @@ fn curves(events: &[Event]) -> Vec<Curve> {
         .collect()
 }
 
-/// From comings and goings, in their order, to depths by time. Clocks of two parties may disagree about the order; what
-/// goes does so no sooner than it came.
+/// Depths by time from ordered changes. If two actors' clocks disagree, a departure counts no
+/// earlier than its arrival.
 fn depths(changes: impl Iterator<Item = (u64, i64)>) -> Vec<(u64, usize)> {
     let mut inside = VecDeque::new();
     let mut moments = Vec::new();
@@ -239,7 +227,7 @@ fn depths(changes: impl Iterator<Item = (u64, i64)>) -> Vec<(u64, usize)> {
             moments.push((at_ns, false));
         }
         for _ in 0..(-change).max(0) {
-            // What had come before the first of these operations is not known to have been there.
+            // Arrivals before the first of these operations are unknown.
             if let Some(came_ns) = inside.pop_front() {
                 moments.push((at_ns.max(came_ns), true));
             }
@@ -271,9 +259,9 @@ mod tests {
 
     #[test]
     fn who_sleeps_at_the_end_sleeps_until_the_end() {
-        let at = |party, op, clock_ns| Event {
+        let at = |actor, op, clock_ns| Event {
             step: 1,
-            party,
+            actor,
             op,
             object: Object::None,
             value: 0,

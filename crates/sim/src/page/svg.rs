@@ -1,28 +1,27 @@
-//! Writes the picture as SVG, and says where in it everything goes.
+//! Writes the picture as SVG, with coordinates.
 
 use std::fmt;
 
 use super::picture::{Arrow, Bar, Curve, Mark, Picture};
 use super::{Escaped, Thousands};
 
-/// In pixels: the names on the left, the air on the right, the axis on top.
+/// Pixels of the names' column; the right margin and the axis follow.
 const LEFT: f64 = 110.0;
 const RIGHT: f64 = 24.0;
 const TOP: f64 = 28.0;
-/// A lane, and the bar in it.
+/// Pixels of a lane; its bar follows.
 const LANE: f64 = 34.0;
 const BAR: f64 = 18.0;
-/// A curve's strip.
+/// Pixels of a curve's strip.
 const STRIP: f64 = 56.0;
-/// The narrowest bar.
+/// Pixels of the narrowest bar.
 const SLIVER: f64 = 1.5;
-/// Of the time axis: at least, and at most for long runs, which scroll.
+/// Pixels of the time axis. Long runs scroll.
 const WIDTH: std::ops::RangeInclusive<f64> = 1_180.0..=8_000.0;
 
-/// A picture with the parties' names.
 pub(super) struct Svg<'a> {
     pub(super) picture: &'a Picture,
-    pub(super) parties: &'a [String],
+    pub(super) actors: &'a [String],
 }
 
 impl Svg<'_> {
@@ -35,7 +34,6 @@ impl Svg<'_> {
         LEFT + self.axis_width() * at_ns as f64 / self.picture.end_ns.max(1) as f64
     }
 
-    /// The middle of a lane.
     fn y(lane: usize) -> f64 {
         TOP + (lane as f64 + 0.5) * LANE
     }
@@ -63,7 +61,7 @@ impl Svg<'_> {
     }
 
     fn write_lane(&self, f: &mut fmt::Formatter<'_>, lane: usize) -> fmt::Result {
-        let name = self.parties.get(lane).map_or("?", String::as_str);
+        let name = self.actors.get(lane).map_or("?", String::as_str);
         let y = Self::y(lane);
         f.write_str("<g class=\"lane\">\n")?;
         self.write_activity(f, lane)?;
@@ -103,7 +101,6 @@ impl Svg<'_> {
         f.write_str("</g>\n")
     }
 
-    /// Every other lane has another ground.
     fn write_bands(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for lane in (0..self.picture.lanes).step_by(2) {
             writeln!(
@@ -116,7 +113,7 @@ impl Svg<'_> {
         Ok(())
     }
 
-    /// A tick for each operation: most parties do a lot besides running tasks. Ticks that would fall on each other are one.
+    /// One tick an operation, except ticks that would coincide.
     fn write_activity(&self, f: &mut fmt::Formatter<'_>, lane: usize) -> fmt::Result {
         let mut ticks: Vec<u64> = (self.picture.activity[lane].iter())
             .map(|&at_ns| self.x(at_ns).round() as u64)
@@ -151,8 +148,7 @@ impl Svg<'_> {
         )
     }
 
-    /// From the edge of one lane's bar to the edge of the other's, bent a little so that two between the same lanes can
-    /// be told apart.
+    /// From edge to edge of two lanes' bars, bent to separate arrows of the same lanes.
     fn write_arrow(&self, f: &mut fmt::Formatter<'_>, class: &str, arrow: &Arrow) -> fmt::Result {
         let Arrow { from, to, name } = arrow;
         let down = to.lane > from.lane;
@@ -169,7 +165,7 @@ impl Svg<'_> {
             y2 - bend,
             Escaped(name),
             Escaped(
-                self.parties
+                self.actors
                     .get(self.doer(class, arrow))
                     .map_or("?", String::as_str)
             ),
@@ -177,7 +173,7 @@ impl Svg<'_> {
         )
     }
 
-    /// Who wakes stands at the arrow's beginning, who steals at its end.
+    /// The lane of the actor: a waker is at the arrow's beginning, a thief at its end.
     fn doer(&self, class: &str, arrow: &Arrow) -> usize {
         if class == "wake" {
             arrow.from.lane
@@ -272,7 +268,6 @@ impl fmt::Display for Svg<'_> {
     }
 }
 
-/// Hatchings, and heads and tails of arrows.
 const DEFS: &str = "\
 <defs>
 <pattern id=\"parked\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><path d=\"M0 5L5 0\"/></pattern>
@@ -284,7 +279,7 @@ const DEFS: &str = "\
 </defs>
 ";
 
-/// A round distance between ticks, so that there are at most so many.
+/// A round distance for at most `most` ticks.
 fn tick_ns(end_ns: u64, most: f64) -> u64 {
     let mut unit: u64 = 1;
     loop {

@@ -1,10 +1,9 @@
-//! Jobs that grow in the simulator: what their tasks want done, and the party that does it.
+//! Growing jobs in the simulator: requests of tasks, and the actor that serves them.
 //!
-//! A task can be sent to another thread, so it cannot hold the ports of the party that runs it. What it wants
-//! done it *asks* for ([`Asks`]): to wake a task, to add one, to drop the job's handle. The party does it when
-//! the task returns, before the policy goes on: after a turn, or after the drop of a task. To the policy that
-//! is inside the turn, or inside the drop. Between asking and returning the party takes no micro-step, so
-//! what is asked for is the asking party's.
+//! A task is `Send`, so it cannot hold its actor's ports. It puts requests into [`Asks`]: wake a
+//! task, add one, drop the job's handle. The actor serves them after the task returns, with no step
+//! in between and before the policy continues: to the policy they happen inside the turn or the
+//! drop.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -15,27 +14,32 @@ use pipeline_exec::policy::{PipelineEvent, PipelinePorts, grow};
 use pipeline_exec::{JobHandle, Role, Task, Turn};
 
 use super::{Fired, Hub, PipeEnv, SimState};
-use crate::mark::Mark;
+use crate::coverage::CoveragePoint;
 use crate::oracle::FoundTask;
 use crate::world::World;
 
-/// What tasks want done, by the number of the job.
 pub(crate) enum Ask {
-    /// Wake a task.
-    Wake { job: usize, task: usize },
-    /// Add a task.
-    Add { job: usize, task: Box<dyn Task> },
-    /// Cancel the task of that number, or of what is left when that is divided by the number of tasks.
-    Cancel { job: usize, task: usize },
-    /// The handle of the job is dropped.
-    Leave { job: usize },
-    /// Wake a party that waits in [`PipeEnv::wait_for`].
+    Wake {
+        job: usize,
+        task: usize,
+    },
+    Add {
+        job: usize,
+        task: Box<dyn Task>,
+    },
+    /// Cancel the task with that number, modulo the number of tasks.
+    Cancel {
+        job: usize,
+        task: usize,
+    },
+    Leave {
+        job: usize,
+    },
     Rouse(Waker),
-    /// The turn takes so many nanoseconds.
+    /// The nanoseconds of this turn.
     Take(u64),
 }
 
-/// Where tasks ask. Its clones are the same place.
 #[derive(Clone, Default)]
 pub(crate) struct Asks(Arc<Mutex<Vec<Ask>>>);
 
@@ -49,7 +53,6 @@ impl Asks {
     }
 }
 
-/// The waker of a task.
 struct TaskWaker {
     asks: Asks,
     job: usize,
@@ -67,33 +70,26 @@ impl Wake for TaskWaker {
     }
 }
 
-/// The jobs that grow, and what their tasks want done.
 #[derive(Default)]
 pub(crate) struct Growing {
     asks: Asks,
-    /// By number.
     jobs: RefCell<HashMap<usize, (Arc<SimState>, JobHandle)>>,
-    /// Numbers of the jobs of which a task was cancelled by itself.
     cancelled: RefCell<HashSet<usize>>,
 }
 
 impl Hub {
-    /// Where the tasks of jobs that grow ask.
     pub(crate) fn asks(&self) -> Asks {
         self.growing.asks.clone()
     }
 
-    /// `job` was opened.
     pub(crate) fn opened(&self, state: Arc<SimState>, job: JobHandle) {
         self.growing.jobs.borrow_mut().insert(job.seq, (state, job));
     }
 
-    /// Whether a task of `job` was cancelled by itself.
     pub(crate) fn has_cancelled_task(&self, job: JobHandle) -> bool {
         self.growing.cancelled.borrow().contains(&job.seq)
     }
 
-    /// What the oracle of tasks hears, and the marks that are about them.
     pub(super) fn heard_of_task(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let job = match event {
             PipelineEvent::TaskSpawned { job, .. }
@@ -111,12 +107,14 @@ impl Hub {
         }
         let mut tasks = self.tasks.borrow_mut();
         match event {
-            PipelineEvent::SlotRan { role: Role::Lent, .. } => world.marks.hit(Mark::LentThreadRanTurn),
+            PipelineEvent::SlotRan { role: Role::Lent, .. } => {
+                world.coverage.hit(CoveragePoint::LentThreadRanTurn)
+            }
             PipelineEvent::TurnOver { turn, .. } if turn != Turn::Done && self.is_closed(job) => {
-                world.marks.hit(Mark::ClosedOverTurn);
+                world.coverage.hit(CoveragePoint::ClosedOverTurn);
             }
             PipelineEvent::TaskOver { .. } if self.is_closed(job) && tasks.has_parked(job) => {
-                world.marks.hit(Mark::ClosedOverParked);
+                world.coverage.hit(CoveragePoint::ClosedOverParked);
             }
             _ => {}
         }
@@ -125,21 +123,21 @@ impl Hub {
             Err(violation) => return world.judge(Err(violation)),
         };
         let cancels = matches!(event, PipelineEvent::TaskCancelled { .. });
-        let mark = match found {
-            Some(FoundTask::Parked) if cancels => Mark::TaskCancelledParked,
-            Some(FoundTask::InTurn) if cancels => Mark::TaskCancelledInTurn,
-            Some(FoundTask::Parked) => Mark::TaskWokenParked,
-            Some(FoundTask::InTurn) => Mark::TaskWokenInTurn,
-            Some(FoundTask::Ready) => Mark::TaskWokenReady,
-            Some(FoundTask::Over) => Mark::TaskWokenOver,
+        let point = match found {
+            Some(FoundTask::Parked) if cancels => CoveragePoint::TaskCancelledParked,
+            Some(FoundTask::InTurn) if cancels => CoveragePoint::TaskCancelledInTurn,
+            Some(FoundTask::Parked) => CoveragePoint::TaskWokenParked,
+            Some(FoundTask::InTurn) => CoveragePoint::TaskWokenInTurn,
+            Some(FoundTask::Ready) => CoveragePoint::TaskWokenReady,
+            Some(FoundTask::Over) => CoveragePoint::TaskWokenOver,
             None => return,
         };
-        world.marks.hit(mark);
+        world.coverage.hit(point);
     }
 }
 
 impl PipeEnv<'_, '_> {
-    /// Adds a task to job number `job`. `false`: the job took none, and the task was dropped.
+    /// Adds a task to job number `job`. `false`: the job refused it, and the task was dropped.
     pub(crate) fn add_task(&self, job: usize, task: Box<dyn Task>) -> bool {
         let asks = &self.hub.growing.asks;
         let spawned = self.in_job(job, |state, handle| {
@@ -155,7 +153,7 @@ impl PipeEnv<'_, '_> {
         if !taken {
             self.ports
                 .handle
-                .with(|world| world.marks.hit(Mark::TaskGivenBack));
+                .with(|world| world.coverage.hit(CoveragePoint::TaskGivenBack));
             // Its drop may ask.
             drop(spawned);
             self.ports.handle.with(|world| world.meets(true));
@@ -164,7 +162,7 @@ impl PipeEnv<'_, '_> {
         taken
     }
 
-    /// Cancels a task of job number `job`, of those that it has had so far. `pick` is given how many these are.
+    /// Cancels one of the tasks that job number `job` has had; `pick` gets their number.
     pub(crate) fn cancel_task(&self, job: usize, pick: impl FnOnce(usize) -> usize) {
         self.in_job(job, |state, handle| {
             let (_, tasks) = state.progress(self);
@@ -175,7 +173,7 @@ impl PipeEnv<'_, '_> {
         });
     }
 
-    /// Blocks until `ready` gives something. It is called again when the waker that it is given was woken.
+    /// Blocks until `ready` returns a value. `ready` is called again when its waker was woken.
     pub(crate) fn wait_for<R>(&self, mut ready: impl FnMut(&Waker) -> Option<R>) -> R {
         let fired = Arc::new(Fired::default());
         let waker = Waker::from(Arc::clone(&fired));
@@ -188,7 +186,7 @@ impl PipeEnv<'_, '_> {
         }
     }
 
-    /// What a task has asked for that has just returned to this party: the time of its turn, and the rest.
+    /// The requests of the task that has just returned: the time of its turn, and the rest.
     pub(super) fn asked(&self, event: PipelineEvent<'_>) -> (Option<u64>, Vec<Ask>) {
         let (PipelineEvent::SlotRan { job, .. } | PipelineEvent::TaskOver { job, .. }) = event else {
             return (None, Vec::new());
@@ -196,7 +194,7 @@ impl PipeEnv<'_, '_> {
         if !self.hub.growing.jobs.borrow().contains_key(&job.seq) {
             return (None, Vec::new());
         }
-        // It has read and changed what it shares with other tasks.
+        // The task has read and changed what it shares with others.
         self.ports.handle.with(|world| world.meets(true));
         let mut asked = self.hub.growing.asks.take();
         let takes = asked.iter().position(|ask| matches!(ask, Ask::Take(_)));
@@ -207,7 +205,6 @@ impl PipeEnv<'_, '_> {
         (Some(ns), asked)
     }
 
-    /// Does what was asked for by now.
     pub(crate) fn do_asked(&self) {
         self.do_all(self.hub.growing.asks.take());
     }
@@ -222,13 +219,13 @@ impl PipeEnv<'_, '_> {
                     if self.add_task(job, task) {
                         self.ports
                             .handle
-                            .with(|world| world.marks.hit(Mark::TaskAddedInTurn));
+                            .with(|world| world.coverage.hit(CoveragePoint::TaskAddedInTurn));
                     }
                 }
                 Ask::Cancel { job, task } => self.cancel_task(job, |tasks| task % tasks),
                 Ask::Leave { job } => self.leave_job(job),
                 Ask::Rouse(waker) => self.wake(waker),
-                // Of a task that was dropped before its turn was over.
+                // From a task that was dropped during its turn.
                 Ask::Take(_) => {}
             }
         }
@@ -242,25 +239,25 @@ impl PipeEnv<'_, '_> {
             if !before && ended(self.hub) {
                 self.ports
                     .handle
-                    .with(|world| world.marks.hit(Mark::EndedByHandle));
+                    .with(|world| world.coverage.hit(CoveragePoint::EndedByHandle));
             }
         });
     }
 
-    /// Does something to job number `job`. Until it is done this party is inside the job, as a worker is: whoever sleeps may rely on
-    /// it to tell what it makes claimable.
+    /// Acts on job number `job`. Meanwhile this actor counts as inside the job, and must report
+    /// what it makes claimable.
     fn in_job<R>(&self, job: usize, act: impl FnOnce(&Arc<SimState>, JobHandle) -> R) -> R {
-        let (handle, me) = (&self.ports.handle, self.ports.handle.party());
+        let (handle, me) = (&self.ports.handle, self.ports.handle.actor());
         let known = self.hub.growing.jobs.borrow().get(&job).cloned();
         let (state, job) = known.expect("a task's job was opened");
         let comes = self.hub.lending.borrow_mut().comes(me, job);
-        handle.with(|world| world.outside_pauses(me, false));
+        handle.with(|world| world.environment_pauses(me, false));
         let done = act(&state, job);
         handle.with(|world| {
             if comes {
                 self.hub.left_job(world, me);
             }
-            world.outside_pauses(me, true);
+            world.environment_pauses(me, true);
             self.hub.judge_watch(world);
         });
         done

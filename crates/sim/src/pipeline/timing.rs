@@ -1,4 +1,4 @@
-//! The time that slots take, and how far along their paths jobs have come.
+//! The time of slots, and how far along their paths jobs have come.
 
 use pipeline_exec::policy::PipelineEvent;
 use pipeline_exec::{JobHandle, Role};
@@ -7,7 +7,7 @@ use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;
 
 impl Hub {
-    /// How far along its path a slot of `stage` begins: where all slots of the stages before have ended.
+    /// Where a slot of `stage` begins: after all slots of the stages before.
     fn stage_began(&self, job: JobHandle, stage: usize) -> Reached {
         let Some(body) = self.peek(job) else {
             return Reached::default();
@@ -20,7 +20,8 @@ impl Hub {
             let before = graph.before(stage).iter().filter_map(|&before| ended[before]);
             before.fold(Reached::default(), Reached::max)
         };
-        // A stage of which no slot has ended is over where those before it are, if it has none; else nobody asks yet.
+        // An earlier stage without ended slots ends where those before it end, if it has no slots;
+        // otherwise `stage` has not begun.
         for earlier in 0..stage {
             if ended[earlier].is_none() {
                 ended[earlier] = Some(began(ended, earlier));
@@ -29,7 +30,6 @@ impl Hub {
         began(ended, stage)
     }
 
-    /// A slot of `stage` has come so far.
     fn slot_ended(&self, job: JobHandle, stage: usize, reached: Reached) {
         let mut stages = self.stages.borrow_mut();
         if let Some(ended) = stages.get_mut(&job.seq).and_then(|ended| ended.get_mut(stage)) {
@@ -39,7 +39,7 @@ impl Hub {
 }
 
 impl PipeEnv<'_, '_> {
-    /// Lets a slot take its time, which a turn of a task has `asked` for, and follows how far jobs have come.
+    /// Lets a slot take its time, or what its turn `asked` for, and follows the job's path.
     pub(super) fn time(&self, event: PipelineEvent<'_>, asked: Option<u64>) {
         let handle = &self.ports.handle;
         match event {
@@ -50,13 +50,13 @@ impl PipeEnv<'_, '_> {
                 role,
                 ..
             } => {
-                handle.with(|world| self.hub.slot_began(world, handle.party(), role));
+                handle.with(|world| self.hub.slot_began(world, handle.actor(), role));
                 let began = self.hub.stage_began(job, stage);
-                handle.with(|world| world.slot_began(handle.party(), began));
+                handle.with(|world| world.slot_began(handle.actor(), began));
                 let spec = self.hub.peek(job).map(|body| body.spec());
                 let slot_ns = spec.map_or(asked.unwrap_or(0), |spec| {
                     let ns = asked.unwrap_or_else(|| (self.hub.slot_ns)(&spec, stage, slot));
-                    handle.with(|world| self.hub.slot_takes(world, handle.party(), &spec, ns))
+                    handle.with(|world| self.hub.slot_takes(world, handle.actor(), &spec, ns))
                 });
                 let is_young = self.hub.is_young(job);
                 self.hub
@@ -64,19 +64,19 @@ impl PipeEnv<'_, '_> {
                     .borrow_mut()
                     .slot_began(job, is_young, self.clock_ns(), slot_ns);
                 if slot_ns > 0 {
-                    handle.with(|world| self.hub.in_slot(world, handle.party(), true));
+                    handle.with(|world| self.hub.in_slot(world, handle.actor(), true));
                     handle.work(slot_ns);
-                    handle.with(|world| self.hub.in_slot(world, handle.party(), false));
+                    handle.with(|world| self.hub.in_slot(world, handle.actor(), false));
                 }
                 self.hub.latency.borrow_mut().slot_ended(job, self.clock_ns());
-                let reached = handle.with(|world| world.slot_ended(handle.party()));
+                let reached = handle.with(|world| world.slot_ended(handle.actor()));
                 self.hub.slot_ended(job, stage, reached);
             }
             PipelineEvent::Submitted { job } => {
                 let used_up = self.hub.is_any_allowance_used_up();
                 let is_young = |job| self.hub.is_young(job);
                 let mut latency = self.hub.latency.borrow_mut();
-                latency.submitted(job, handle.party(), self.clock_ns(), is_young, used_up);
+                latency.submitted(job, handle.actor(), self.clock_ns(), is_young, used_up);
                 latency.aged(self.clock_ns(), is_young);
             }
             PipelineEvent::Ended { job, .. } => {

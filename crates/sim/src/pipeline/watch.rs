@@ -1,11 +1,12 @@
-//! What the oracles and the marks hear of jobs: from the policy's events, and from what the parties do on the board.
+//! Reports on jobs to the oracles and coverage points: the policy's events, and actions on the
+//! board.
 
 use executor_core::ports::OrderedSet;
 use pipeline_exec::policy::{LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
 use pipeline_exec::{JobEntry, JobErrorKind, JobHandle, Role};
 
 use super::Hub;
-use crate::mark::Mark;
+use crate::coverage::CoveragePoint;
 use crate::oracle::{
     Answer, CameByShare, CameToJob as Came, Claim, Moment, Oracle, Order, Stayed, Violation,
 };
@@ -13,7 +14,6 @@ use crate::word::Glass;
 use crate::world::World;
 
 impl Hub {
-    /// The policy says on party `me` that something happened.
     pub(super) fn heard(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let verdict = self.oracle.borrow_mut().observe(self, event, world.steps(), me);
         world.judge(verdict);
@@ -24,14 +24,16 @@ impl Hub {
                 PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => self.peek(job),
                 _ => None,
             };
-            // On a party's own clock a submission begins where it is told: what it did before stands before it.
+            // On an actor's clock a submission begins at its event, after the actor's earlier work.
             let spec = body.map(|body| body.spec());
             JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
         match event {
             PipelineEvent::Stops => self.admission.borrow_mut().stops(),
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
-            PipelineEvent::StageStarted { slots: 0, .. } => world.marks.hit(Mark::StageWithoutSlots),
+            PipelineEvent::StageStarted { slots: 0, .. } => {
+                world.coverage.hit(CoveragePoint::StageWithoutSlots)
+            }
             PipelineEvent::Claimed {
                 job,
                 slots,
@@ -40,36 +42,32 @@ impl Hub {
                 ..
             } => {
                 if slots > 1 {
-                    world.marks.hit(Mark::SeveralClaimed);
+                    world.coverage.hit(CoveragePoint::SeveralClaimed);
                 }
                 if self.oracle.borrow().is_side_by_side(job) {
-                    world.marks.hit(Mark::StagesSideBySide);
+                    world.coverage.hit(CoveragePoint::StagesSideBySide);
                 }
                 self.claimed(world, me, job, (worker, role));
                 let verdict = self.admission.borrow().claimed(me);
                 world.judge(verdict);
             }
-            PipelineEvent::GivenBack { .. } => world.marks.hit(Mark::SlotsGivenBack),
-            PipelineEvent::GivenUp { .. } => world.marks.hit(Mark::SlotsGivenUp),
+            PipelineEvent::GivenBack { .. } => world.coverage.hit(CoveragePoint::SlotsGivenBack),
+            PipelineEvent::GivenUp { .. } => world.coverage.hit(CoveragePoint::SlotsGivenUp),
             PipelineEvent::SlotRan { job, stage, role, .. } => {
                 if role != Role::Lent {
                     self.spares.oracle.borrow_mut().ran(me);
                 }
-                if self
-                    .oracle
-                    .borrow()
-                    .is_anybody_else_finishing(self, job, stage, me)
-                {
-                    world.marks.hit(Mark::TwoFinishers);
+                if self.oracle.borrow().is_another_finishing(self, job, stage, me) {
+                    world.coverage.hit(CoveragePoint::TwoFinishers);
                 }
             }
             PipelineEvent::Ended { .. } => {
                 self.admission.borrow_mut().ended();
                 if self.lending.borrow().is_lent(me) {
-                    world.marks.hit(Mark::EndedByLentThread);
+                    world.coverage.hit(CoveragePoint::EndedByLentThread);
                 }
                 if world.is_canceller(me) {
-                    world.marks.hit(Mark::EndedByCanceller);
+                    world.coverage.hit(CoveragePoint::EndedByCanceller);
                 }
             }
             PipelineEvent::Nests { .. } => self.nest_began(world, me),
@@ -125,131 +123,120 @@ impl Hub {
         }
     }
 
-    /// What `job` has received, if it has not ended.
     fn service_of(&self, job: JobHandle) -> Option<usize> {
         Some(self.peek(job)?.state().service(&Glass))
     }
 
-    /// `worker` begins a look.
     pub(crate) fn look_began(&self, worker: usize) {
         self.turns.borrow_mut().look_began(worker);
         self.stays.borrow_mut().look_began(worker);
     }
 
-    /// A look has ended.
     pub(crate) fn look_ended(&self, world: &mut World, worker: usize, end: LookEnd) {
         self.left_job(world, worker);
         self.spares.oracle.borrow_mut().searches(worker);
         if end == LookEnd::Again {
-            world.marks.hit(Mark::QuantumOver);
+            world.coverage.hit(CoveragePoint::QuantumOver);
         }
     }
 
-    /// `party` begins to go down one of the board's orders, or takes a single.
-    pub(super) fn scan_began(&self, world: &mut World, party: usize, order: Order) {
-        if self.looked(world, party) {
+    /// `actor` begins a search of one of the board's orders, or takes a one-slot job.
+    pub(super) fn scan_began(&self, world: &mut World, actor: usize, order: Order) {
+        if self.looked(world, actor) {
             return;
         }
-        self.left_job(world, party);
+        self.left_job(world, actor);
         let step = world.steps();
         let mut jobs = self.oracle.borrow_mut();
-        jobs.scan_began(party, order == Order::Heaviest, step);
-        self.turns.borrow_mut().scan_began(party, order, step);
-        self.admission.borrow_mut().scan_began(party);
+        jobs.scan_began(actor, order == Order::Heaviest, step);
+        self.turns.borrow_mut().scan_began(actor, order, step);
+        self.admission.borrow_mut().scan_began(actor);
         let young_tag = self.shared.young_tag();
         let old = jobs
             .open_to_all()
             .filter(|job| self.tag(*job).is_some_and(|tag| tag >= young_tag));
-        self.share.borrow_mut().scan_began(party, step, old);
+        self.share.borrow_mut().scan_began(actor, step, old);
         if let Order::Served { from_tag } = order {
             let open = (jobs.open_to_all())
                 .filter_map(|job| Some((job, self.tag(job)?)))
                 .filter(|(_, tag)| *tag >= from_tag);
-            self.service.borrow_mut().scan_began(party, step, open);
+            self.service.borrow_mut().scan_began(actor, step, open);
         }
     }
 
-    /// `party` has come to the end of one of the board's orders.
-    pub(super) fn scan_ended(&self, party: usize, order: Order) {
+    pub(super) fn scan_ended(&self, actor: usize, order: Order) {
         let in_a_job =
-            self.stays.borrow().is_visiting(party) || self.spares.oracle.borrow().is_visiting(party);
+            self.stays.borrow().is_visiting(actor) || self.spares.oracle.borrow().is_visiting(actor);
         if !in_a_job {
-            self.turns.borrow_mut().scan_ended(party, order);
+            self.turns.borrow_mut().scan_ended(actor, order);
         }
     }
 
-    /// `party` has counted the singles, of which there are `len`.
-    pub(super) fn counted_singles(&self, world: &mut World, party: usize, len: usize) {
-        if !self.looked(world, party) {
-            self.share.borrow_mut().left(party);
+    pub(super) fn counted_singles(&self, world: &mut World, actor: usize, len: usize) {
+        if !self.looked(world, actor) {
+            self.share.borrow_mut().left(actor);
         }
         if len == 0 {
-            self.scan_ended(party, Order::Singles);
+            self.scan_ended(actor, Order::Singles);
         }
     }
 
-    /// `party` looks at the board: `true` if it is in a job and stays there unless it finds
-    /// something, which is a glance and no search.
-    fn looked(&self, world: &World, party: usize) -> bool {
+    fn looked(&self, world: &World, actor: usize) -> bool {
         let mut stays = self.stays.borrow_mut();
         let config = self.shared.config();
-        if party < config.main + config.reserve {
+        if actor < config.main + config.reserve {
             stays.looked(
-                party,
+                actor,
                 self.moment(world.steps()),
-                self.is_allowance_used_up(party),
+                self.is_allowance_used_up(actor),
             );
         }
         let mut stand_ins = self.spares.oracle.borrow_mut();
-        let is_glance = stays.is_visiting(party) || stand_ins.is_visiting(party);
-        // A slot that hands over a job of its own counts the singles, too.
-        if !is_glance && !self.nests.borrow().iter().any(|nest| nest.0 == party) {
-            stand_ins.searches(party);
+        let is_glance = stays.is_visiting(actor) || stand_ins.is_visiting(actor);
+        // A slot that submits a nested job counts the one-slot jobs, too.
+        if !is_glance && !self.nests.borrow().iter().any(|nest| nest.0 == actor) {
+            stand_ins.searches(actor);
         }
         is_glance
     }
 
-    /// `party` has fetched the body of `job`.
-    pub(super) fn fetched(&self, party: usize, job: JobHandle) {
+    pub(super) fn fetched(&self, actor: usize, job: JobHandle) {
         let (mut stays, mut stand_ins) = (self.stays.borrow_mut(), self.spares.oracle.borrow_mut());
-        if !stays.is_visiting(party) && !stand_ins.is_visiting(party) {
+        if !stays.is_visiting(actor) && !stand_ins.is_visiting(actor) {
             let is_young = self.is_young(job);
-            stays.fetched(party, job, !is_young);
+            stays.fetched(actor, job, !is_young);
             if is_young {
-                stand_ins.found_young(party, job);
+                stand_ins.found_young(actor, job);
             }
-            self.lending.borrow_mut().fetched(party, job);
+            self.lending.borrow_mut().fetched(actor, job);
         }
     }
 
-    /// `party` has read its clock, in micro-step `step`.
-    pub(super) fn read_clock(&self, party: usize, now_ns: u64, step: u64) {
-        self.turns.borrow_mut().read_clock(party, now_ns);
-        self.share.borrow_mut().read_clock(party, now_ns);
-        self.spares.oracle.borrow_mut().read_clock(party, now_ns);
+    pub(super) fn read_clock(&self, actor: usize, now_ns: u64, step: u64) {
+        self.turns.borrow_mut().read_clock(actor, now_ns);
+        self.share.borrow_mut().read_clock(actor, now_ns);
+        self.spares.oracle.borrow_mut().read_clock(actor, now_ns);
         self.stays
             .borrow_mut()
-            .read_clock(party, now_ns, self.moment(step));
+            .read_clock(actor, now_ns, self.moment(step));
     }
 
-    /// A slot has begun that `party` runs.
-    pub(super) fn slot_began(&self, world: &mut World, party: usize, role: Role) {
+    pub(super) fn slot_began(&self, world: &mut World, actor: usize, role: Role) {
         if role != Role::Lent {
-            self.spares.oracle.borrow_mut().goes_on(party);
+            self.spares.oracle.borrow_mut().goes_on(actor);
         }
         let waits = |boundary, looked| self.awaited_young(boundary, looked);
-        let verdict = self.stays.borrow_mut().slot_began(party, waits);
+        let verdict = self.stays.borrow_mut().slot_began(actor, waits);
         world.judge(verdict);
     }
 
-    /// A young job that a worker must have found at `boundary`, which `looked` at the board last.
+    /// A young job that a worker must have found at `boundary`, after its last look at the board.
     fn awaited_young(&self, boundary: Moment, looked: Moment) -> Option<JobHandle> {
         let jobs = self.oracle.borrow();
         let may_be_gone_into = |job| self.is_young(job) && jobs.could_claim_since(self, job, boundary.step);
         jobs.awaited_young(boundary, looked, may_be_gone_into)
     }
 
-    /// `worker` leaves the job in which it was.
     fn stayed(&self, world: &mut World, worker: usize) {
         let could_claim = |job, since: Moment| {
             let jobs = self.oracle.borrow();
@@ -257,39 +244,35 @@ impl Hub {
         };
         let arrivals = self.shared.young_arrivals(&Glass);
         match self.stays.borrow_mut().left(worker, arrivals, could_claim) {
-            Ok(Stayed::Longer) => world.marks.hit(Mark::OldStay),
-            Ok(Stayed::GaveWay) => world.marks.hit(Mark::GaveWay),
+            Ok(Stayed::Longer) => world.coverage.hit(CoveragePoint::OldStay),
+            Ok(Stayed::GaveWay) => world.coverage.hit(CoveragePoint::GaveWay),
             Ok(Stayed::Otherwise) => {}
             Err(violation) => world.judge(Err(violation)),
         }
     }
 
-    /// `party` begins to submit a job.
-    pub(crate) fn call_began(&self, party: usize) {
-        self.admission.borrow_mut().call_began(party);
+    pub(crate) fn call_began(&self, actor: usize) {
+        self.admission.borrow_mut().call_began(actor);
     }
 
-    /// The submission of `party` is over.
-    pub(crate) fn call_ended(&self, world: &mut World, party: usize, answer: Answer) {
-        let verdict = self.admission.borrow_mut().call_ended(party, answer);
+    pub(crate) fn call_ended(&self, world: &mut World, actor: usize, answer: Answer) {
+        let verdict = self.admission.borrow_mut().call_ended(actor, answer);
         world.judge(verdict);
     }
 
-    /// Somebody begins to close the gate, or, `stopping`, to shut down.
+    /// An actor begins to close the gate, or with `stopping` to shut down.
     pub(crate) fn closes(&self, stopping: bool) {
         self.admission.borrow_mut().closes(stopping);
     }
 
-    /// The gate has been closed.
     pub(crate) fn closed(&self) {
         self.admission.borrow_mut().closed();
     }
 
-    /// A worker has gone into a job that it looked for.
     fn went_into(&self, world: &mut World, worker: usize, job: JobHandle) {
         let jobs = self.oracle.borrow();
         let waits = |job: JobHandle, since: u64| {
-            // A worker that goes down the order may miss a job that gets another key meanwhile.
+            // A search may miss a job whose key changes meanwhile.
             let stood = jobs.has_stood_since(job, since);
             stood && jobs.is_open_to_all_since(job, since) && self.is_claimable(job)
         };
@@ -298,8 +281,8 @@ impl Hub {
             .borrow_mut()
             .went_into(worker, !self.is_young(job), waits);
         match came {
-            Ok(CameByShare::YoungBeforeOld) => world.marks.hit(Mark::YoungBeforeOld),
-            Ok(CameByShare::OldInTurn) => world.marks.hit(Mark::OldInTurn),
+            Ok(CameByShare::YoungBeforeOld) => world.coverage.hit(CoveragePoint::YoungBeforeOld),
+            Ok(CameByShare::OldInTurn) => world.coverage.hit(CoveragePoint::OldInTurn),
             Ok(CameByShare::Another) => {}
             Err(violation) => world.judge(Err(violation)),
         }
@@ -308,122 +291,119 @@ impl Hub {
     fn submitted(&self, world: &mut World, me: usize) {
         let in_table = self.shared.jobs().taken();
         if in_table == self.shared.config().capacity {
-            world.marks.hit(Mark::AdmittedAtLimit);
+            world.coverage.hit(CoveragePoint::AdmittedAtLimit);
         }
         let verdict = self.admission.borrow_mut().submitted(me, in_table);
         world.judge(verdict);
     }
 
-    /// A slot that `party` runs hands over a job of its own. What the oracles know of the party's place in the outer job waits meanwhile.
-    fn nest_began(&self, world: &mut World, party: usize) {
-        if self.spares.oracle.borrow().spare_of(party).is_some() {
-            world.marks.hit(Mark::SpareNested);
+    /// A slot of `actor` submits a nested job. The oracles set aside the actor's place in the outer
+    /// job.
+    fn nest_began(&self, world: &mut World, actor: usize) {
+        if self.spares.oracle.borrow().spare_of(actor).is_some() {
+            world.coverage.hit(CoveragePoint::SpareNested);
         }
-        self.nests.borrow_mut().push((party, None));
-        self.oracle.borrow_mut().nest_began(party);
-        self.turns.borrow_mut().nest_began(party);
-        self.stays.borrow_mut().nest_began(party);
-        self.share.borrow_mut().nest_began(party);
-        self.lending.borrow_mut().nest_began(party);
-        self.call_began(party);
+        self.nests.borrow_mut().push((actor, None));
+        self.oracle.borrow_mut().nest_began(actor);
+        self.turns.borrow_mut().nest_began(actor);
+        self.stays.borrow_mut().nest_began(actor);
+        self.share.borrow_mut().nest_began(actor);
+        self.lending.borrow_mut().nest_began(actor);
+        self.call_began(actor);
     }
 
-    fn nest_answered(&self, world: &mut World, party: usize, answer: NestAnswer) {
-        let (said, mark) = match answer {
-            NestAnswer::Admitted(_) => (Answer::Admitted, Mark::NestAdmitted),
-            NestAnswer::Full => (Answer::Full, Mark::NestByHand),
-            NestAnswer::Closed => (Answer::Closed, Mark::NestByHandInDrain),
+    fn nest_answered(&self, world: &mut World, actor: usize, answer: NestAnswer) {
+        let (said, point) = match answer {
+            NestAnswer::Admitted(_) => (Answer::Admitted, CoveragePoint::NestAdmitted),
+            NestAnswer::Full => (Answer::Full, CoveragePoint::NestByHand),
+            NestAnswer::Closed => (Answer::Closed, CoveragePoint::NestByHandInDrain),
         };
-        self.call_ended(world, party, said);
-        world.marks.hit(mark);
+        self.call_ended(world, actor, said);
+        world.coverage.hit(point);
         if let NestAnswer::Admitted(job) = answer {
             let mut nests = self.nests.borrow_mut();
-            if let Some((_, inner)) = nests.iter_mut().rfind(|nest| nest.0 == party) {
+            if let Some((_, inner)) = nests.iter_mut().rfind(|nest| nest.0 == actor) {
                 *inner = Some(job);
             }
-            self.lending_began(world, party, job);
+            self.lending_began(world, actor, job);
         }
     }
 
-    /// The slot goes on, having been told how its own job ended.
-    fn nest_over(&self, world: &mut World, party: usize, told: Option<JobErrorKind>) {
-        let place = self.nests.borrow().iter().rposition(|nest| nest.0 == party);
+    /// The slot continues with the outcome of its nested job.
+    fn nest_over(&self, world: &mut World, actor: usize, told: Option<JobErrorKind>) {
+        let place = self.nests.borrow().iter().rposition(|nest| nest.0 == actor);
         let nest = place.map(|place| self.nests.borrow_mut().remove(place));
         if let Some((_, Some(job))) = nest {
-            self.lending_ended(world, party);
+            self.lending_ended(world, actor);
             let seen = self.oracle.borrow().end_of(job);
             if seen != Some(told) && !self.oracle.borrow().off {
                 let message = format!("a slot is told {told:?} of {job:?}, but its end was {seen:?}");
                 world.fail(Oracle::Ticket, message);
             }
         }
-        self.lending.borrow_mut().nest_over(party);
-        self.share.borrow_mut().nest_over(party);
-        self.stays.borrow_mut().nest_over(party);
-        self.turns.borrow_mut().nest_over(party);
-        self.oracle.borrow_mut().nest_over(party);
+        self.lending.borrow_mut().nest_over(actor);
+        self.share.borrow_mut().nest_over(actor);
+        self.stays.borrow_mut().nest_over(actor);
+        self.turns.borrow_mut().nest_over(actor);
+        self.oracle.borrow_mut().nest_over(actor);
     }
 
-    /// The thread of `party` is lent to `job` from now on.
-    pub(crate) fn lending_began(&self, world: &mut World, party: usize, job: JobHandle) {
-        if self.lending.borrow_mut().began(party, job) > 0 {
-            world.marks.hit(Mark::TwoThreadsLent);
+    pub(crate) fn lending_began(&self, world: &mut World, actor: usize, job: JobHandle) {
+        if self.lending.borrow_mut().began(actor, job) > 0 {
+            world.coverage.hit(CoveragePoint::TwoThreadsLent);
         }
     }
 
-    /// The thread of `party` is its own again.
-    pub(crate) fn lending_ended(&self, world: &mut World, party: usize) {
+    pub(crate) fn lending_ended(&self, world: &mut World, actor: usize) {
         let verdict = self
             .lending
             .borrow_mut()
-            .ended(party, |job| self.awaits_lent(job));
+            .ended(actor, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
 
-    /// `party`, whose thread is lent, goes to sleep.
-    pub(crate) fn lent_sleeps(&self, world: &mut World, party: usize) {
-        world.marks.hit(Mark::LentThreadSlept);
+    pub(crate) fn lent_sleeps(&self, world: &mut World, actor: usize) {
+        world.coverage.hit(CoveragePoint::LentThreadSlept);
         let jobs = self.oracle.borrow();
         let verdict = self.lending.borrow_mut().sleeps(
-            party,
+            actor,
             |job| self.awaits_lent(job),
             |job, since| jobs.is_open_to_all_since(job, since) && self.awaits_lent(job),
         );
         world.judge(verdict);
     }
 
-    /// Whether a thread that is lent to `job` could go into it now. From the beginning of a shutdown on it leaves the job to that.
+    /// Whether a thread lent to `job` could enter it now. A shutdown takes over such jobs.
     fn awaits_lent(&self, job: JobHandle) -> bool {
         !self.admission.borrow().is_stopping() && self.has_room(job)
     }
 
-    /// `party` sleeps no longer for its ticket, or for a slot if its thread is lent.
-    pub(super) fn woken(&self, world: &mut World, party: usize) {
+    /// `actor` no longer sleeps for its ticket, or as a lent thread for a slot.
+    pub(super) fn woken(&self, world: &mut World, actor: usize) {
         let mut lending = self.lending.borrow_mut();
         let ended = |job| self.oracle.borrow().end_of(job).is_some();
-        let for_more = lending.job_of(party).is_some_and(|job| !ended(job));
-        if lending.woken(party) && for_more {
-            world.marks.hit(Mark::LentThreadWoken);
+        let for_more = lending.job_of(actor).is_some_and(|job| !ended(job));
+        if lending.woken(actor) && for_more {
+            world.coverage.hit(CoveragePoint::LentThreadWoken);
         }
     }
 
-    /// `party` has gone on to something else than the job in which it was.
-    pub(super) fn left_job(&self, world: &mut World, party: usize) {
-        let verdict = self.lending.borrow_mut().left(party, |job| self.awaits_lent(job));
+    pub(super) fn left_job(&self, world: &mut World, actor: usize) {
+        let verdict = self.lending.borrow_mut().left(actor, |job| self.awaits_lent(job));
         world.judge(verdict);
     }
 
-    fn claimed(&self, world: &mut World, party: usize, job: JobHandle, (worker, role): (usize, Role)) {
+    fn claimed(&self, world: &mut World, actor: usize, job: JobHandle, (worker, role): (usize, Role)) {
         if role == Role::Spare {
-            return self.spare_claimed(world, party, job, worker);
+            return self.spare_claimed(world, actor, job, worker);
         }
         let PipelineConfig { main, reserve, .. } = *self.shared.config();
-        let verdict = (self.lending.borrow_mut()).claimed(party, job, (worker, role), main + reserve);
+        let verdict = (self.lending.borrow_mut()).claimed(actor, job, (worker, role), main + reserve);
         world.judge(verdict);
         if role == Role::Lent {
-            return world.marks.hit(Mark::LentThreadRan);
+            return world.coverage.hit(CoveragePoint::LentThreadRan);
         }
-        self.spares.oracle.borrow_mut().goes_on(party);
+        self.spares.oracle.borrow_mut().goes_on(actor);
         let waits = |boundary, looked| self.awaited_young(boundary, looked);
         let verdict = self.stays.borrow_mut().claimed(worker, waits);
         world.judge(verdict);
@@ -436,16 +416,16 @@ impl Hub {
             Ok(came) => came,
             Err(violation) => {
                 world.judge(Err(violation));
-                // Others see every claim, whatever this one says: nobody may listen to it.
+                // The other oracles must see every claim, since this one may be silenced.
                 return self.went_into(world, worker, job);
             }
         };
         let config = self.shared.config();
         if came != Came::Stays && role == Role::Reserve && config.reserve == 0 {
-            world.marks.hit(Mark::ReserveTurn);
+            world.coverage.hit(CoveragePoint::ReserveTurn);
         }
         if came == Came::YoungFirst {
-            world.marks.hit(Mark::ReserveTookYoung);
+            world.coverage.hit(CoveragePoint::ReserveTookYoung);
             let verdict = self.judge_young_first(worker, job);
             world.judge(verdict);
         }
@@ -453,12 +433,12 @@ impl Hub {
             self.went_into(world, worker, job);
         }
         match (came, role) {
-            (Came::FellThrough, _) => world.marks.hit(Mark::ReserveFellThrough),
-            (Came::Single, _) => world.marks.hit(Mark::SingleTaken),
+            (Came::FellThrough, _) => world.coverage.hit(CoveragePoint::ReserveFellThrough),
+            (Came::Single, _) => world.coverage.hit(CoveragePoint::SingleTaken),
             (Came::Own, Role::Main) => {
                 let jobs = self.oracle.borrow();
                 let received = |other: JobHandle, since: u64| {
-                    // A job that gets another key meanwhile is in no definite place.
+                    // A job whose key changes meanwhile has no definite place.
                     let stood = jobs.has_stood_since(other, since) && jobs.has_stood_since(job, since);
                     let open = jobs.is_open_to_all_since(other, since) && self.is_claimable(other);
                     if stood && open { self.tag(other) } else { None }
@@ -470,7 +450,7 @@ impl Hub {
         }
     }
 
-    /// A reserve worker that goes to a young job has found that the heaviest of all is old.
+    /// A reserve worker that enters a young job has found that the heaviest of all is old.
     fn judge_young_first(&self, worker: usize, job: JobHandle) -> Result<(), Violation> {
         let jobs = self.oracle.borrow();
         let searched = self.turns.borrow().searched(worker);

@@ -10,32 +10,31 @@ use super::SimPorts;
 use crate::handle::Handle;
 use crate::trace::{Object, Op};
 
-/// An ordered set that simulated parties share.
+/// An ordered set of simulated actors.
 #[derive(Debug)]
 pub struct SimSet<K> {
     number: u32,
     keys: Rc<RefCell<BTreeSet<K>>>,
 }
 
-/// A queue that simulated parties share.
+/// A queue of simulated actors.
 #[derive(Debug)]
 pub struct SimFifo<V> {
     number: u32,
     values: RefCell<VecDeque<V>>,
 }
 
-/// A table that simulated parties share.
+/// A table of simulated actors.
 #[derive(Debug)]
 pub struct SimTable<V> {
     number: u32,
     places: RefCell<Vec<Option<V>>>,
-    /// Which of them are free.
     free: RefCell<BTreeSet<usize>>,
-    /// How many of them were ever taken.
+    /// Places that were ever taken.
     used: Cell<usize>,
 }
 
-/// A place that simulated parties share and that one at a time touches.
+/// A place that one simulated actor at a time touches.
 #[derive(Debug)]
 pub struct SimPlace<V> {
     number: u32,
@@ -43,7 +42,7 @@ pub struct SimPlace<V> {
 }
 
 impl<V> SimPlace<V> {
-    /// A place that holds `value`, called by `number` in traces.
+    /// A place that holds `value`, with `number` for a name in traces.
     #[must_use]
     pub fn new(number: u32, value: V) -> Self {
         Self {
@@ -54,7 +53,7 @@ impl<V> SimPlace<V> {
 }
 
 impl<K: Ord> SimSet<K> {
-    /// An empty set, called by `number` in traces.
+    /// An empty set, with `number` for a name in traces.
     #[must_use]
     pub fn new(number: u32) -> Self {
         Self {
@@ -63,7 +62,6 @@ impl<K: Ord> SimSet<K> {
         }
     }
 
-    /// The same set, for who looks at it beside the parties.
     pub(crate) fn twin(&self) -> Self {
         Self {
             number: self.number,
@@ -71,7 +69,6 @@ impl<K: Ord> SimSet<K> {
         }
     }
 
-    /// The key in the set that is equal to `key`, without anybody noticing.
     pub(crate) fn peek(&self, key: &K) -> Option<K>
     where
         K: Copy,
@@ -79,7 +76,6 @@ impl<K: Ord> SimSet<K> {
         self.keys.borrow().get(key).copied()
     }
 
-    /// The largest key, or the largest below `below`, without anybody noticing.
     pub(crate) fn peek_last(&self, below: Option<&K>) -> Option<K>
     where
         K: Copy,
@@ -97,7 +93,7 @@ impl<K: Ord> SimSet<K> {
 }
 
 impl<V> SimFifo<V> {
-    /// An empty queue, called by `number` in traces.
+    /// An empty queue, with `number` for a name in traces.
     #[must_use]
     pub fn new(number: u32) -> Self {
         Self {
@@ -108,7 +104,7 @@ impl<V> SimFifo<V> {
 }
 
 impl<V> SimTable<V> {
-    /// A table of `places` empty places, called by `number` in traces.
+    /// A table of `places` empty places, with `number` for a name in traces.
     #[must_use]
     pub fn new(number: u32, places: usize) -> Self {
         Self {
@@ -119,7 +115,6 @@ impl<V> SimTable<V> {
         }
     }
 
-    /// What is at `index`, seen without anybody noticing.
     pub(crate) fn peek(&self, index: usize) -> Option<V>
     where
         V: Clone,
@@ -127,7 +122,6 @@ impl<V> SimTable<V> {
         self.places.borrow().get(index)?.clone()
     }
 
-    /// How many places are taken, seen without anybody noticing.
     pub(crate) fn taken(&self) -> usize {
         self.places.borrow().len() - self.free.borrow().len()
     }
@@ -280,11 +274,11 @@ impl Clock for Handle<'_> {
     }
 }
 
-/// The worker's own virtual time, for the executor to measure its tasks with. Nothing shared is read, so nobody comes
-/// before it: how often the policy looks at the clock changes nothing about who goes when.
+/// The worker's own virtual time. Reading it is no step, so measuring tasks leaves the schedule
+/// unchanged.
 impl<T> Clock for SimPorts<'_, T> {
     fn now_ns(&self) -> u64 {
-        let worker = self.handle.party();
+        let worker = self.handle.actor();
         self.handle.with(|world| {
             world.read_clock(worker);
             world.spend(worker, world.costs.clock_ps);

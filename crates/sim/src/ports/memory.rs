@@ -1,5 +1,5 @@
-//! Words and fences. Memory is sequentially consistent here, so that fences do nothing but take a micro-step: what
-//! a missing one would allow is for the loom models to find.
+//! Words and fences. Memory is sequentially consistent: a fence is only a step; loom models find
+//! missing fences.
 
 use std::sync::atomic::Ordering;
 
@@ -7,8 +7,8 @@ use executor_core::ports::{Fetch, Memory};
 use executor_core::{ACCEPTING_BIT, in_flight, is_accepting};
 
 use super::SimPorts;
+use crate::coverage::CoveragePoint;
 use crate::handle::Handle;
-use crate::mark::Mark;
 use crate::trace::{Object, Op};
 use crate::word::{SimWord, WordName};
 use crate::world::World;
@@ -64,10 +64,12 @@ impl Memory for Handle<'_> {
             } else {
                 world.did(me, Op::ExchangeFailed, Object::Word(word.name), before as u64);
                 match word.name {
-                    WordName::State => world.marks.hit(Mark::StateWordContended),
-                    WordName::Sleep => world.marks.hit(Mark::SleepWordContended),
-                    WordName::Slot(worker) if worker as usize == me => world.marks.hit(Mark::OwnedWake),
-                    WordName::Slot(_) => world.marks.hit(Mark::SleeperContended),
+                    WordName::State => world.coverage.hit(CoveragePoint::StateWordContended),
+                    WordName::Sleep => world.coverage.hit(CoveragePoint::SleepWordContended),
+                    WordName::Slot(worker) if worker as usize == me => {
+                        world.coverage.hit(CoveragePoint::OwnedWake)
+                    }
+                    WordName::Slot(_) => world.coverage.hit(CoveragePoint::SleeperContended),
                     _ => {}
                 }
                 Err(before)
@@ -83,17 +85,16 @@ impl Memory for Handle<'_> {
     }
 }
 
-/// Coverage of what may happen around the gate.
 fn note_state_change(world: &mut World, me: usize, name: WordName, before: usize, after: usize) {
     if name != WordName::State {
         return;
     }
     if after > before {
         if !is_accepting(before) {
-            world.marks.hit(Mark::BorrowedWhileClosed);
+            world.coverage.hit(CoveragePoint::BorrowedWhileClosed);
         }
         if world.is_beyond_max(in_flight(after)) {
-            world.marks.hit(Mark::BorrowedBeyondMax);
+            world.coverage.hit(CoveragePoint::BorrowedBeyondMax);
         }
     }
     if before & !after & ACCEPTING_BIT != 0 && in_flight(before) > 0 {

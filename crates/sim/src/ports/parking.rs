@@ -1,4 +1,4 @@
-//! Sleeping, waking, waiting, and what to do with a panic.
+//! Sleeping, waking, waiting, and panics.
 
 use std::any::Any;
 use std::panic::resume_unwind;
@@ -7,9 +7,9 @@ use std::time::Duration;
 use executor_core::ports::{Faults, Parking, Unpark, Waiting};
 
 use super::SimPorts;
+use crate::actor::Teardown;
+use crate::coverage::CoveragePoint;
 use crate::handle::Handle;
-use crate::mark::Mark;
-use crate::party::Teardown;
 use crate::trace::{Object, Op};
 
 impl Unpark for Handle<'_> {
@@ -39,19 +39,19 @@ impl Parking for Handle<'_> {
             self.wait();
         }
         self.with(|world| {
-            world.did(self.party(), Op::Awake, Object::None, 0);
-            world.awake(self.party(), timeout.is_some());
+            world.did(self.actor(), Op::Awake, Object::None, 0);
+            world.awake(self.actor(), timeout.is_some());
         });
     }
 
-    /// No operation that others could come before: whoever unparks in the meantime finds this party parked, or on its way there, as
-    /// without it. Only how long that takes is different.
+    /// Not a step: an unpark meanwhile finds this actor parked or about to park either way. Only
+    /// the time differs.
     fn doze(&self, instants: u32) {
-        self.with(|world| world.doze(self.party(), instants));
+        self.with(|world| world.doze(self.actor(), instants));
     }
 
     fn take_wake_delay(&self) -> Duration {
-        Duration::from_nanos(self.with(|world| world.take_wake_delay(self.party())))
+        Duration::from_nanos(self.with(|world| world.take_wake_delay(self.actor())))
     }
 
     fn spin(&self, times: u32) {
@@ -78,7 +78,7 @@ impl Waiting for Handle<'_> {
             world.wait_past(me, ticket)
         });
         if blocked {
-            self.with(|world| world.marks.hit(Mark::WaitedForIdle));
+            self.with(|world| world.coverage.hit(CoveragePoint::WaitedForIdle));
             self.wait();
         }
     }
@@ -128,11 +128,12 @@ impl<T> Waiting for SimPorts<'_, T> {
 
 impl<T> Faults for SimPorts<'_, T> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
-        // The run loop has caught the end of this party. It calls this outside of its catch, so the end goes on.
+        // The run loop caught this actor's teardown and calls this outside its catch, so unwinding
+        // continues.
         if payload.is::<Teardown>() {
             resume_unwind(payload);
         }
         self.handle
-            .with(|world| world.panicked(self.handle.party(), &*payload));
+            .with(|world| world.panicked(self.handle.actor(), &*payload));
     }
 }

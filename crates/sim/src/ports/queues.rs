@@ -1,18 +1,18 @@
 //! The injector and the workers' queues.
 //!
-//! A thief takes one task at a time, as the common lock-free deque does for a queue whose owner is last in, first
-//! out, and lets others in between; what it has taken is in neither queue until it has brought it home. From the
-//! injector a whole run of tasks is taken at once, and only the taker sees them until it makes them public.
+//! A thief takes one task at a time, with steps in between, as the common lock-free LIFO deque
+//! does; a stolen task is in no queue until it is pushed home. A run from the injector is taken at
+//! once, and stays private until the taker publishes it.
 
 use executor_core::ports::{Inject, LocalQueue, Run, Steal, Stealing};
 
 use super::SimPorts;
-use crate::mark::Mark;
+use crate::coverage::CoveragePoint;
 use crate::oracle::{Oracle, Violation};
 use crate::queues::Tracked;
 use crate::trace::{Object, Op};
 
-/// The most that is taken from a queue at once.
+/// Tasks taken from a queue at once, at most.
 const BATCH_MAX: usize = 32;
 
 impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
@@ -27,7 +27,7 @@ impl<T> Inject<Tracked<T>> for SimPorts<'_, T> {
         self.handle.operate(|world, me| {
             world.queues_batch(me);
             for (place, task) in batch.iter().enumerate() {
-                // One push, whatever its size; the tasks come in a row.
+                // One push of any size; its tasks come in a row.
                 if place == 0 {
                     world.queued(me, task.id, Op::Inject, None);
                 } else {
@@ -61,8 +61,8 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
     }
 
     fn is_empty(&self) -> bool {
-        // What the owner itself knows; no operation that others could come before.
-        let worker = self.handle.party();
+        // The owner knows this itself, so no step.
+        let worker = self.handle.actor();
         let empty = self.queues.locals[worker].borrow().is_empty();
         self.handle.with(|world| {
             if !empty {
@@ -76,7 +76,7 @@ impl<T> LocalQueue<Tracked<T>> for SimPorts<'_, T> {
 
 impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
     fn steal_injected(&self, most: usize, run: &mut Run<Tracked<T>>) -> Steal<()> {
-        let worker = self.handle.party();
+        let worker = self.handle.actor();
         let taken = self.handle.operate(|world, me| {
             let verdict = world.oracles.count.between_tasks(me);
             world.judge(verdict);
@@ -88,7 +88,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
                 return Steal::Empty;
             }
             if world.is_contended(me) {
-                world.marks.hit(Mark::Retry);
+                world.coverage.hit(CoveragePoint::Retry);
                 world.did(me, Op::Retry, Object::Injector, 0);
                 return Steal::Retry;
             }
@@ -99,7 +99,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             }
             world.did(me, Op::TakeInjected, Object::Injector, taken.len() as u64);
             if taken.len() > 1 {
-                world.marks.hit(Mark::RunTaken);
+                world.coverage.hit(CoveragePoint::RunTaken);
             }
             world.unpacked(me, taken.iter().map(|task| task.id));
             Steal::Task(taken)
@@ -133,7 +133,7 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
     }
 
     fn steal_from(&self, victim: usize) -> Steal<Tracked<T>> {
-        let worker = self.handle.party();
+        let worker = self.handle.actor();
         let Some(queue) = self.queues.locals.get(victim).filter(|_| victim != worker) else {
             self.handle.with(|world| {
                 world.judge(Err(Violation::new(
@@ -154,12 +154,12 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
                     world.did(me, Op::TakeEmpty, object, 0);
                     world.oracles.reach.looked_at(me, victim);
                     if taken.len() < share {
-                        world.marks.hit(Mark::VictimDrained);
+                        world.coverage.hit(CoveragePoint::VictimDrained);
                     }
                     return Some(false);
                 }
                 if taken.is_empty() && world.is_contended(me) {
-                    world.marks.hit(Mark::Retry);
+                    world.coverage.hit(CoveragePoint::Retry);
                     world.did(me, Op::Retry, object, 0);
                     return None;
                 }
@@ -176,7 +176,8 @@ impl<T> Stealing<Tracked<T>> for SimPorts<'_, T> {
             }
         }
         if taken.len() > 1 {
-            self.handle.with(|world| world.marks.hit(Mark::BatchStolen));
+            self.handle
+                .with(|world| world.coverage.hit(CoveragePoint::BatchStolen));
         }
         self.bring_home(taken)
     }
@@ -190,7 +191,7 @@ impl<T> SimPorts<'_, T> {
             return Steal::Empty;
         };
         self.handle
-            .with(|world| world.in_hand(self.handle.party(), first.id));
+            .with(|world| world.in_hand(self.handle.actor(), first.id));
         if taken.len() > 0 {
             self.handle.operate(|world, me| {
                 world.did(me, Op::BringHome, Object::Worker(me as u32), taken.len() as u64);

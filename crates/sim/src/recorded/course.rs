@@ -1,4 +1,4 @@
-//! What each event of a record means to the oracles, and how it is shown.
+//! What each event of a record means to the oracles, and its display.
 
 use executor_core::record::{Event, Record, TaskId, WordName};
 use executor_core::sleep::SleepWord;
@@ -9,45 +9,37 @@ use super::{Checked, Rejection};
 use crate::oracle::{Came, Oracle, Oracles, Violation};
 use crate::trace::{Object, Op, Trace};
 
-/// A record counts the moves of a task up to here, and then begins again.
+/// A task's moves are counted modulo this.
 const MOVES: u8 = 128;
 
-/// The bit above that.
 const IN_INJECTOR: u8 = MOVES;
 
-/// The run so far, in the order that was found.
 pub(super) struct Course {
     oracles: Oracles,
     workers: usize,
-    parties: Vec<Party>,
-    /// Where the numbers of each party's tasks begin, and, last, how many tasks there are.
+    actors: Vec<Actor>,
+    /// Where each actor's tasks begin; last, the number of tasks.
     first_task: Vec<u64>,
     handed_back: Vec<u64>,
-    /// By task: how many times it has been put into a queue, modulo 128, and in the bit above whether that was the injector.
+    /// By task: its moves into queues, modulo [`MOVES`], and a bit for a last move into the
+    /// injector.
     moves: Vec<u8>,
-    /// Whether each worker is parked, and no waker has chosen it.
     asleep: Vec<bool>,
-    /// Tasks that came to their end.
     ended: u64,
     steps: u64,
     trace: Trace,
     names: Vec<String>,
 }
 
-/// What is known of one party.
 #[derive(Default)]
-struct Party {
-    /// The next task that it brings into the world, by number.
+struct Actor {
     next: u32,
-    /// The task that runs.
     running: Option<u64>,
-    /// Tasks of a run from the injector that are still to be named.
+    /// Tasks of a run from the injector that are not named yet.
     of_run: u32,
-    /// Whether it hands something over.
     publishing: bool,
-    /// The state word as it last saw it.
     state: usize,
-    /// The last version of each word that it has seen: state, sleep, own slot.
+    /// The version of each word that it last saw: state, sleep, own slot.
     seen: [u32; 3],
     left: bool,
 }
@@ -59,27 +51,27 @@ impl Course {
         let mut oracles = Oracles::default();
         oracles.begin(config);
         let mut first_task = vec![0];
-        for party in 0..record.parties() {
-            oracles.count.add_party();
-            let tasks = u64::from(record.tasks(party));
+        for actor in 0..record.parties() {
+            oracles.count.add_actor();
+            let tasks = u64::from(record.tasks(actor));
             oracles.tasks.number_many(tasks);
-            first_task.push(first_task[party] + tasks);
+            first_task.push(first_task[actor] + tasks);
         }
-        let names = (0..record.parties()).map(|party| {
-            if party < workers {
-                format!("worker {party}")
+        let names = (0..record.parties()).map(|actor| {
+            if actor < workers {
+                format!("worker {actor}")
             } else {
-                format!("outside {}", party - workers)
+                format!("environment {}", actor - workers)
             }
         });
-        let party = |_| Party {
+        let actor = |_| Actor {
             state: executor_core::ACCEPTING_BIT,
-            ..Party::default()
+            ..Actor::default()
         };
         let mut course = Self {
             oracles,
             workers,
-            parties: (0..record.parties()).map(party).collect(),
+            actors: (0..record.parties()).map(actor).collect(),
             moves: vec![0; first_task[record.parties()] as usize],
             first_task,
             handed_back: Vec::new(),
@@ -89,21 +81,21 @@ impl Course {
             trace: Trace::new(keep),
             names: names.collect(),
         };
-        // A task that nobody knows is none of these, and the end will not find it.
+        // An unknown task equals none of these, so the end does not find it.
         let ids = record.handed_back().iter();
         course.handed_back = ids.map(|&task| course.dense(task).unwrap_or(u64::MAX)).collect();
         course
     }
 
-    pub(super) fn name(&self, party: usize) -> &str {
-        &self.names[party]
+    pub(super) fn name(&self, actor: usize) -> &str {
+        &self.names[actor]
     }
 
-    /// What `party` has to wait for before it can come with `task`.
-    pub(super) fn to_take(&self, party: usize, task: TaskId) -> Result<Option<Wait>, Violation> {
+    /// What `actor` must wait for before it can act on `task`.
+    pub(super) fn to_take(&self, actor: usize, task: TaskId) -> Result<Option<Wait>, Violation> {
         let (moves, task) = (task.moves(), self.dense(task)?);
         let moved = self.moves[task as usize] % MOVES;
-        let is_there = moves == moved && self.oracles.tasks.is_reachable(task, party);
+        let is_there = moves == moved && self.oracles.tasks.is_reachable(task, actor);
         Ok((!is_there).then(|| Wait::Task {
             task,
             moves,
@@ -111,16 +103,15 @@ impl Course {
         }))
     }
 
-    /// The next event is this one of `party`.
-    pub(super) fn place(&mut self, party: usize, event: Event) -> Result<(), Violation> {
-        self.note(party, event);
-        if self.parties[party].left {
-            return Err(record_violation(format!("{} has left before", self.names[party])));
+    pub(super) fn place(&mut self, actor: usize, event: Event) -> Result<(), Violation> {
+        self.note(actor, event);
+        if self.actors[actor].left {
+            return Err(record_violation(format!("{} has left before", self.names[actor])));
         }
-        if self.parties[party].of_run > 0 && !matches!(event, Event::OfRun { .. }) {
+        if self.actors[actor].of_run > 0 && !matches!(event, Event::OfRun { .. }) {
             return Err(record_violation(format!(
                 "{} has taken {} more tasks from the injector, and goes on without them",
-                self.names[party], self.parties[party].of_run
+                self.names[actor], self.actors[actor].of_run
             )));
         }
         match event {
@@ -129,19 +120,19 @@ impl Course {
                 version,
                 before,
                 after,
-            } => self.changed(party, word, version, before as usize, after as usize),
-            Event::Read { word, version, value } => self.read(party, word, version, value as usize),
-            Event::Injected { task } => self.queued(party, task, true),
-            _ if party < self.workers => self.worker_did(party, event),
-            Event::HandedOver => self.handed_over(party),
-            Event::Refused { tasks } => self.refused(party, tasks),
-            Event::Idle if in_flight(self.parties[party].state) == 0 => Ok(()),
+            } => self.changed(actor, word, version, before as usize, after as usize),
+            Event::Read { word, version, value } => self.read(actor, word, version, value as usize),
+            Event::Injected { task } => self.queued(actor, task, true),
+            _ if actor < self.workers => self.worker_did(actor, event),
+            Event::HandedOver => self.handed_over(actor),
+            Event::Refused { tasks } => self.refused(actor, tasks),
+            Event::Idle if in_flight(self.actors[actor].state) == 0 => Ok(()),
             Event::Idle => Err(Violation::new(
                 Oracle::Count,
                 format!(
                     "{} has waited until nothing is in flight, but last saw {}",
-                    self.names[party],
-                    in_flight(self.parties[party].state)
+                    self.names[actor],
+                    in_flight(self.actors[actor].state)
                 ),
             )),
             Event::GaveUp => Err(Violation::new(
@@ -153,22 +144,24 @@ impl Course {
                 ),
             )),
             Event::Unparked { .. } => Ok(()),
-            other => Err(record_violation(format!("nobody outside does this: {other:?}"))),
+            other => Err(record_violation(format!(
+                "the environment does not do this: {other:?}"
+            ))),
         }
     }
 
-    /// All events are placed, and the state word is this.
+    /// All events are placed; `state` is the state word.
     pub(super) fn end(&mut self, state: u32) -> Result<(), Violation> {
-        if let Some(worker) = (0..self.workers).find(|&worker| !self.parties[worker].left) {
+        if let Some(worker) = (0..self.workers).find(|&worker| !self.actors[worker].left) {
             return Err(record_violation(format!("worker {worker} has never left")));
         }
-        for (party, name) in self.names.iter().enumerate() {
-            if self.parties[party].publishing {
+        for (actor, name) in self.names.iter().enumerate() {
+            if self.actors[actor].publishing {
                 return Err(record_violation(format!("{name} has never ended a hand-over")));
             }
             let (told, tasks) = (
-                u64::from(self.parties[party].next),
-                self.first_task[party + 1] - self.first_task[party],
+                u64::from(self.actors[actor].next),
+                self.first_task[actor + 1] - self.first_task[actor],
             );
             if told != tasks {
                 return Err(record_violation(format!(
@@ -186,14 +179,14 @@ impl Course {
             tasks: self.ended,
             changes,
             course: self.trace.take_all(),
-            parties: self.names,
+            actors: self.names,
         }
     }
 
-    /// Shows what came before a rejection.
+    /// Adds the events before it to a rejection.
     pub(super) fn show(&mut self, rejection: &mut Rejection) {
         rejection.neighbourhood = self.trace.tail();
-        rejection.parties = std::mem::take(&mut self.names);
+        rejection.actors = std::mem::take(&mut self.names);
     }
 
     fn worker_did(&mut self, worker: usize, event: Event) -> Result<(), Violation> {
@@ -224,16 +217,16 @@ impl Course {
             Event::TookInjected { task, more } => {
                 self.oracles.count.between_tasks(worker)?;
                 self.oracles.fairness.looked_at_injector(worker);
-                self.parties[worker].of_run = more;
+                self.actors[worker].of_run = more;
                 self.taken(worker, task, true)
             }
             Event::OfRun { task } => {
-                let Some(left) = self.parties[worker].of_run.checked_sub(1) else {
+                let Some(left) = self.actors[worker].of_run.checked_sub(1) else {
                     return Err(record_violation(format!(
                         "worker {worker} names a task that it did not take together with others"
                     )));
                 };
-                self.parties[worker].of_run = left;
+                self.actors[worker].of_run = left;
                 let task = self.was_in(task, true)?;
                 self.oracles.tasks.unpacked(task, worker)?;
                 self.oracles.sleep.taken_somewhere();
@@ -266,7 +259,7 @@ impl Course {
             }
             Event::Left => {
                 self.oracles.sleep.keeps_nothing(worker, "has left")?;
-                self.parties[worker].left = true;
+                self.actors[worker].left = true;
                 self.oracles.sleep.left += 1;
                 self.oracles.sleep.quiet()
             }
@@ -277,60 +270,60 @@ impl Course {
 
     fn changed(
         &mut self,
-        party: usize,
+        actor: usize,
         word: WordName,
         version: u32,
         before: usize,
         after: usize,
     ) -> Result<(), Violation> {
-        self.sees(party, word, version.wrapping_add(1))?;
+        self.sees(actor, word, version.wrapping_add(1))?;
         match word {
             WordName::State => {
-                self.parties[party].state = after;
-                let outside = party >= self.workers;
-                if in_flight(after) > in_flight(before) && self.parties[party].publishing {
+                self.actors[actor].state = after;
+                let environment = actor >= self.workers;
+                if in_flight(after) > in_flight(before) && self.actors[actor].publishing {
                     return Err(record_violation(format!(
-                        "{} was let in again before it had handed over",
-                        self.names[party]
+                        "{} was accepted again before it had handed over",
+                        self.names[actor]
                     )));
                 }
-                self.oracles.state_changed(party, outside, before, after)
+                self.oracles.state_changed(actor, environment, before, after)
             }
             WordName::Sleep => {
                 let [before, after] = [before, after].map(SleepWord::of_value);
-                self.oracles.sleep_changed(party, before, after)
+                self.oracles.sleep_changed(actor, before, after)
             }
             WordName::Slot(slot) if (slot as usize) < self.workers => {
                 let worker = slot as usize;
-                (self.oracles.protocol).slot_changed(party, worker, before, after)?;
+                (self.oracles.protocol).slot_changed(actor, worker, before, after)?;
                 if after == 0 {
                     self.wakes(worker);
                 }
                 Ok(())
             }
-            other => Err(record_violation(format!("nobody watches the {other}"))),
+            other => Err(record_violation(format!("no oracle watches the {other}"))),
         }
     }
 
-    fn read(&mut self, party: usize, word: WordName, version: u32, value: usize) -> Result<(), Violation> {
-        self.sees(party, word, version)?;
+    fn read(&mut self, actor: usize, word: WordName, version: u32, value: usize) -> Result<(), Violation> {
+        self.sees(actor, word, version)?;
         match word {
-            WordName::State => self.parties[party].state = value,
+            WordName::State => self.actors[actor].state = value,
             WordName::Sleep => {
                 let word = SleepWord::of_value(value);
-                self.oracles.protocol.learns(party, word);
+                self.oracles.protocol.learns(actor, word);
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Nobody sees an older value of a word than it has seen.
-    fn sees(&mut self, party: usize, word: WordName, version: u32) -> Result<(), Violation> {
+    /// An actor never reads an older value of a word than it has seen.
+    fn sees(&mut self, actor: usize, word: WordName, version: u32) -> Result<(), Violation> {
         let seen = match word {
-            WordName::State => &mut self.parties[party].seen[0],
-            WordName::Sleep => &mut self.parties[party].seen[1],
-            WordName::Slot(worker) if worker as usize == party => &mut self.parties[party].seen[2],
+            WordName::State => &mut self.actors[actor].seen[0],
+            WordName::Sleep => &mut self.actors[actor].seen[1],
+            WordName::Slot(worker) if worker as usize == actor => &mut self.actors[actor].seen[2],
             _ => return Ok(()),
         };
         let before = std::mem::replace(seen, version);
@@ -339,7 +332,7 @@ impl Course {
         }
         Err(record_violation(format!(
             "{} saw the {word} after {version} changes, and had seen it after {before}",
-            self.names[party]
+            self.names[actor]
         )))
     }
 
@@ -354,8 +347,8 @@ impl Course {
         Ok(())
     }
 
-    fn queued(&mut self, party: usize, task: TaskId, injected: bool) -> Result<(), Violation> {
-        let worker = (party < self.workers).then_some(party);
+    fn queued(&mut self, actor: usize, task: TaskId, injected: bool) -> Result<(), Violation> {
+        let worker = (actor < self.workers).then_some(actor);
         let (moves, task) = (task.moves(), self.dense(task)?);
         let moved = (self.moves[task as usize] + 1) % MOVES;
         self.moves[task as usize] = if injected { moved | IN_INJECTOR } else { moved };
@@ -367,17 +360,17 @@ impl Course {
         match self.oracles.tasks.queued(task, worker)? {
             Came::New => {
                 if worker.is_none() {
-                    if self.next_task(party)? != task {
+                    if self.next_task(actor)? != task {
                         return Err(record_violation(format!(
                             "{} hands over task {task} out of turn",
-                            self.names[party]
+                            self.names[actor]
                         )));
                     }
-                    if !std::mem::replace(&mut self.parties[party].publishing, true) {
+                    if !std::mem::replace(&mut self.actors[actor].publishing, true) {
                         self.oracles.sleep.publishing += 1;
                     }
                 }
-                self.oracles.count.began(party)?;
+                self.oracles.count.began(actor)?;
             }
             Came::Private { worker } | Came::OfRun { worker } => self.oracles.sleep.kept_no_longer(worker),
         }
@@ -385,30 +378,30 @@ impl Course {
         Ok(())
     }
 
-    fn handed_over(&mut self, party: usize) -> Result<(), Violation> {
-        if !std::mem::take(&mut self.parties[party].publishing) {
+    fn handed_over(&mut self, actor: usize) -> Result<(), Violation> {
+        if !std::mem::take(&mut self.actors[actor].publishing) {
             return Err(record_violation(format!(
                 "{} has handed nothing over",
-                self.names[party]
+                self.names[actor]
             )));
         }
-        self.oracles.count.outside_is_even(party)?;
+        self.oracles.count.environment_is_even(actor)?;
         self.oracles.sleep.publishing -= 1;
         self.oracles.sleep.quiet()
     }
 
-    fn refused(&mut self, party: usize, tasks: u32) -> Result<(), Violation> {
-        if is_accepting(self.parties[party].state) {
+    fn refused(&mut self, actor: usize, tasks: u32) -> Result<(), Violation> {
+        if is_accepting(self.actors[actor].state) {
             return Err(Violation::new(
                 Oracle::Gate,
                 format!(
                     "{tasks} tasks of {} were refused, which had seen the gate open",
-                    self.names[party]
+                    self.names[actor]
                 ),
             ));
         }
         for _ in 0..tasks {
-            let task = self.next_task(party)?;
+            let task = self.next_task(actor)?;
             self.oracles.tasks.refused(task)?;
             self.ended += 1;
         }
@@ -416,7 +409,7 @@ impl Course {
     }
 
     fn started(&mut self, worker: usize, task: TaskId) -> Result<(), Violation> {
-        if let Some(running) = self.parties[worker].running {
+        if let Some(running) = self.actors[worker].running {
             return Err(record_violation(format!(
                 "worker {worker} starts task {task:?} in the middle of task {running}"
             )));
@@ -424,31 +417,31 @@ impl Course {
         let task = self.reached(worker, task)?;
         self.oracles.tasks.started(task, worker)?;
         self.oracles.protocol.starts(worker)?;
-        self.parties[worker].running = Some(task);
+        self.actors[worker].running = Some(task);
         Ok(())
     }
 
     fn ends(&mut self, worker: usize) -> Result<u64, Violation> {
         self.ended += 1;
-        let running = self.parties[worker].running.take();
+        let running = self.actors[worker].running.take();
         running.ok_or_else(|| record_violation(format!("worker {worker} runs nothing that could end")))
     }
 
-    /// `worker` comes with `task`. If it has not been heard of its being taken, this is it.
+    /// `worker` acts on `task`: the first event that shows the task was taken.
     fn reached(&mut self, worker: usize, task: TaskId) -> Result<u64, Violation> {
         let id = task;
         let task = self.dense(task)?;
         let oracles = &mut self.oracles;
         if oracles.tasks.is_private_to(task, worker) {
             oracles.sleep.kept_no_longer(worker);
-            // What came from the injector bypasses nobody there.
+            // A task from the injector bypasses nothing there.
             let bypasses = !oracles.tasks.is_of_run(task, worker);
             oracles.tasks.taken(task, worker)?;
             if bypasses {
                 oracles.fairness.took_own(worker)?;
             }
         } else if !oracles.tasks.is_in_hand(task, worker) {
-            // Out of its own queue, where it had pushed it or a theft had brought it.
+            // From its own queue, by push or theft.
             self.taken(worker, id, false)?;
             self.oracles.fairness.took_own(worker)?;
         }
@@ -463,7 +456,7 @@ impl Course {
         Ok(())
     }
 
-    /// The place among all of a task that comes out of the injector, or out of a worker's queue.
+    /// The dense number of a task taken from the injector, or from a worker's queue.
     fn was_in(&self, task: TaskId, injector: bool) -> Result<u64, Violation> {
         let task = self.dense(task)?;
         if (self.moves[task as usize] & IN_INJECTOR != 0) == injector {
@@ -485,25 +478,23 @@ impl Course {
         }
     }
 
-    fn next_task(&mut self, party: usize) -> Result<u64, Violation> {
-        let number = self.parties[party].next;
-        self.parties[party].next += 1;
-        self.dense(TaskId::new(party as u32, number))
+    fn next_task(&mut self, actor: usize) -> Result<u64, Violation> {
+        let number = self.actors[actor].next;
+        self.actors[actor].next += 1;
+        self.dense(TaskId::new(actor as u32, number))
     }
 
-    /// The task's place among all.
     fn dense(&self, task: TaskId) -> Result<u64, Violation> {
-        let party = task.party();
-        let bounds = self.first_task.get(party).zip(self.first_task.get(party + 1));
+        let actor = task.party();
+        let bounds = self.first_task.get(actor).zip(self.first_task.get(actor + 1));
         bounds
             .map(|(first, end)| (first + u64::from(task.number()), end))
             .filter(|(task, end)| task < end)
             .map(|(task, _)| task)
-            .ok_or_else(|| record_violation(format!("nobody has brought task {task:?} into the world")))
+            .ok_or_else(|| record_violation(format!("task {task:?} was never created")))
     }
 
-    /// Keeps the event for those who read.
-    fn note(&mut self, party: usize, event: Event) {
+    fn note(&mut self, actor: usize, event: Event) {
         self.steps += 1;
         let task = |task| match self.dense(task) {
             Ok(task) => (Object::Task(task), task),
@@ -512,8 +503,8 @@ impl Course {
         let (op, (object, value)) = match event {
             Event::Spawned { tasks } => (Op::Keep, (Object::None, u64::from(tasks))),
             Event::Started { task: id } => (Op::Start, task(id)),
-            Event::Ended => (Op::End, running(&self.parties[party])),
-            Event::Panicked => (Op::Panic, running(&self.parties[party])),
+            Event::Ended => (Op::End, running(&self.actors[actor])),
+            Event::Panicked => (Op::Panic, running(&self.actors[actor])),
             Event::HandedBack { task: id } => (Op::HandBack, task(id)),
             Event::Pushed { task: id } => (Op::Push, task(id)),
             Event::Injected { task: id } => (Op::Inject, task(id)),
@@ -531,12 +522,12 @@ impl Course {
             Event::Idle => (Op::Wait, (Object::None, 0)),
             Event::GaveUp => (Op::GiveUp, (Object::None, 0)),
         };
-        self.trace.did(self.steps, party, op, object, value, self.steps);
+        self.trace.did(self.steps, actor, op, object, value, self.steps);
     }
 }
 
-fn running(party: &Party) -> (Object, u64) {
-    party
+fn running(actor: &Actor) -> (Object, u64) {
+    actor
         .running
         .map_or((Object::None, 0), |task| (Object::Task(task), task))
 }

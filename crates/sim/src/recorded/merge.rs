@@ -1,7 +1,7 @@
-//! The order: whose event may come next.
+//! The order: which actor's event may come next.
 //!
-//! Parties take turns. Each goes on until its next event has to wait for somebody else's; a round in which nobody went on is the end,
-//! and if events are left then, they have no order.
+//! Actors take turns. Each continues until its next event must wait for another's. A round without
+//! progress is the end; remaining events have no order.
 
 use std::collections::HashMap;
 use std::iter::Peekable;
@@ -12,38 +12,40 @@ use super::course::Course;
 use super::{Checked, Rejection};
 use crate::oracle::{Oracle, Violation};
 
-/// A record on its way into one order.
 pub(super) struct Merge<'a> {
     cursors: Vec<Cursor<'a>>,
     words: Words,
     course: Course,
 }
 
-/// How far one party's events have been placed.
 struct Cursor<'a> {
     events: Peekable<Events<'a>>,
     placed: u64,
 }
 
-/// Whether an event may come next.
 enum Turn {
     Now,
-    /// For somebody else's event to come first: this.
     Waits(Wait),
 }
 
-/// What an event waits for.
 pub(super) enum Wait {
-    /// That many changes of the word, of which there have been fewer.
-    Word { name: WordName, version: u32, now: u32 },
-    /// That the task is where this party could take it, after so many moves.
-    Task { task: u64, moves: u8, is: String },
+    Word {
+        name: WordName,
+        version: u32,
+        now: u32,
+    },
+    /// A place of the task from which this actor could take it, after this many moves.
+    Task {
+        task: u64,
+        moves: u8,
+        is: String,
+    },
 }
 
 impl<'a> Merge<'a> {
     pub(super) fn new(record: &'a Record, keep: bool) -> Self {
-        let cursors = (0..record.parties()).map(|party| Cursor {
-            events: record.events(party).peekable(),
+        let cursors = (0..record.parties()).map(|actor| Cursor {
+            events: record.events(actor).peekable(),
             placed: 0,
         });
         Self {
@@ -69,8 +71,8 @@ impl<'a> Merge<'a> {
     fn place_all(&mut self) -> Result<(), Box<Rejection>> {
         loop {
             let mut moved = false;
-            for party in 0..self.cursors.len() {
-                moved |= self.go_on(party)?;
+            for actor in 0..self.cursors.len() {
+                moved |= self.go_on(actor)?;
             }
             if !moved {
                 break;
@@ -78,7 +80,7 @@ impl<'a> Merge<'a> {
         }
         self.give_up()?;
         if let Some(stuck) =
-            (0..self.cursors.len()).find(|&party| self.cursors[party].events.peek().is_some())
+            (0..self.cursors.len()).find(|&actor| self.cursors[actor].events.peek().is_some())
         {
             return Err(self.no_order(stuck));
         }
@@ -88,42 +90,41 @@ impl<'a> Merge<'a> {
         self.course.end(self.words.now(WordName::State)).map_err(at_end)
     }
 
-    /// If somebody has ended the run by force, that is what is wrong with it.
+    /// A violation, if the run was ended by force.
     fn give_up(&mut self) -> Result<(), Box<Rejection>> {
-        for party in 0..self.cursors.len() {
-            if self.cursors[party].events.peek() == Some(&Event::GaveUp) {
-                let placed = self.cursors[party].placed;
-                let rejected = |violation| Box::new(Rejection::new(violation, party, placed));
-                self.course.place(party, Event::GaveUp).map_err(rejected)?;
+        for actor in 0..self.cursors.len() {
+            if self.cursors[actor].events.peek() == Some(&Event::GaveUp) {
+                let placed = self.cursors[actor].placed;
+                let rejected = |violation| Box::new(Rejection::new(violation, actor, placed));
+                self.course.place(actor, Event::GaveUp).map_err(rejected)?;
             }
         }
         Ok(())
     }
 
-    /// Places events of `party` until one has to wait. Whether there was any.
-    fn go_on(&mut self, party: usize) -> Result<bool, Box<Rejection>> {
-        let before = self.cursors[party].placed;
-        while let Some(&event) = self.cursors[party].events.peek() {
-            let placed = self.cursors[party].placed;
-            let rejected = |violation| Box::new(Rejection::new(violation, party, placed));
+    /// Places events of `actor` until one must wait. Returns whether it placed any.
+    fn go_on(&mut self, actor: usize) -> Result<bool, Box<Rejection>> {
+        let before = self.cursors[actor].placed;
+        while let Some(&event) = self.cursors[actor].events.peek() {
+            let placed = self.cursors[actor].placed;
+            let rejected = |violation| Box::new(Rejection::new(violation, actor, placed));
             if event == Event::GaveUp {
-                // What made it necessary comes first, if it can be seen.
+                // Its cause comes first, if that is visible.
                 break;
             }
-            match self.turn(party, event).map_err(rejected)? {
+            match self.turn(actor, event).map_err(rejected)? {
                 Turn::Now => {}
                 Turn::Waits(_) => break,
             }
             self.words.place(event);
-            self.course.place(party, event).map_err(rejected)?;
-            self.cursors[party].events.next();
-            self.cursors[party].placed += 1;
+            self.course.place(actor, event).map_err(rejected)?;
+            self.cursors[actor].events.next();
+            self.cursors[actor].placed += 1;
         }
-        Ok(self.cursors[party].placed > before)
+        Ok(self.cursors[actor].placed > before)
     }
 
-    /// Whether `party`'s next event may come now.
-    fn turn(&self, party: usize, event: Event) -> Result<Turn, Violation> {
+    fn turn(&self, actor: usize, event: Event) -> Result<Turn, Violation> {
         let waits = match event {
             Event::Changed {
                 word,
@@ -136,21 +137,20 @@ impl<'a> Merge<'a> {
             | Event::HandedBack { task }
             | Event::Stole { task, .. }
             | Event::TookInjected { task, .. }
-            | Event::OfRun { task } => self.course.to_take(party, task)?,
+            | Event::OfRun { task } => self.course.to_take(actor, task)?,
             _ => None,
         };
         Ok(waits.map_or(Turn::Now, Turn::Waits))
     }
 
-    /// Everybody waits for somebody, `stuck` among them.
     fn no_order(&mut self, stuck: usize) -> Box<Rejection> {
         let mut message = "no order explains what is left:".to_owned();
-        for party in 0..self.cursors.len() {
-            let Some(&event) = self.cursors[party].events.peek() else {
+        for actor in 0..self.cursors.len() {
+            let Some(&event) = self.cursors[actor].events.peek() else {
                 continue;
             };
-            let placed = self.cursors[party].placed;
-            let waits = match self.turn(party, event) {
+            let placed = self.cursors[actor].placed;
+            let waits = match self.turn(actor, event) {
                 Ok(Turn::Waits(Wait::Word { name, version, now })) => {
                     format!("expects {version} changes of the {name} before it, and there are {now}")
                 }
@@ -159,7 +159,7 @@ impl<'a> Merge<'a> {
                 }
                 Ok(Turn::Now) | Err(_) => "could go on".to_owned(),
             };
-            let name = self.course.name(party);
+            let name = self.course.name(actor);
             message.push_str(&format!("\n  {name}, event {placed}, {event:?}: {waits}"));
         }
         let violation = Violation::new(Oracle::Record, message);
@@ -167,17 +167,16 @@ impl<'a> Merge<'a> {
     }
 }
 
-/// Every value that each word has had.
 #[derive(Default)]
 struct Words {
-    state: History,
-    sleep: History,
-    slots: HashMap<u32, History>,
+    state: ModificationOrder,
+    sleep: ModificationOrder,
+    slots: HashMap<u32, ModificationOrder>,
 }
 
-/// The values of one word after its changes, in their order.
+/// The values of one word after its changes, in order.
 #[derive(Default)]
-struct History(Vec<u32>);
+struct ModificationOrder(Vec<u32>);
 
 impl Words {
     fn to_change(&self, word: WordName, version: u32, before: u32) -> Result<Option<Wait>, Violation> {
@@ -219,35 +218,36 @@ impl Words {
 
     fn place(&mut self, event: Event) {
         if let Event::Changed { word, after, .. } = event {
-            let history = match word {
+            let order = match word {
                 WordName::State => &mut self.state,
                 WordName::Sleep => &mut self.sleep,
                 WordName::Slot(worker) => self.slots.entry(worker).or_default(),
                 WordName::Stamps | WordName::Waiters | WordName::Other(_) => return,
             };
-            history.0.push(after);
+            order.0.push(after);
         }
     }
 
     fn version(&self, word: WordName) -> u32 {
-        self.history(word).map_or(0, |history| history.0.len() as u32)
+        self.modification_order(word)
+            .map_or(0, |order| order.0.len() as u32)
     }
 
     fn now(&self, word: WordName) -> u32 {
         self.at(word, self.version(word))
     }
 
-    /// The value after so many changes, which there have been.
+    /// The value after `version` changes, which must have happened.
     fn at(&self, word: WordName, version: u32) -> u32 {
         let last = (version as usize).checked_sub(1);
-        last.and_then(|last| self.history(word)?.0.get(last).copied())
+        last.and_then(|last| self.modification_order(word)?.0.get(last).copied())
             .unwrap_or(match word {
                 WordName::State => executor_core::ACCEPTING_BIT as u32,
                 _ => 0,
             })
     }
 
-    fn history(&self, word: WordName) -> Option<&History> {
+    fn modification_order(&self, word: WordName) -> Option<&ModificationOrder> {
         match word {
             WordName::State => Some(&self.state),
             WordName::Sleep => Some(&self.sleep),
@@ -257,18 +257,16 @@ impl Words {
     }
 
     fn changes(&self) -> u64 {
-        let slots = self.slots.values().map(|history| history.0.len());
+        let slots = self.slots.values().map(|order| order.0.len());
         (self.state.0.len() + self.sleep.0.len() + slots.sum::<usize>()) as u64
     }
 
-    /// At the end: a run that has ended has closed its gate and set DONE.
+    /// At the end: a run that ended has closed its gate and set DONE.
     fn complete(&self) -> Result<(), Violation> {
         if executor_core::sleep::SleepWord::of_value(self.now(WordName::Sleep) as usize).is_done() {
             return Ok(());
         }
-        Err(violation(
-            "the record ends, and nobody has ended the executor".to_owned(),
-        ))
+        Err(violation("the record ends before the executor does".to_owned()))
     }
 }
 

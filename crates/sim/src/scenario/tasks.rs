@@ -1,8 +1,8 @@
-//! Tasks on the executor alone, in the shapes that schedulers get wrong: floods from outside, trees that everybody
-//! steals from, chains in which there is never more than one task, fans from one worker, and a mixture.
+//! Tasks on the executor alone, in difficult shapes: external floods, trees that all workers steal
+//! from, chains of one task at a time, fans from one worker, and a mixture.
 //!
-//! A worker keeps tasks to itself only when it has seen that tasks are short. The shapes about that begin with a row
-//! of short tasks, which are a sample for it.
+//! A worker keeps tasks private only once it has seen that tasks are short, so shapes with private
+//! tasks begin with a row of short ones as a sample.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,8 +11,8 @@ use std::str::FromStr;
 use executor_core::{ExecutorConfig, TaskCtx};
 
 use super::Summary;
+use crate::coverage::CoveragePoint;
 use crate::line::{Fields, LineError};
-use crate::mark::Mark;
 use crate::oracle::{Oracle, Violation};
 use crate::report::Failure;
 use crate::setup::{Ending, Setup};
@@ -22,39 +22,40 @@ use crate::task::SimCtx;
 /// A load of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tasks {
-    /// What the tasks spawn.
+    /// The shape of what the tasks spawn.
     pub shape: Shape,
-    /// Tasks that are handed over from outside.
+    /// Tasks that producers hand over.
     pub roots: u32,
-    /// Size of what each of them grows into; see [`Shape`].
+    /// Size of what each of them spawns; see [`Shape`].
     pub size: u32,
 }
 
-/// What a task handed over from outside grows into.
+/// What a root task spawns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     /// Nothing.
     Flat,
     /// A binary tree of depth `size`.
     Tree,
-    /// `size` tasks, each of which spawns the next, by turns into its own queue and into the injector.
+    /// `size` tasks, each of which spawns the next, alternately locally and into the injector.
     Chain,
     /// `size` tasks spawned at once.
     Fan,
-    /// `size` tasks altogether, in uneven bunches, by turns into its own queue and into the injector.
+    /// `size` tasks in all, in uneven groups, alternately local and into the injector.
     Mixed,
-    /// `size` tasks that split what is left in two, by turns a few short ones and a few long ones.
+    /// `size` tasks that split the rest in two, in alternating phases of short and long ones.
     Phases,
-    /// A row of short tasks, and `size` more that the last of them spawns at once.
+    /// A row of short tasks, whose last spawns `size` more at once.
     Burst,
-    /// A row of short tasks, of which the last spawns `size` more, publishes in the middle of that, and then takes long.
+    /// A row of short tasks, whose last spawns `size` more, publishes in between, and then takes
+    /// long.
     Publish,
-    /// A row of short tasks, of which the last spawns `size` more, publishes, and waits until one of those has run.
+    /// A row of short tasks, whose last spawns `size` more, publishes, and waits until one has run.
     Meeting,
 }
 
 impl Shape {
-    /// All of them.
+    /// All shapes.
     pub const ALL: [Self; 9] = [
         Self::Flat,
         Self::Tree,
@@ -121,7 +122,8 @@ impl Tasks {
         Ok(tasks)
     }
 
-    /// Sizes have their bounds, and meetings come about only if somebody is always free to come to them, and nobody is kept from running.
+    /// Checks sizes. Meetings need a worker that is always free to come, and no fault that prevents
+    /// it.
     pub(super) fn check(&self, setup: &Setup) -> Result<(), LineError> {
         let problem = if self.shape == Shape::Phases && self.size > PHASES_MAX {
             format!("`size={}`: phases have {PHASES_MAX} tasks at most", self.size)
@@ -146,14 +148,14 @@ impl Tasks {
         Err(LineError(problem))
     }
 
-    /// Whether all that is spawned fits into the counts that are kept back for workers. Of those a worker may need for its purse
-    /// all but as many as it may keep private.
+    /// Whether all spawns fit into the counts reserved for workers, of which each worker's credits
+    /// take all but its private tasks.
     pub(crate) fn fits_beyond_max(&self, config: &ExecutorConfig) -> bool {
         let spawned = self.count().saturating_sub(self.roots.into());
         spawned <= (config.workers * config.private_tasks) as u64
     }
 
-    /// How many tasks there are altogether.
+    /// Number of tasks in all.
     #[must_use]
     pub fn count(&self) -> u64 {
         let each = match self.shape {
@@ -180,7 +182,7 @@ impl Tasks {
             },
             Shape::Burst | Shape::Publish | Shape::Meeting => Work::Row {
                 left: ROW,
-                // Read at meetings only, which have fewer roots than there are workers.
+                // Only used by meetings, which have fewer roots than there are workers.
                 root: root as u16,
             },
         };
@@ -194,7 +196,7 @@ impl Tasks {
         let ran: u64 = report.scratches.iter().sum();
         let all_ran =
             report.refused.is_empty() && report.metrics.panicked == 0 && report.handed_back.is_empty();
-        let all_ran = all_ran && report.course.marks.count(Mark::HookDroppedTask) == 0;
+        let all_ran = all_ran && report.course.coverage.count(CoveragePoint::HookDroppedTask) == 0;
         if all_ran && ran != self.count() && !report.course.cut && hears_of_tasks {
             let message = format!("{ran} tasks ran, but the scenario has {}", self.count());
             return Err(Failure::new(
@@ -211,22 +213,20 @@ impl Tasks {
     }
 }
 
-/// A deeper tree would have more than a million tasks.
+/// Depth of a tree, at most: a deeper one would have more than a million tasks.
 const TREE_DEPTH_MAX: u32 = 20;
 
 /// Tasks before the last of a row: enough for a first sample.
 const ROW: u8 = 20;
 
-/// Tasks of a phase.
 const PHASE: u16 = 24;
 
-/// Tasks are numbered in few bits, so that they are small.
+/// Tasks in phases, at most: their numbers have few bits.
 const PHASES_MAX: u32 = u16::MAX as u32;
 
-/// What a long task takes.
+/// Nanoseconds of a long task.
 const LONG_NS: u64 = 20_000;
 
-/// A scenario's task.
 #[derive(Clone, Copy, Debug)]
 enum Work {
     Leaf,
@@ -234,26 +234,25 @@ enum Work {
     Chain(u32),
     Fan(u32),
     Mixed(u32),
-    /// The tasks from number `first` on, in the order in which one worker alone would run them.
+    /// The tasks from number `first` on, in the order of a single worker.
     Phases {
         first: u16,
         count: u16,
     },
-    /// So many tasks are left in the row before the last.
+    /// The tasks left in the row before the last.
     Row {
         left: u8,
         root: u16,
     },
-    /// What the last task of this root's row waits for.
+    /// A task that the last task of this root's row waits for.
     Met(u16),
 }
 
 type Cx<'y> = SimCtx<'y, Work, u64>;
 
-/// Runs tasks. The scratch value counts those that came to their end.
+/// Runs tasks. The scratch value counts those that ended.
 struct Runner {
     tasks: Tasks,
-    /// For each root, whether somebody came to the meeting.
     met: RefCell<Vec<bool>>,
 }
 
@@ -269,7 +268,7 @@ impl Runner {
             Work::Chain(left) => cx.spawn_global(Work::Chain(left - 1)),
             Work::Fan(leaves) => fan(cx, Work::Leaf, leaves),
             Work::Mixed(left) => {
-                // One to three children, who share what is left unevenly.
+                // One to three children share the rest unevenly.
                 let children = (1 + left % 3).min(left);
                 let mut rest = left - children;
                 for sibling in (0..children).rev() {
@@ -285,7 +284,7 @@ impl Runner {
             Work::Phases { first, count } => {
                 let (sooner, later) = (count / 2, (count - 1) / 2);
                 let next = first + 1;
-                // The last one spawned is the first to run.
+                // The last one spawned runs first.
                 for (first, count) in [(next + sooner, later), (next, sooner)] {
                     if count > 0 {
                         cx.spawn_local(Work::Phases { first, count });
@@ -313,7 +312,7 @@ impl Runner {
             }
             Shape::Meeting => {
                 fan(cx, Work::Met(root), size);
-                // An abort lets it go on, and hands the others back.
+                // An abort ends the wait, and hands the others back.
                 let _met = cx.wait_until("the others have come", || self.met.borrow()[usize::from(root)]);
             }
             _ => fan(cx, Work::Leaf, size),

@@ -1,19 +1,20 @@
-//! Traffic: short jobs that arrive whether or not those before them have ended, beside heavy clients that keep all workers busy.
+//! Traffic: short jobs in an open loop, beside heavy clients that keep all workers busy.
 //!
 //! ```text
 //!   submitters   short jobs, each at its due time (an open loop)
-//!   clients      one heavy job after the other (a closed loop), each heavier than the last if so wanted      ─► executor
+//!   clients      one heavy job after the other (a closed loop), each heavier than the last if wanted     ─► executor
 //!   middle       jobs that are neither the oldest nor the heaviest, and outlast the traffic
 //!   cancellers   at some moment one of the heavy jobs
 //!   stopper      at the end of the traffic, what is left of heavy and middle ones
 //! ```
 //!
-//! What comes of it are [`Figures`] in virtual time. They mean something under [`StrategyKind::Earliest`] only, which is a machine
-//! with a core for each worker; then the run is held against [bounds](Traffic::judge) that follow from the policy. Under any other
-//! strategy the other oracles watch it as they watch everything.
+//! The result is [`Figures`] in virtual time. They are meaningful under [`StrategyKind::Earliest`],
+//! a machine with a core for each worker; there the run must keep the [bounds](Traffic::judge) that
+//! follow from the policy. The other oracles watch under every strategy.
 
 mod bounds;
 mod figures;
+mod judge;
 mod work;
 
 use std::cell::{Cell, RefCell};
@@ -28,11 +29,11 @@ pub use figures::{Figures, Latency};
 
 use super::Summary;
 use super::jobs::{Submitter, conclude, end, look, spares};
+use crate::actor::ActorKind;
+use crate::environment::give_up;
 use crate::fault::Faults;
 use crate::line::{Fields, LineError};
 use crate::oracle::{Kind, Lines};
-use crate::outside::give_up;
-use crate::party::Side;
 use crate::pipeline::{Extras, Hub, Look, PipeEnv, SimState, SlotNs};
 use crate::ports::SimPorts;
 use crate::report::Failure;
@@ -88,56 +89,59 @@ traffic! {
     shorts: u32 = 0,
     /// Slots of a short job.
     short_slots: u32 = 4,
-    /// What such a slot takes.
+    /// Nanoseconds of such a slot.
     short_slot_ns: u64 = 250_000,
-    /// One short job is due in each such stretch of time, at some moment of it. 0: all at once.
+    /// Nanoseconds of a period with one short job, due at some moment of it. 0: all at once.
     short_every_ns: u64 = 2_000_000,
-    /// The first stretch begins so long after the heavy clients have begun.
+    /// Nanoseconds from the heavy clients' start to the first period.
     short_after_ns: u64 = 0,
     /// Clients that submit heavy jobs.
     heavies: u32 = 0,
     /// Slots of a heavy job.
     heavy_slots: u32 = 1_000,
-    /// What such a slot takes.
+    /// Nanoseconds of such a slot.
     heavy_slot_ns: u64 = 1_000_000,
-    /// How many heavy jobs a client submits at most. 0: as many as it can.
+    /// Heavy jobs of a client, at most. 0: no limit.
     heavy_jobs: u32 = 0,
-    /// A client's next heavy job is due so long after the last one was, whether that has ended or not. 0: when it has ended.
+    /// Nanoseconds between due times of a client's heavy jobs. 0: each is due when the last has
+    /// ended.
     heavy_every_ns: u64 = 0,
-    /// Each heavy job weighs so much more than the one that was made before it.
+    /// Weight that each heavy job has more than the one made before it.
     growth: u64 = 0,
     /// Jobs that are neither the oldest nor the heaviest.
     middles: u32 = 0,
-    /// One of so many short and heavy jobs panics or fails. 0: none.
+    /// One short or heavy job in this many panics or fails. 0: none.
     panics: u32 = 0,
-    /// How many times somebody cancels a heavy job.
+    /// Cancels of a heavy job.
     cancels: u32 = 0,
-    /// How long traffic comes in.
+    /// Nanoseconds of traffic.
     length_ns: u64 = 100_000_000,
-    /// How many of the workers look for the heaviest job first.
+    /// Workers in the reserve role, which look for the heaviest job first.
     reserve: usize = 0,
-    /// How many jobs may be in flight.
+    /// Jobs in flight, at most.
     capacity: usize = 4_096,
-    /// How long a worker stays with a job.
+    /// Nanoseconds of a quantum.
     quantum_ns: u64 = 2_000_000,
-    /// Number of the spare threads.
+    /// Number of spare threads.
     spares: usize = 0,
-    /// How long a slot of a heavy or middle job takes that a [long slot](crate::Faults::long_slots) strikes.
+    /// Nanoseconds of a heavy or middle slot that a [long slot](crate::Faults::long_slots) strikes.
     long_slot_ns: u64 = 0,
 }
 
-/// So that what the traffic is and the walk through the run do not come from one sequence of numbers.
+/// Separates the draw of the traffic from that of the schedule.
 const PLAN: u64 = 0x8cb9_2ba7_2f3d_8dd7;
 
-/// What an operation of a worker may take on top of the time of its slots, for [`Traffic::middles`] to outlast the traffic.
+/// Factor of an operation over its slot's time, at most, for [`Traffic::middles`] to outlast the
+/// traffic.
 const MIDDLE_SLOTS_SPARE: u64 = 16;
 
 impl Traffic {
-    /// Runs it on `workers` workers, of which [`Traffic::reserve`] look for the heaviest job first, with all else as on threads.
+    /// Runs it on `workers` workers, [`Traffic::reserve`] of them in reserve, otherwise as on
+    /// threads.
     ///
     /// # Errors
     ///
-    /// What the first oracle that found fault said. None speaks about how long anything took: that is for the caller to judge.
+    /// The failure, if an oracle finds one. No oracle judges times: the caller does.
     pub fn measure(&self, workers: usize, seed: u64) -> Result<Figures, Failure> {
         let setup = Setup {
             config: executor_core::ExecutorConfig {
@@ -169,7 +173,7 @@ impl Traffic {
         } else if self.long_slot_ns == 0 && setup.faults.long_slots > 0 {
             "`long_slots`: how long they are is `long_slot_ns`".to_owned()
         } else if self.capacity == 0 {
-            "`capacity=0`: no job would be let in".to_owned()
+            "`capacity=0`: no job would be accepted".to_owned()
         } else if self.shorts > 0 && self.short_slots == 0 || self.heavies > 0 && self.heavy_slots == 0 {
             "`short_slots=0`, `heavy_slots=0`: there is nothing in such jobs to wait for".to_owned()
         } else if self.heavies > 0 && self.heavy_jobs == 0 && self.heavy_slot_ns == 0 {
@@ -196,7 +200,6 @@ impl Traffic {
         Ok(summary)
     }
 
-    /// Whether times mean something with these faults: long slots are a part of the load.
     fn is_timed_with(&self, faults: Faults) -> bool {
         let others = Faults {
             long_slots: 0,
@@ -235,7 +238,7 @@ impl Traffic {
         let looking = Rc::clone(&hub);
         run.workers(|_worker| (), move |Look, cx| look(&looking, cx));
         spares(&mut run, &hub);
-        let scene = Rc::new(Scene {
+        let shared = Rc::new(Shared {
             traffic: self.clone(),
             hub: Rc::clone(&hub),
             start_failed: run.start_failed,
@@ -246,9 +249,9 @@ impl Traffic {
             came_back: RefCell::default(),
             over: Cell::new(false),
         });
-        self.parties(&mut run, &scene, Dice::new(seed ^ PLAN), setup.ending);
+        self.actors(&mut run, &shared, Dice::new(seed ^ PLAN), setup.ending);
         let finished = run.finish();
-        let summary = conclude(simulation, &hub, finished, &scene.came_back.borrow(), None)?;
+        let summary = conclude(simulation, &hub, finished, &shared.came_back.borrow(), None)?;
         let mut latency = hub.latency.borrow_mut();
         let figures = Figures {
             short: latency.latency(Kind::Short),
@@ -281,17 +284,16 @@ impl Traffic {
         })
     }
 
-    /// Adds who is outside.
-    fn parties(&self, run: &mut Run<Look, ()>, scene: &Rc<Scene>, mut dice: Dice, ending: Ending) {
+    fn actors(&self, run: &mut Run<Look, ()>, shared: &Rc<Shared>, mut dice: Dice, ending: Ending) {
         let submitters = if self.shorts == 0 { 0 } else { SUBMITTERS };
         let mut producers = 0;
-        let mut producer = |run: &mut Run<Look, ()>, does: Box<dyn FnOnce(&Party<'_, '_>)>| {
-            let scene = Rc::clone(scene);
-            run.outside(Side::Producer(producers), move |ports| {
-                if !scene.start_failed {
-                    does(&Party {
+        let mut producer = |run: &mut Run<Look, ()>, does: Box<dyn FnOnce(&Actor<'_, '_>)>| {
+            let shared = Rc::clone(shared);
+            run.add(ActorKind::Producer(producers), move |ports| {
+                if !shared.start_failed {
+                    does(&Actor {
                         ports: &ports,
-                        scene: &scene,
+                        shared: &shared,
                     });
                 }
             });
@@ -300,45 +302,44 @@ impl Traffic {
         let mut hands: Vec<Vec<(u64, JobSpec)>> = (0..submitters).map(|_| Vec::new()).collect();
         for n in 0..self.shorts as usize {
             let spec = self.short(&mut dice);
-            hands[n % submitters].push((scene.begin_ns + self.due_ns(&mut dice, n as u64), spec));
+            hands[n % submitters].push((shared.begin_ns + self.due_ns(&mut dice, n as u64), spec));
         }
         for hand in hands {
-            producer(run, Box::new(move |party| party.submit_shorts(hand)));
+            producer(run, Box::new(move |actor| actor.submit_shorts(hand)));
         }
         for _ in 0..self.heavies {
             let dice = Dice::new(dice.below(usize::MAX) as u64);
-            producer(run, Box::new(move |party| party.be_a_client(dice)));
+            producer(run, Box::new(move |actor| actor.be_a_client(dice)));
         }
         for _ in 0..self.middles {
-            producer(run, Box::new(|party| party.submit_middle()));
+            producer(run, Box::new(|actor| actor.submit_middle()));
         }
-        let canceller = |run: &mut Run<Look, ()>, number, does: Box<dyn FnOnce(&Party<'_, '_>)>| {
-            let scene = Rc::clone(scene);
-            run.outside(Side::Canceller(number), move |ports| {
-                does(&Party {
+        let canceller = |run: &mut Run<Look, ()>, number, does: Box<dyn FnOnce(&Actor<'_, '_>)>| {
+            let shared = Rc::clone(shared);
+            run.add(ActorKind::Canceller(number), move |ports| {
+                does(&Actor {
                     ports: &ports,
-                    scene: &scene,
+                    shared: &shared,
                 });
             });
         };
         let cancels = self.cancels as usize;
         for number in 0..cancels {
             let (at, which) = (dice.below(1 << 20) as u64, dice.below(1 << 20));
-            let at_ns = scene.begin_ns + self.length_ns.saturating_mul(at) / (1 << 20);
-            canceller(run, number, Box::new(move |party| party.cancel_one(at_ns, which)));
+            let at_ns = shared.begin_ns + self.length_ns.saturating_mul(at) / (1 << 20);
+            canceller(run, number, Box::new(move |actor| actor.cancel_one(at_ns, which)));
         }
-        canceller(run, cancels, Box::new(|party| party.stop_all()));
-        let scene = Rc::clone(scene);
-        run.outside(Side::Closer, move |ports| {
-            if scene.start_failed {
+        canceller(run, cancels, Box::new(|actor| actor.stop_all()));
+        let shared = Rc::clone(shared);
+        run.add(ActorKind::Closer, move |ports| {
+            if shared.start_failed {
                 give_up(&ports);
             } else {
-                end(&ports, &scene.hub, ending, &scene.came_back);
+                end(&ports, &shared.hub, ending, &shared.came_back);
             }
         });
     }
 
-    /// When the `n`th short job is due.
     fn due_ns(&self, dice: &mut Dice, n: u64) -> u64 {
         match usize::try_from(self.short_every_ns) {
             Ok(0) | Err(_) => self.short_after_ns,
@@ -355,7 +356,6 @@ impl Traffic {
         )
     }
 
-    /// The `n`th heavy job of all.
     fn heavy(&self, dice: &mut Dice, n: u64) -> JobSpec {
         let cost = self.weight() + n.saturating_mul(self.growth);
         work::job(
@@ -366,14 +366,15 @@ impl Traffic {
         )
     }
 
-    /// A job that has more to do than all workers can, and weighs half of what a heavy one does.
+    /// A job with more work than all workers can do, and half a heavy job's weight.
     fn middle(&self, workers: usize) -> JobSpec {
         let slots = (self.length_ns / self.heavy_slot_ns.max(1)).saturating_add(MIDDLE_SLOTS_SPARE);
         let slots = slots.saturating_mul(workers as u64);
         work::job(Kind::Middle, slots as usize, self.weight() / 2, None)
     }
 
-    /// What a heavy job weighs at least: a microsecond weighs 1, and more than short ones, which weigh their slots.
+    /// The least weight of a heavy job: 1 a microsecond, and more than a short job's, its number of
+    /// slots.
     fn weight(&self) -> u64 {
         let work_ns = u64::from(self.heavy_slots).saturating_mul(self.heavy_slot_ns);
         (work_ns / 1_000).max(4 * (1 + u64::from(self.short_slots)))
@@ -385,31 +386,27 @@ impl Traffic {
     }
 }
 
-/// Parties that submit short jobs by turns, so that none of them is late because of what it costs to submit.
+/// Actors that submit short jobs in turn, so that the cost of submission makes none late.
 const SUBMITTERS: usize = 4;
 
-/// What the parties of a run share.
-struct Scene {
+struct Shared {
     traffic: Traffic,
     hub: Rc<Hub>,
     start_failed: bool,
     begin_ns: u64,
     end_ns: u64,
-    /// Heavy and middle jobs that were let in.
     heavies: RefCell<Vec<(Arc<SimState>, JobHandle)>>,
     heavies_made: Cell<u64>,
     came_back: RefCell<Vec<usize>>,
-    /// No more jobs are submitted.
     over: Cell<bool>,
 }
 
-/// Somebody outside.
-struct Party<'a, 'y> {
+struct Actor<'a, 'y> {
     ports: &'a SimPorts<'y, Look>,
-    scene: &'a Scene,
+    shared: &'a Shared,
 }
 
-impl Party<'_, '_> {
+impl Actor<'_, '_> {
     fn submit_shorts(&self, shorts: Vec<(u64, JobSpec)>) {
         for (due_ns, spec) in shorts {
             if self.env().clock_ns() < due_ns {
@@ -424,14 +421,17 @@ impl Party<'_, '_> {
             heavy_jobs,
             heavy_every_ns,
             ..
-        } = self.scene.traffic;
+        } = self.shared.traffic;
         let mut due_ns = self.env().clock_ns();
         for n in 0.. {
             if heavy_jobs > 0 && n == heavy_jobs || self.is_over() {
                 return;
             }
-            let number = self.scene.heavies_made.replace(self.scene.heavies_made.get() + 1);
-            let spec = self.scene.traffic.heavy(&mut dice, number);
+            let number = self
+                .shared
+                .heavies_made
+                .replace(self.shared.heavies_made.get() + 1);
+            let spec = self.shared.traffic.heavy(&mut dice, number);
             let submitted = self.submit(Kind::Heavy, due_ns, &spec);
             if heavy_every_ns > 0 {
                 due_ns += heavy_every_ns;
@@ -440,7 +440,7 @@ impl Party<'_, '_> {
                 if self.is_over() {
                     policy::cancel(&self.env(), &state, job);
                 }
-                // The oracle of jobs compares what tickets say; here only the time matters.
+                // The job oracle checks tickets; only the time matters here.
                 let _how_it_ended = self.env().wait_ticket(&state);
                 due_ns = self.env().clock_ns();
             } else {
@@ -449,21 +449,20 @@ impl Party<'_, '_> {
         }
     }
 
-    /// Submits a middle job once others have been there for a while.
     fn submit_middle(&self) {
-        let Scene { begin_ns, end_ns, .. } = *self.scene;
+        let Shared { begin_ns, end_ns, .. } = *self.shared;
         let due_ns = begin_ns + (end_ns - begin_ns) / 10;
         self.ports.handle.sleep_until(due_ns);
         let workers = self.ports.queues.scheduler.config().workers;
-        let spec = self.scene.traffic.middle(workers);
+        let spec = self.shared.traffic.middle(workers);
         if !self.is_over() {
             self.submit(Kind::Middle, due_ns, &spec);
         }
     }
 
     fn submit(&self, kind: Kind, due_ns: u64, spec: &JobSpec) -> Option<(Arc<SimState>, JobHandle)> {
-        let Scene { hub, came_back, .. } = self.scene;
-        let me = self.ports.handle.party();
+        let Shared { hub, came_back, .. } = self.shared;
+        let me = self.ports.handle.actor();
         hub.latency.borrow_mut().is_about_to_submit(me, kind, due_ns);
         let submitter = Submitter {
             ports: self.ports,
@@ -474,19 +473,18 @@ impl Party<'_, '_> {
         let (state, job) = submitter.submit(spec)?;
         if kind != Kind::Short {
             self.ports.handle.with(|world| world.meets(true));
-            let mut heavies = self.scene.heavies.borrow_mut();
+            let mut heavies = self.shared.heavies.borrow_mut();
             heavies.push((Arc::clone(&state), job));
             heavies.retain(|&(_, job)| hub.latency.borrow().is_in_flight(job));
         }
         Some((state, job))
     }
 
-    /// Cancels one of the heavy jobs that are in flight at `at_ns`.
     fn cancel_one(&self, at_ns: u64, which: usize) {
         self.ports.handle.sleep_until(at_ns);
         let chosen = {
             self.ports.handle.with(|world| world.meets(false));
-            let heavies = self.scene.heavies.borrow();
+            let heavies = self.shared.heavies.borrow();
             let in_flight: Vec<_> = heavies
                 .iter()
                 .filter(|(_, job)| self.is_in_flight(*job))
@@ -498,15 +496,14 @@ impl Party<'_, '_> {
         }
     }
 
-    /// When the traffic is over, what would take longer is cancelled.
     fn stop_all(&self) {
-        self.ports.handle.sleep_until(self.scene.end_ns);
-        if self.scene.traffic.heavy_jobs > 0 {
+        self.ports.handle.sleep_until(self.shared.end_ns);
+        if self.shared.traffic.heavy_jobs > 0 {
             return;
         }
-        self.scene.over.set(true);
+        self.shared.over.set(true);
         self.ports.handle.with(|world| world.meets(true));
-        let heavies = self.scene.heavies.borrow().clone();
+        let heavies = self.shared.heavies.borrow().clone();
         for (state, job) in heavies {
             if self.is_in_flight(job) {
                 self.cancel(&state, job);
@@ -515,25 +512,25 @@ impl Party<'_, '_> {
     }
 
     fn cancel(&self, state: &Arc<SimState>, job: JobHandle) {
-        let (env, hub) = (self.env(), &self.scene.hub);
+        let (env, hub) = (self.env(), &self.shared.hub);
         let is_young = hub.is_young(job);
         (hub.latency.borrow_mut()).is_being_cancelled(job, is_young, env.clock_ns());
         policy::cancel(&env, state, job);
     }
 
     fn is_in_flight(&self, job: JobHandle) -> bool {
-        self.scene.hub.latency.borrow().is_in_flight(job)
+        self.shared.hub.latency.borrow().is_in_flight(job)
     }
 
     fn is_over(&self) -> bool {
         self.ports.handle.with(|world| world.meets(false));
-        self.scene.over.get()
+        self.shared.over.get()
     }
 
     fn env(&self) -> PipeEnv<'_, '_> {
         PipeEnv {
             ports: self.ports,
-            hub: &self.scene.hub,
+            hub: &self.shared.hub,
         }
     }
 }

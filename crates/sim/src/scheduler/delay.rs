@@ -1,30 +1,29 @@
-//! Delay-bounded scheduling: everybody goes until they must wait, but for a few random moments.
+//! Delay-bounded scheduling: each actor goes until it must wait, except at a few random moments.
 //!
-//! Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011. The scheduler beneath is deterministic: whoever goes
-//! goes on until it must wait, and then it is the turn of the next by number. A delay makes whoever is due lose its
-//! turn to the next. `delays` of them are placed at random among `steps` expected micro-steps. So few delays reach what
-//! takes many preemptions, as long as most of these come in the order of the turns.
+//! Emmi, Qadeer and Rakamarić, "Delay-bounded scheduling", POPL 2011. Without delays the scheduler
+//! is deterministic: an actor goes until it must wait, then the next by number. A delay passes the
+//! due actor's turn to the next; `delays` of them fall at random among `steps` expected steps. Few
+//! delays reach what takes many preemptions, if most of these come in the order of the turns.
 //!
-//! Whoever has gone on alone for twice the steps that were expected of the whole run loses its turn as well: a
-//! party that waits in a loop would else wait for ever. After 32 times as many steps in all, everybody goes in turn.
+//! An actor that goes alone for twice the expected steps loses its turn as well, as it may wait in
+//! a loop. After 32 times as many steps in all, the actors go round-robin.
 
 use super::{Dice, Stretch};
 use crate::schedule::{Moment, Strategy};
 
-/// Picks the party that went last, or whoever is next.
+/// Picks the last actor, or the next that is due.
 #[derive(Clone, Debug)]
 pub struct DelayBounded {
     dice: Dice,
-    /// Micro-steps at which whoever is due loses its turn, soonest last.
+    /// Steps at which the due actor loses its turn, soonest last.
     delays: Vec<u64>,
     step: u64,
-    /// Whose turn it is.
     due: usize,
     stretch: Stretch,
 }
 
 impl DelayBounded {
-    /// From `seed`, with `delays` delays in the first `steps` micro-steps.
+    /// From `seed`, with `delays` delays in the first `steps` steps.
     #[must_use]
     pub fn new(seed: u64, delays: u32, steps: u32) -> Self {
         let mut dice = Dice::new(seed);
@@ -42,16 +41,16 @@ impl DelayBounded {
 impl Strategy for DelayBounded {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
         self.step += 1;
-        let mut party = moment.next_from(self.due);
+        let mut actor = moment.next_from(self.due);
         if self.stretch.is_over() {
-            party = moment.next_from(party + 1);
+            actor = moment.next_from(actor + 1);
         }
         while self.delays.pop_if(|delay| *delay <= self.step).is_some() {
-            party = moment.next_from(party + 1);
+            actor = moment.next_from(actor + 1);
         }
-        self.due = party;
-        self.stretch.goes(party);
-        party
+        self.due = actor;
+        self.stretch.goes(actor);
+        actor
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -62,18 +61,17 @@ impl Strategy for DelayBounded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::party::{Party, Side, State};
+    use crate::actor::{Actor, ActorKind, State};
 
-    /// Who goes, of three parties that may all go until the end.
     fn walk(seed: u64, delays: u32, steps: u32, length: usize) -> Vec<usize> {
-        let parties = [Side::Worker(0), Side::Worker(1), Side::Worker(2)].map(Party::new);
+        let actors = [ActorKind::Worker(0), ActorKind::Worker(1), ActorKind::Worker(2)].map(Actor::new);
         let mut strategy = DelayBounded::new(seed, delays, steps);
         let mut last = None;
         let mut walk = Vec::new();
         for _ in 0..length {
-            let party = strategy.pick(&Moment::new(&[0, 1, 2], &[], &parties, last));
-            last = Some(party);
-            walk.push(party);
+            let actor = strategy.pick(&Moment::new(&[0, 1, 2], &[], &actors, last));
+            last = Some(actor);
+            walk.push(actor);
         }
         walk
     }
@@ -81,12 +79,12 @@ mod tests {
     #[test]
     fn without_delays_the_first_goes_until_it_must_wait() {
         assert_eq!(walk(5, 0, 100, 100), vec![0; 100]);
-        let mut parties = [Side::Worker(0), Side::Worker(1)].map(Party::new);
+        let mut actors = [ActorKind::Worker(0), ActorKind::Worker(1)].map(Actor::new);
         let mut strategy = DelayBounded::new(5, 0, 100);
-        parties[0].state = State::Joining;
-        assert_eq!(strategy.pick(&Moment::new(&[1], &[], &parties, None)), 1);
-        parties[0].state = State::Runnable;
-        let moment = Moment::new(&[1, 0], &[], &parties, Some(1));
+        actors[0].state = State::Joining;
+        assert_eq!(strategy.pick(&Moment::new(&[1], &[], &actors, None)), 1);
+        actors[0].state = State::Runnable;
+        let moment = Moment::new(&[1, 0], &[], &actors, Some(1));
         assert_eq!(strategy.pick(&moment), 1, "it has its turn until it waits");
     }
 

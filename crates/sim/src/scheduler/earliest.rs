@@ -1,6 +1,7 @@
-//! Always the party whose clock is earliest: a discrete-event simulation of a machine with a core for each party.
+//! The actor with the earliest clock: a discrete-event simulation of a machine with a core for each
+//! actor.
 //!
-//! With this order the makespan is one that such a machine could show. Equal clocks go by number.
+//! Such a machine could show its makespan. Equal clocks go by number.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,16 +9,17 @@ use std::collections::BinaryHeap;
 use super::Dice;
 use crate::schedule::{Moment, Strategy};
 
-/// Picks whoever is furthest behind in virtual time.
+/// Picks the actor that is furthest behind in virtual time.
 #[derive(Clone, Debug)]
 pub struct Earliest {
     dice: Dice,
-    /// Who may go, with their clocks, but for the party that went last: it alone and those that arrive have clocks that have moved.
+    /// Runnable actors with their clocks, without the last: only its clock and those of arrivals
+    /// have moved.
     others: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 impl Earliest {
-    /// Questions of chance are answered from `seed`.
+    /// Draws random numbers from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -29,11 +31,11 @@ impl Earliest {
 
 impl Strategy for Earliest {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        let at = |party| Reverse((moment.clock_ps(party), party));
+        let at = |actor| Reverse((moment.clock_ps(actor), actor));
         let last = moment.last().filter(|&last| moment.is_runnable(last));
         let arrived = moment.arrived().iter().copied();
         self.others
-            .extend(arrived.filter(|&party| Some(party) != last).map(at));
+            .extend(arrived.filter(|&actor| Some(actor) != last).map(at));
         match (last.map(at), self.others.peek()) {
             // The greater of the two is the earlier.
             (Some(last), next) if next.is_none_or(|next| *next < last) => last.0.1,
@@ -41,7 +43,7 @@ impl Strategy for Earliest {
                 let mut next = self.others.peek_mut().expect("it was compared");
                 std::mem::replace(&mut *next, last).0.1
             }
-            (None, _) => self.others.pop().expect("somebody may go").0.1,
+            (None, _) => self.others.pop().expect("an actor is runnable").0.1,
         }
     }
 

@@ -1,33 +1,33 @@
-//! Probabilistic concurrency testing: random priorities, and a few random moments at which the first becomes the last.
+//! Probabilistic concurrency testing: random priorities, with a few random moments of change.
 //!
-//! Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic guarantees of finding
-//! bugs", ASPLOS 2010. Whoever of those that may go has the highest priority goes. At `depth` − 1 micro-steps, drawn
-//! from `steps` expected ones, whoever goes falls below everybody. A bug of depth `d`, one that shows itself whenever `d`
-//! operations come in a certain order, is found by a run with `n` parties and `k` micro-steps with a probability of at
-//! least 1/(n·k^(d−1)).
+//! Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with probabilistic
+//! guarantees of finding bugs", ASPLOS 2010. The runnable actor with the highest priority goes. At
+//! `depth` − 1 random steps of `steps` expected ones it falls below all others. In a run of `n`
+//! actors and `k` steps it finds a bug of depth `d`, one that `d` operations in a certain order
+//! show, with a probability of at least 1/(n·k^(d−1)).
 //!
-//! That holds for parties that always come to an end. Ours wait in loops now and then, for a ticket that is on its way
-//! or for a task that another must run; at the highest priority such a loop would never end. So whoever
-//! has gone on alone for twice the steps that were expected of the whole run falls below everybody, too; and after 32 times as
-//! many steps in all, whoever has gone on for one.
+//! The bound assumes actors that always end. Ours may wait in a loop, for a ticket under way or
+//! another actor's task; at the highest priority it would not end. Hence an actor that goes alone
+//! for twice the expected steps also falls below all others, and after 32 times as many in all,
+//! after every step.
 
 use super::{Dice, Stretch};
 use crate::schedule::{Moment, Strategy};
 
-/// Picks whoever has the highest priority.
+/// Picks the actor with the highest priority.
 #[derive(Clone, Debug)]
 pub struct Pct {
     dice: Dice,
-    /// Parties, the highest priority first.
+    /// Actors, the highest priority first.
     order: Vec<usize>,
-    /// Micro-steps at which whoever goes falls, soonest last.
+    /// Steps at which the current actor falls, soonest last.
     changes: Vec<u64>,
     step: u64,
     stretch: Stretch,
 }
 
 impl Pct {
-    /// From `seed`, for bugs of a depth of `depth` in runs of some `steps` micro-steps.
+    /// From `seed`, for bugs of depth `depth` in runs of about `steps` steps.
     #[must_use]
     pub fn new(seed: u64, depth: u32, steps: u32) -> Self {
         let mut dice = Dice::new(seed);
@@ -41,17 +41,17 @@ impl Pct {
         }
     }
 
-    fn fall(&mut self, party: usize) {
-        self.order.retain(|&other| other != party);
-        self.order.push(party);
+    fn fall(&mut self, actor: usize) {
+        self.order.retain(|&other| other != actor);
+        self.order.push(actor);
     }
 }
 
 impl Strategy for Pct {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        for party in self.order.len()..moment.parties() {
-            let place = self.dice.below(party + 1);
-            self.order.insert(place, party);
+        for actor in self.order.len()..moment.actors() {
+            let place = self.dice.below(actor + 1);
+            self.order.insert(place, actor);
         }
         if let Some(last) = moment.last() {
             self.step += 1;
@@ -60,14 +60,14 @@ impl Strategy for Pct {
                 self.fall(last);
             }
         }
-        let party = self
+        let actor = self
             .order
             .iter()
             .copied()
-            .find(|&party| moment.is_runnable(party))
-            .expect("somebody may go");
-        self.stretch.goes(party);
-        party
+            .find(|&actor| moment.is_runnable(actor))
+            .expect("an actor is runnable");
+        self.stretch.goes(actor);
+        actor
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -78,18 +78,17 @@ impl Strategy for Pct {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::party::{Party, Side, State};
+    use crate::actor::{Actor, ActorKind, State};
 
-    /// Who goes, of two parties that may both go until the end.
     fn walk(seed: u64, depth: u32, steps: u32, length: usize) -> Vec<usize> {
-        let parties = [Side::Worker(0), Side::Worker(1)].map(Party::new);
+        let actors = [ActorKind::Worker(0), ActorKind::Worker(1)].map(Actor::new);
         let mut pct = Pct::new(seed, depth, steps);
         let mut last = None;
         let mut walk = Vec::new();
         for _ in 0..length {
-            let party = pct.pick(&Moment::new(&[0, 1], &[], &parties, last));
-            last = Some(party);
-            walk.push(party);
+            let actor = pct.pick(&Moment::new(&[0, 1], &[], &actors, last));
+            last = Some(actor);
+            walk.push(actor);
         }
         walk
     }
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_one_never_preempts_and_each_party_is_first_now_and_then() {
+    fn depth_one_never_preempts_and_each_actor_is_first_now_and_then() {
         let firsts: Vec<usize> = (0..64)
             .map(|seed| {
                 let walk = walk(seed, 1, 100, 100);
@@ -124,12 +123,12 @@ mod tests {
 
     #[test]
     fn the_highest_of_those_that_may_go_goes() {
-        let mut parties = [Side::Worker(0), Side::Worker(1)].map(Party::new);
+        let mut actors = [ActorKind::Worker(0), ActorKind::Worker(1)].map(Actor::new);
         let mut pct = Pct::new(0, 1, 100);
-        let first = pct.pick(&Moment::new(&[0, 1], &[], &parties, None));
-        parties[first].state = State::Finished;
+        let first = pct.pick(&Moment::new(&[0, 1], &[], &actors, None));
+        actors[first].state = State::Finished;
         assert_eq!(
-            pct.pick(&Moment::new(&[1 - first], &[], &parties, Some(first))),
+            pct.pick(&Moment::new(&[1 - first], &[], &actors, Some(first))),
             1 - first
         );
     }

@@ -1,13 +1,13 @@
-//! A random walk: the plain one is hard to beat at finding races, and it is fair.
+//! A random walk: fair, and hard to beat at finding races.
 //!
-//! Thomson, Donaldson and Betts, "Concurrency testing using controlled schedulers", 2016, found it at least as good as
-//! most systematic ways on their benchmark. The sticky form adds long undisturbed stretches, in which a party gets far
-//! ahead of another that stands in the middle of something.
+//! Thomson, Donaldson and Betts, "Concurrency testing using controlled schedulers", 2016, found it
+//! at least as good as most systematic strategies on their benchmark. The sticky form adds long
+//! stretches, in which one actor overtakes another in the middle of an operation.
 
 use super::Dice;
 use crate::schedule::{Moment, Strategy};
 
-/// Picks anybody who may go.
+/// Picks any runnable actor.
 #[derive(Clone, Debug)]
 pub struct RandomWalk {
     dice: Dice,
@@ -15,7 +15,7 @@ pub struct RandomWalk {
 }
 
 impl RandomWalk {
-    /// From `seed`. The party that went last goes on `stay` times out of `stay` + 1.
+    /// From `seed`. The last actor continues `stay` times out of `stay` + 1.
     #[must_use]
     pub fn new(seed: u64, stay: usize) -> Self {
         Self {

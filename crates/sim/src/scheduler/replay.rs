@@ -1,25 +1,25 @@
 //! A list of choices, made again.
 //!
-//! On the code that it was recorded on it leads the same way. On other code, or in a smaller scenario, a choice may no
-//! longer be open: then the rest of its segment is left out, and a number is reduced to its new bound. After the
-//! list whoever goes goes on until it cannot, so that what is not in a list adds no switch to a run; but for so many
-//! steps at most, so that nobody waits for ever for one who only looks round. Questions of chance are then answered with 0.
+//! On the recording's code it leads the same way. On other code, or in a smaller scenario, a choice
+//! may not be open: then the rest of its segment is left out, and a number is reduced to its new
+//! bound. After the list each actor goes until it must wait, which adds no switch, but only for a
+//! bounded number of steps, since it may wait in a loop. Later random numbers are 0.
 
 use std::vec;
 
 use crate::choices::Choices;
 use crate::schedule::{Moment, Strategy};
 
-/// Steps that a party takes in a row after the list, at most.
+/// Steps of an actor in a row after the list, at most.
 const PATIENCE: usize = 512;
 
-/// Picks as the list says.
+/// Picks from a list.
 #[derive(Clone, Debug)]
 pub struct Replay {
     segments: vec::IntoIter<(u32, usize)>,
     segment: Option<(u32, usize)>,
     numbers: vec::IntoIter<u64>,
-    /// Steps that the last party has taken in a row since the list ended.
+    /// Steps of the last actor in a row since the list ended.
     stayed: usize,
 }
 
@@ -40,11 +40,11 @@ impl Replay {
 
 impl Strategy for Replay {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        while let Some((party, left)) = &mut self.segment {
-            let party = *party as usize;
-            if *left > 0 && moment.is_runnable(party) {
+        while let Some((actor, left)) = &mut self.segment {
+            let actor = *actor as usize;
+            if *left > 0 && moment.is_runnable(actor) {
                 *left -= 1;
-                return party;
+                return actor;
             }
             self.segment = self.segments.next();
         }

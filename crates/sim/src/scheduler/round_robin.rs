@@ -1,16 +1,16 @@
-//! Everybody in turn, one micro-step each: the most regular of all schedules.
+//! Round-robin, one step for each actor in turn: the most regular of all schedules.
 
 use super::Dice;
 use crate::schedule::{Moment, Strategy};
 
-/// Picks the next party by number.
+/// Picks the next actor by number.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     dice: Dice,
 }
 
 impl RoundRobin {
-    /// Questions of chance are answered from `seed`.
+    /// Draws random numbers from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {

@@ -1,12 +1,12 @@
 //! The configurations that are closed exhaustively.
 //!
-//! Small as they are, they hold all races of the protocols between two workers, a producer and whoever ends it: a push against
-//! a worker that goes to sleep, the last completion against the close, a panic at either end of any task against everything.
-//! All settings are those with the most operations a task: credits are borrowed one by one, nobody spins,
-//! a search tries one random victim before all of them.
+//! They contain all races of the protocols between two workers, a producer and the owner: a push
+//! against a worker that falls asleep, the last completion against the close, a panic at either end
+//! of a task against everything. Their settings maximise operations a task: credits of one, no
+//! spins, one random victim per search before all others.
 //!
-//! With one worker all runs are made. With two the runs are too many for one task already (more than 10⁷ states); those with at most two
-//! preemptions close for three tasks.
+//! With one worker all runs are made. With two that is too many for a single task (more than 10⁷
+//! states); at most two preemptions close for three tasks.
 
 use super::Search;
 use crate::scenario::Scenario;
@@ -16,36 +16,35 @@ use crate::scenario::Scenario;
 pub struct Configuration {
     /// Its name.
     pub name: &'static str,
-    /// What is run, as in a replay line, but for the settings that all share.
+    /// The scenario, as in a replay line, without the shared settings.
     pub scenario: &'static str,
-    /// What the scenario draws for itself is drawn from this.
+    /// Seed of what the scenario draws.
     pub seed: u64,
-    /// So many preemptions at most; `None` for any number.
+    /// Preemptions, at most; `None` for any number.
     pub preemptions: Option<u32>,
     /// Whether CI closes it.
     pub in_ci: bool,
 }
 
-/// The settings that all share.
 const SMALL: &str = "spin=0,credit=1,tries=1";
 
-/// From this seed comes a job of two stages, of a slot and of two, one after the other, that any number of workers may enter.
+/// Seed of a job of two stages, of one and two slots in a row, without a limit of workers.
 pub(crate) const CHAIN: u64 = 24;
 
-/// From this one a job of four stages of a slot each, the second and the third side by side.
+/// Seed of a job of four one-slot stages, the second and the third in parallel.
 pub(crate) const DIAMOND: u64 = 125;
 
-/// From this one a job of one slot, which runs a job of two slots of its own.
+/// Seed of a job of one slot, which runs a nested job of two slots.
 pub(crate) const NEST: u64 = 15;
 
-/// From this one a job of two tasks and a channel, through which a value passes; the reader has a handle of the job.
+/// Seed of a job of two tasks and a channel for one value, whose reader has a handle of the job.
 pub(crate) const CHANNEL: u64 = 85;
 
-/// From this one a job of two tasks, one of which ends at once, and the other because of that.
+/// Seed of a job of two tasks, one of which ends at once and thereby ends the other.
 pub(crate) const ENDS: u64 = 5180;
 
 impl Configuration {
-    /// All of them.
+    /// All configurations.
     pub const ALL: &[Self] = &[
         Self::unbounded(
             "1 worker, 3 tasks, close",
@@ -251,7 +250,7 @@ impl Configuration {
         }
     }
 
-    /// Two workers and a job whose slot runs one of its own; `more` says how it ends.
+    /// As [`job`](Self::job), with a nested job.
     const fn nest(preemptions: u32, name: &'static str, more: &'static str) -> Self {
         Self {
             seed: NEST,
@@ -259,7 +258,6 @@ impl Configuration {
         }
     }
 
-    /// A job that grows; `more` says how it ends.
     const fn grown(preemptions: u32, seed: u64, name: &'static str, more: &'static str) -> Self {
         Self {
             seed,

@@ -1,4 +1,4 @@
-//! What a search finds must not depend on what it leaves out.
+//! What a search finds must not depend on its reductions.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -23,8 +23,8 @@ fn search(scenario: &str, preemptions: Option<u32>, reductions: Reductions) -> S
     search
 }
 
-/// Every operation that some run comes to, with what it was told, and what it took to find them. What a party does next
-/// and what it is told follows from the state: if states were wrongly taken for one, something would be missing.
+/// Every operation with its answer that a run reaches, and the search's report. If distinct states
+/// were taken for one, an operation would be missing.
 fn operations(search: &Search) -> (BTreeSet<String>, SearchReport) {
     let mut operations = HashSet::new();
     let search = Search {
@@ -36,7 +36,7 @@ fn operations(search: &Search) -> (BTreeSet<String>, SearchReport) {
         |summary, searched| {
             let events = summary.course.events.iter();
             for event in events.take_while(|event| event.step <= searched) {
-                operations.insert((event.party, event.op as u8, event.object.code(), event.value));
+                operations.insert((event.actor, event.op as u8, event.object.code(), event.value));
             }
         },
     );
@@ -46,12 +46,10 @@ fn operations(search: &Search) -> (BTreeSet<String>, SearchReport) {
     (operations.collect(), report)
 }
 
-/// Fewer runs, and the same operations.
 fn assert_reduces(scenario: &str, preemptions: Option<u32>, from: Reductions, to: Reductions) {
     assert_reduces_from(0, scenario, preemptions, from, to);
 }
 
-/// The same of what is drawn from `seed`.
 fn assert_reduces_from(
     seed: u64,
     scenario: &str,
@@ -176,7 +174,7 @@ fn what_no_search_ends_with_is_refused() {
         ("scenario=flat,spin=3", "`spin`"),
         ("scenario=meeting,size=1,workers=2", "`scenario=meeting`"),
         ("scenario=jobs,troubles=true", "`troubles=true`"),
-        ("scenario=flat,workers=31", "33 parties"),
+        ("scenario=flat,workers=31", "33 actors"),
     ] {
         let spin = if fields.contains("spin") { "" } else { ",spin=0" };
         let fields = format!("{fields}{spin}").parse().expect("it is well formed");

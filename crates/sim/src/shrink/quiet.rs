@@ -1,4 +1,4 @@
-//! Shrinking a task's failed assertion means that it fails a thousand times, and nobody wants to read that.
+//! Silences the panics of shrinking, which repeats a task's failed assertion a thousand times.
 
 use std::cell::Cell;
 use std::panic;
@@ -10,9 +10,10 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Does `work`, in which no panic of this thread is reported. Whoever catches one still has it.
+/// Runs `work` while the process's panic hook ignores panics of this thread; they can be caught as
+/// usual.
 ///
-/// The process's panic hook is replaced, once, by one that asks first and then calls the one before.
+/// The first call replaces the hook by one that forwards all other panics to the one before.
 pub(crate) fn quietly<R>(work: impl FnOnce() -> R) -> R {
     HOOK.call_once(|| {
         let before = panic::take_hook();

@@ -1,7 +1,8 @@
-//! A shorter schedule for one scenario: segments taken out in ever smaller chunks, joined, and cut; numbers set to 0.
+//! A shorter schedule of one scenario: segments taken out in ever smaller chunks, joined, and cut;
+//! numbers set to 0.
 //!
-//! Every candidate is run, and what counts is the list of choices that really were made: if it has a better measure than
-//! the best so far it is the best from then on. So each step goes down, and there is an end.
+//! Each candidate is run; the choices it really made replace the best if their measure is better.
+//! So shrinking ends.
 
 use super::{Failing, Shrinker, Subject};
 use crate::choices::Choices;
@@ -16,7 +17,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         Self { shrinker, best }
     }
 
-    /// The best that can be reached from here.
     pub(super) fn shortest(mut self) -> Failing {
         loop {
             let before = self.best.measure;
@@ -34,7 +34,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         self.best.choices().segments().collect()
     }
 
-    /// Whether these segments are better than the best; then they are the best.
     fn accept(&mut self, segments: &[(u32, usize)]) -> bool {
         let numbers = self.best.choices().numbers.clone();
         self.accept_all(segments, numbers)
@@ -53,7 +52,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// Each answer to a question of chance towards 0: all of them, or one.
     fn lower_numbers(&mut self) {
         let segments = self.segments();
         if self.best.choices().numbers.is_empty() || self.accept_all(&segments, Vec::new()) {
@@ -72,7 +70,7 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// Segments out, in chunks of half of them, of a quarter, and so on down to one.
+    /// Takes out chunks of segments, from half of them down to one.
     fn take_out(&mut self) {
         let mut chunk = self.segments().len();
         while chunk > 0 {
@@ -92,15 +90,14 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// Two segments of one party without what is between them: that comes before both, or after.
     fn join(&mut self) {
         let mut at = 0;
         loop {
             let segments = self.segments();
-            let Some(&(party, _)) = segments.get(at) else {
+            let Some(&(actor, _)) = segments.get(at) else {
                 return;
             };
-            let next = segments[at + 1..].iter().position(|&(other, _)| other == party);
+            let next = segments[at + 1..].iter().position(|&(other, _)| other == actor);
             let joined = next.is_some_and(|between| {
                 let (mut before, mut after) = (segments.clone(), segments.clone());
                 before[at..=at + between].rotate_left(1);
@@ -113,7 +110,6 @@ impl<'s, 'a, S: Subject> Segments<'s, 'a, S> {
         }
     }
 
-    /// Each segment shorter, by half or by one step.
     fn cut(&mut self) {
         let mut at = 0;
         while at < self.segments().len() {

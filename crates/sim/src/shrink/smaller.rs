@@ -1,16 +1,14 @@
-//! Smaller scenarios, as text: a field that is left out has its default, and a number can be lower.
+//! Smaller scenarios as text: a field left out has its default, and a number can be lower.
 //!
-//! That is so for every field, those included that a scenario will have one day. Whether the result makes sense is for
-//! the scenario to say.
+//! This holds for future fields, too. The scenario says whether the result makes sense.
 
 use super::STEPS;
 use crate::line::Fields;
 use crate::scenario::{Jobs, Shape};
 
-/// Settings whose shortest value is not their default: fewer rounds before a worker sleeps.
+/// Settings whose shortest value is not the default: fewer rounds before a worker sleeps.
 const SHORTEST: [(&str, &str); 2] = [("spin", "0"), ("tries", "1")];
 
-/// The fields to make smaller, in their order. The step limit is no part of what happens.
 pub(super) fn names(fields: &Fields) -> Vec<String> {
     let own = fields.iter().map(|(name, _)| name);
     let mut names: Vec<String> = own.filter(|&name| name != STEPS).map(str::to_owned).collect();
@@ -54,8 +52,8 @@ pub(super) fn candidates(fields: &Fields, name: &str) -> Vec<Fields> {
     candidates
 }
 
-/// Tasks of this shape: as many as there are, and a few. What goes wrong with jobs may go wrong on the executor alone; what
-/// tasks of one's own are is not ours to change.
+/// Tasks of this shape: the same number, and a few. A failure with jobs may occur on the executor
+/// alone; a user's own tasks stay as they are.
 fn of_shape(fields: &Fields, before: &str, shape: &str) -> Vec<Fields> {
     if before == "own" {
         return Vec::new();

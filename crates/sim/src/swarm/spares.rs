@@ -1,18 +1,17 @@
-//! Spare threads and long slots, drawn from seeds for loads that are drawn without them.
+//! Spare threads and long slots, drawn for loads without them.
 
 use crate::scenario::{Load, Scenario};
 use crate::scheduler::Dice;
 
-/// So that who has spare threads has nothing to do with what the load is.
+/// Separates the draw of spare threads from that of the load.
 const DRAW: u64 = 0x1405_7b7e_f767_814f;
 
-/// What a long slot takes, in quanta.
+/// Quanta of a long slot.
 const LONG: [u64; 3] = [4, 10, 50];
 
-/// What stands for a quantum in a load that has none.
+/// Nanoseconds of a quantum, for a load without one.
 const NO_QUANTUM_NS: u64 = 1_000;
 
-/// `scenario`, perhaps with spare threads or long slots.
 pub(super) fn add(seed: u64, mut scenario: Scenario) -> Scenario {
     let mut dice = Dice::new(seed ^ DRAW);
     let (spares, long_slot_ns, quantum_ns, one_in) = match &mut scenario.load {
@@ -29,7 +28,7 @@ pub(super) fn add(seed: u64, mut scenario: Scenario) -> Scenario {
     if dice.below(one_in) == 0 {
         *spares = 1 + dice.below(workers.min(4));
     }
-    // Where there are spare threads, there is most often something for them to do.
+    // Spare threads mostly have something to do.
     if dice.below(if *spares > 0 { 4 } else { 12 }) < 3 {
         *long_slot_ns = quantum_ns.max(NO_QUANTUM_NS) * LONG[dice.below(LONG.len())];
         scenario.setup.faults.long_slots = 1 + dice.below(8) as u32;

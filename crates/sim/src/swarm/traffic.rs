@@ -1,4 +1,5 @@
-//! Traffic, drawn from seeds: small, and most of it under the strategy that gives virtual time a meaning.
+//! Traffic drawn from seeds: small, and mostly under the strategy that makes virtual time
+//! meaningful.
 
 use std::time::Duration;
 
@@ -9,19 +10,18 @@ use crate::schedule::StrategyKind;
 use crate::scheduler::Dice;
 use crate::setup::Setup;
 
-/// So that the seeds that are traffic, and what it is, have nothing to do with what the others are.
+/// Separates the draw of traffic from all others.
 const DRAW: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// One of so many seeds is traffic.
+/// Seeds per seed of traffic.
 const ONE_IN: usize = 8;
 
-/// No more short jobs than these: what the oracles do at each step grows with the jobs that wait.
+/// Short jobs, at most: the oracles' work at each step grows with waiting jobs.
 const SHORTS_MAX: u64 = 200;
 
-/// The longest traffic, in quanta: more than a job may wait beside a heavy one and a middle one, several times.
+/// Quanta of the longest traffic: several times the wait beside a heavy and a middle job.
 const LONG: u64 = 400;
 
-/// The traffic that `seed` stands for, if it stands for one.
 pub(super) fn draw(seed: u64) -> Option<(Scenario, StrategyKind)> {
     let mut dice = Dice::new(seed ^ DRAW);
     (dice.below(ONE_IN) == 0).then(|| {
@@ -40,7 +40,7 @@ fn scenario(dice: &mut Dice) -> Scenario {
     let quantum_ns = [200_000, 500_000, 2_000_000][dice.below(3)];
     let heavy_slot_ns = quantum_ns / [1, 2, 2, 5][dice.below(4)];
     let short_slot_ns = quantum_ns / [1, 2, 8][dice.below(3)];
-    // Whether somebody starves shows late, and few workers take few micro-steps.
+    // Starvation shows late, and few workers take few steps.
     let longest = if workers <= 2 { LONG } else { 150 };
     let length_ns = quantum_ns * [30, 90, 150, longest][dice.below(4)];
     // A sixteenth of the workers' time, a fourth, or more than all of it.

@@ -1,7 +1,7 @@
-//! A run as a file in the Chrome trace format, which Perfetto and `chrome://tracing` open.
+//! A run in the Chrome trace format, for Perfetto and `chrome://tracing`.
 //!
-//! One lane a party: tasks and parks as bars, everything else as instants of no length, on the party's own virtual
-//! clock. Jobs are drawn between them by the code that draws them for threads.
+//! One lane an actor, on its virtual clock: bars for tasks and parks, instants for everything else.
+//! Jobs are drawn by the threads' code.
 
 use std::io::{self, Write};
 
@@ -11,31 +11,29 @@ use pipeline_exec::{JobLane, JobNames};
 
 use super::{Event, JobEvent, Op};
 
-/// Writes `events` of the parties `parties`, and what happened to `jobs` in between, as JSON.
+/// Writes `events` of `actors`, and the events of `jobs`, as JSON.
 ///
 /// # Errors
 ///
-/// Whatever writing to `out` fails with.
+/// Any error of writing to `out`.
 pub fn write_chrome_trace(
     mut out: impl Write,
     events: &[Event],
     jobs: &[JobEvent],
-    parties: &[String],
+    actors: &[String],
 ) -> io::Result<()> {
     let names = JobNames::of(jobs.iter().map(|job| &job.entry));
-    let mut lanes: Vec<_> = (0..parties.len())
-        .map(|lane| JobLane::new(lane, &names))
-        .collect();
+    let mut lanes: Vec<_> = (0..actors.len()).map(|lane| JobLane::new(lane, &names)).collect();
     let mut rows = Vec::with_capacity(events.len());
     let mut jobs = jobs.iter().peekable();
     for (at, event) in events.iter().enumerate() {
         while let Some(job) = jobs.next_if(|job| job.after <= at) {
-            lanes[job.party as usize].draw(job.clock_ns, &job.entry, &mut rows);
+            lanes[job.actor as usize].draw(job.clock_ns, &job.entry, &mut rows);
         }
         rows.push(row(event));
     }
     for job in jobs {
-        lanes[job.party as usize].draw(job.clock_ns, &job.entry, &mut rows);
+        lanes[job.actor as usize].draw(job.clock_ns, &job.entry, &mut rows);
     }
     let mut last_ns = vec![0; lanes.len()];
     for row in &rows {
@@ -45,7 +43,7 @@ pub fn write_chrome_trace(
         lane.finish(last_ns, &mut rows);
     }
     let rows = rows.iter().cloned();
-    write!(out, "{}", ChromeFile { lanes: parties, rows })
+    write!(out, "{}", ChromeFile { lanes: actors, rows })
 }
 
 fn row(event: &Event) -> ChromeRow<String> {
@@ -65,7 +63,7 @@ fn row(event: &Event) -> ChromeRow<String> {
         _ => Vec::new(),
     };
     ChromeRow {
-        lane: event.party as usize,
+        lane: event.actor as usize,
         at_ns: event.clock_ns,
         phase,
         name,
@@ -79,10 +77,10 @@ mod tests {
     use crate::trace::Object;
 
     #[test]
-    fn it_is_json_with_a_row_a_party_and_a_bar_a_task() {
+    fn it_is_json_with_a_row_an_actor_and_a_bar_a_task() {
         let at = |op, object, clock_ns| Event {
             step: 1,
-            party: 0,
+            actor: 0,
             op,
             object,
             value: 0,

@@ -1,4 +1,4 @@
-//! A run as a table: a row each operation, a column each party, so that who came between whom is seen at a glance.
+//! A run as a table, a row an operation and a column an actor, to show interleavings at a glance.
 //!
 //! ```text
 //!   step    worker 0                       producer 0
@@ -9,43 +9,41 @@
 //!     10  ─ park
 //! ```
 //!
-//! The brackets on the left are the segments, in which one party went on undisturbed. Where the columns would be too wide
-//! for a screen there is one column, and the party's name in each row.
+//! The brackets on the left are segments. A table too wide for a screen has one column, with the
+//! actor's name in each row.
 
 use std::fmt;
 
 use super::Event;
 
-/// Wider tables have one column.
+/// Characters of a table's width, at most, before it has one column.
 const WIDTH_MAX: usize = 176;
 
-/// A table of operations for a person: a row each, in the order in which they happened.
+/// A table of operations for a person, a row each, in order.
 #[derive(Debug)]
 pub struct Interleaving<'a> {
     /// The operations.
     pub events: &'a [Event],
-    /// What each party is called, by its number.
-    pub parties: &'a [String],
+    /// Names of the actors, by number.
+    pub actors: &'a [String],
 }
 
 impl Interleaving<'_> {
-    /// The parties that did something.
     pub(crate) fn acting(&self) -> Vec<usize> {
-        let mut acting: Vec<usize> = self.events.iter().map(|event| event.party as usize).collect();
+        let mut acting: Vec<usize> = self.events.iter().map(|event| event.actor as usize).collect();
         acting.sort_unstable();
         acting.dedup();
         acting
     }
 
-    pub(crate) fn name(&self, party: usize) -> &str {
-        self.parties.get(party).map_or("?", String::as_str)
+    pub(crate) fn name(&self, actor: usize) -> &str {
+        self.actors.get(actor).map_or("?", String::as_str)
     }
 
-    /// Where in its segment the event at this place stands.
     pub(crate) fn bracket(&self, at: usize) -> Bracket {
-        let party = self.events[at].party;
-        let is_first = at == 0 || self.events[at - 1].party != party;
-        let is_last = self.events.get(at + 1).is_none_or(|next| next.party != party);
+        let actor = self.events[at].actor;
+        let is_first = at == 0 || self.events[at - 1].actor != actor;
+        let is_last = self.events.get(at + 1).is_none_or(|next| next.actor != actor);
         match (is_first, is_last) {
             (true, true) => Bracket::Alone,
             (true, false) => Bracket::First,
@@ -54,21 +52,19 @@ impl Interleaving<'_> {
         }
     }
 
-    /// For each acting party, how wide its column is.
     fn widths(&self) -> Vec<(usize, usize)> {
-        let width = |party: usize| {
-            let own = self.events.iter().filter(|event| event.party as usize == party);
+        let width = |actor: usize| {
+            let own = self.events.iter().filter(|event| event.actor as usize == actor);
             let widest = own.map(|event| event.to_string().chars().count()).max();
-            widest.unwrap_or(0).max(self.name(party).len())
+            widest.unwrap_or(0).max(self.name(actor).len())
         };
         self.acting()
             .into_iter()
-            .map(|party| (party, width(party)))
+            .map(|actor| (actor, width(actor)))
             .collect()
     }
 }
 
-/// Place of an operation in its segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bracket {
     First,
@@ -95,16 +91,16 @@ impl fmt::Display for Interleaving<'_> {
         let columns = total <= WIDTH_MAX;
         if columns {
             let mut header = format!("  {:>8}   ", "step");
-            for (party, width) in &widths {
-                header.push_str(&format!(" {:<width$} ", self.name(*party)));
+            for (actor, width) in &widths {
+                header.push_str(&format!(" {:<width$} ", self.name(*actor)));
             }
             writeln!(f, "{}", header.trim_end())?;
         }
         for (at, event) in self.events.iter().enumerate() {
             let mut row = format!("  {:>8}  {}", event.step, self.bracket(at));
             if columns {
-                for (party, width) in &widths {
-                    let cell = if event.party as usize == *party {
+                for (actor, width) in &widths {
+                    let cell = if event.actor as usize == *actor {
                         event.to_string()
                     } else {
                         String::new()
@@ -112,7 +108,7 @@ impl fmt::Display for Interleaving<'_> {
                     row.push_str(&format!(" {cell:<width$} "));
                 }
             } else {
-                row.push_str(&format!(" {:<12} {event}", self.name(event.party as usize)));
+                row.push_str(&format!(" {:<12} {event}", self.name(event.actor as usize)));
             }
             writeln!(f, "{}", row.trim_end())?;
         }
@@ -125,10 +121,10 @@ mod tests {
     use super::*;
     use crate::trace::{Object, Op};
 
-    fn event(step: u64, party: u32, op: Op) -> Event {
+    fn event(step: u64, actor: u32, op: Op) -> Event {
         Event {
             step,
-            party,
+            actor,
             op,
             object: Object::None,
             value: 0,
@@ -137,17 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn a_column_a_party_and_a_bracket_a_segment() {
+    fn a_column_an_actor_and_a_bracket_a_segment() {
         let events = [
             event(1, 0, Op::Fence),
             event(2, 0, Op::Park),
             event(3, 2, Op::Signal),
             event(4, 0, Op::Awake),
         ];
-        let parties = ["worker 0", "idler", "closer"].map(str::to_owned);
+        let actors = ["worker 0", "idler", "closer"].map(str::to_owned);
         let table = Interleaving {
             events: &events,
-            parties: &parties,
+            actors: &actors,
         };
         let expected = "      step    worker 0  closer
              1  ┌ fence
@@ -164,10 +160,10 @@ mod tests {
     #[test]
     fn what_would_be_too_wide_has_one_column() {
         let events: Vec<Event> = (0..40).map(|n| event(n.into(), n, Op::Park)).collect();
-        let parties: Vec<String> = (0..40).map(|n| format!("worker {n}")).collect();
+        let actors: Vec<String> = (0..40).map(|n| format!("worker {n}")).collect();
         let table = Interleaving {
             events: &events,
-            parties: &parties,
+            actors: &actors,
         };
         let text = table.to_string();
         assert!(text.lines().all(|line| line.chars().count() < 60), "{text}");

@@ -8,7 +8,6 @@ use executor_core::{in_flight, is_accepting};
 use super::{Event, Object, Op};
 use crate::word::WordName;
 
-/// What was done, on what, and what came of it; not who did it and when.
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (op, object) = (self.op.name(), self.object);
@@ -39,7 +38,7 @@ impl fmt::Display for Event {
             (Op::End, _) => write!(f, "end {object}"),
             (Op::Panic, _) => write!(f, "{object} panics"),
             (Op::Work, _) => write!(f, "work for {} ns", self.value),
-            (Op::Delay, _) => write!(f, "pause for {} micro-steps", self.value),
+            (Op::Delay, _) => write!(f, "pause for {} steps", self.value),
             (Op::SetInsert | Op::SetRemove, _) if self.value == 0 => write!(f, "{op} {object}: no change"),
             (Op::SetLast, _) if self.value == 0 => write!(f, "{op} {object}: none"),
             (_, Object::None) => f.write_str(op),
@@ -48,7 +47,6 @@ impl fmt::Display for Event {
     }
 }
 
-/// A value of a word.
 struct Value(WordName, u64);
 
 impl fmt::Display for Value {
@@ -84,7 +82,7 @@ mod tests {
         let tells = |op, object, value| {
             let event = Event {
                 step: 1,
-                party: 0,
+                actor: 0,
                 op,
                 object,
                 value,

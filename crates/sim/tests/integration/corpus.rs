@@ -1,4 +1,4 @@
-//! Every file of the corpus is replayed, from its line and from its choices.
+//! Replays every file of the corpus, from its line and from its choices.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::Deserialize;
 use sim::{Choices, ReplayLine, RunOptions, Scenario};
 
-/// A file of the corpus; its readme says what each field is.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {

@@ -1,4 +1,4 @@
-//! One seed is one run, and each of a run's records leads to it again.
+//! One seed is one run, and each of its records reproduces it.
 
 use executor_core::TaskCtx;
 use sim::{Faults, ReplayLine, RunOptions, Scenario, Simulation, StrategyKind, Swarm};

@@ -1,4 +1,4 @@
-//! Jobs of one stage whose slots are alike: nothing but their number and their weight matters.
+//! Jobs of equal slots: only their number and weight matter.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -19,16 +19,22 @@ impl Stage for Slots {
     }
 }
 
-/// A job of `slots` slots.
 pub(crate) fn job(name: &str, cost: u64, slots: usize) -> JobSpec {
-    let stages = StageGraph::from(vec![Arc::new(Slots(slots)) as Arc<dyn Stage>]);
     JobSpec {
         cost,
-        ..JobSpec::new(name.to_owned(), JobId::new(0), stages)
+        ..job_of_stages(name, &[slots])
     }
 }
 
-/// An executor of `workers` workers with the roles that they have by default.
+/// A job with a stage of each of these numbers of slots, one after another.
+pub(crate) fn job_of_stages(name: &str, slots: &[usize]) -> JobSpec {
+    let stages = slots
+        .iter()
+        .map(|&slots| Arc::new(Slots(slots)) as Arc<dyn Stage>);
+    let stages = StageGraph::from(stages.collect::<Vec<_>>());
+    JobSpec::new(name.to_owned(), JobId::new(0), stages)
+}
+
 pub(crate) fn executor(workers: usize, quantum: Duration) -> PipelineConfig {
     let (main, reserve) = split_threads(NonZeroUsize::new(workers).expect("there are workers"));
     PipelineConfig {

@@ -1,9 +1,8 @@
-//! When a run goes wrong, the failure says so and leads back to it.
+//! A failure says what went wrong, and leads back to its run.
 
 use executor_core::TaskCtx;
 use sim::{Oracle, Recording, Simulation};
 
-/// A task that is wrong under some schedules only: two of them must not meet on one worker.
 fn race(seed: u64) -> Result<(), sim::Failure> {
     let report = Simulation::new(seed).workers(2).run(
         [1_u32, 2],
@@ -71,8 +70,8 @@ fn a_run_that_does_not_end_is_a_failure_and_leaves_nothing_behind() {
         )
         .expect_err("it never ends");
     assert_eq!(failure.oracle, Oracle::Liveness);
-    assert!(failure.message.contains("2000 micro-steps"), "{failure}");
-    // Scratches, runner and the suspended task's own values are gone: everything was unwound.
+    assert!(failure.message.contains("2000 steps"), "{failure}");
+    // Everything was unwound: scratches, runner, and the suspended task's values.
     assert_eq!(std::rc::Rc::strong_count(&held), 1);
 }
 

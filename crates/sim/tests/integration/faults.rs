@@ -1,13 +1,12 @@
-//! Each fault strikes, does what its name says, and when it has stopped everything finishes.
+//! Each fault strikes, does what its name says, and afterwards everything finishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sim::{
-    Course, Ending, Event, Fault, Faults, Mark, Object, Op, RunOptions, Scenario, Simulation, StrategyKind,
-    WordName,
+    Course, CoveragePoint, Ending, Event, Fault, Faults, Object, Op, RunOptions, Scenario, Simulation,
+    StrategyKind, WordName,
 };
 
-/// Runs `fields` under many schedules, none of which may fail.
 fn explore(fields: &str, seeds: u64) -> Vec<Course> {
     let scenario =
         Scenario::from_fields(fields.parse().expect("it is well formed")).expect("it is a scenario");
@@ -20,7 +19,7 @@ fn explore(fields: &str, seeds: u64) -> Vec<Course> {
     runs.collect()
 }
 
-/// Alone, so that it is this kind and no other that the run gets over.
+/// Each kind alone, so that the run recovers from this one.
 #[test]
 fn after_each_kind_of_fault_has_stopped_everything_finishes() {
     for &fault in Fault::ALL {
@@ -51,7 +50,7 @@ fn all_kinds_of_faults_together_end_as_well() {
         .iter()
         .for_each(|course| struck.merge(&course.faults));
     assert!(
-        struck.stalls > 0 && struck.retry_storms > 0 && struck.overflows > 0,
+        struck.stalls > 0 && struck.retry_bursts > 0 && struck.overflows > 0,
         "{struck:?}"
     );
 }
@@ -64,20 +63,20 @@ fn a_budget_is_never_overdrawn() {
     ) {
         let Faults {
             stalls,
-            retry_storms,
+            retry_bursts,
             ties,
             spurious_wakes,
             ..
         } = course.faults;
         assert!(
-            stalls <= 2 && retry_storms <= 1 && ties <= 3 && spurious_wakes <= 1,
+            stalls <= 2 && retry_bursts <= 1 && ties <= 3 && spurious_wakes <= 1,
             "{}",
             course.line
         );
     }
 }
 
-/// A run without faults asks chance the same questions as before there was any kind of them.
+/// A run without faults draws the random numbers of a time before faults existed.
 #[test]
 fn a_fault_without_a_budget_asks_nothing() {
     let numbers = |fields: &str| -> Vec<usize> {
@@ -91,12 +90,12 @@ fn a_fault_without_a_budget_asks_nothing() {
 }
 
 #[test]
-fn a_storm_outlasts_what_a_worker_spins_through() {
+fn a_burst_outlasts_what_a_worker_spins_through() {
     let courses = explore("scenario=flat,roots=9,workers=2,storms=3", 200);
-    let storms = courses
+    let bursts = courses
         .iter()
-        .filter(|course| course.marks.count(Mark::StormOutlastsSpinning) > 0);
-    assert!(storms.count() > 0);
+        .filter(|course| course.coverage.count(CoveragePoint::BurstOutlastsSpinning) > 0);
+    assert!(bursts.count() > 0);
 }
 
 #[test]
@@ -105,9 +104,9 @@ fn an_open_gate_refuses_what_the_count_has_no_room_for_and_workers_still_borrow(
         "scenario=chain,roots=9,size=3,workers=2,producers=2,overflows=3,credit=2",
         300,
     );
-    for mark in [Mark::RefusedFull, Mark::BorrowedBeyondMax] {
-        let hits: u64 = courses.iter().map(|course| course.marks.count(mark)).sum();
-        assert!(hits > 0, "{}", mark.name());
+    for point in [CoveragePoint::RefusedFull, CoveragePoint::BorrowedBeyondMax] {
+        let hits: u64 = courses.iter().map(|course| course.coverage.count(point)).sum();
+        assert!(hits > 0, "{}", point.name());
     }
 }
 
@@ -177,7 +176,7 @@ fn a_hook_that_panics_loses_no_task_but_the_one_it_was_told_of() {
             )
             .unwrap_or_else(|failure| panic!("{failure}"));
         let ran: usize = report.scratches.iter().sum();
-        let gone = report.course.marks.count(Mark::HookDroppedTask) as usize;
+        let gone = report.course.coverage.count(CoveragePoint::HookDroppedTask) as usize;
         assert_eq!(
             ran + report.handed_back.len() + report.refused.len() + gone,
             12,
@@ -189,7 +188,7 @@ fn a_hook_that_panics_loses_no_task_but_the_one_it_was_told_of() {
     assert!(dropped > 0);
 }
 
-/// What a worker does, as far as it tells one point of its way from another.
+/// Distinguishes the points of a worker's way.
 fn point(event: &Event) -> (u8, Option<WordName>) {
     let word = match event.object {
         Object::Word(word) => Some(word),
@@ -198,8 +197,8 @@ fn point(event: &Event) -> (u8, Option<WordName>) {
     (event.op as u8, word)
 }
 
-/// Whatever a worker does before the gate closes, the close, or the abort, comes right after it in some run. What it does less than a
-/// thousand times in all these runs says nothing either way: there are some hundred points in a run.
+/// In some run the close, or the abort, follows right after each kind of operation of a worker.
+/// Operations that occur less than a thousand times are not judged: a run has some hundred points.
 #[test]
 fn a_close_and_an_abort_reach_every_point() {
     for ending in [Ending::Close, Ending::Abort] {
@@ -222,13 +221,13 @@ fn a_close_and_an_abort_reach_every_point() {
                 .unwrap_or_else(|failure| panic!("{failure}"));
             let events = &report.course.events;
             let closes = |event: &Event| {
-                event.party == 3 && event.op == Op::Fetch && event.object == Object::Word(WordName::State)
+                event.actor == 3 && event.op == Op::Fetch && event.object == Object::Word(WordName::State)
             };
             let close = events.iter().position(closes).expect("somebody closes");
             for worker in 0..2 {
                 let mut own = events[..close]
                     .iter()
-                    .filter(|event| event.party == worker)
+                    .filter(|event| event.actor == worker)
                     .map(point);
                 reached.extend(own.next_back());
                 reachable.extend(own);

@@ -1,101 +1,117 @@
-//! Jobs on the pipeline policy: whatever fails, is cancelled or shut down, slots run once and every ticket fires.
+//! Jobs on the pipeline policy: despite failures, cancels and shutdowns slots run once and tickets
+//! fire.
 
 use std::collections::HashMap;
 
-use sim::{Mark, Marks, RunOptions, Scenario, StrategyKind, write_chrome_trace};
+use sim::{Coverage, CoveragePoint, RunOptions, Scenario, StrategyKind, write_chrome_trace};
 
-/// Runs `fields` under many schedules, none of which may fail, and adds up the situations reached.
-fn explore(fields: &str, seeds: u64) -> Marks {
+fn explore(fields: &str, seeds: u64) -> Coverage {
     let scenario =
         Scenario::from_fields(fields.parse().expect("it is well formed")).expect("it is a scenario");
-    let mut marks = Marks::default();
+    let mut coverage = Coverage::default();
     for seed in 0..seeds {
         for strategy in [StrategyKind::Random, StrategyKind::Sticky] {
             let run = scenario.run(strategy, seed, RunOptions::default());
             let summary = run.unwrap_or_else(|failure| panic!("{failure}"));
-            marks.merge(&summary.course.marks);
+            coverage.merge(&summary.course.coverage);
         }
     }
-    marks
+    coverage
 }
 
 #[test]
 fn jobs_of_several_stages_complete() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=4,stages=3,slots=4,workers=3,reserve=1,spin=0",
         300,
     );
-    assert_eq!(marks.count(Mark::JobCompleted), 2 * 300 * 4);
+    assert_eq!(coverage.count(CoveragePoint::JobCompleted), 2 * 300 * 4);
 }
 
 #[test]
 fn a_slot_that_fails_or_panics_fails_its_own_job() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=6,stages=2,slots=6,workers=3,reserve=1,troubles=true,spin=0",
         300,
     );
-    for mark in [Mark::JobFailed, Mark::JobLate, Mark::JobCompleted] {
-        assert!(marks.count(mark) > 0, "{}", mark.name());
+    for point in [
+        CoveragePoint::JobFailed,
+        CoveragePoint::JobLate,
+        CoveragePoint::JobCompleted,
+    ] {
+        assert!(coverage.count(point) > 0, "{}", point.name());
     }
-    let ends = [Mark::JobFailed, Mark::JobLate, Mark::JobCompleted].map(|mark| marks.count(mark));
+    let ends = [
+        CoveragePoint::JobFailed,
+        CoveragePoint::JobLate,
+        CoveragePoint::JobCompleted,
+    ]
+    .map(|point| coverage.count(point));
     assert_eq!(ends.iter().sum::<u64>(), 2 * 300 * 6);
 }
 
 #[test]
 fn a_cancel_at_any_moment_fires_the_ticket() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=3,stages=2,slots=6,workers=2,cancels=3,spin=0,quantum_ns=200",
         400,
     );
-    assert!(marks.count(Mark::JobCancelled) > 0 && marks.count(Mark::JobCompleted) > 0);
-    assert!(marks.count(Mark::TicketFiredBeforeWaiting) > 0);
+    assert!(
+        coverage.count(CoveragePoint::JobCancelled) > 0 && coverage.count(CoveragePoint::JobCompleted) > 0
+    );
+    assert!(coverage.count(CoveragePoint::TicketFiredBeforeWaiting) > 0);
 }
 
 #[test]
 fn a_shutdown_at_any_moment_hands_back_what_did_not_run() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=6,stages=2,slots=4,workers=2,producers=2,end=abort,spin=0",
         500,
     );
-    for mark in [
-        Mark::JobHandedBack,
-        Mark::JobCancelled,
-        Mark::JobStoppedAtTheDoor,
-        Mark::JobRefusedClosed,
+    for point in [
+        CoveragePoint::JobHandedBack,
+        CoveragePoint::JobCancelled,
+        CoveragePoint::JobStoppedAtTheDoor,
+        CoveragePoint::JobRefusedClosed,
     ] {
-        assert!(marks.count(mark) > 0, "{}", mark.name());
+        assert!(coverage.count(point) > 0, "{}", point.name());
     }
 }
 
 #[test]
 fn a_drain_at_any_moment_finishes_what_was_let_in() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=6,stages=2,slots=4,workers=2,producers=2,end=close,spin=0",
         500,
     );
-    assert!(marks.count(Mark::JobRefusedClosed) > 0 && marks.count(Mark::JobCompleted) > 0);
+    assert!(
+        coverage.count(CoveragePoint::JobRefusedClosed) > 0
+            && coverage.count(CoveragePoint::JobCompleted) > 0
+    );
     assert_eq!(
-        marks.count(Mark::JobCancelled) + marks.count(Mark::JobHandedBack),
+        coverage.count(CoveragePoint::JobCancelled) + coverage.count(CoveragePoint::JobHandedBack),
         0
     );
 }
 
 #[test]
 fn a_full_executor_refuses_and_takes_the_job_later() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=4,slots=3,workers=2,producers=2,capacity=1,spin=0",
         300,
     );
-    assert!(marks.count(Mark::JobRefusedFull) > 0 && marks.count(Mark::JobCompleted) > 0);
+    assert!(
+        coverage.count(CoveragePoint::JobRefusedFull) > 0 && coverage.count(CoveragePoint::JobCompleted) > 0
+    );
 }
 
 #[test]
 fn reserve_workers_take_the_heaviest_job_and_of_equal_ones_the_oldest() {
-    let marks = explore(
+    let coverage = explore(
         "scenario=jobs,jobs=8,stages=2,slots=3,workers=3,reserve=2,quantum_ns=0,spin=0",
         300,
     );
-    assert!(marks.count(Mark::PickCompared) > 0);
+    assert!(coverage.count(CoveragePoint::PickCompared) > 0);
 }
 
 #[test]
@@ -119,7 +135,7 @@ fn nonsense_about_jobs_is_refused_by_name() {
 }
 
 #[test]
-fn a_run_is_drawn_with_its_jobs_in_the_lanes_of_its_parties() {
+fn a_run_is_drawn_with_its_jobs_in_the_lanes_of_its_actors() {
     let fields = "scenario=jobs,jobs=4,stages=3,slots=4,workers=3,reserve=1,troubles=true,spin=0";
     let scenario =
         Scenario::from_fields(fields.parse().expect("it is well formed")).expect("it is a scenario");
@@ -135,7 +151,7 @@ fn a_run_is_drawn_with_its_jobs_in_the_lanes_of_its_parties() {
         assert!(unseen.jobs.is_empty());
 
         let mut file = Vec::new();
-        write_chrome_trace(&mut file, &course.events, &course.jobs, &course.parties)
+        write_chrome_trace(&mut file, &course.events, &course.jobs, &course.actors)
             .expect("a vector takes it");
         let json: serde_json::Value = serde_json::from_slice(&file).expect("it is JSON");
         let mut open: HashMap<u64, Vec<&str>> = HashMap::new();

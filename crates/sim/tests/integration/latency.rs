@@ -1,6 +1,8 @@
-//! Short jobs beside heavy ones, at full size and in virtual time: latency, shares, waits and cancels, on 1 to 64 workers.
+//! Short jobs beside heavy ones at full size, in virtual time, on 1 to 64 workers: latency, shares,
+//! waits, cancels.
 //!
-//! Short jobs take 1 ms and arrive in an open loop; heavy ones take 1 s in slots of 1 ms, and each client submits the next when the last one has ended.
+//! Short jobs take 1 ms and arrive in an open loop. Heavy ones take 1 s in slots of 1 ms; each
+//! client submits the next when the last has ended.
 
 use std::num::NonZeroUsize;
 
@@ -11,13 +13,13 @@ const WORKERS: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 const MS: u64 = 1_000_000;
 
-/// When eight heavy jobs that have come at the same moment have each been served: while nobody has, they come before a later short one.
+/// Nanoseconds until eight heavy jobs submitted together were each served; until then they precede
+/// a later short one.
 const SETTLED_NS: u64 = 100 * MS;
 
-/// What waking, claiming and accounting may add.
+/// Nanoseconds that waking, claiming and accounting may add.
 const OVERHEAD_NS: u64 = MS / 20;
 
-/// Short jobs that take an eighth of the time of all workers.
 fn short_jobs(workers: usize, slots: u32) -> Traffic {
     let (_, reserve) = split_threads(NonZeroUsize::new(workers).expect("there are workers"));
     let shorts = 1_000;
@@ -34,7 +36,7 @@ fn short_jobs(workers: usize, slots: u32) -> Traffic {
     }
 }
 
-/// More short jobs than all workers could do, beside as many heavy ones as there are workers and at least 8.
+/// More short jobs than all workers could do, beside one heavy job a worker and at least 8.
 fn too_many_short_jobs(workers: usize, length_ns: u64) -> Traffic {
     let alone = short_jobs(workers, 1);
     let short_every_ns = MS * 100 / (120 * workers as u64);
@@ -54,7 +56,6 @@ fn measure(traffic: &Traffic, workers: usize) -> Figures {
     figures.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// What 1,000 short jobs come to alone, and beside others.
 fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figures, Figures) {
     let (alone_figures, figures) = (measure(alone, workers), measure(beside, workers));
     assert_eq!(figures.short.count, alone.shorts as usize);
@@ -63,9 +64,8 @@ fn alone_and_beside(alone: &Traffic, beside: &Traffic, workers: usize) -> (Figur
     (alone_figures, figures)
 }
 
-/// Beside eight clients whose heavy jobs have slots of `slot_ns`, the 99th percentile of short jobs
-/// of `slots` slots may be one of those slots above that alone, and none may take longer than a
-/// settled job.
+/// Beside eight clients with heavy slots of `slot_ns`, the 99th percentile of short jobs of `slots`
+/// slots is at most one such slot above that alone, and none takes longer than a settled job.
 fn takes_a_slot_more(slots: u32, slot_ns: u64) {
     for workers in WORKERS {
         let alone = short_jobs(workers, slots);
@@ -102,11 +102,10 @@ fn a_short_job_takes_a_short_slot_more_where_heavy_ones_claim_many_at_a_time() {
 }
 
 #[test]
-fn a_storm_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_share() {
+fn a_burst_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_share() {
     for workers in WORKERS {
         let alone = short_jobs(workers, 4);
-        // In the place of a heavy job that has ended early comes one of which nobody knows that it
-        // is heavy.
+        // A heavy job that ended early is replaced by one that is not known to be heavy.
         let beside = Traffic {
             heavies: 8,
             panics: 10,
@@ -126,14 +125,14 @@ fn a_storm_of_panics_and_cancels_costs_short_jobs_a_visit_and_heavy_ones_no_shar
 fn heavy_jobs_keep_their_share_beside_more_short_ones_than_all_workers_can_do() {
     for workers in WORKERS {
         let traffic = too_many_short_jobs(workers, 2_000 * MS / workers.min(8) as u64);
-        let storm = Traffic {
+        let burst = Traffic {
             panics: 10,
             ..traffic.clone()
         };
-        for traffic in [traffic, storm] {
+        for traffic in [traffic, burst] {
             let figures = measure(&traffic, workers);
             assert!(figures.heavy_share >= 0.15, "{workers} workers\n{figures}");
-            // The rest is for short jobs, but for what heavy ones have while they are young.
+            // The rest is for short jobs, except what heavy ones get while they are young.
             assert!(figures.short_share >= 0.8, "{workers} workers\n{figures}");
         }
     }

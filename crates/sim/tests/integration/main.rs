@@ -1,8 +1,9 @@
-//! The simulator, seen from outside: it is deterministic, it notices, and what it says leads back.
+//! The simulator as its users see it: deterministic, watchful, and reproducible.
 
 mod corpus;
 mod determinism;
 mod equal_slots;
+mod explored;
 mod failures;
 mod faults;
 mod growing;
@@ -12,7 +13,7 @@ mod page;
 mod program;
 mod races;
 mod recorded;
-mod scenes;
+
 mod shrinking;
 mod shutdown;
 mod speed_up;

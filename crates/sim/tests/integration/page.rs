@@ -1,10 +1,9 @@
-//! The page of a run: its picture is read as XML, and has in it what the trace has.
+//! The page of a run: its picture is valid XML and shows what the trace has.
 
 use executor_core::TaskCtx;
 use roxmltree::{Document, Node};
 use sim::{Course, Event, Failure, Object, Op, ReplayLine, RunOptions, Scenario, Simulation, write_html};
 
-/// The page of a run, and the text of its picture.
 fn page(outcome: Result<&Course, &Failure>) -> (String, String) {
     let mut out = Vec::new();
     write_html(&mut out, outcome).expect("a vector takes it");
@@ -15,7 +14,6 @@ fn page(outcome: Result<&Course, &Failure>) -> (String, String) {
     (page, svg)
 }
 
-/// The elements of the class `class`.
 fn of_class<'a>(document: &'a Document<'_>, class: &str) -> Vec<Node<'a, 'a>> {
     let nodes = document.root().descendants();
     nodes
@@ -32,12 +30,11 @@ fn count(events: &[Event], is: impl Fn(&Event) -> bool) -> usize {
     events.iter().filter(|event| is(event)).count()
 }
 
-/// What the picture of `course` has must be what its operations are.
 fn assert_drawn(course: &Course, svg: &str) {
     let document = Document::parse(svg).unwrap_or_else(|error| panic!("{error} in\n{svg}"));
     let drawn = |class: &str| of_class(&document, class).len();
     let events = &course.events;
-    assert_eq!(drawn("lane"), course.parties.len());
+    assert_eq!(drawn("lane"), course.actors.len());
     assert_eq!(drawn("task"), count(events, |event| event.op == Op::Start));
     assert_eq!(drawn("park"), count(events, |event| event.op == Op::Park));
     assert_eq!(drawn("steal"), count(events, |event| event.op == Op::TakeFrom));
@@ -49,7 +46,7 @@ fn assert_drawn(course: &Course, svg: &str) {
         .iter()
         .filter_map(|lane| lane.children().find(|child| child.has_tag_name("text"))?.text())
         .collect();
-    assert_eq!(names, course.parties);
+    assert_eq!(names, course.actors);
 }
 
 #[test]
@@ -110,7 +107,7 @@ fn arrows_lead_from_the_victim_and_from_the_waker() {
         };
         let expected = format!(
             "steal task {} from worker {victim}, by worker {}, ",
-            event.value, event.party
+            event.value, event.actor
         );
         assert!(title(node).starts_with(&expected), "{}", title(node));
         // Down the page to a later worker, up to an earlier one.
@@ -121,7 +118,7 @@ fn arrows_lead_from_the_victim_and_from_the_waker() {
         };
         let (begin, _) = path.split_once('C').expect("a curve");
         let goes_down = heights(path) > heights(begin);
-        assert_eq!(goes_down, event.party > victim, "{path}");
+        assert_eq!(goes_down, event.actor > victim, "{path}");
     }
 }
 
@@ -143,9 +140,9 @@ fn a_failure_is_marked_and_all_names_are_escaped() {
     let (page, svg) = page(Err(&failure));
     assert_drawn(&failure.course, &svg);
     let document = Document::parse(&svg).expect("it is XML");
-    let mark = of_class(&document, "failure");
-    assert_eq!(mark.len(), 1);
-    assert_eq!(title(&mark[0]), failure.sentence());
+    let point = of_class(&document, "failure");
+    assert_eq!(point.len(), 1);
+    assert_eq!(title(&point[0]), failure.sentence());
     assert!(title(&of_class(&document, "access")[0]).starts_with(LABEL));
     assert_eq!(of_class(&document, "await").len(), 1);
     assert!(!page.contains("<total>") && page.contains("read &lt;total&gt; &amp; &quot;more&quot;"));

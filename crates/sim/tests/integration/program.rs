@@ -1,4 +1,4 @@
-//! The program `windlass-sim`: what it prints, and how it exits.
+//! The program `windlass-sim`: its output and its exit codes.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -25,10 +25,10 @@ fn a_swarm_ends_with_a_table_and_a_closing_line() {
     for row in [
         "seeds",
         "schedules",
-        "micro-steps",
-        "micro-steps / s",
+        "steps",
+        "steps / s",
         "faults: ",
-        "coverage marks hit / total",
+        "coverage points hit / total",
         "failures",
     ] {
         assert!(stdout.contains(row), "{row} is missing in\n{stdout}");
@@ -86,7 +86,7 @@ fn a_line_may_have_its_choices_in_it() {
     assert!(stderr.contains("`x`"), "{stderr}");
 }
 
-/// A limit that cuts a good run short is the one failure that the unbroken code has.
+/// A limit that cuts a good run short is the one failure that the correct code has.
 #[test]
 fn shrinking_tells_what_it_came_to() {
     let scenario = "scenario=tree,roots=2,size=5,workers=3,steps=300";
@@ -103,10 +103,10 @@ fn shrinking_tells_what_it_came_to() {
     assert_eq!(code, Some(1), "{stdout}{stderr}");
     let told = stdout
         .lines()
-        .filter(|row| row.starts_with("shrunk `liveness`: micro-steps 301 -> "));
+        .filter(|row| row.starts_with("shrunk `liveness`: steps 301 -> "));
     assert_eq!(told.count(), 2, "{stdout}");
     assert!(
-        stdout.contains("shrunk 2 failures, in the median: micro-steps 301 -> "),
+        stdout.contains("shrunk 2 failures, in the median: steps 301 -> "),
         "{stdout}"
     );
 }

@@ -1,4 +1,4 @@
-//! Records of runs on threads: a real one is accepted, and one that was tampered with is not.
+//! Records of runs on threads: real ones pass, and tampered ones do not.
 
 use std::thread;
 
@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use sim::{Oracle, Rejection, check_record, order_record, write_chrome_trace};
 
-/// A tree, some of which goes through the injector.
 fn run<C: TaskCtx<u32, u64>>(depth: u32, cx: &mut C) {
     *cx.scratch() += 1;
     for child in 0..2 {
@@ -30,8 +29,8 @@ fn recorded(workers: usize, body: impl FnOnce(&RecordedHandle<'_, u32>)) -> Reco
     run.expect("threads can be started").record
 }
 
-/// Two producers, batches, waits, and a gate that closes while somebody still produces.
-fn scene() -> Record {
+/// Two producers, batches, waits, and a gate that closes over a producer.
+fn small_record() -> Record {
     recorded(2, |handle| {
         handle.spawn(6).expect("it is open");
         assert!(handle.wait_idle());
@@ -52,22 +51,20 @@ fn rejected(record: &Record) -> Box<Rejection> {
     check_record(record).expect_err("it was tampered with")
 }
 
-/// `record`, with one party's events changed.
-fn tampered(record: &Record, party: usize, change: impl FnOnce(&mut Vec<Event>)) -> Record {
-    let mut events: Vec<Event> = record.events(party).collect();
+fn tampered(record: &Record, actor: usize, change: impl FnOnce(&mut Vec<Event>)) -> Record {
+    let mut events: Vec<Event> = record.events(actor).collect();
     change(&mut events);
-    record.clone().with_events(party, events)
+    record.clone().with_events(actor, events)
 }
 
-/// Every event that is `wanted`: its party, and its place there.
 fn all(record: &Record, wanted: impl Fn(&Event) -> bool) -> Vec<(usize, usize)> {
     (0..record.parties())
-        .flat_map(|party| {
-            let events = record.events(party).enumerate();
-            events.map(move |(at, event)| (party, at, event))
+        .flat_map(|actor| {
+            let events = record.events(actor).enumerate();
+            events.map(move |(at, event)| (actor, at, event))
         })
         .filter(|(_, _, event)| wanted(event))
-        .map(|(party, at, _)| (party, at))
+        .map(|(actor, at, _)| (actor, at))
         .collect()
 }
 
@@ -81,10 +78,10 @@ fn real_runs_are_accepted_to_the_last_event() {
         let checked = check_record(&record).unwrap_or_else(|rejection| panic!("{rejection}"));
         assert_eq!(checked.tasks, (1 << 9) - 1);
     }
-    let record = scene();
+    let record = small_record();
     let checked = check_record(&record).unwrap_or_else(|rejection| panic!("{rejection}"));
     let events: usize = (0..record.parties())
-        .map(|party| record.events(party).count())
+        .map(|actor| record.events(actor).count())
         .sum();
     assert_eq!(checked.events, events as u64);
 }
@@ -101,25 +98,25 @@ fn a_run_that_is_shut_down_hands_back_and_is_accepted() {
 
 #[test]
 fn an_order_is_drawn_as_a_simulated_run_is() {
-    let ordered = order_record(&scene()).unwrap_or_else(|rejection| panic!("{rejection}"));
+    let ordered = order_record(&small_record()).unwrap_or_else(|rejection| panic!("{rejection}"));
     let mut out = Vec::new();
-    write_chrome_trace(&mut out, &ordered.course, &[], &ordered.parties).expect("a vector takes it");
+    write_chrome_trace(&mut out, &ordered.course, &[], &ordered.actors).expect("a vector takes it");
     let json: serde_json::Value = serde_json::from_slice(&out).expect("it is JSON");
     let rows = json["traceEvents"].as_array().expect("it has rows");
-    assert_eq!(rows.len() as u64, ordered.events + ordered.parties.len() as u64);
+    assert_eq!(rows.len() as u64, ordered.events + ordered.actors.len() as u64);
     assert_eq!(rows[0]["args"]["name"], "worker 0");
 }
 
 #[test]
 fn a_task_that_starts_twice_is_rejected_by_name() {
-    let record = scene();
-    let (party, at) = all(&record, |event| matches!(event, Event::Started { .. }))[0];
-    let twice = tampered(&record, party, |events| {
+    let record = small_record();
+    let (actor, at) = all(&record, |event| matches!(event, Event::Started { .. }))[0];
+    let twice = tampered(&record, actor, |events| {
         events.insert(at + 1, events[at]);
         events.insert(at + 1, Event::Ended);
     });
     let rejection = rejected(&twice);
-    // Whether the task's moves or its runs are told first depends on how it had come there.
+    // The task's previous place decides whether its moves or its runs are checked first.
     assert!(
         matches!(rejection.oracle, Oracle::ExactlyOnce | Oracle::Record),
         "{rejection}"
@@ -129,13 +126,13 @@ fn a_task_that_starts_twice_is_rejected_by_name() {
 
 #[test]
 fn a_change_that_nobody_made_is_rejected_by_what_waits_for_it() {
-    let record = scene();
-    // One that leaves the word as it was is missed by nobody.
+    let record = small_record();
+    // A change to the same value leaves no trace.
     let is_change = |event: &Event| matches!(event, Event::Changed { .. }) && !is_told_by_others(event);
     let changes = all(&record, is_change);
-    // Who notices it first, whoever waits for the change or an oracle that counts, is up to the run.
-    let is_waited_for = |&(party, at): &(usize, usize)| {
-        let rejection = rejected(&tampered(&record, party, |events| {
+    // Either a waiting event or a counting oracle notices it first, depending on the run.
+    let is_waited_for = |&(actor, at): &(usize, usize)| {
+        let rejection = rejected(&tampered(&record, actor, |events| {
             events.remove(at);
         }));
         rejection.oracle == Oracle::Record && rejection.message.contains("no order explains")
@@ -150,9 +147,9 @@ fn is_take(event: &Event) -> bool {
     )
 }
 
-/// Events without which the run is a run as well: that somebody looked, woke or was awake; that a task ended, which the start of the
-/// next one says, too; where a task was stolen, for a theft may have brought it home before; that a hand-over was over, which the next
-/// one says; and that an empty slot was emptied.
+/// Events without which the run is still valid: a look, a wake or an awakening; a task's end or a
+/// hand-over's, which the next start or hand-over implies; where a task was stolen, since a theft
+/// may have moved it; and the emptying of an empty slot.
 fn is_told_by_others(event: &Event) -> bool {
     match event {
         Event::InjectorEmpty | Event::Unparked { .. } | Event::Parked | Event::Awoke => true,
@@ -165,86 +162,82 @@ fn is_told_by_others(event: &Event) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 150,
-        // Each case is another run of threads: what failed once does not fail from its seed.
+        // Each case is another run of threads, so its seed does not reproduce a failure.
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
 
-    /// Drop an event: whatever it was, unless a run without it is a run as well.
     #[test]
     fn a_record_without_one_of_its_events_is_rejected(nth: Index) {
-        let record = scene();
-        let (party, at) = *nth.get(&all(&record, |event| !is_told_by_others(event)));
-        let without = tampered(&record, party, |events| { events.remove(at); });
-        let event = record.events(party).nth(at);
-        prop_assert!(check_record(&without).is_err(), "without event {at} of party {party}, {event:?}");
+        let record = small_record();
+        let (actor, at) = *nth.get(&all(&record, |event| !is_told_by_others(event)));
+        let without = tampered(&record, actor, |events| { events.remove(at); });
+        let event = record.events(actor).nth(at);
+        prop_assert!(check_record(&without).is_err(), "without event {at} of actor {actor}, {event:?}");
     }
 
-    /// Swap the start of a task with its end.
     #[test]
     fn a_task_that_ends_before_it_starts_is_rejected(nth: Index) {
-        let record = scene();
-        let (party, at) = *nth.get(&all(&record, |event| matches!(event, Event::Started { .. })));
-        let swapped = tampered(&record, party, |events| {
+        let record = small_record();
+        let (actor, at) = *nth.get(&all(&record, |event| matches!(event, Event::Started { .. })));
+        let swapped = tampered(&record, actor, |events| {
             let end = (at..events.len()).find(|&end| events[end] == Event::Ended).expect("it ended");
             events.swap(at, end);
         });
         prop_assert!(check_record(&swapped).is_err());
     }
 
-    /// Swap two changes of one word by one party.
     #[test]
     fn two_changes_of_a_word_in_the_other_order_are_rejected(nth: Index) {
-        let record = scene();
-        let (party, at) = *nth.get(&all(&record, |event| matches!(event, Event::Changed { .. })));
-        let Event::Changed { word: first, .. } = record.events(party).nth(at).expect("it was found") else {
+        let record = small_record();
+        let (actor, at) = *nth.get(&all(&record, |event| matches!(event, Event::Changed { .. })));
+        let Event::Changed { word: first, .. } = record.events(actor).nth(at).expect("it was found") else {
             unreachable!("it was looked for");
         };
-        let later = record.events(party).skip(at + 1).position(
+        let later = record.events(actor).skip(at + 1).position(
             |event| matches!(event, Event::Changed { word, .. } if word == first),
         );
         if let Some(later) = later {
-            let swapped = tampered(&record, party, |events| events.swap(at, at + 1 + later));
+            let swapped = tampered(&record, actor, |events| events.swap(at, at + 1 + later));
             prop_assert!(check_record(&swapped).is_err());
         }
     }
 
-    /// Duplicate a take.
+    /// Duplicates a take.
     #[test]
     fn a_task_that_is_taken_twice_is_rejected(nth: Index) {
-        let record = scene();
-        let (party, at) = *nth.get(&all(&record, is_take));
-        let twice = tampered(&record, party, |events| events.insert(at, events[at]));
+        let record = small_record();
+        let (actor, at) = *nth.get(&all(&record, is_take));
+        let twice = tampered(&record, actor, |events| events.insert(at, events[at]));
         prop_assert!(check_record(&twice).is_err());
     }
 
-    /// Alter the version of a change, or the value that it left. A registration may have any stamp that is newer.
+    /// Alters the version of a change, or its new value. A registration may have any newer stamp.
     #[test]
     fn another_version_or_value_is_rejected(nth: Index, by in 1_u32..5, of_version: bool) {
-        let record = scene();
+        let record = small_record();
         let is_registration = |event: &Event| matches!(event, Event::Changed { word: WordName::Slot(_), before: 0, .. });
-        let (party, at) = *nth.get(&all(&record, |event| {
+        let (actor, at) = *nth.get(&all(&record, |event| {
             matches!(event, Event::Changed { .. }) && (of_version || !is_registration(event))
         }));
-        let altered = tampered(&record, party, |events| {
-            // A slot's last stamp is nobody's business any more: there, what was before.
+        let altered = tampered(&record, actor, |events| {
+            // A slot's last stamp is never read: there the value before is altered.
             if let Event::Changed { word, version, before, after } = &mut events[at] {
                 let after = if matches!(word, WordName::Slot(_)) { before } else { after };
                 if of_version { *version += by } else { *after += by }
             }
         });
-        let altered_event = altered.events(party).nth(at);
+        let altered_event = altered.events(actor).nth(at);
         prop_assert!(check_record(&altered).is_err(), "altered by {}: {:?}", by, altered_event);
     }
 
-    /// Alter what was read.
     #[test]
     fn a_value_that_no_change_has_left_is_rejected(nth: Index, by in 1_u32..5) {
-        let record = scene();
+        let record = small_record();
         let reads = all(&record, |event| matches!(event, Event::Read { .. }));
         if !reads.is_empty() {
-            let (party, at) = *nth.get(&reads);
-            let altered = tampered(&record, party, |events| {
+            let (actor, at) = *nth.get(&reads);
+            let altered = tampered(&record, actor, |events| {
                 if let Event::Read { value, .. } = &mut events[at] { *value += by }
             });
             prop_assert!(check_record(&altered).is_err());

@@ -1,4 +1,4 @@
-//! A failure is made small, and stays the failure that it was.
+//! A failure shrinks, and stays the failure that it was.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -40,16 +40,16 @@ fn what_is_not_needed_is_left_out() {
     let failure = large().explore(0..1_000, no_meeting).expect_err("they meet");
     assert_eq!(failure.oracle, Oracle::TaskPanic);
     let line = failure.course.line.to_string();
-    // One worker meets both, and whoever hands over or waits besides is not needed.
+    // One worker meets both; further producers and waiters are not needed.
     assert!(
         line.starts_with("windlass-sim 1 scenario=own,workers=1,tries=1,spin=0 "),
         "{line}"
     );
     let found = failure.found.as_deref().expect("it was shrunk");
     assert!(found.line.to_string().contains("workers=5"), "{failure}");
-    let (micro_steps, switches) = failure.course.size();
-    assert!(micro_steps < found.micro_steps && switches <= 3, "{failure}");
-    // The whole run is there, from its first micro-step.
+    let (steps, switches) = failure.course.size();
+    assert!(steps < found.steps && switches <= 3, "{failure}");
+    // The run is complete from its first step.
     assert!(
         failure.course.is_complete && failure.course.events[0].step < 3,
         "{failure}"
@@ -82,7 +82,7 @@ fn a_failure_says_how_to_have_it_again_before_and_after() {
     }
 }
 
-/// A task that looks again and again, and under some schedules looks for what never comes.
+/// A task that polls, under some schedules for something that never comes.
 fn looks_in_vain(simulation: Simulation) -> Result<(), Failure> {
     let first = Rc::new(Cell::new(None));
     let report = simulation.run(
@@ -109,14 +109,10 @@ fn of_a_run_without_an_end_only_the_way_into_it_is_listed() {
         .explore(0..1_000, looks_in_vain)
         .expect_err("it looks in vain");
     assert_eq!(failure.oracle, Oracle::Liveness);
-    // The limit is the one that was asked for, and the list is far shorter.
-    assert!(
-        failure.message.contains("60000 micro-steps"),
-        "{}",
-        failure.sentence()
-    );
-    let (micro_steps, _) = failure.course.size();
-    assert!(micro_steps < 100, "{}", failure.course.line);
+    // The limit is the given one, and the list is far shorter.
+    assert!(failure.message.contains("60000 steps"), "{}", failure.sentence());
+    let (steps, _) = failure.course.size();
+    assert!(steps < 100, "{}", failure.course.line);
     let line = failure.course.line.to_string();
     let again = Simulation::replay(&line)
         .map(looks_in_vain)
@@ -149,33 +145,30 @@ fn a_budget_is_kept_to_and_its_result_fails_all_the_same() {
     let failure = scenario
         .run(line.strategy, line.seed, RunOptions::default())
         .expect_err("it is cut short");
-    let nothing = Shrink {
-        runs: 0,
-        micro_steps: 0,
-    };
+    let nothing = Shrink { runs: 0, steps: 0 };
     let same = nothing.scenario(&failure).expect("it is a scenario's");
     assert_eq!(same.course.line, failure.course.line);
 }
 
 #[test]
-fn somebodys_own_tasks_cannot_be_shrunk_from_a_line_alone() {
+fn a_users_own_tasks_cannot_be_shrunk_from_a_line_alone() {
     let run = |seed| no_meeting(Simulation::new(seed).workers(2));
     let failure = (0..1_000).find_map(|seed| run(seed).err()).expect("they meet");
     let error = Shrink::default().scenario(&failure).expect_err("whose tasks?");
-    assert!(error.to_string().contains("somebody's own tasks"), "{error}");
+    assert!(error.to_string().contains("a user's own tasks"), "{error}");
 }
 
-/// Fails by a count of its own that outlives the run, so that no line leads to it again.
+/// Fails by a count that outlives the run, so no line reproduces it.
 #[test]
-fn a_scene_that_depends_on_more_than_its_schedule_is_told() {
+fn a_test_body_that_depends_on_more_than_its_schedule_is_told() {
     let runs = Cell::new(0);
-    let scene = |simulation: Simulation| {
+    let body = |simulation: Simulation| {
         runs.set(runs.get() + 1);
         let report = simulation.run([1_u32], |_| (), |_, _| {})?;
         report.ensure(runs.get() != 3, || "the third".to_owned())
     };
     let failure = Simulation::new(0)
-        .explore(0..10, scene)
+        .explore(0..10, body)
         .expect_err("the third fails");
     assert_eq!(failure.oracle, Oracle::Determinism);
     assert!(failure.message.contains("again went well"), "{failure}");
@@ -185,9 +178,9 @@ fn a_scene_that_depends_on_more_than_its_schedule_is_told() {
 #[test]
 fn a_corpus_is_lines_and_words_for_people() {
     let corpus = "# They met.\n\nwindlass-sim 1 scenario=own,workers=2 sticky 3 0*4.1\n";
-    let scene = |simulation: Simulation| simulation.run([1_u32], |_| (), |_, _| {});
-    assert_eq!(Simulation::check_corpus(corpus, scene), 1);
-    let caught = std::panic::catch_unwind(|| Simulation::check_corpus("what?", scene));
+    let body = |simulation: Simulation| simulation.run([1_u32], |_| (), |_, _| {});
+    assert_eq!(Simulation::check_corpus(corpus, body), 1);
+    let caught = std::panic::catch_unwind(|| Simulation::check_corpus("what?", body));
     let message = caught.expect_err("this is no line");
     assert!(
         message

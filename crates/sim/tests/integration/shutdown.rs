@@ -1,4 +1,4 @@
-//! However it ends, every task is accounted for.
+//! However a run ends, it accounts for every task.
 
 use executor_core::TaskCtx;
 use sim::{Ending, RunOptions, Scenario, Simulation, StrategyKind};
@@ -68,13 +68,13 @@ fn more_workers_take_less_virtual_time() {
         run.unwrap_or_else(|failure| panic!("{failure}")).makespan_ns
     };
     let (one, eight) = (makespan(1), makespan(8));
-    // 511 tasks of 20 µs each, and nine of them one after another at the least.
+    // 511 tasks of 20 µs each, at least nine of them in a row.
     assert!(one >= 511 * 20_000, "{one}");
     assert!(eight >= one / 8 && eight >= 9 * 20_000, "{eight}");
     assert!(eight < one / 4, "{one} with one worker, {eight} with eight");
 }
 
-/// One worker, so that what it waits for can never run: under every schedule the abort lets the task go.
+/// One worker, so the condition never holds: under every schedule the abort ends the wait.
 #[test]
 fn an_abort_lets_a_task_go_that_waits_in_vain() {
     let mut waited = 0;

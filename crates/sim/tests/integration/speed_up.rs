@@ -1,6 +1,7 @@
-//! One job of equal slots on many workers, in virtual time: how near it comes to what is possible.
+//! One job of equal slots on many workers, in virtual time, against the ideal.
 //!
-//! Slots are whole, so on `n` workers `s` of them take `⌈s / n⌉` times as long as one at least; that is the ideal here.
+//! Slots are whole, so `s` slots on `n` workers take at least `⌈s / n⌉` times as long as one: the
+//! ideal.
 
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use sim::{Simulation, StrategyKind};
 
 use crate::equal_slots::{executor, job};
 
-/// Virtual time of a job of `slots` slots that take `slot_ns` each.
 fn takes_ns(workers: usize, slots: usize, slot_ns: u64) -> u64 {
     // The workers sleep when it comes.
     let simulation = Simulation::new(1)
@@ -21,7 +21,6 @@ fn takes_ns(workers: usize, slots: usize, slot_ns: u64) -> u64 {
     summary.profile.elapsed_ns
 }
 
-/// How near the speed-up comes to the ideal: 1 is as good as possible.
 fn of_ideal(workers: usize, slots: usize, slot_ns: u64) -> f64 {
     let ideal_ns = slots.div_ceil(workers) as u64 * slot_ns;
     ideal_ns as f64 / takes_ns(workers, slots, slot_ns) as f64
@@ -32,7 +31,6 @@ fn a_thousand_slots_of_a_millisecond_speed_up_by_95_of_100_on_up_to_64_workers()
     for workers in [1, 2, 4, 8, 16, 32, 64] {
         let part = of_ideal(workers, 1_000, 1_000_000);
         assert!(part >= 0.95, "{workers} workers: {part:.3} of the ideal");
-        // As many times as fast as there are workers, if slots could be cut.
         let speed_up = 1e9 / takes_ns(workers, 1_000, 1_000_000) as f64;
         assert!(
             speed_up >= 0.95 * workers as f64,

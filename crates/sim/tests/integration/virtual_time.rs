@@ -1,4 +1,5 @@
-//! Virtual time: work and span are those of the graph, no run beats its bounds, and costs do what their names say.
+//! Virtual time: work and span are the graph's, no run beats its bounds, and costs mean what their
+//! names say.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -6,14 +7,11 @@ use std::rc::Rc;
 use proptest::prelude::*;
 use sim::{Costs, Profile, Reached, SimCtx, Simulation, StrategyKind, TaskCtx};
 
-/// A series-parallel graph of tasks.
 #[derive(Clone, Debug)]
 enum Graph {
-    /// A task that takes so long.
     Task(u64),
-    /// One after the other.
     Series(Vec<Graph>),
-    /// At the same time, between a task that spawns all of them and one that comes after all.
+    /// In parallel, between a task that spawns all of them and one that follows all.
     Parallel(Vec<Graph>),
 }
 
@@ -44,12 +42,9 @@ fn graphs() -> impl Strategy<Value = Graph> {
     })
 }
 
-/// What is left to do on a path.
 #[derive(Clone)]
 enum Job {
-    /// The graph, and then what comes after it.
     Run(Graph, Rc<Job>),
-    /// One of so many paths has come to its join.
     Join(Rc<RefCell<Joining>>),
     Over,
 }
@@ -60,7 +55,7 @@ struct Joining {
     then: Rc<Job>,
 }
 
-/// Does what a path holds: a task spawns what comes next, and who comes last to a join goes on behind it.
+/// Runs a path: a task spawns what follows it; the last path into a join continues after it.
 fn run(job: Job, cx: &mut SimCtx<'_, Job, ()>) {
     let Job::Run(graph, then) = job else {
         return go_on(&job, cx);
@@ -151,14 +146,15 @@ proptest! {
         prop_assert!(profile.elapsed_ns >= profile.lower_bound_ns(workers), "{:?}", profile);
     }
 
-    /// What costs nothing is a greedy scheduler, but for what lies in a buffer until its owner looks: one task more on each path.
+    /// Without costs the executor is a greedy scheduler, except for tasks in a buffer until their
+    /// owner's next tick: one more task on each path.
     #[test]
     fn one_worker_without_costs_takes_the_work(graph in graphs(), seed in any::<u64>()) {
         let profile = profile(&graph, 1, &free(), StrategyKind::Earliest, seed);
         prop_assert_eq!(profile.elapsed_ns, graph.work_ns());
     }
 
-    /// More workers may cost a little more, by what it takes to wake them, and never lose what fewer gained.
+    /// More workers may cost a little more for waking them, and never lose what fewer gained.
     #[test]
     fn more_workers_take_no_longer_but_for_the_burden(graph in graphs(), seed in any::<u64>()) {
         let costs = Costs::default();
@@ -169,7 +165,6 @@ proptest! {
     }
 }
 
-/// A row of leaves that one task spawns, on four workers.
 fn fan(costs: &Costs) -> Profile {
     let report = Simulation::new(3)
         .workers(4)
@@ -197,7 +192,8 @@ fn work_and_span_of_a_fan_are_known() {
     assert_eq!(profile.answered_ns, None, "nobody waited");
 }
 
-/// A cost that a mutant forgets is noticed: each of these is on the way of a run that steals, wakes and takes.
+/// Each of these costs occurs in a run with steals, wakes and takes, so a mutant that omits one is
+/// noticed.
 #[test]
 fn each_cost_on_the_way_lengthens_the_run() {
     let base = fan(&Costs::default()).elapsed_ns;

@@ -1,10 +1,9 @@
-//! Examples that can be followed by hand: who takes which step of which job, round by round.
+//! Examples to follow by hand: which worker takes which step of which job, round by round.
 //!
-//! Operations take no time here and every step takes one round, a millisecond, which is four
-//! quanta. So a job is young until it has had a step, and after each step a worker looks at the
-//! board again. Where nothing else is said, jobs are old from the beginning. All jobs are on the
-//! board before the first worker has woken. Jobs are called A to D by their weight, A is the
-//! heaviest, and submitted lightest first.
+//! Operations take no time and a step takes one round, a millisecond, which is four quanta. So a
+//! job is young until it has had a step, and a worker looks at the board after each step. Unless
+//! said otherwise, jobs are old from the beginning. All jobs are on the board before the first
+//! worker has woken. They are A to D by weight, A the heaviest, submitted lightest first.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,18 +12,17 @@ use pipeline_exec::policy::{JobSpec, Terms};
 use pipeline_exec::{Class, Role};
 use sim::{Claimed, Costs, Simulation, StrategyKind};
 
-use crate::equal_slots::{executor, job};
+use crate::equal_slots::{executor, job, job_of_stages};
 
 const ROUND: u64 = 1_000_000;
 
-/// Who took what: main's and reserve's steps of a round, as `A0` for the first step of A.
+/// The main and the reserve steps of a round, as `A0` for the first step of A.
 type Round = (Vec<String>, Vec<String>);
 
-/// The claims of a run, round by round.
 fn rounds(workers: usize, jobs: &[JobSpec]) -> Vec<Round> {
     let mut costs = Costs::default();
     costs.set_all(0);
-    // An instant until they have woken, in which all jobs are submitted.
+    // A wake of 1 ns, during which all jobs are submitted.
     costs.wake_ps = 1_000;
     let simulation = Simulation::new(1)
         .strategy(StrategyKind::Earliest)
@@ -77,7 +75,6 @@ fn told(workers: usize, jobs: &[JobSpec], steps: &[(&str, usize)]) -> Vec<String
     states
 }
 
-/// The same job, old from the beginning.
 fn old(job: JobSpec) -> JobSpec {
     let terms = Terms {
         class: Class::Batch,
@@ -89,7 +86,7 @@ fn old(job: JobSpec) -> JobSpec {
     }
 }
 
-/// Which steps run in each round of a single job's run, whoever takes them.
+/// The steps of each round of a single job's run, by any worker.
 fn steps_by_round(workers: usize, steps: usize) -> Vec<String> {
     let rounds = rounds(workers, &[job("A", 0, steps)]);
     let sorted = |(main, reserve): &Round| {
@@ -110,7 +107,51 @@ fn ten_steps_are_claimed_in_their_order_by_four_workers() {
     assert_eq!(steps_by_round(4, 10), ["A0 A1 A2 A3", "A4 A5 A6 A7", "A8 A9"]);
 }
 
-/// A > B > C > D with so many steps, the lightest submitted first; and what [`told`] says of it.
+#[test]
+fn four_steps_are_claimed_in_turn_by_a_main_and_a_reserve_worker() {
+    let states = told(2, &[old(job("A", 0, 4))], &[("A", 4)]);
+    // The reserve worker is woken first.
+    assert_eq!(states, ["A4: A1 | A0", "A2: A3 | A2", ":"]);
+}
+
+/// Three rounds for four steps: 75 % of the serial time.
+#[test]
+fn four_steps_whose_first_and_last_stand_alone_take_three_rounds_of_two_workers() {
+    let rounds = rounds(2, &[old(job_of_stages("A", &[1, 2, 1]))]);
+    let claims = rounds.iter().map(|(main, reserve)| main.len() + reserve.len());
+    assert_eq!(claims.collect::<Vec<_>>(), [1, 2, 1]);
+}
+
+#[test]
+fn ten_steps_are_shared_evenly_by_one_main_and_one_reserve_worker() {
+    let states = told(2, &[old(job("A", 0, 10))], &[("A", 10)]);
+    let expected = [
+        "A10: A1 | A0",
+        "A8: A3 | A2",
+        "A6: A5 | A4",
+        "A4: A7 | A6",
+        "A2: A9 | A8",
+        ":",
+    ];
+    assert_eq!(states, expected);
+}
+
+#[test]
+fn of_costs_10_10_5_1_reserve_takes_the_first_submitted_ten_first() {
+    let costs = [("C", 5), ("A", 10), ("D", 1), ("B", 10)];
+    let jobs = costs.map(|(name, cost)| old(job(name, cost, 2)));
+    let states = told(2, &jobs, &[("A", 2), ("B", 2), ("C", 2), ("D", 2)]);
+    let expected = [
+        "A2 B2 C2 D2: C0 | A0",
+        "A1 B2 C1 D2: D0 | A1",
+        "B2 C1 D1: C1 | B0",
+        "B1 D1: D1 | B1",
+        ":",
+    ];
+    assert_eq!(states, expected);
+}
+
+/// What [`told`] says of A > B > C > D with these numbers of steps, the lightest submitted first.
 fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
     let names = ["A", "B", "C", "D"];
     let jobs = (0..4)
@@ -124,13 +165,13 @@ fn four_jobs(workers: usize, steps: [usize; 4]) -> Vec<String> {
 fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_the_board() {
     let states = four_jobs(2, [4, 3, 3, 2]);
     let expected = [
-        // Nobody has been served: the first submitted is the least served, A the heaviest.
+        // No job was served: the first submitted is the least served, A the heaviest.
         "A4 B3 C3 D2: D0 | A0",
         "A3 B3 C3 D1: C0 | A1",
         "A2 B3 C2 D1: B0 | A2",
         // All but A have had one step: the first submitted again.
         "A1 B2 C2 D1: D1 | A3",
-        // A is off the board, and B the heaviest.
+        // A is off the board, and B is the heaviest.
         "B2 C2: C1 | B1",
         "B1 C1: C2 | B2",
         ":",
@@ -142,7 +183,7 @@ fn main_takes_the_least_served_and_reserve_the_heaviest_through_seven_states_of_
 fn several_main_workers_take_the_least_served_until_its_steps_are_claimed() {
     let states = four_jobs(4, [5, 4, 3, 2]);
     let expected = [
-        // Three main workers, three jobs: who is in a job already counts.
+        // Three main workers, three jobs: a worker in a job already counts.
         "A5 B4 C3 D2: D0 C0 B0 | A0",
         "A4 B3 C2 D1: D1 C1 B1 | A1",
         "A3 B2 C1: C2 B2 B3 | A2",

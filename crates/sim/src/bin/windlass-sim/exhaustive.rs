@@ -1,4 +1,4 @@
-//! `windlass-sim --exhaustive`: all runs of small configurations, and a table of what was closed.
+//! `windlass-sim --exhaustive`: all runs of small configurations, and a table of the closed ones.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use sim::{Configuration, Scenario, Search, SearchReport};
 
-/// What was asked for.
 pub(crate) struct ExhaustiveRun {
     scenario: Option<Scenario>,
     preemptions: Option<u32>,
@@ -19,7 +18,6 @@ pub(crate) struct ExhaustiveRun {
 }
 
 impl ExhaustiveRun {
-    /// From the arguments behind `--exhaustive`.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut run = Self {
             scenario: None,
@@ -67,7 +65,7 @@ impl ExhaustiveRun {
         Ok(run)
     }
 
-    /// Searches, and shows the table. Whether what was expected came true.
+    /// Returns whether the expectation held.
     pub(crate) fn run(self) -> Result<bool, String> {
         let searches = match self.scenario.clone() {
             Some(scenario) => {
@@ -121,7 +119,6 @@ impl ExhaustiveRun {
     }
 }
 
-/// The table.
 #[derive(Default)]
 struct Rows {
     rows: Vec<[String; 8]>,
@@ -137,7 +134,7 @@ impl Rows {
         "states",
         "choices",
         "schedules",
-        "micro-steps",
+        "steps",
         "seconds",
         "closed",
     ];
@@ -160,7 +157,7 @@ impl Rows {
             report.states.to_string(),
             report.choices.to_string(),
             report.schedules.to_string(),
-            report.micro_steps.to_string(),
+            report.steps.to_string(),
             format!("{:.2}", report.elapsed.as_secs_f64()),
             closed,
         ]);
@@ -185,13 +182,13 @@ impl Rows {
     }
 }
 
-/// On a terminal one line that changes; elsewhere nothing, so that logs stay short.
+/// One changing line on a terminal; elsewhere nothing, to keep logs short.
 fn show_progress(name: &str, report: &SearchReport) {
     let mut stderr = std::io::stderr();
     if !stderr.is_terminal() || !report.schedules.is_multiple_of(1 << 14) {
         return;
     }
-    // Progress that cannot be shown is none that anybody misses.
+    // Progress is optional, so a failed write is ignored.
     let _ = write!(
         stderr,
         "\r{name}: {} states, {} schedules, {:.0} s ",

@@ -1,4 +1,4 @@
-//! Each kind of violation is noticed, on an oracle that knows of one job and hears of what happens to it step by step.
+//! Each kind of violation is noticed, by an oracle of one job.
 
 use super::*;
 
@@ -8,7 +8,6 @@ const JOB: JobHandle = JobHandle {
     index: 0,
 };
 
-/// An oracle that knows of one job of one stage of two slots.
 fn oracle() -> JobOracle {
     JobOracle {
         jobs: vec![Record {
@@ -116,7 +115,7 @@ fn a_job_that_ends_twice_is_noticed() {
 }
 
 #[test]
-fn a_job_that_nobody_let_in_is_noticed() {
+fn a_job_that_was_not_accepted_is_noticed() {
     let stranger = JobHandle { seq: 4, ..JOB };
     assert_eq!(says(oracle().claimed(stranger, 0, 0, 1)), Oracle::Board);
 }

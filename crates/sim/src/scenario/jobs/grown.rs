@@ -1,4 +1,4 @@
-//! Jobs that grow: tasks that are joined by bounded channels, drawn from the seed.
+//! Growing jobs: tasks joined by bounded channels, drawn from the seed.
 //!
 //! ```text
 //!   source ──► task ──► root        a chain, or a tree: each task but the first sends to an earlier one.
@@ -6,15 +6,15 @@
 //!                                   the root counts what arrives.
 //! ```
 //!
-//! A turn does a few steps and says `Again`, or `Parked` once it has left its waker where it waits: with a
-//! channel that is full or empty, which a neighbour wakes, or with the [`Outside`], which wakes late. In between tasks do
-//! what users' tasks do: wake themselves and each other for nothing, add tasks and cancel them, run jobs of their own,
-//! fail and panic. A task that is dropped closes its ends of channels, and wakes who waits there.
+//! A turn does a few steps and returns `Again`, or `Parked` after leaving its waker: with a full or
+//! empty channel, which a neighbour wakes, or with the [`Environment`], which wakes late. Like
+//! users' tasks they also wake themselves and others for nothing, add and cancel tasks, run nested
+//! jobs, fail and panic. A dropped task closes its ends of channels and wakes its neighbours.
 //!
-//! The tasks keep their own books, beside the oracles and without them: what a channel gives is in order, and a job
-//! that completed has passed on all that was made.
+//! The tasks keep their own books beside the oracles: a channel is in order, and a completed job
+//! has passed on every number made.
 
-mod outside;
+mod environment;
 mod task;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,89 +29,71 @@ use crate::pipeline::{Ask, Asks};
 use crate::scheduler::Dice;
 use task::{GrownTask, Shared, channel};
 
-pub(super) use outside::{Next, Outside};
+pub(super) use environment::{Environment, Next};
 
-/// The tasks of a job that grows.
 #[derive(Clone)]
 pub(super) struct GrownPlan {
-    /// Those with which it begins; the first is the root.
     first: Vec<TaskPlan>,
-    /// Those that are added from outside later on.
     later: Vec<TaskPlan>,
-    /// When the handle outside is dropped.
     pub(super) handle: Handle,
 }
 
-/// When the handle of a job that grows is dropped outside. Tasks may have others.
+/// When a growing job's submitter drops its handle. Tasks may have others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Handle {
-    /// When the first tasks are spawned.
     AtOnce,
-    /// After a while.
     Later,
-    /// When every job of this submitter has been submitted.
+    /// Once this submitter has submitted every job.
     AtLast,
 }
 
 #[derive(Clone)]
 struct TaskPlan {
-    /// The task to which it sends what it has; `None`: it keeps it.
+    /// The task to which it sends; `None`: it keeps what it has.
     to: Option<usize>,
-    /// Numbers that it makes, if no other task sends to it.
+    /// Numbers that it makes, if no task sends to it.
     makes: u64,
-    /// Values for which there is room in the channel to it.
     room: usize,
-    /// Steps in a turn.
     steps: usize,
-    /// It has a handle of the job.
     has_handle: bool,
-    /// What is special about its first turns.
     turns: Vec<TurnPlan>,
 }
 
 #[derive(Clone)]
 struct TurnPlan {
     whim: Whim,
-    /// What it takes.
     ns: u64,
 }
 
-/// What a turn does beside its steps.
+/// An act of a turn besides its steps.
 #[derive(Clone)]
 enum Whim {
     None,
-    /// Asks whether to stop and whether to yield, so others go meanwhile.
+    /// Asks whether to stop or yield; both questions are steps for others.
     Asks,
     WakesItself,
-    /// Wakes its neighbours, though nothing has changed for them.
     WakesOthers,
-    /// Waits for the outside.
     Waits,
     Adds(Box<TaskPlan>),
-    /// Cancels the task of this number, if there is one.
+    /// Cancels the task with this number, if there is one.
     Cancels(usize),
-    /// Runs a job of its own.
     Nests(Arc<Inner>),
     Fails,
     Panics,
 }
 
-/// What the tasks of one job share.
 pub(super) struct Grown {
-    /// The job's number.
     job: usize,
     asks: Asks,
-    outside: Outside,
-    /// Tasks that were made and have not been dropped.
+    environment: Environment,
     alive: AtomicUsize,
-    /// Tasks that were dropped before they were done.
     cut: AtomicUsize,
     made: AtomicUsize,
     kept: AtomicUsize,
     complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
-/// The handle of a job; the job is left when the last clone is dropped.
+/// The handle of a job. Dropping the last clone leaves the job.
 pub(super) type Held = Arc<Leaves>;
 
 pub(super) struct Leaves {
@@ -120,7 +102,6 @@ pub(super) struct Leaves {
 }
 
 impl GrownPlan {
-    /// Draws one.
     pub(super) fn draw(dice: &mut Dice, plan: &Plan, jobs: &Jobs) -> Self {
         let is_chain = dice.below(2) == 0;
         let first = 1 + dice.below(jobs.tasks as usize);
@@ -143,7 +124,6 @@ impl GrownPlan {
         }
     }
 
-    /// Makes the first tasks of a job.
     pub(super) fn first(&self, grown: &Arc<Grown>, handle: &Held) -> Vec<Box<dyn Task>> {
         let each = self.first.iter();
         let channels: Vec<Option<Shared>> = each.map(|task| task.to.map(|_| channel(task.room))).collect();
@@ -160,7 +140,6 @@ impl GrownPlan {
             .collect()
     }
 
-    /// Makes the tasks that come later.
     pub(super) fn later(&self, grown: &Arc<Grown>, handle: &Held) -> Vec<Box<dyn Task>> {
         let each = self.later.iter();
         each.map(|plan| GrownTask::boxed(plan, grown, Vec::new(), None, Some(handle)))
@@ -169,7 +148,7 @@ impl GrownPlan {
 }
 
 impl TaskPlan {
-    /// A task without an output, which is added `depth` tasks behind one of the first.
+    /// A task without an output, added `depth` tasks behind an initial one.
     fn draw(dice: &mut Dice, plan: &Plan, jobs: &Jobs, depth: usize) -> Self {
         let turns = dice.below(5);
         Self {
@@ -185,7 +164,7 @@ impl TaskPlan {
     }
 }
 
-/// How many tasks one after the other may add each other.
+/// Tasks in a row that may add each other, at most.
 const DEPTH_MAX: usize = 2;
 
 impl TurnPlan {
@@ -199,7 +178,7 @@ impl TurnPlan {
             17..19 if depth < DEPTH_MAX => Whim::Adds(Box::new(TaskPlan::draw(dice, plan, jobs, depth + 1))),
             17..20 => Whim::Cancels(dice.below(4)),
             20..22 if jobs.nests => {
-                // As deep as two jobs inside one another.
+                // As deep as two nested jobs.
                 Whim::Nests(Arc::new(plan.inner(dice, "a turn".to_owned(), jobs, 2)))
             }
             20..22 => Whim::None,
@@ -217,13 +196,13 @@ impl Grown {
     pub(super) fn new(
         job: usize,
         asks: Asks,
-        outside: Outside,
+        environment: Environment,
         complaints: Arc<Mutex<Vec<Violation>>>,
     ) -> Arc<Self> {
         Arc::new(Self {
             job,
             asks,
-            outside,
+            environment,
             alive: AtomicUsize::new(0),
             cut: AtomicUsize::new(0),
             made: AtomicUsize::new(0),
@@ -232,7 +211,6 @@ impl Grown {
         })
     }
 
-    /// The handle outside.
     pub(super) fn handle(&self) -> Held {
         Arc::new(Leaves {
             job: self.job,
@@ -240,7 +218,7 @@ impl Grown {
         })
     }
 
-    /// The job's ticket has told, that it has completed or not. `cancels`: somebody has cancelled a task.
+    /// The job's ticket fired. `cancels`: a task was cancelled.
     pub(super) fn judge(&self, completed: bool, cancels: bool) {
         // Ordering: Relaxed, here and everywhere in this file. There is one thread.
         let [alive, cut, made, kept] =

@@ -1,35 +1,38 @@
-//! Who opens jobs that grow, wakes their tasks from outside, and cancels one of them.
+//! Opening growing jobs, waking their tasks from the environment, and cancelling one of them.
 
 use std::sync::{Arc, Mutex};
 
 use pipeline_exec::JobHandle;
 
 use super::Submitter;
-use super::grown::{Grown, GrownPlan, Handle, Held, Next, Outside};
+use super::grown::{Environment, Grown, GrownPlan, Handle, Held, Next};
+use crate::environment::pause;
 use crate::oracle::Violation;
-use crate::outside::pause;
 use crate::pipeline::{Hub, Look, PipeEnv, SimState};
 use crate::ports::SimPorts;
 
-/// A job that grows, for the one that opened it.
 pub(super) struct Opened {
     grown: Arc<Grown>,
-    /// Until it is dropped.
     handle: Option<Held>,
 }
 
 impl Submitter<'_, '_> {
-    /// Adds the tasks to a job that was let in, and drops the handle unless it is kept for longer.
+    /// Adds the tasks to an accepted job, and drops the handle unless it is to be kept.
     pub(super) fn open(
         &self,
         plan: &GrownPlan,
         (state, job): (Arc<SimState>, JobHandle),
-        outside: &Outside,
+        environment: &Environment,
         complaints: &Arc<Mutex<Vec<Violation>>>,
     ) -> Opened {
         let env = self.env();
         self.hub.opened(state, job);
-        let grown = Grown::new(job.seq, self.hub.asks(), outside.clone(), Arc::clone(complaints));
+        let grown = Grown::new(
+            job.seq,
+            self.hub.asks(),
+            environment.clone(),
+            Arc::clone(complaints),
+        );
         let handle = grown.handle();
         for task in plan.first(&grown, &handle) {
             env.add_task(job.seq, task);
@@ -50,7 +53,6 @@ impl Submitter<'_, '_> {
         opened
     }
 
-    /// Drops the handle, if it was kept.
     pub(super) fn let_go(&self, mut opened: Opened) -> Arc<Grown> {
         self.drop_handle(&mut opened);
         opened.grown
@@ -65,17 +67,16 @@ impl Submitter<'_, '_> {
     }
 }
 
-/// The party outside: wakes each task that waits for it, after a while, and now and then any other.
-pub(super) fn wake_late(ports: &SimPorts<'_, Look>, hub: &Hub, outside: &Outside) {
+pub(super) fn wake_late(ports: &SimPorts<'_, Look>, hub: &Hub, environment: &Environment) {
     let env = PipeEnv { ports, hub };
-    while let Next::Wakes(waker) = env.wait_for(|waker| outside.next(waker)) {
+    while let Next::Wakes(waker) = env.wait_for(|waker| environment.next(waker)) {
         pause(&ports.handle);
         waker.wake();
         env.do_asked();
         let any = ports.handle.with(|world| {
             let strikes = world.below(3) == 0;
             world.meets(false);
-            outside.any(|known| world.below(known)).filter(|_| strikes)
+            environment.any(|known| world.below(known)).filter(|_| strikes)
         });
         if let Some(any) = any {
             any.wake();
@@ -84,7 +85,6 @@ pub(super) fn wake_late(ports: &SimPorts<'_, Look>, hub: &Hub, outside: &Outside
     }
 }
 
-/// Cancels a task of a job that grows, if it has any.
 pub(super) fn cancel_a_task(ports: &SimPorts<'_, Look>, hub: &Hub, job: JobHandle) {
     let env = PipeEnv { ports, hub };
     env.cancel_task(job.seq, |tasks| ports.handle.with(|world| world.below(tasks)));

@@ -1,6 +1,6 @@
-//! What the jobs of a run are made of, drawn from its seed, and the stages that do it.
+//! The jobs of a run, drawn from its seed, and their stages.
 //!
-//! A stage keeps count of its own slots, beside the oracle and without it: `finish` must find that each has run once.
+//! A stage counts its own slots beside the oracle: `finish` must find that each ran once.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,28 +16,22 @@ use crate::fault::InjectedPanic;
 use crate::oracle::{Oracle, Violation};
 use crate::scheduler::Dice;
 
-/// Everything that the stages of a run complain about.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
-/// What a slot does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Behaviour {
-    /// Nothing.
     Plain,
-    /// Asks whether to stop and whether to yield, so others go meanwhile.
+    /// Asks whether to stop or yield; both questions are steps for others.
     Asks,
-    /// Fails.
     Fails,
-    /// Panics.
     Panics,
-    /// Runs the stage's inner job of this number, and waits for it. Every slot has one of its own.
+    /// Runs the stage's nested job with this number and waits for it. Each slot has its own.
     Nests(usize),
 }
 
-/// How the stages of a job hang together.
 #[derive(Clone, Copy)]
 enum Shape {
     Chain,
@@ -48,7 +42,6 @@ enum Shape {
 struct PlannedStage {
     name: String,
     slots: Vec<Behaviour>,
-    /// How `finish` behaves.
     finish: Behaviour,
     runs: Vec<AtomicUsize>,
     asked: AtomicUsize,
@@ -57,17 +50,15 @@ struct PlannedStage {
     complaints: Arc<Mutex<Vec<Violation>>>,
 }
 
-/// A job that a slot runs.
 pub(super) struct Inner {
     pub(super) spec: JobSpec,
     stage: Arc<PlannedStage>,
 }
 
-/// How deep jobs run inside one another.
+/// Nesting depth of jobs, at most.
 const DEPTH_MAX: usize = 3;
 
 impl Plan {
-    /// Job number `n`, of slots or of tasks.
     pub(super) fn any(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> Handed {
         if jobs.tasks == 0 || dice.below(2) == 0 {
             return self.job(dice, n, jobs).into();
@@ -80,7 +71,6 @@ impl Plan {
         }
     }
 
-    /// Job number `n`, of slots.
     pub(super) fn job(&self, dice: &mut Dice, n: usize, jobs: &Jobs) -> JobSpec {
         let stages = self.graph(dice, n, jobs);
         Self::spec(dice, n, jobs, stages)
@@ -91,7 +81,7 @@ impl Plan {
         JobSpec {
             table_name: "planned".into(),
             id: JobId::new(n as u64),
-            // Few different costs, so that ties are common. 0 stands for the number of slots.
+            // Few costs, so that ties are common. 0 stands for the number of slots.
             cost: [0, 1, 5, 5, 9][dice.below(5)],
             terms: Terms {
                 class: [Class::Interactive, Class::Normal, Class::Normal, Class::Batch][dice.below(4)],
@@ -104,7 +94,6 @@ impl Plan {
         }
     }
 
-    /// Some stages, one after another, side by side, or both.
     fn graph(&self, dice: &mut Dice, job: usize, jobs: &Jobs) -> StageGraph {
         let mut graph = StageGraph::default();
         let shape = [Shape::Chain, Shape::Fan, Shape::Fan, Shape::Any][dice.below(4)];
@@ -112,7 +101,7 @@ impl Plan {
             let added = self.stage(dice, job, stage, jobs);
             match shape {
                 Shape::Chain => graph.then(added),
-                // The second and the third stand side by side, and whatever comes next waits for both.
+                // The second and the third are parallel, and the next waits for both.
                 Shape::Fan if stage == 1 || stage == 2 => graph.after(&[0], added),
                 Shape::Fan => graph.then(added),
                 Shape::Any => {
@@ -124,7 +113,6 @@ impl Plan {
         graph
     }
 
-    /// What a stage complained about, if one did.
     pub(super) fn complaint(&self) -> Option<Violation> {
         let complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
         complaints.first().cloned()
@@ -135,7 +123,6 @@ impl Plan {
         self.planned(dice, format!("stage {stage} of job {job}"), slots, jobs, 0)
     }
 
-    /// A stage of a job that runs `depth` jobs deep inside others.
     fn planned(
         &self,
         dice: &mut Dice,
@@ -155,7 +142,7 @@ impl Plan {
         let finish = behave(dice);
         if jobs.nests && depth < DEPTH_MAX {
             for (slot, behaviour) in slots.iter_mut().enumerate() {
-                // The deeper, the fewer: jobs stay small.
+                // Deeper jobs nest less, so jobs stay small.
                 if dice.below(4 << depth) == 0 {
                     *behaviour = Behaviour::Nests(inner.len());
                     inner.push(self.inner(dice, format!("slot {slot} of {name}"), jobs, depth + 1));
@@ -174,7 +161,6 @@ impl Plan {
         })
     }
 
-    /// A job for a slot, or for a turn.
     pub(super) fn inner(&self, dice: &mut Dice, of: String, jobs: &Jobs, depth: usize) -> Inner {
         let slots = dice.below(4);
         let stage = self.planned(dice, format!("the job in {of}"), slots, jobs, depth);
@@ -199,7 +185,7 @@ impl PlannedStage {
         match behaviour {
             Behaviour::Plain => Ok(()),
             Behaviour::Asks => {
-                // The answers are the policy's affair; asking takes micro-steps.
+                // Only the steps of asking matter here.
                 let _ = cx.is_cancelled() || cx.should_yield();
                 Ok(())
             }
@@ -224,7 +210,6 @@ impl PlannedStage {
         complaints.push(Violation::new(oracle, format!("{}: {about}", self.name)));
     }
 
-    /// One more; gives how many there were before.
     fn count(place: &AtomicUsize) -> usize {
         // Ordering: Relaxed. There is one thread.
         place.fetch_add(1, Ordering::Relaxed)
@@ -251,7 +236,7 @@ impl Stage for PlannedStage {
             self.complain(Oracle::Claims, format!("slot {slot} runs after `finish`"));
         }
         let ran = self.behave(self.slots[slot], cx);
-        // After what it does, so that a `finish` that comes too early finds it missing.
+        // Counted after its behaviour, so that an early `finish` finds it missing.
         if Self::count(&self.runs[slot]) > 0 {
             self.complain(Oracle::Claims, format!("slot {slot} ran twice"));
         }
@@ -322,7 +307,7 @@ mod tests {
             ..Jobs::default()
         };
         let (plan, mut dice) = (Plan::default(), Dice::new(NEST ^ PLAN));
-        // What `Plan::graph` draws before its stage: its shape, and how many there are.
+        // `Plan::graph` draws these before its stage: its shape and the number of stages.
         let _shape_and_stages = (dice.below(4), dice.below(1));
         let slots = dice.below(jobs.slots as usize + 1);
         let stage = plan.planned(&mut dice, String::new(), slots, &jobs, 0);

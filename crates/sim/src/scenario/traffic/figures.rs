@@ -1,24 +1,24 @@
-//! What a load of jobs came to, in virtual time.
+//! The figures of a load of jobs, in virtual time.
 
 use std::fmt;
 
-/// How long things took, in nanoseconds of virtual time.
+/// A distribution of durations, in nanoseconds of virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// How many there were.
+    /// Number of durations.
     pub count: usize,
     /// The median.
     pub p50_ns: u64,
-    /// 95 of 100 took no longer.
+    /// The 95th percentile.
     pub p95_ns: u64,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile.
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
 }
 
 impl Latency {
-    /// Of all times that were seen; a percentile is one of them.
+    /// Of these durations; a percentile is one of them.
     #[must_use]
     pub fn of(mut times_ns: Vec<u64>) -> Self {
         times_ns.sort_unstable();
@@ -36,33 +36,32 @@ impl Latency {
     }
 }
 
-/// What a run of a [`Traffic`](crate::Traffic) came to. Times are nanoseconds of virtual time.
+/// The figures of a run of a [`Traffic`](crate::Traffic), in nanoseconds of virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
-    /// Short jobs, from when they were due until they ended.
+    /// Short jobs, from due time to end.
     pub short: Latency,
-    /// Heavy jobs that nobody cancelled, likewise.
+    /// Heavy jobs that were not cancelled, from due time to end.
     pub heavy: Latency,
-    /// The part of the workers' time in which they were in slots of short jobs, while traffic came in.
+    /// The part of the workers' time in slots of short jobs, during the traffic.
     pub short_share: f64,
-    /// Likewise of heavy jobs.
+    /// The same of heavy jobs.
     pub heavy_share: f64,
-    /// Likewise of middle ones.
+    /// The same of middle jobs.
     pub middle_share: f64,
-    /// The longest time that a heavy job had slots to claim and no worker in one.
+    /// The longest time that a heavy job had claimable slots and no worker in one.
     pub heavy_wait_ns: u64,
-    /// Likewise of a middle job.
+    /// The same of a middle job.
     pub middle_wait_ns: u64,
-    /// Likewise of a heavy or a middle job of which a slot had run before.
+    /// The same of a heavy or middle job that had been served before.
     pub wait_again_ns: u64,
-    /// Cancelled jobs, from the cancel until they had ended.
+    /// Cancelled jobs, from the cancel to the end.
     pub stop: Latency,
-    /// From the beginning until the last job had ended.
+    /// From the beginning to the last job's end.
     pub makespan_ns: u64,
 }
 
 impl fmt::Display for Figures {
-    /// A row each, in milliseconds and hundredths.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = |ns: u64| ns as f64 / 1e6;
         let latency = |f: &mut fmt::Formatter<'_>, name: &str, of: &Latency| {

@@ -1,4 +1,4 @@
-//! What the jobs of a load are made of: slots of equal length, of which one may panic or fail.
+//! The jobs of a load: slots of equal length, one of which may panic or fail.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -9,14 +9,12 @@ use pipeline_exec::{JobId, Stage, StageGraph, StepCx, StepError};
 use crate::fault::InjectedPanic;
 use crate::oracle::Kind;
 
-/// A stage of equal slots.
 struct Work {
     slots: usize,
-    /// The slot that does not end well, and whether it panics or fails.
+    /// The slot that breaks, and whether it panics instead of failing.
     breaks: Option<(usize, bool)>,
 }
 
-/// A job of `slots` slots in one stage.
 pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bool)>) -> JobSpec {
     let stages = StageGraph::from(vec![Arc::new(Work { slots, breaks }) as Arc<dyn Stage>]);
     JobSpec {
@@ -25,7 +23,6 @@ pub(super) fn job(kind: Kind, slots: usize, cost: u64, breaks: Option<(usize, bo
     }
 }
 
-/// Whether `spec` is of this kind.
 pub(super) fn is(spec: &JobSpec, kind: Kind) -> bool {
     spec.table_name == name(kind)
 }

@@ -1,4 +1,4 @@
-//! A task of a job that grows: what its turns do, and the channels between tasks.
+//! A task of a growing job: its turns, and the channels between tasks.
 
 use std::collections::VecDeque;
 use std::panic::resume_unwind;
@@ -15,7 +15,6 @@ use crate::fault::InjectedPanic;
 use crate::oracle::Oracle;
 use crate::pipeline::Ask;
 
-/// A bounded channel between two tasks.
 #[derive(Default)]
 pub(super) struct Channel {
     values: VecDeque<u64>,
@@ -28,7 +27,6 @@ pub(super) struct Channel {
 
 pub(super) type Shared = Arc<Mutex<Channel>>;
 
-/// A channel with room for so many values.
 pub(super) fn channel(room: usize) -> Shared {
     Arc::new(Mutex::new(Channel {
         room,
@@ -36,7 +34,6 @@ pub(super) fn channel(room: usize) -> Shared {
     }))
 }
 
-/// A task.
 pub(super) struct GrownTask {
     plan: TaskPlan,
     job: Arc<Grown>,
@@ -52,11 +49,9 @@ pub(super) struct GrownTask {
 
 struct Input {
     channel: Shared,
-    /// The value that comes next.
     next: u64,
 }
 
-/// What a step came to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     Went,
@@ -113,7 +108,7 @@ impl GrownTask {
                     );
                 }
                 input.next = value + 1;
-                // A neighbour numbers what it passes on itself.
+                // A task numbers what it passes on.
                 self.holds = Some(self.made);
                 self.made += 1;
                 wake(&mut channel.writer);
@@ -145,7 +140,6 @@ impl GrownTask {
         Step::Went
     }
 
-    /// Neighbours that wait for it.
     fn wake_others(&self) {
         for channel in self.inputs.iter().map(|input| &input.channel) {
             lock(channel).writer.iter().for_each(Waker::wake_by_ref);
@@ -165,7 +159,7 @@ impl Task for GrownTask {
         let planned = self.plan.turns.get(self.turns).cloned();
         self.turns += 1;
         let (whim, ns) = planned.map_or((Whim::None, 0), |turn| (turn.whim, turn.ns));
-        // What lets others go comes first: see `Asks`.
+        // Steps for others come first: see `Asks`.
         match &whim {
             Whim::Asks => {
                 let _ = cx.is_cancelled() || cx.should_yield();
@@ -197,7 +191,7 @@ impl Task for GrownTask {
             }
         }
         if matches!(whim, Whim::Waits) {
-            self.job.outside.ask(waker.clone(), &self.job.asks);
+            self.job.environment.ask(waker.clone(), &self.job.asks);
         }
         Ok(match (went, whim) {
             (Step::Over, _) => {
@@ -228,7 +222,6 @@ impl Drop for GrownTask {
     }
 }
 
-/// Wakes who waits there, if anybody does.
 fn wake(waiting: &mut Option<Waker>) {
     waiting.take().into_iter().for_each(Waker::wake);
 }

@@ -1,7 +1,7 @@
-//! Where jobs stand on the board, for oracles, without going down its orders.
+//! Places of jobs on the board, for oracles.
 //!
-//! The board's sets are looked at beside the policy; which keys a job may have in the order of service is noted as they are put in
-//! and taken out, so that a look is a search and not a walk. A key counts only if it is this job's in the set itself.
+//! It reads the board's sets without a step. A job's keys in service order are recorded as they
+//! change, so that a lookup need not scan; a key counts only if the set's own key is this job's.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,16 +10,13 @@ use pipeline_exec::JobHandle;
 
 use crate::ports::SimSet;
 
-/// A view of the board's orders.
-pub(super) struct Standing {
+pub(super) struct Membership {
     heaviest: SimSet<JobHandle>,
     served: SimSet<JobHandle>,
-    /// Keys in the order of service by the job's number.
     keys: RefCell<HashMap<usize, Vec<JobHandle>>>,
 }
 
-impl Standing {
-    /// A view of these two orders.
+impl Membership {
     pub(super) fn of(heaviest: &SimSet<JobHandle>, served: &SimSet<JobHandle>) -> Self {
         Self {
             heaviest: heaviest.twin(),
@@ -28,14 +25,12 @@ impl Standing {
         }
     }
 
-    /// `key` was put into the set with this number.
     pub(super) fn put_in(&self, set: u32, key: JobHandle) {
         if set == self.served.number() {
             self.keys.borrow_mut().entry(key.seq).or_default().push(key);
         }
     }
 
-    /// `key` was taken out of the set with this number.
     pub(super) fn taken_out(&self, set: u32, key: JobHandle) {
         if set != self.served.number() {
             return;
@@ -49,12 +44,11 @@ impl Standing {
         }
     }
 
-    /// In which of the orders `job` stands: heaviest first, least served first.
+    /// Whether `job` is in the orders: heaviest first, least served first.
     pub(super) fn of_job(&self, job: JobHandle) -> (bool, bool) {
         (is_in(&self.heaviest, &job), self.tag(job).is_some())
     }
 
-    /// The tag with which `job` stands in the order of service: the lower, if it has two keys for a moment.
     pub(super) fn tag(&self, job: JobHandle) -> Option<usize> {
         let keys = self.keys.borrow();
         let of_job = keys.get(&job.seq)?.iter();
@@ -65,7 +59,7 @@ impl Standing {
     }
 }
 
-/// Whether the key in the set is this very job's, and not another's that counts as equal.
+/// Whether the set's key is this very job's, not an equal one.
 fn is_in(set: &SimSet<JobHandle>, key: &JobHandle) -> bool {
     set.peek(key).is_some_and(|found| found.seq == key.seq)
 }

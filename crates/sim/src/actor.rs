@@ -1,12 +1,11 @@
-//! A party: one thread of control in the simulated world, and the coroutine that it is.
+//! An actor: one thread of control in the simulated world, as a stackful coroutine.
 //!
-//! A worker, a producer, the one who closes: each is a stackful coroutine that runs production code unchanged and
-//! gives up the core inside the port methods. What the production code has on its stack stays there.
+//! A worker, producer or closer runs production code unchanged, and suspends inside the port
+//! methods.
 //!
-//! A run that ends early leaves parties in the middle of their work. They are resumed once more with
-//! [`Resume::TearDown`], upon which the port method that they were in unwinds with a [`Teardown`] payload; the
-//! coroutine's root catches it. Coroutines' own forced unwinding would not do: the run loop of core catches
-//! panics, and would take it for one of a task.
+//! When a run ends early, each unfinished actor is resumed with [`Resume::TearDown`]: the port
+//! method unwinds with a [`Teardown`] payload, caught at the coroutine's root. Forced unwinding of
+//! coroutines would look like a task's panic to core's run loop.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -20,26 +19,23 @@ use crate::handle::Handle;
 use crate::oracle::Oracle;
 use crate::world::{Next, World};
 
-/// Bytes of stack that a party has, the user's tasks included.
+/// Bytes of an actor's stack, the user's tasks included.
 const STACK_BYTES: usize = 256 * 1024;
 
-/// What a party is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum ActorKind {
     Worker(usize),
-    /// A spare thread of a pipeline executor.
     Spare(usize),
     Producer(usize),
     Closer,
     Waiter(usize),
     Canceller(usize),
-    /// Wakes tasks that wait for something that is no task.
-    Outside,
-    /// Brings the count near its maximum.
-    Ballast,
+    /// Wakes tasks that wait for something other than a task.
+    Environment,
+    Filler,
 }
 
-impl Side {
+impl ActorKind {
     pub(crate) fn is_worker(self) -> bool {
         matches!(self, Self::Worker(_))
     }
@@ -52,7 +48,7 @@ impl Side {
     }
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for ActorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Worker(n) => write!(f, "worker {n}"),
@@ -61,20 +57,18 @@ impl fmt::Display for Side {
             Self::Closer => f.write_str("closer"),
             Self::Waiter(n) => write!(f, "waiter {n}"),
             Self::Canceller(n) => write!(f, "canceller {n}"),
-            Self::Outside => f.write_str("outside"),
-            Self::Ballast => f.write_str("ballast"),
+            Self::Environment => f.write_str("environment"),
+            Self::Filler => f.write_str("filler"),
         }
     }
 }
 
-/// Whether a party may go, and if not, for what it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Runnable,
     Parked {
         deadline_ns: Option<u64>,
     },
-    /// A spare thread sleeps.
     Resting {
         deadline_ns: Option<u64>,
     },
@@ -89,7 +83,7 @@ pub(crate) enum State {
     },
     Joining,
     Ticket,
-    /// A task of this worker waits until something holds.
+    /// A task of this worker waits for a condition.
     Awaiting {
         what: &'static str,
     },
@@ -109,8 +103,8 @@ impl fmt::Display for State {
                 deadline_ns: Some(ns),
             } => write!(f, "watches, and sleeps until {ns} ns"),
             Self::Waiting { ticket } => write!(f, "waits for signal {}", ticket + 1),
-            Self::Waking { until } => write!(f, "was unparked, and can go at micro-step {until}"),
-            Self::Delayed { until } => write!(f, "pauses until micro-step {until}"),
+            Self::Waking { until } => write!(f, "was unparked, and can go at step {until}"),
+            Self::Delayed { until } => write!(f, "pauses until step {until}"),
             Self::Joining => f.write_str("waits until all producers have finished"),
             Self::Ticket => f.write_str("waits for a job to end"),
             Self::Awaiting { what } => write!(f, "waits until {what}"),
@@ -119,30 +113,26 @@ impl fmt::Display for State {
     }
 }
 
-/// What the world knows about one party.
 #[derive(Debug)]
-pub(crate) struct Party {
-    pub(crate) side: Side,
+pub(crate) struct Actor {
+    pub(crate) kind: ActorKind,
     pub(crate) state: State,
-    /// Its own virtual time, in picoseconds.
     pub(crate) clock_ps: u64,
-    /// Until then it stays on its core when it parks.
+    /// When the actor leaves its core after it parked.
     pub(crate) dozes_until_ps: u64,
-    /// How long it took from being unparked to running, until it has asked.
+    /// From unpark to running; taken when the actor asks.
     pub(crate) wake_delay_ps: u64,
-    /// It was unparked while it was not parked.
     pub(crate) token: bool,
 }
 
-impl Party {
-    /// Its own virtual time, in whole nanoseconds.
+impl Actor {
     pub(crate) fn clock_ns(&self) -> u64 {
         self.clock_ps / crate::clock::PS
     }
 
-    pub(crate) fn new(side: Side) -> Self {
+    pub(crate) fn new(kind: ActorKind) -> Self {
         Self {
-            side,
+            kind,
             state: State::Runnable,
             clock_ps: 0,
             dozes_until_ps: 0,
@@ -152,28 +142,26 @@ impl Party {
     }
 }
 
-/// What a suspended party is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resume {
     Go,
     TearDown,
 }
 
-/// Payload of the unwinding that ends an unfinished party.
+/// Payload of the unwinding that ends an unfinished actor.
 pub(crate) struct Teardown;
 
-/// The coroutines of one run.
-pub(crate) struct Crew {
+pub(crate) struct Actors {
     world: Rc<RefCell<World>>,
     coroutines: Vec<Option<Coroutine<Resume, (), ()>>>,
 }
 
 thread_local! {
-    /// Stacks of parties that have finished. Making one costs two system calls, which is more than a small run.
+    /// Stacks of finished actors. A new stack costs two system calls, more than a small run.
     static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Crew {
+impl Actors {
     pub(crate) fn new(world: Rc<RefCell<World>>) -> Self {
         Self {
             world,
@@ -181,20 +169,19 @@ impl Crew {
         }
     }
 
-    /// Adds a party that does `body`.
-    pub(crate) fn add(&mut self, side: Side, body: impl for<'y> FnOnce(Handle<'y>) + 'static) {
+    pub(crate) fn add(&mut self, kind: ActorKind, body: impl for<'y> FnOnce(Handle<'y>) + 'static) {
         let world = Rc::clone(&self.world);
-        let party = world.borrow_mut().join(side);
-        debug_assert_eq!(party, self.coroutines.len());
+        let actor = world.borrow_mut().join(kind);
+        debug_assert_eq!(actor, self.coroutines.len());
         let root = move |yielder: &Yielder<Resume, ()>, first: Resume| {
             if first == Resume::TearDown {
                 return;
             }
-            let handle = Handle::new(yielder, Rc::clone(&world), party);
+            let handle = Handle::new(yielder, Rc::clone(&world), actor);
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(handle)))
                 && !payload.is::<Teardown>()
             {
-                let message = format!("{side} panicked: {}", panic_message(&*payload));
+                let message = format!("{kind} panicked: {}", panic_message(&*payload));
                 world.borrow_mut().fail(Oracle::PolicyPanic, message);
             }
         };
@@ -202,37 +189,36 @@ impl Crew {
             .push(Some(Coroutine::with_stack(pooled_stack(), root)));
     }
 
-    /// Lets the parties go, one micro-step at a time, until all have finished or an oracle has spoken.
+    /// Runs the actors step by step until all have finished or an oracle failed the run.
     pub(crate) fn run(&mut self) {
         loop {
             let next = self.world.borrow_mut().decided();
             match next {
-                Next::Go(party) => self.resume(party, Resume::Go),
+                Next::Go(actor) => self.resume(actor, Resume::Go),
                 Next::Stop => break,
             }
         }
         self.world.borrow_mut().tear_down();
-        for party in 0..self.coroutines.len() {
-            if self.coroutines[party].is_some() {
-                self.resume(party, Resume::TearDown);
+        for actor in 0..self.coroutines.len() {
+            if self.coroutines[actor].is_some() {
+                self.resume(actor, Resume::TearDown);
             }
         }
     }
 
-    fn resume(&mut self, party: usize, how: Resume) {
-        let place = &mut self.coroutines[party];
-        let coroutine = place.as_mut().expect("a party that has finished does not go");
+    fn resume(&mut self, actor: usize, how: Resume) {
+        let place = &mut self.coroutines[actor];
+        let coroutine = place.as_mut().expect("an actor that has finished does not go");
         if let CoroutineResult::Return(()) = coroutine.resume(how) {
             let coroutine = place.take().expect("it was there");
             STACKS.with_borrow_mut(|stacks| stacks.push(coroutine.into_stack()));
             if how == Resume::Go {
-                self.world.borrow_mut().finish(party);
+                self.world.borrow_mut().finish(actor);
             }
         }
     }
 }
 
-/// What a panic said.
 pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> String {
     payload
         .downcast_ref::<&str>()

@@ -1,14 +1,15 @@
-//! Who is who in a smaller scenario: a party's number depends on how many come before it.
+//! In a smaller scenario an actor has another number.
 
 use crate::choices::Choices;
 use crate::line::Fields;
 
-/// How many parties of each kind there are, in the order in which they join.
+/// Actors of each kind, in the order in which they join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Crew([u32; 4]);
+pub(super) struct Renumbering([u32; 4]);
 
-impl Crew {
-    /// Of the scenario that `fields` tell of: workers, producers, who waits, cancels or wakes tasks from outside, and the closer.
+impl Renumbering {
+    /// Of the scenario of `fields`: workers, producers, waiters with cancellers and the
+    /// environment, closer.
     pub(super) fn of(fields: &Fields) -> Self {
         let count = |name: &str, default| {
             let value = fields.get(name).and_then(|value| value.parse().ok());
@@ -22,15 +23,14 @@ impl Crew {
         ])
     }
 
-    /// The number of the first party that hands tasks over.
     pub(super) fn first_producer(&self) -> u32 {
         self.0[0]
     }
 
-    /// The choices, as far as their parties are in the `smaller` crew, by their numbers there.
+    /// The choices of actors that the `smaller` run has, with their numbers there.
     pub(super) fn carry(&self, smaller: &Self, choices: &Choices) -> Choices {
-        let picks = choices.picks.iter().filter_map(|&party| {
-            let (kind, nth) = self.kind_of(party)?;
+        let picks = choices.picks.iter().filter_map(|&actor| {
+            let (kind, nth) = self.kind_of(actor)?;
             let before: u32 = smaller.0[..kind].iter().sum();
             (nth < smaller.0[kind]).then_some(before + nth)
         });
@@ -40,9 +40,8 @@ impl Crew {
         }
     }
 
-    /// Of which kind a party is, and which of them.
-    fn kind_of(&self, party: u32) -> Option<(usize, u32)> {
-        let mut nth = party;
+    fn kind_of(&self, actor: u32) -> Option<(usize, u32)> {
+        let mut nth = actor;
         for (kind, &count) in self.0.iter().enumerate() {
             if nth < count {
                 return Some((kind, nth));
@@ -60,7 +59,7 @@ mod tests {
     use crate::schedule::StrategyKind;
 
     #[test]
-    fn the_crew_is_the_one_that_a_run_has() {
+    fn the_actors_are_those_that_a_run_has() {
         for text in [
             "scenario=flat,roots=1,size=0,workers=3,producers=2,waiters=1",
             "scenario=flat,roots=1,size=0,workers=1",
@@ -70,24 +69,24 @@ mod tests {
             let fields: Fields = text.parse().expect("it is well formed");
             let scenario = Scenario::from_fields(fields.clone()).expect("it is a scenario");
             let run = scenario.run(StrategyKind::Random, 0, RunOptions::default());
-            let parties = run.expect("it goes well").course.parties;
+            let actors = run.expect("it goes well").course.actors;
             let kinds = ["worker", "producer", "", "closer"].map(|kind| {
-                let of_kind = parties.iter().filter(|name| match kind {
-                    "" => ["waiter", "canceller", "outside"]
+                let of_kind = actors.iter().filter(|name| match kind {
+                    "" => ["waiter", "canceller", "environment"]
                         .iter()
                         .any(|kind| name.starts_with(kind)),
                     _ => name.starts_with(kind),
                 });
                 of_kind.count() as u32
             });
-            assert_eq!(Crew::of(&fields), Crew(kinds), "{parties:?}");
-            assert_eq!(parties[Crew(kinds).first_producer() as usize], "producer 0");
-            let order: Vec<_> = (0..parties.len() as u32)
-                .map(|party| Crew(kinds).kind_of(party))
+            assert_eq!(Renumbering::of(&fields), Renumbering(kinds), "{actors:?}");
+            assert_eq!(actors[Renumbering(kinds).first_producer() as usize], "producer 0");
+            let order: Vec<_> = (0..actors.len() as u32)
+                .map(|actor| Renumbering(kinds).kind_of(actor))
                 .collect();
             assert!(
                 order.is_sorted() && order[0] == Some((0, 0)),
-                "{parties:?}: {order:?}"
+                "{actors:?}: {order:?}"
             );
         }
     }
@@ -98,7 +97,7 @@ mod tests {
             picks: vec![0, 1, 2, 3, 4, 5],
             numbers: vec![7],
         };
-        let carried = Crew([3, 2, 0, 1]).carry(&Crew([1, 1, 0, 1]), &choices);
+        let carried = Renumbering([3, 2, 0, 1]).carry(&Renumbering([1, 1, 0, 1]), &choices);
         assert_eq!((carried.picks, carried.numbers), (vec![0, 1, 2], vec![7]));
     }
 }

@@ -1,4 +1,4 @@
-//! The party outside: tasks wait for it, and it wakes them late.
+//! The environment of growing jobs: tasks wait for it, and it wakes them late.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -7,30 +7,24 @@ use std::task::Waker;
 use super::lock;
 use crate::pipeline::{Ask, Asks};
 
-/// A party outside that wakes tasks late, on behalf of all jobs of a run.
+/// An environment actor that wakes tasks late, for all jobs of a run.
 #[derive(Clone, Default)]
-pub(in super::super) struct Outside(Arc<Mutex<Requests>>);
+pub(in super::super) struct Environment(Arc<Mutex<Requests>>);
 
 #[derive(Default)]
 struct Requests {
     waiting: VecDeque<Waker>,
-    /// Every task that has ever waited.
     known: Vec<Waker>,
-    /// Submitters that may open a job, or wait for one.
     submitters: usize,
-    /// Of the party itself, while it waits.
-    party: Option<Waker>,
+    actor: Option<Waker>,
 }
 
-/// What the outside does next.
 pub(in super::super) enum Next {
     Wakes(Waker),
-    /// Nobody will ask any more.
     Ends,
 }
 
-impl Outside {
-    /// Of a run with so many submitters.
+impl Environment {
     pub(in super::super) fn new(submitters: usize) -> Self {
         Self(Arc::new(Mutex::new(Requests {
             submitters,
@@ -38,7 +32,6 @@ impl Outside {
         })))
     }
 
-    /// A task waits.
     pub(super) fn ask(&self, waker: Waker, asks: &Asks) {
         let mut requests = lock(&self.0);
         requests.known.push(waker.clone());
@@ -46,7 +39,6 @@ impl Outside {
         requests.rouse(asks);
     }
 
-    /// A submitter is through.
     pub(in super::super) fn submitter_ends(&self, asks: &Asks) {
         let mut requests = lock(&self.0);
         requests.submitters -= 1;
@@ -55,20 +47,19 @@ impl Outside {
         }
     }
 
-    /// What the party does next, which `waker` wakes when there is something.
+    /// The actor's next act. `waker` is woken when there is one.
     pub(in super::super) fn next(&self, waker: &Waker) -> Option<Next> {
         let mut requests = lock(&self.0);
         match requests.waiting.pop_front() {
             Some(task) => Some(Next::Wakes(task)),
             None if requests.submitters == 0 => Some(Next::Ends),
             None => {
-                requests.party = Some(waker.clone());
+                requests.actor = Some(waker.clone());
                 None
             }
         }
     }
 
-    /// Any task that has ever waited.
     pub(in super::super) fn any(&self, below: impl FnOnce(usize) -> usize) -> Option<Waker> {
         let requests = lock(&self.0);
         let known = &requests.known;
@@ -78,8 +69,8 @@ impl Outside {
 
 impl Requests {
     fn rouse(&mut self, asks: &Asks) {
-        if let Some(party) = self.party.take() {
-            asks.ask(Ask::Rouse(party));
+        if let Some(actor) = self.actor.take() {
+            asks.ask(Ask::Rouse(actor));
         }
     }
 }

@@ -1,32 +1,34 @@
-//! What each party has seen, and what each shared object is: as hashes, so that states can be compared.
+//! The state of a run as a hash, by which a search recognises it.
 //!
-//! A party is a coroutine, whose stack can neither be copied nor compared. But it is deterministic: where it stands is a
-//! function of what its operations told it. So a hash of all these answers, its *history*, stands for it. Every shared object
-//! has a *version*: of a word or a queue, a hash of what is in it; of a set, a table or a place, a hash of its last change and
-//! the version before. All histories and versions together are the *fingerprint* of the state.
+//! A coroutine's stack can be neither copied nor compared. But an actor is deterministic: a hash of
+//! all its operations' answers, its *history*, stands for where it is. Each shared object has a
+//! *version*: a hash of its content for a word or queue; for a set, table or place a hash of its
+//! last change and the version before. All histories and versions together are the *fingerprint*.
 //!
 //! ```text
-//!   answer ──► history of the party ──┐
+//!   answer ──► history of the actor ──┐
 //!                   │ change          ├──► fingerprint of the state
 //!                   ▼                 │
 //!            version of the object ───┘
 //! ```
 //!
-//! Equal fingerprints are equal states, if no two hashes collide, by induction over the micro-steps: what an operation answers
-//! is a function of its party's history, of the version of its object and of the answers of chance; the first is
-//! already in the party's hash and the others are mixed into it; and a change of an object is a function of its version and of
-//! the party's history. For that, everything through which one party can learn of another has to be an object: words, queues,
-//! collections, tokens and states of parties, signals, tickets, producers that are left, faults that are left, and what the parties
-//! outside hand each other beside the ports ([`World::meets`]). Clocks stand still: see [`StrategyKind`]. A task is known by the
-//! history of whoever made it, since its number depends on who came first.
+//! **Equal fingerprints are equal states**, unless hashes collide, by induction over the steps. An
+//! answer is a function of the actor's history, the object's version and the random numbers, and is
+//! mixed into the history. A change is a function of the object's version and the actor's history.
+//! Hence everything through which one actor learns of another is an object: words, queues,
+//! collections, tokens and states of actors, signals, tickets, remaining producers and faults, and
+//! what environment actors share beside the ports ([`World::meets`]). Clocks stand still: see
+//! [`StrategyKind`]. A task's identity is its creator's history, since its number depends on the
+//! order.
 //!
-//! The other way round, two orders of operations that do not touch each other give equal hashes, since neither history
-//! and neither version knows of the order. This is the happens-before caching of Musuvathi and Qadeer ("Partial-order
-//! reduction for context-bounded state exploration", 2007), and a little more: there a change of a word makes another state even
-//! if the word is what it was before.
+//! **Two orders of independent operations have equal fingerprints**: no history or version contains
+//! the order. This is the happens-before caching of Musuvathi and Qadeer ("Partial-order reduction
+//! for context-bounded state exploration", 2007), except that a word which returns to its old value
+//! returns to its old version.
 //!
-//! What the oracles know is not hashed. It has to be a function of the state and of what each party has done, and not
-//! of how the parties' steps were interleaved beyond that; a test compares the ends that are reached with and without.
+//! The oracles' knowledge is not hashed. It must be a function of the state and of each actor's
+//! operations, not of their interleaving; a test compares the ends reached with and without known
+//! states.
 //!
 //! [`StrategyKind`]: crate::StrategyKind
 //! [`World::meets`]: crate::world::World::meets
@@ -35,61 +37,51 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::hash::Hasher;
 
+use crate::actor::{Actor, State};
 use crate::oracle::TaskId;
-use crate::party::{Party, State};
 use crate::trace::{Object, Op};
 use crate::word::WordName;
 
-/// Histories and versions of a run.
 #[derive(Debug, Default)]
-pub(crate) struct History {
-    parties: Vec<Past>,
+pub(crate) struct Fingerprints {
+    actors: Vec<Past>,
     objects: Vec<Version>,
-    /// The sum of what all objects add to the fingerprint.
     sum: u64,
-    /// What lies in each queue, by the objects' places.
     queues: Vec<(usize, VecDeque<u64>)>,
-    /// Each task, by its number.
     tasks: Vec<u64>,
-    /// Who goes, and what it has touched since it went.
+    /// The actor of the current step, and what it has touched in it.
     goes: usize,
     slice: Slice,
-    /// Nobody needs to know any more.
+    /// The search needs no more fingerprints of this run.
     over: Cell<bool>,
 }
 
-/// What is known of a party.
 #[derive(Debug, Default)]
 struct Past {
     hash: u64,
-    /// Tasks that it has taken and not yet brought home.
     hand: Vec<u64>,
-    /// What it has read since it changed something: the object's place, its version, how often.
+    /// Reads since the last own change: object's index, version, count.
     looks: Vec<(usize, u64, u32)>,
-    /// It has yielded since it changed something or since it last found that something had changed.
+    /// Yields since the actor last changed something or saw a change.
     yields: u32,
 }
 
-/// What is known of an object.
 #[derive(Debug)]
 struct Version {
     code: u64,
     version: u64,
-    /// What it adds to the fingerprint.
     share: u64,
 }
 
-/// What a micro-step did, with all that its party did until its next one.
+/// A step, with all that its actor did until its next one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slice {
     pub(crate) touched: Footprint,
-    /// It asked for chance.
     pub(crate) asked: bool,
-    /// It gave up the core of its own will.
     pub(crate) yielded: bool,
 }
 
-/// Which objects were read and which changed, a bit each. Objects beyond the 63rd share the last bit.
+/// Objects read and written, a bit each. Objects from the 64th on share the last bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Footprint {
     reads: u64,
@@ -97,12 +89,10 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// Whether two micro-steps give the same in either order.
     pub(crate) fn is_independent_of(self, other: Self) -> bool {
         (self.writes & (other.reads | other.writes)) | (self.reads & other.writes) == 0
     }
 
-    /// Whether nothing shared was touched.
     pub(crate) fn is_empty(self) -> bool {
         self.reads | self.writes == 0
     }
@@ -113,30 +103,25 @@ impl Footprint {
     }
 }
 
-/// What is shared, besides what a [`crate::trace::Event`] can be about.
+/// What is shared, besides the objects of a [`crate::trace::Event`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Thing {
-    /// What an event can be about. A worker stands for its queue.
+pub(crate) enum Resource {
+    /// The object of an event. A worker stands for its queue.
     Object(Object),
-    /// Whether a party was unparked, or is parked.
+    /// Whether an actor was unparked, or is parked.
     Token(usize),
-    /// How many signals there have been.
     Signals,
-    /// Which tickets of jobs have fired.
     Tickets,
-    /// How many producers are left.
     Producers,
-    /// How many faults of a kind are left.
     Faults(usize),
-    /// What parties outside hand each other beside the ports.
     Meeting,
 }
 
-impl Thing {
+impl Resource {
     fn code(self) -> u64 {
         let (kind, number) = match self {
             Self::Object(object) => return object.code(),
-            Self::Token(party) => (0x20, party as u64),
+            Self::Token(actor) => (0x20, actor as u64),
             Self::Signals => (0x21, 0),
             Self::Tickets => (0x22, 0),
             Self::Producers => (0x23, 0),
@@ -147,38 +132,35 @@ impl Thing {
     }
 }
 
-/// A party that has read the same thing so often without anything having changed goes round in a loop. Nothing outside of a
-/// loop reads the sleep word, which is read most, more than half as often without a change.
+/// Reads of one unchanged object after which an actor counts as looping. Outside of a loop the
+/// sleep word, the most read, is read unchanged at most half as often.
 const LOOKS_MAX: u32 = 16;
 
-/// What histories begin with, so that what they are about cannot be taken for another.
-const PARTY: u64 = 0x5041_5254;
+/// Initial values that separate histories of different kinds.
+const ACTOR: u64 = 0x5041_5254;
 const TASK: u64 = 0x5441_534b;
 const REST: u64 = 0x5245_5354;
 
-impl History {
-    /// Adds a party.
+impl Fingerprints {
     pub(crate) fn join(&mut self) {
-        let hash = mix(PARTY, self.parties.len() as u64);
-        self.parties.push(Past {
+        let hash = mix(ACTOR, self.actors.len() as u64);
+        self.actors.push(Past {
             hash,
             ..Past::default()
         });
     }
 
-    /// It is `party`'s turn: a micro-step begins.
-    pub(crate) fn begins(&mut self, party: usize) {
-        self.goes = party;
+    pub(crate) fn begins(&mut self, actor: usize) {
+        self.goes = actor;
         self.slice = Slice::default();
         self.learns(0);
     }
 
-    /// Whoever goes has done an operation.
     pub(crate) fn did(&mut self, op: Op, object: Object, value: u64) {
         let me = Object::Worker(self.goes as u32);
         match op {
             Op::Load | Op::Store | Op::Fetch | Op::Exchange | Op::ExchangeFailed => {
-                let place = self.place(Thing::Object(object));
+                let place = self.place(Resource::Object(object));
                 let version = if op == Op::Store {
                     self.objects[place].version
                 } else {
@@ -197,7 +179,7 @@ impl History {
                 let task = self.tasks[value as usize];
                 self.leaves(object, value);
                 self.learns(length);
-                self.parties[self.goes].hand.push(task);
+                self.actors[self.goes].hand.push(task);
             }
             Op::TakeInjected => {
                 let queue = self.queue(Object::Injector);
@@ -209,7 +191,7 @@ impl History {
                 self.changed_queue(queue, place);
             }
             Op::BringHome => {
-                let hand = std::mem::take(&mut self.parties[self.goes].hand);
+                let hand = std::mem::take(&mut self.actors[self.goes].hand);
                 let queue = self.queue(me);
                 let (place, tasks) = &mut self.queues[queue];
                 let place = *place;
@@ -218,25 +200,25 @@ impl History {
             }
             Op::PopEmpty => self.looked_into(me, 0),
             Op::TakeEmpty | Op::Retry | Op::Peek => self.looked_into(object, value ^ (op as u64) << 8),
-            Op::Park => self.changes(Thing::Token(self.goes), 0),
+            Op::Park => self.changes(Resource::Token(self.goes), 0),
             Op::Unpark => {
                 let Object::Worker(worker) = object else {
                     unreachable!("a worker is unparked, not {object}");
                 };
-                self.changes(Thing::Token(worker as usize), 0);
+                self.changes(Resource::Token(worker as usize), 0);
             }
-            Op::Signal => self.changes(Thing::Signals, value + 1),
+            Op::Signal => self.changes(Resource::Signals, value + 1),
             Op::Ticket => {
-                let place = self.place(Thing::Signals);
+                let place = self.place(Resource::Signals);
                 self.reads(place);
                 self.learns(value);
             }
             Op::Wait => {
-                let places = [Thing::Signals, Thing::Tickets].map(|thing| self.place(thing));
+                let places = [Resource::Signals, Resource::Tickets].map(|resource| self.place(resource));
                 places.into_iter().for_each(|place| self.reads(place));
             }
             Op::SetLast | Op::TableGet | Op::TableUsed | Op::FifoLen => {
-                self.meets(Thing::Object(object), false)
+                self.meets(Resource::Object(object), false)
             }
             Op::SetInsert
             | Op::SetRemove
@@ -245,7 +227,7 @@ impl History {
             | Op::FifoPush
             | Op::FifoPop
             | Op::Change => {
-                self.meets(Thing::Object(object), true);
+                self.meets(Resource::Object(object), true);
             }
             Op::Now => self.learns(value),
             Op::Spin | Op::Yield => {
@@ -255,100 +237,89 @@ impl History {
                 }
             }
             Op::Fence | Op::Work | Op::Delay => {}
-            // Of a user's own tasks, which share memory that no history knows of: none is searched.
+            // A user's own tasks share memory that no fingerprint covers: their runs are not
+            // searched.
             Op::Access | Op::Await => {}
             // Only in records of runs on threads.
             Op::Leave | Op::HandOver | Op::Refused | Op::GiveUp => {}
-            // What follows from an operation, and is none itself.
+            // Consequences of an operation.
             Op::Awake | Op::Start | Op::End | Op::Panic | Op::HandBack | Op::Keep => {}
         }
     }
 
-    /// A word that whoever goes has written is now `after`.
     pub(crate) fn word_changed(&mut self, name: WordName, before: usize, after: usize) {
         if before != after {
-            self.changes(Thing::Object(Object::Word(name)), after as u64);
+            self.changes(Resource::Object(Object::Word(name)), after as u64);
         }
     }
 
-    /// There is a new task, made by whoever goes.
     pub(crate) fn number(&mut self) {
         self.learns(TASK);
-        self.tasks.push(self.parties[self.goes].hash);
+        self.tasks.push(self.actors[self.goes].hash);
     }
 
-    /// Whoever goes was given this answer by chance.
     pub(crate) fn answered(&mut self, answer: u64) {
         self.slice.asked = true;
         self.learns(answer);
         self.forget_looks();
     }
 
-    /// Whoever goes has seen whether its own queue is empty.
     pub(crate) fn looked_home(&mut self, empty: bool) {
         self.looked_into(Object::Worker(self.goes as u32), 2 | u64::from(empty));
     }
 
-    /// Whoever goes makes `thing` another, which is told from all others by `version`.
-    pub(crate) fn changes(&mut self, thing: Thing, version: u64) {
-        let place = self.place(thing);
+    pub(crate) fn changes(&mut self, resource: Resource, version: u64) {
+        let place = self.place(resource);
         self.changed(place, version);
     }
 
-    /// Whoever goes sees all of `thing`, and may change it.
-    pub(crate) fn meets(&mut self, thing: Thing, changes: bool) {
-        let place = self.place(thing);
+    pub(crate) fn meets(&mut self, resource: Resource, changes: bool) {
+        let place = self.place(resource);
         let version = self.objects[place].version;
         self.learns(version);
         if changes {
-            self.changed(place, mix(version, self.parties[self.goes].hash));
+            self.changed(place, mix(version, self.actors[self.goes].hash));
         } else {
             self.reads(place);
         }
     }
 
-    /// Whoever goes looks at `thing`, which is told from all others by `version`.
-    pub(crate) fn looks_at(&mut self, thing: Thing, version: u64) {
-        let place = self.place(thing);
+    pub(crate) fn looks_at(&mut self, resource: Resource, version: u64) {
+        let place = self.place(resource);
         self.objects[place].version = version;
         self.reads(place);
     }
 
-    /// What whoever goes does next follows from `state`: the way that led there need not be known.
     pub(crate) fn at_rest(&mut self, state: u64) {
-        let past = &mut self.parties[self.goes];
+        let past = &mut self.actors[self.goes];
         past.hash = mix(REST, state);
         past.hand.clear();
         self.forget_looks();
     }
 
-    /// What tells `task` from others.
     pub(crate) fn identity(&self, task: TaskId) -> u64 {
         self.tasks[task as usize]
     }
 
-    /// What a party has seen so far.
-    pub(crate) fn of(&self, party: usize) -> u64 {
-        self.parties[party].hash
+    pub(crate) fn of(&self, actor: usize) -> u64 {
+        self.actors[actor].hash
     }
 
-    /// What was done since [`History::begins`].
     pub(crate) fn slice(&self) -> Slice {
         self.slice
     }
 
-    /// The state.
-    pub(crate) fn fingerprint(&self, parties: &[Party]) -> u64 {
-        let pasts = self.parties.iter().zip(parties).enumerate();
-        pasts.fold(self.sum, |sum, (number, (past, party))| {
-            let state = state_code(party.state) << 1 | u64::from(party.token);
+    pub(crate) fn fingerprint(&self, actors: &[Actor]) -> u64 {
+        let pasts = self.actors.iter().zip(actors).enumerate();
+        pasts.fold(self.sum, |sum, (number, (past, actor))| {
+            let state = state_code(actor.state) << 1 | u64::from(actor.token);
             sum.wrapping_add(mix(past.hash, (number as u64) << 32 | state))
         })
     }
 
-    /// Whether a party goes round in a loop that ends only when something changes.
-    pub(crate) fn is_stuck(&self, party: usize) -> bool {
-        let past = &self.parties[party];
+    /// Whether an actor is in a loop that only a change can end.
+    pub(crate) fn is_stuck(&self, actor: usize) -> bool {
+        let past = &self.actors[actor];
         let loops = past.yields > 1 || past.looks.iter().any(|&(_, _, times)| times >= LOOKS_MAX);
         loops
             && past
@@ -357,7 +328,6 @@ impl History {
                 .all(|&(place, version, _)| self.objects[place].version == version)
     }
 
-    /// Nobody needs to know any more.
     pub(crate) fn end(&self) {
         self.over.set(true);
     }
@@ -367,7 +337,7 @@ impl History {
     }
 
     fn learns(&mut self, what: u64) {
-        let past = &mut self.parties[self.goes];
+        let past = &mut self.actors[self.goes];
         past.hash = mix(past.hash, what);
     }
 
@@ -417,7 +387,7 @@ impl History {
     fn reads(&mut self, place: usize) {
         self.slice.touched.reads |= bit(place);
         let version = self.objects[place].version;
-        let Past { looks, yields, .. } = &mut self.parties[self.goes];
+        let Past { looks, yields, .. } = &mut self.actors[self.goes];
         match looks.iter_mut().find(|(other, _, _)| *other == place) {
             Some((_, seen, times)) if *seen == version => *times += 1,
             Some((_, seen, times)) => {
@@ -429,17 +399,17 @@ impl History {
     }
 
     fn yields(&mut self) {
-        self.parties[self.goes].yields += 1;
+        self.actors[self.goes].yields += 1;
     }
 
     fn forget_looks(&mut self) {
-        let past = &mut self.parties[self.goes];
+        let past = &mut self.actors[self.goes];
         past.looks.clear();
         past.yields = 0;
     }
 
-    fn place(&mut self, thing: Thing) -> usize {
-        let code = thing.code();
+    fn place(&mut self, resource: Resource) -> usize {
+        let code = resource.code();
         let known = self.objects.iter().position(|object| object.code == code);
         known.unwrap_or_else(|| {
             self.objects.push(Version {
@@ -452,7 +422,7 @@ impl History {
     }
 
     fn queue(&mut self, queue: Object) -> usize {
-        let place = self.place(Thing::Object(queue));
+        let place = self.place(Resource::Object(queue));
         let known = self.queues.iter().position(|&(other, _)| other == place);
         known.unwrap_or_else(|| {
             self.queues.push((place, VecDeque::new()));
@@ -479,7 +449,6 @@ fn bit(place: usize) -> u64 {
     1 << place.min(63)
 }
 
-/// Hashes what a party goes on from, the same in every run.
 #[derive(Debug, Default)]
 pub(crate) struct StateHasher(u64);
 
@@ -497,7 +466,7 @@ impl Hasher for StateHasher {
     }
 }
 
-/// Two numbers as one: both halves of a product, after Wang Yi's wyhash.
+/// Mixes two numbers: both halves of a product, after Wang Yi's wyhash.
 pub(crate) fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a ^ 0xa076_1d64_78bd_642f) * u128::from(b ^ 0xe703_7ed1_a0b4_28db);
     (product as u64 ^ (product >> 64) as u64).wrapping_add(0x8ebc_6af0_9c88_c6e3)

@@ -1,45 +1,42 @@
-//! A worker with private tasks does not let others go hungry.
+//! A worker with private tasks shares them with idle workers.
 //!
-//! Nobody else can find what a worker keeps to itself, and nobody is woken for it. So while others search or sleep, and
-//! the worker knows it, and has nothing public that they could take, it may do so many operations on its private tasks
-//! and no more; then some must have become public. A single private task is its own next one, and stays.
+//! No other worker can find a private task, and none is woken for it. A worker that knows of idle
+//! workers and has nothing public may do a bounded number of operations on its private tasks; then
+//! some must be public. A single private task is its own next one, and stays.
 
 use executor_core::sleep::SleepWord;
 use executor_core::{ExecutorConfig, SEARCHED_LOOK_MAX};
 
 use super::{Oracle, Violation};
 
-/// Counts the operations that each worker does over the heads of the hungry.
 #[derive(Debug, Default)]
-pub(crate) struct HungerOracle {
+pub(crate) struct DemandOracle {
     workers: Vec<Sight>,
     most: u32,
 }
 
-/// What a worker has seen, and what it has done since.
 #[derive(Clone, Debug, Default)]
 struct Sight {
-    /// The value of the sleep word as it read it last: at first that of a word that says nothing.
+    /// The sleep word as last read; at first a value without information.
     value: usize,
-    /// Whether it says that somebody searches or sleeps, and whether that somebody searches.
-    hungry: bool,
+    /// Whether that value has idle workers, and whether one searches.
+    has_idle_workers: bool,
     searched: bool,
-    /// Whether that was another one than before.
     changed: bool,
     operations: u32,
 }
 
-impl HungerOracle {
+impl DemandOracle {
     pub(crate) fn begin(&mut self, config: &ExecutorConfig) {
         self.workers = vec![Sight::default(); config.workers];
         self.most = operations_max(config);
     }
 
-    /// `party`, which is a worker's number or that of somebody outside, read the `value` of the sleep word. Whether it
-    /// was a worker and is to be told what that [says](HungerOracle::learns).
+    /// `actor` read `value` of the sleep word. Returns whether it is a worker and needs
+    /// [`learns`](DemandOracle::learns).
     #[inline]
-    pub(crate) fn read(&mut self, party: usize, value: usize) -> bool {
-        let Some(sight) = self.workers.get_mut(party) else {
+    pub(crate) fn read(&mut self, actor: usize, value: usize) -> bool {
+        let Some(sight) = self.workers.get_mut(actor) else {
             return false;
         };
         sight.changed = value != sight.value;
@@ -47,38 +44,34 @@ impl HungerOracle {
         sight.changed
     }
 
-    /// What `worker` read says so.
     #[cold]
     pub(crate) fn learns(&mut self, worker: usize, word: SleepWord) {
         let sight = &mut self.workers[worker];
-        sight.hungry = word.searchers() + word.sleepers() > 0;
+        sight.has_idle_workers = word.searchers() + word.sleepers() > 0;
         sight.searched = word.searchers() > 0;
-        if !sight.hungry {
+        if !sight.has_idle_workers {
             sight.operations = 0;
         }
     }
 
-    /// Whether anybody searched or slept when `worker` read the sleep word last.
     #[inline]
-    pub(crate) fn is_hungry(&self, worker: usize) -> bool {
-        self.workers[worker].hungry
+    pub(crate) fn has_idle_workers(&self, worker: usize) -> bool {
+        self.workers[worker].has_idle_workers
     }
 
-    /// Whether the sleep word was another one when `worker` read it last than the time before.
     pub(crate) fn saw_change(&self, worker: usize) -> bool {
         self.workers[worker].changed
     }
 
-    /// Whether anybody searched when `worker` read the sleep word last.
     pub(crate) fn is_searched(&self, worker: usize) -> bool {
         self.workers[worker].searched
     }
 
-    /// `worker` has kept a task to itself or has taken such a task, and now has so many private tasks, and so many are in
-    /// its queue or in the injector.
+    /// `worker` kept or took a private task, and now has `private` of them; `public` are in its
+    /// queue or the injector.
     pub(crate) fn operated(&mut self, worker: usize, private: usize, public: usize) -> Result<(), Violation> {
         let sight = &mut self.workers[worker];
-        if !sight.hungry || private < 2 || public > 0 {
+        if !sight.has_idle_workers || private < 2 || public > 0 {
             sight.operations = 0;
             return Ok(());
         }
@@ -95,18 +88,16 @@ impl HungerOracle {
         Ok(())
     }
 
-    /// `worker` has made a private task public.
     pub(crate) fn exposed(&mut self, worker: usize) {
         self.workers[worker].operations = 0;
     }
 }
 
-/// The most operations that a worker may do before it feeds the hungry.
 fn operations_max(config: &ExecutorConfig) -> u32 {
-    // A look at which there is something public sets a distance to the next one: for sleepers the threshold, for
-    // searchers a few. In that distance there may be as many pops, as many pushes that make up for them, and as many
-    // pushes more. At the next look some are given away, unless somebody who sleeps is not yet worth it for lack of
-    // operations, and then there were none.
+    // A tick that finds something public sets the distance to the next: the wake threshold for
+    // sleepers, a few operations for searchers. That distance holds as many pops, as many pushes
+    // that make up for them, and as many more pushes. The next tick shares, unless a sleeper is not
+    // yet worth a wake for lack of operations, and then there were none.
     3 * config.hoard_threshold.max(SEARCHED_LOOK_MAX)
 }
 
@@ -117,8 +108,8 @@ mod tests {
 
     use super::*;
 
-    /// Worker 0 reads that one of two workers searches, or nobody.
-    fn reads(oracle: &mut HungerOracle, searched: bool) {
+    /// Worker 0 reads that one of two workers searches, or none.
+    fn reads(oracle: &mut DemandOracle, searched: bool) {
         let sleep = Sleep::new(2, 1, NativeWord::new);
         assert!(!searched || sleep.begin_search(&Native));
         if oracle.read(0, usize::from(searched)) {
@@ -134,14 +125,14 @@ mod tests {
         }
     }
 
-    /// The operation of worker 0 at which the oracle spoke, if in a thousand.
-    fn spoke(oracle: &mut HungerOracle, private: usize, public: usize) -> Option<u32> {
+    /// The operation of worker 0 at which the oracle failed it, within a thousand.
+    fn spoke(oracle: &mut DemandOracle, private: usize, public: usize) -> Option<u32> {
         (1..=1_000).find(|_| oracle.operated(0, private, public).is_err())
     }
 
     #[test]
-    fn a_worker_that_keeps_tasks_over_the_heads_of_the_hungry_is_noticed() {
-        let mut oracle = HungerOracle::default();
+    fn a_worker_that_keeps_tasks_beside_idle_workers_is_noticed() {
+        let mut oracle = DemandOracle::default();
         oracle.begin(&config());
         reads(&mut oracle, true);
         assert_eq!(spoke(&mut oracle, 1, 0), None, "it is its own next one");
@@ -153,6 +144,6 @@ mod tests {
         reads(&mut oracle, true);
         assert!(!oracle.saw_change(0));
         reads(&mut oracle, false);
-        assert_eq!(spoke(&mut oracle, 2, 0), None, "nobody is hungry");
+        assert_eq!(spoke(&mut oracle, 2, 0), None, "no worker is idle");
     }
 }

@@ -1,27 +1,28 @@
-//! The way of a search through its tree of choices: which run comes next, and where one need not go on.
+//! The depth-first driver: which run comes next, and which need not continue.
 //!
-//! A run makes the choices of the one before up to the last fork that has a branch left, takes that branch, and goes on by
-//! the first branch of every new fork. Three things keep the tree small, and none of them loses a state from which something
-//! new could come:
+//! A run repeats the choices of the one before up to the last fork with a branch left, takes that
+//! branch, and takes the first branch of every new fork. Three reductions keep the tree small
+//! without losing a state that leads to something new:
 //!
-//! - **Known states.** A run that comes to a state where one has been before goes no further. What the [`History`] of the run
-//!   calls a state says [its module](crate::history).
-//! - **Steps of one's own.** If the next micro-step of some party is known to touch nothing shared, it is taken at once, and
-//!   nobody else is: it comes out the same whenever it is taken. Known is what a party with that history has done before.
-//! - **Sleep sets** (Godefroid, "Partial-order methods for the verification of concurrent systems", 1996). When all that follows a
-//!   party's micro-step has been seen, that party sleeps in the branches beside it until somebody touches what its
-//!   micro-step would touch: to take it there would be to take the two in the other order. That keeps no state
-//!   from being found, but runs from ending where another has been. A state is kept with who slept when it
-//!   was found, and whoever sleeps no longer when it is found again goes then.
+//! - **Known states.** A run that reaches a [known state](crate::fingerprint) stops there.
+//! - **Own steps.** An actor's next step that touches nothing shared is taken at once and no other
+//!   is tried: its result does not depend on when it is taken. An earlier actor with the same
+//!   history shows it.
+//! - **Sleep sets** (Godefroid, "Partial-order methods for the verification of concurrent systems",
+//!   1996). Once everything after an actor's step was searched, that actor sleeps in the sibling
+//!   branches until another step touches what its step would touch; taking it earlier would only
+//!   swap the two. Every state is still found, though not every run. A state is stored with its
+//!   sleeping actors; an actor that is awake when the state is found again goes then.
 //!
-//! With a bound of preemptions, sleep sets are not used, because the order that they leave out may be the one with fewer
-//! preemptions. A state is then known only if it was found with the same party in the middle of its way and
-//! with at least as many preemptions left.
+//! With a bound of preemptions sleep sets are off: the order they leave out may have fewer
+//! preemptions. A state is then known only with the same current actor and at least as many
+//! preemptions left.
 //!
-//! A party that goes round in a loop ([`History::is_stuck`]) is not asked until something has changed, unless all are.
+//! An actor in a loop ([`Fingerprints::is_stuck`]) is not picked until something changes, unless
+//! all are in one.
 //!
-//! A run that goes no further still goes on, everybody in turn, unless it had no choices left: to end it takes fewer
-//! steps than unwinding all of its parties, and the oracles watch.
+//! A stopped run is completed round-robin, unless it had no choices left: that takes fewer steps
+//! than unwinding its actors, and the oracles watch.
 
 use std::cell::RefCell;
 use std::collections::hash_map::Entry;
@@ -29,31 +30,26 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 
-use crate::history::{Footprint, History, Slice, mix};
+use crate::fingerprint::{Fingerprints, Footprint, Slice, mix};
 use crate::schedule::{Moment, Strategy};
 
-/// The way of a search.
 #[derive(Debug)]
-pub(crate) struct Walk {
+pub(crate) struct DepthFirst {
     reductions: Reductions,
-    /// So many preemptions a run may have.
     preemptions: Option<u32>,
-    /// The choices of the run, but for those that had one branch only and no fork before them.
+    /// The choices of the run, without those of a single branch before any fork.
     forks: Vec<Fork>,
-    /// How many of them the run has made.
     depth: usize,
     phase: Phase,
-    /// Micro-steps of the run before it left.
     steps: u64,
-    /// The fork whose micro-step is being taken, and the history of the party that takes it.
+    /// The fork whose step is under way, and the history of its actor.
     open: Option<(usize, u64)>,
     seen: HashMap<u64, u32, BuildHasherDefault<Itself>>,
-    /// Histories of parties whose next micro-step touches nothing shared.
+    /// Histories of actors whose next step touches nothing shared.
     own: HashSet<u64, BuildHasherDefault<Itself>>,
     choices: u64,
 }
 
-/// What keeps the tree small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reductions {
     pub(crate) known_states: bool,
@@ -69,35 +65,33 @@ impl Reductions {
     };
 }
 
-/// Whether the run still comes to something new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Searches,
     Leaves,
 }
 
-/// A choice, and what is left of it.
 #[derive(Debug)]
 enum Fork {
-    /// Who goes.
-    Party {
+    Actor {
         chosen: usize,
-        /// Parties that have not gone from here, and must; a bit each.
+        /// Actors still to be tried here; a bit each.
         left: u32,
-        /// Parties that sleep here, each with what its micro-step touches.
+        /// Sleeping actors, each with the footprint of its step.
         asleep: Vec<(usize, Footprint)>,
-        /// What the micro-step of the chosen one touches, with every answer of chance so far.
+        /// The footprint of the chosen step, over all random numbers so far.
         touches: Footprint,
-        /// Whoever can go on, if to choose another is a preemption.
+        /// The actor whose replacement is a preemption.
         goes_on: Option<usize>,
-        /// Preemptions left before the choice, if there is a bound.
         budget: Option<u32>,
     },
-    /// The answer to a question of chance.
-    Number { chosen: usize, bound: usize },
+    Number {
+        chosen: usize,
+        bound: usize,
+    },
 }
 
-impl Walk {
+impl DepthFirst {
     pub(crate) fn new(preemptions: Option<u32>, reductions: Reductions) -> Self {
         Self {
             reductions,
@@ -113,22 +107,19 @@ impl Walk {
         }
     }
 
-    /// Different states that were found.
     pub(crate) fn states(&self) -> u64 {
         self.seen.len() as u64
     }
 
-    /// Choices that had more than one branch.
     pub(crate) fn choices(&self) -> u64 {
         self.choices
     }
 
-    /// Micro-steps of the run in which everything was as the search wanted it: all, or those before it went no further.
     pub(crate) fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// Goes on to the next run. `false` if there is none.
+    /// Goes to the next run. `false` if there is none.
     pub(crate) fn turn(&mut self) -> bool {
         self.depth = 0;
         self.phase = Phase::Searches;
@@ -136,7 +127,7 @@ impl Walk {
         self.open = None;
         while let Some(fork) = self.forks.last_mut() {
             match fork {
-                Fork::Party {
+                Fork::Actor {
                     chosen,
                     left,
                     asleep,
@@ -164,42 +155,41 @@ impl Walk {
     }
 
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
-        let Some(history) = moment.history().filter(|_| self.phase == Phase::Searches) else {
+        let Some(fingerprints) = moment.fingerprints().filter(|_| self.phase == Phase::Searches) else {
             return in_turn(moment);
         };
-        let slice = history.slice();
+        let slice = fingerprints.slice();
         self.close(slice);
-        let party = if let Some(fork) = self.forks.get(self.depth) {
-            let Fork::Party { chosen, .. } = fork else {
+        let actor = if let Some(fork) = self.forks.get(self.depth) {
+            let Fork::Actor { chosen, .. } = fork else {
                 unreachable!("the same choices lead to the same questions");
             };
             *chosen
         } else {
-            match self.fork(moment, history, slice) {
-                Some(party) => party,
+            match self.fork(moment, fingerprints, slice) {
+                Some(actor) => actor,
                 None => {
                     self.phase = Phase::Leaves;
-                    history.end();
+                    fingerprints.end();
                     return in_turn(moment);
                 }
             }
         };
-        self.open = Some((self.depth, history.of(party)));
+        self.open = Some((self.depth, fingerprints.of(actor)));
         self.depth += 1;
         self.steps += 1;
-        party
+        actor
     }
 
-    /// The micro-step that was open is over.
     fn close(&mut self, slice: Slice) {
         let Some((fork, before)) = self.open.take() else {
             return;
         };
         if self.depth < self.forks.len() {
-            // It is taken again, and was closed before.
+            // It is repeated, and was closed before.
             return;
         }
-        if let Fork::Party { touches, .. } = &mut self.forks[fork] {
+        if let Fork::Actor { touches, .. } = &mut self.forks[fork] {
             touches.add(slice.touched);
         }
         if slice.touched.is_empty() && !slice.asked {
@@ -207,25 +197,25 @@ impl Walk {
         }
     }
 
-    /// A new state: who goes first, if anybody must.
-    fn fork(&mut self, moment: &Moment<'_>, history: &History, slice: Slice) -> Option<usize> {
-        let able = able(moment, history);
+    /// A new state: the first actor to try, if any.
+    fn fork(&mut self, moment: &Moment<'_>, fingerprints: &Fingerprints, slice: Slice) -> Option<usize> {
+        let able = able(moment, fingerprints);
         let last = moment.last().filter(|&last| able & 1 << last != 0);
-        // Who would be preempted by any other.
+        // The actor that any other would preempt.
         let goes_on = last.filter(|_| self.preemptions.is_some() && !slice.yielded);
         let budget = self.budget();
         let asleep = self.asleep(slice.touched);
-        let sleeping = asleep.iter().fold(0, |mask, (party, _)| mask | 1 << party);
+        let sleeping = asleep.iter().fold(0, |mask, (actor, _)| mask | 1 << actor);
         let mut open = match goes_on.filter(|_| budget == Some(0)) {
             Some(last) => 1 << last,
             None => able,
         };
         if self.reductions.own_steps {
-            let own = bits(able).find(|&party| self.own.contains(&history.of(party)));
-            // To go on with oneself is never a preemption; to go on with somebody else may be.
-            let own = own.filter(|&party| self.preemptions.is_none() || goes_on == Some(party));
-            if let Some(party) = own {
-                open &= 1 << party;
+            let own = bits(able).find(|&actor| self.own.contains(&fingerprints.of(actor)));
+            // Continuing an actor is never a preemption; switching may be one.
+            let own = own.filter(|&actor| self.preemptions.is_none() || goes_on == Some(actor));
+            if let Some(actor) = own {
+                open &= 1 << actor;
             }
         }
         if self.reductions.known_states {
@@ -237,7 +227,7 @@ impl Walk {
             .or_else(|| bits(open).next())?;
         let left = open & !(1 << chosen);
         self.choices += u64::from(left != 0);
-        self.forks.push(Fork::Party {
+        self.forks.push(Fork::Actor {
             chosen,
             left,
             asleep,
@@ -248,27 +238,25 @@ impl Walk {
         Some(chosen)
     }
 
-    /// Preemptions left, if there is a bound.
     fn budget(&self) -> Option<u32> {
         let before = self.forks.iter().rev().find_map(|fork| match *fork {
-            Fork::Party {
+            Fork::Actor {
                 chosen,
                 goes_on,
                 budget: Some(budget),
                 ..
             } => Some(budget - u32::from(goes_on.is_some_and(|goes_on| goes_on != chosen))),
-            Fork::Party { budget: None, .. } | Fork::Number { .. } => None,
+            Fork::Actor { budget: None, .. } | Fork::Number { .. } => None,
         });
         before.or(self.preemptions)
     }
 
-    /// Who sleeps after a micro-step that has touched this.
     fn asleep(&self, touched: Footprint) -> Vec<(usize, Footprint)> {
         if !self.reductions.sleep_sets || self.preemptions.is_some() {
             return Vec::new();
         }
         let before = self.forks.iter().rev().find_map(|fork| match fork {
-            Fork::Party { asleep, .. } => Some(asleep),
+            Fork::Actor { asleep, .. } => Some(asleep),
             Fork::Number { .. } => None,
         });
         let before = before.into_iter().flatten().copied();
@@ -277,7 +265,6 @@ impl Walk {
             .collect()
     }
 
-    /// Parties that have not gone from this state before, as far as that is known, and `None` if all have.
     fn unseen(
         &mut self,
         state: u64,
@@ -298,8 +285,8 @@ impl Walk {
                 }
             };
         };
-        let key = mix(state, goes_on.map_or(0, |party| 1 + party as u64));
-        // One more, so that 0 is none.
+        let key = mix(state, goes_on.map_or(0, |actor| 1 + actor as u64));
+        // Plus one, so that 0 means unknown.
         let known = self.seen.entry(key).or_insert(0);
         if *known > budget {
             return None;
@@ -314,7 +301,7 @@ impl Walk {
         }
         let number = match self.forks.get(self.depth) {
             Some(Fork::Number { chosen, .. }) => *chosen,
-            Some(Fork::Party { .. }) => unreachable!("the same choices lead to the same questions"),
+            Some(Fork::Actor { .. }) => unreachable!("the same choices lead to the same questions"),
             None => {
                 self.choices += 1;
                 self.forks.push(Fork::Number { chosen: 0, bound });
@@ -326,11 +313,10 @@ impl Walk {
     }
 }
 
-/// The walk, as a run's strategy.
 #[derive(Clone, Debug)]
-pub(crate) struct Walking(pub(crate) Rc<RefCell<Walk>>);
+pub(crate) struct DepthFirstDriver(pub(crate) Rc<RefCell<DepthFirst>>);
 
-impl Strategy for Walking {
+impl Strategy for DepthFirstDriver {
     fn pick(&mut self, moment: &Moment<'_>) -> usize {
         self.0.borrow_mut().pick(moment)
     }
@@ -339,19 +325,19 @@ impl Strategy for Walking {
         self.0.borrow_mut().answer(bound)
     }
 
-    /// Not at first.
+    /// First no, then yes.
     fn happens(&mut self, _rarity: usize) -> bool {
         self.0.borrow_mut().answer(2) == 1
     }
 }
 
-/// Parties that may go, a bit each: all that do not go round in a loop, or all.
-fn able(moment: &Moment<'_>, history: &History) -> u32 {
+/// Runnable actors that are in no loop, a bit each; all of them if each is in one.
+fn able(moment: &Moment<'_>, fingerprints: &Fingerprints) -> u32 {
     let runnable = moment.runnable().iter().copied();
-    let all = runnable.clone().fold(0, |mask, party| mask | 1 << party);
+    let all = runnable.clone().fold(0, |mask, actor| mask | 1 << actor);
     let able = runnable
-        .filter(|&party| !history.is_stuck(party))
-        .fold(0, |mask, party| mask | 1 << party);
+        .filter(|&actor| !fingerprints.is_stuck(actor))
+        .fold(0, |mask, actor| mask | 1 << actor);
     if able == 0 { all } else { able }
 }
 
@@ -359,12 +345,11 @@ fn in_turn(moment: &Moment<'_>) -> usize {
     moment.next_from(moment.last().map_or(0, |last| last + 1))
 }
 
-/// The numbers of the bits that are set.
 fn bits(mask: u32) -> impl Iterator<Item = usize> {
     (0..u32::BITS as usize).filter(move |bit| mask >> bit & 1 == 1)
 }
 
-/// The hash of a number that is one already.
+/// The identity hash of a hash.
 #[derive(Debug, Default)]
 pub(crate) struct Itself(u64);
 

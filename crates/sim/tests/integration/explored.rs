@@ -1,4 +1,4 @@
-//! A scene: a small set-up run under many schedules until the situation it is about has come about.
+//! A small set-up under many schedules, until the situation that it is about has occurred.
 
 use executor_core::{ExecutorConfig, TaskCtx};
 use sim::{Course, Event, Object, Op, Report, Simulation, StrategyKind, WordName};
@@ -14,19 +14,19 @@ pub(crate) fn sleepy(workers: usize) -> ExecutorConfig {
     }
 }
 
-/// Runs `scene`, a run of tasks that spawn nothing, under many schedules. No oracle may speak in any, and
-/// `happened` must be true in one at least: else the scene does not show what it is named after.
+/// Runs `set_up`, whose tasks spawn nothing, under many schedules. No oracle may fail a run, and
+/// `happened` must hold in at least one.
 pub(crate) fn explore(
-    scene: impl Fn(Simulation) -> Simulation,
+    set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,
     happened: impl Fn(&Report<u32, u32>) -> bool,
 ) {
-    explore_with_children(scene, tasks, 0, happened);
+    explore_with_children(set_up, tasks, 0, happened);
 }
 
-/// The same, but the first task spawns so many others.
+/// The same, but the first task spawns `children` others.
 pub(crate) fn explore_with_children(
-    scene: impl Fn(Simulation) -> Simulation,
+    set_up: impl Fn(Simulation) -> Simulation,
     tasks: u32,
     children: u32,
     happened: impl Fn(&Report<u32, u32>) -> bool,
@@ -34,7 +34,7 @@ pub(crate) fn explore_with_children(
     let mut times = 0;
     for seed in 0..3_000 {
         for strategy in [StrategyKind::Random, StrategyKind::Sticky] {
-            let simulation = scene(Simulation::new(seed)).strategy(strategy).keep_events(true);
+            let simulation = set_up(Simulation::new(seed)).strategy(strategy).keep_events(true);
             let report = simulation
                 .run(
                     0..tasks,
@@ -57,28 +57,25 @@ pub(crate) fn explore_with_children(
     assert!(times > 0, "the situation never came about in 6,000 schedules");
 }
 
-/// Number of the party called `name`.
-pub(crate) fn party(course: &Course, name: &str) -> u32 {
-    let place = course.parties.iter().position(|other| other == name);
-    place.unwrap_or_else(|| panic!("there is no party `{name}`")) as u32
+pub(crate) fn actor(course: &Course, name: &str) -> u32 {
+    let place = course.actors.iter().position(|other| other == name);
+    place.unwrap_or_else(|| panic!("there is no actor `{name}`")) as u32
 }
 
-/// Searchers in a value of the sleep word, as the table in `crates/executor-core/src/sleep/README.md` has it.
+/// Searchers in a sleep word; `crates/executor-core/src/sleep/README.md` has the layout.
 pub(crate) fn searchers(word: u64) -> u64 {
     (word >> 17) & 0x7fff
 }
 
-/// Sleepers in a value of the sleep word.
 pub(crate) fn sleepers(word: u64) -> u64 {
     (word >> 2) & 0x7fff
 }
 
-/// Whether `event` leaves the search or registers, that is, changes the sleep word by a read-modify-write.
+/// Whether `event` leaves the search or registers: a read-modify-write of the sleep word.
 pub(crate) fn changes_sleep_word(event: &Event) -> bool {
     event.op == Op::Fetch && event.object == Object::Word(WordName::Sleep)
 }
 
-/// Where `event` of `party` occurs, from `from` on.
 pub(crate) fn find(events: &[Event], from: usize, mut wanted: impl FnMut(&Event) -> bool) -> Option<usize> {
     (from..events.len()).find(|&at| wanted(&events[at]))
 }

@@ -1,7 +1,7 @@
-//! What the job board's orders are made of, alone: a skip list of small keys, beside a tree behind a lock.
+//! The job board's orders alone: a skip list of small keys, beside a tree behind a lock.
 //!
-//! A board with that many jobs, and one more that comes, is found and goes, or a look at the heaviest. What a submission, a service and a cancel
-//! cost with all that belongs to them is a workload of `compare`.
+//! A job is added to a board of the given size, found and removed, or the heaviest is looked up.
+//! The bench `pipeline` measures whole submissions, services and cancels.
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ fn jobs(count: usize) -> impl Iterator<Item = JobHandle> {
     })
 }
 
-/// The jobs that come and go: many, so that not the same path is walked each time.
+/// Jobs that come and go; many, so that the walked paths differ.
 fn comers(waiting: usize) -> impl FnMut() -> JobHandle {
     let mut all = jobs(waiting + 4_096)
         .skip(waiting)

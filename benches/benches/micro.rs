@@ -1,4 +1,4 @@
-//! Our own parts, alone: what one operation of the executor costs.
+//! Parts of the executor alone: the cost of one operation.
 
 use std::hint::black_box;
 

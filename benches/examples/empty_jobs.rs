@@ -1,4 +1,4 @@
-//! So many jobs that do nothing, and nothing else: for profiles, and for counting instructions and allocations per job.
+//! Empty jobs only: for profiles, and to count instructions and allocations per job.
 //!
 //! ```text
 //! cargo build --release -p benches --example empty_jobs
@@ -7,9 +7,10 @@
 //! done
 //! ```
 //!
-//! The first argument is the number of jobs, the second one of workers; without them it is 100,000 and one. They are submitted in
-//! rounds of a thousand, and each round is waited for by the ticket of its last job and by the depth of the queue, so that what waits
-//! fits into caches. Per job is the difference of two counts over that of the jobs. It prints the time of a job.
+//! Arguments: jobs (100,000 by default) and workers (one). Jobs are submitted in rounds of a
+//! thousand; each round waits for its last ticket and for an empty queue, so that waiting jobs fit
+//! into caches. The cost per job is the difference of two counts over the difference in jobs. The
+//! program prints the time of a job.
 
 use std::error::Error;
 use std::thread;

@@ -1,4 +1,4 @@
-//! A binary tree of so many tasks, and nothing else: for counting instructions per task, and for their time.
+//! A binary tree of tasks only: to count instructions per task, and to time them.
 //!
 //! ```text
 //! cargo build --release -p benches --example tree_for_callgrind
@@ -8,9 +8,9 @@
 //! target/release/examples/tree_for_callgrind 67108863 2
 //! ```
 //!
-//! The first argument is the number of tasks, the second one of workers; without them it is a million and one. Instructions per
-//! task are the difference of the two counts, `Collected`, over that of the tasks, 2,097,152: what starting and ending cost
-//! goes away in it. The time is from handing over the root until all workers have left, so it takes many tasks to mean something.
+//! Arguments: tasks (a million by default) and workers (one). Instructions per task are the
+//! difference of the two `Collected` counts over that of the tasks, 2,097,152: start and end cancel
+//! out. The time is from the root's hand-over until all workers have left, so it needs many tasks.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use executor_threaded::{Executor, ExecutorConfig, Pin};
 
-/// A worker's own sum, that goes to the total when the worker ends.
+/// A worker's own sum, added to the total when the worker ends.
 struct Sum {
     own: u64,
     total: Arc<AtomicU64>,
@@ -43,12 +43,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = ExecutorConfig {
         workers,
         pin_threads: Pin::Never,
-        // Callgrind is some fifty times as slow as the machine. By the clock a task would sometimes count as long there, and then go
-        // the public way, where it takes even longer.
+        // Callgrind is some fifty times as slow as the machine: by the clock a task would sometimes
+        // count as long, and take the public way, which is longer.
         short_task: Duration::from_secs(60),
         ..ExecutorConfig::default()
     };
-    // A task is a node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`, as far as there are any.
+    // A task is a node's number, as in a heap: the children of `n` are `2 n` and `2 n + 1`, if they
+    // exist.
     let executor = Executor::<u64>::new(
         config,
         move |_| Sum {
@@ -80,7 +81,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The number that an argument says, or `otherwise` if there is none.
 fn number(argument: Option<String>, what: &str, otherwise: u64) -> Result<u64, String> {
     argument.map_or(Ok(otherwise), |text| {
         text.parse()

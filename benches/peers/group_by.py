@@ -1,7 +1,7 @@
 """GROUP BY queries on an engine that is used from Python.
 
-Started by `cargo xtask bench --groups`, which writes the tables, the queries and the known answers, and does the same with our own
-engine: `benches/src/groups/main.rs` says what is measured. Each query prints one line of JSON: its name, and a time for each run.
+Started by `cargo xtask bench groups`, which writes the tables, the queries and the known answers, and does the same with our own
+engine: `benches/src/groups.rs` says what is measured. Each query prints one line of JSON: its name, and a time for each run.
 
     python3 group_by.py --versions
     python3 group_by.py duckdb workload.json --threads 2 --runs 5
@@ -42,7 +42,7 @@ def main():
         parser.error("an engine and a workload are needed")
     with open(options.workload, encoding="utf-8") as file:
         workload = json.load(file)
-    client = ENGINES[options.engine](workload["tables"], options.threads).client()
+    client = ENGINES[options.engine](workload["tables"], options.threads, from_files=False).client()
     for query in workload["queries"]:
         print(json.dumps(measured(client, query, options.runs)), flush=True)
 

@@ -1,6 +1,6 @@
 """A short query at a fixed pace beside clients with heavy ones, on an engine that is used from Python.
 
-Started by `cargo xtask bench --queries`, which writes the tables, the queries and the known answers, and does the same with our own
+Started by `cargo xtask bench queries`, which writes the tables, the queries and the known answers, and does the same with our own
 engine. The loads, the clock and what is told are those of `benches/src/queries/load.rs`: read there what they mean. Each load
 prints one line of JSON.
 
@@ -55,9 +55,8 @@ class Clients:
 
 
 def known_group(group):
-    sums = [Decimal(group[name]) for name in ("sum_qty", "sum_base_price", "sum_disc_price", "sum_charge")]
-    averages = [group[name] for name in ("avg_qty", "avg_price", "avg_disc")]
-    return group["flag"], group["status"], sums, averages, group["count"]
+    (flag, status), sums, averages, count = group
+    return flag, status, [Decimal(value) for value in sums], averages, count
 
 
 def is_close(row, known):

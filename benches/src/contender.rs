@@ -1,125 +1,138 @@
-//! Somebody who can do a workload, and what came of one round of it.
+//! A row of a table: a contender for a workload, and the outcome of one round.
 
-/// Who a row of a table is about.
+use anyhow::Result;
+
+/// Who a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// Windlass, with some settings.
     Ours,
-    /// Somebody else who does the same.
+    /// Another library or engine that does the same.
     Peer,
-    /// No pool at all: the work itself, or what it costs to do nothing.
+    /// No pool at all: the work itself, or the cost of doing nothing.
     Baseline,
 }
 
-/// A row of a table. It has no threads until it is started.
-pub(crate) trait Contender {
+/// A row. It has no threads until it is started.
+pub(crate) struct Contender {
     /// Name in the table.
-    fn name(&self) -> &str;
-
+    pub(crate) name: String,
     /// Whose row it is.
-    fn role(&self) -> Role;
-
-    /// Rounds after which it sits still: for peers so slow that a round of theirs outlasts all others'.
-    fn rounds_max(&self) -> usize;
-
-    /// Starts threads and whatever else is not to be measured. All of it ends when the run is dropped.
-    fn start(&self) -> Box<dyn Run>;
+    pub(crate) role: Role,
+    /// Rounds after which it stops: for peers whose round outlasts all others.
+    pub(crate) rounds_max: usize,
+    start: Box<dyn Fn() -> Run>,
 }
 
-/// A contender that has its threads.
-pub(crate) trait Run {
-    /// Does the work once.
-    fn run(&mut self) -> Outcome;
-}
+/// Does the work once. Dropping it ends the threads and everything else that `start` made.
+pub(crate) type Run = Box<dyn FnMut() -> Result<Outcome>>;
 
-impl<F: FnMut() -> Outcome> Run for F {
-    fn run(&mut self) -> Outcome {
-        self()
-    }
-}
-
-/// What came of doing the work once.
-#[derive(Debug, Default)]
-pub(crate) struct Outcome {
-    /// Checked to be the same for all.
-    pub(crate) answer: u64,
-    /// What the contender measured itself, because time from outside is not what the workload is about.
-    pub(crate) measured: Vec<f64>,
-    /// What it measured many times, for percentiles of all rounds together.
-    pub(crate) samples: Vec<f64>,
-}
-
-impl From<u64> for Outcome {
-    fn from(answer: u64) -> Self {
-        Self {
-            answer,
-            ..Self::default()
-        }
-    }
-}
-
-/// A contender made of a name and a closure that starts it.
-pub(crate) struct Named<F> {
-    name: String,
-    role: Role,
-    rounds_max: usize,
-    start: F,
-}
-
-impl<F> Named<F> {
-    pub(crate) fn new(name: impl Into<String>, role: Role, start: F) -> Self {
+impl Contender {
+    /// A row started by `start`, which is not measured.
+    pub(crate) fn new<R, O>(name: impl Into<String>, role: Role, start: impl Fn() -> R + 'static) -> Self
+    where
+        R: FnMut() -> O + 'static,
+        O: IntoOutcome,
+    {
         Self {
             name: name.into(),
             role,
             rounds_max: usize::MAX,
-            start,
+            start: Box::new(move || {
+                let mut run = start();
+                Box::new(move || run().into_outcome())
+            }),
         }
     }
 
-    /// Sits still after so many rounds.
+    /// A row of ours.
+    pub(crate) fn ours<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
+    where
+        R: FnMut() -> O + 'static,
+        O: IntoOutcome,
+    {
+        Self::new(name, Role::Ours, start)
+    }
+
+    /// A peer's row.
+    pub(crate) fn peer<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
+    where
+        R: FnMut() -> O + 'static,
+        O: IntoOutcome,
+    {
+        Self::new(name, Role::Peer, start)
+    }
+
+    /// A row without a pool that is not compared with others.
+    pub(crate) fn baseline<R, O>(name: impl Into<String>, start: impl Fn() -> R + 'static) -> Self
+    where
+        R: FnMut() -> O + 'static,
+        O: IntoOutcome,
+    {
+        Self::new(name, Role::Baseline, start)
+    }
+
+    /// The row `serial`: the answer, computed in one thread without a start.
+    pub(crate) fn serial(answer: impl Fn() -> u64 + Clone + 'static) -> Self {
+        Self::new("serial", Role::Baseline, move || answer.clone())
+    }
+
+    /// Stops it after `rounds_max` rounds.
     pub(crate) fn slow(mut self, rounds_max: usize) -> Self {
         self.rounds_max = rounds_max;
         self
     }
-}
 
-/// The row `serial`: the answer, computed in one thread that needs no start.
-pub(crate) fn serial(answer: impl Fn() -> u64 + Clone + 'static) -> Box<dyn Contender> {
-    let start = move || {
-        let answer = answer.clone();
-        move || answer().into()
-    };
-    Named::new("serial", Role::Baseline, start).boxed()
-}
-
-impl<F, R> Named<F>
-where
-    F: Fn() -> R + 'static,
-    R: FnMut() -> Outcome + 'static,
-{
-    pub(crate) fn boxed(self) -> Box<dyn Contender> {
-        Box::new(self)
+    /// Starts it.
+    pub(crate) fn start(&self) -> Run {
+        (self.start)()
     }
 }
 
-impl<F, R> Contender for Named<F>
-where
-    F: Fn() -> R,
-    R: FnMut() -> Outcome + 'static,
-{
-    fn name(&self) -> &str {
-        &self.name
-    }
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Verified to be the workload's.
+    pub(crate) answer: u64,
+    /// Figures measured by the row itself, where time from outside is not the workload's subject.
+    pub(crate) measured: Vec<f64>,
+    /// Samples measured by the row, for percentiles of all rounds together.
+    pub(crate) samples: Vec<f64>,
+}
 
-    fn role(&self) -> Role {
-        self.role
+impl Outcome {
+    /// Figures of a run that verified its answer itself.
+    pub(crate) fn verified(measured: Vec<f64>) -> Self {
+        Self {
+            answer: 1,
+            measured,
+            samples: Vec::new(),
+        }
     }
+}
 
-    fn rounds_max(&self) -> usize {
-        self.rounds_max
+/// What a run may return.
+pub(crate) trait IntoOutcome {
+    fn into_outcome(self) -> Result<Outcome>;
+}
+
+impl IntoOutcome for Outcome {
+    fn into_outcome(self) -> Result<Outcome> {
+        Ok(self)
     }
+}
 
-    fn start(&self) -> Box<dyn Run> {
-        Box::new((self.start)())
+impl IntoOutcome for u64 {
+    fn into_outcome(self) -> Result<Outcome> {
+        let answer = self;
+        Ok(Outcome {
+            answer,
+            ..Outcome::default()
+        })
+    }
+}
+
+impl IntoOutcome for Result<Outcome> {
+    fn into_outcome(self) -> Result<Outcome> {
+        self
     }
 }

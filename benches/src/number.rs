@@ -1,7 +1,7 @@
-//! Figures as text: few digits, as many as they deserve.
+//! Figures as text, with few digits.
 
-/// A number with three digits that mean something.
-pub fn short(value: f64) -> String {
+/// A number with three significant digits.
+pub(crate) fn short(value: f64) -> String {
     let digits = match value.abs() {
         v if !v.is_finite() => return "–".to_owned(),
         v if v == 0.0 || v >= 99.95 => 0,

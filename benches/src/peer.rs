@@ -1,98 +1,139 @@
-//! Other engines, which are used from Python and so run in processes of their own, one for each round.
+//! Other engines, used from Python, each in a process of its own a round.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, ensure};
+use anyhow::{Context as _, Result, ensure};
 use serde::de::DeserializeOwned;
+
+use crate::options::{Knob, Options};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers");
 
-/// An interpreter, and the script that it runs.
-#[derive(Debug)]
-pub struct Python {
+/// Our engine's name, in tables and in [`ENGINES`].
+pub(crate) const OURS: &str = "windlass";
+
+/// The knob that chooses engines.
+pub(crate) const ENGINES: Knob = Knob::new(
+    "engines",
+    "all",
+    "windlass, duckdb, datafusion, datafusion-1024, polars, with commas between",
+);
+
+/// An interpreter, and its script.
+#[derive(Clone, Debug)]
+pub(crate) struct Python {
     program: PathBuf,
     script: &'static str,
 }
 
 /// A peer that is installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Peer {
+pub(crate) struct Peer {
     /// What the script calls it.
-    pub key: &'static str,
+    key: &'static str,
     /// What tables call it.
-    pub name: &'static str,
-    /// Its version.
-    pub version: String,
+    pub(crate) name: &'static str,
+    version: String,
+}
+
+/// Whether `engine` is asked for.
+pub(crate) fn is_wanted(options: &Options, engine: &str) -> bool {
+    let wanted = options.text(ENGINES.name);
+    wanted == ENGINES.default || wanted.split(',').any(|name| name == engine)
+}
+
+impl Peer {
+    /// Its name and version.
+    pub(crate) fn versioned(&self) -> String {
+        format!("{} {}", self.name, self.version)
+    }
 }
 
 impl Python {
-    /// The interpreter called `program`, for the script of that name among the peers.
-    pub fn new(program: &Path, script: &'static str) -> Self {
+    /// The options' interpreter, for this script among the peers.
+    pub(crate) fn new(options: &Options, script: &'static str) -> Self {
         Self {
-            program: program.to_owned(),
+            program: options.python.clone(),
             script,
         }
     }
 
-    /// Those of `known` that are installed (what the script calls them, and what tables do), and in a sentence what is missing and how to get it.
-    pub fn peers(&self, known: &[(&'static str, &'static str)]) -> (Vec<Peer>, Option<String>) {
-        let how = "with `pip install -r benches/peers/requirements.txt` they are measured as well";
-        match self.versions() {
-            Err(error) => {
-                let missing = format!("no peers: {error:#}; a Python is chosen with --python, and {how}");
-                (Vec::new(), Some(missing))
-            }
-            Ok(versions) => {
-                let (there, missing) = split(known, &versions);
-                let missing =
-                    (!missing.is_empty()).then(|| format!("not installed: {}; {how}", missing.join(", ")));
-                (there, missing)
-            }
-        }
-    }
-
-    /// What the script tells of a peer, line by line, in a process of its own.
+    /// The selected and installed ones of `known` (names in the script and in tables). Prints which
+    /// are missing.
     ///
     /// # Errors
     ///
-    /// When the script fails, and has said why on standard error; or tells something else.
-    pub fn run<T: DeserializeOwned>(
+    /// A page is to be written and a peer is missing.
+    pub(crate) fn peers(
+        &self,
+        known: &[(&'static str, &'static str)],
+        options: &Options,
+    ) -> Result<Vec<Peer>> {
+        let wanted: Vec<_> = known
+            .iter()
+            .copied()
+            .filter(|(key, _)| is_wanted(options, key))
+            .collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (there, missing) = match self.versions() {
+            Ok(versions) => split(&wanted, &versions),
+            Err(error) => {
+                eprintln!("{error:#}; --python chooses another");
+                (Vec::new(), wanted.iter().map(|(_, name)| *name).collect())
+            }
+        };
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            let how = "`pip install -r benches/peers/requirements.txt` has all peers";
+            ensure!(
+                options.write.is_none(),
+                "a page has all peers, and {missing} is missing; {how}"
+            );
+            eprintln!("not installed: {missing}; {how}");
+        }
+        Ok(there)
+    }
+
+    /// The script's output about a peer, line by line, from a process of its own.
+    ///
+    /// # Errors
+    ///
+    /// The script fails, with its reason on standard error, or prints something else.
+    pub(crate) fn run<T: DeserializeOwned>(
         &self,
         peer: &Peer,
         workload: &Path,
-        arguments: Vec<OsString>,
-    ) -> anyhow::Result<Vec<T>> {
-        let mut all: Vec<OsString> = vec![peer.key.into(), workload.into()];
-        all.extend(arguments);
+        arguments: &[String],
+    ) -> Result<Vec<T>> {
+        let mut all = vec![OsStr::new(peer.key), workload.as_os_str()];
+        all.extend(arguments.iter().map(OsStr::new));
         let told: Result<Vec<T>, _> = self.output(&all)?.lines().map(serde_json::from_str).collect();
         told.with_context(|| format!("{} told something else than measurements", peer.name))
     }
 
-    fn versions(&self) -> anyhow::Result<BTreeMap<String, Option<String>>> {
+    fn versions(&self) -> Result<BTreeMap<String, Option<String>>> {
         Ok(serde_json::from_str(&self.output(&["--versions"])?)?)
     }
 
-    fn output(&self, arguments: &[impl AsRef<OsStr>]) -> anyhow::Result<String> {
+    fn output(&self, arguments: &[impl AsRef<OsStr>]) -> Result<String> {
         let output = Command::new(&self.program)
             .arg(Path::new(FOLDER).join(self.script))
             .args(arguments)
             .stderr(Stdio::inherit())
             .output()
             .with_context(|| format!("cannot run {}", self.program.display()))?;
-        ensure!(
-            output.status.success(),
-            "{} ended with {}",
-            self.script,
-            output.status
-        );
+        let (script, status) = (self.script, output.status);
+        ensure!(status.success(), "{script} ended with {status}");
         Ok(String::from_utf8(output.stdout)?)
     }
 }
 
-/// Those that are installed, and the names of those that are not.
+/// The installed ones, and the names of the missing ones.
 fn split(
     known: &[(&'static str, &'static str)],
     versions: &BTreeMap<String, Option<String>>,
@@ -112,35 +153,31 @@ fn split(
 mod tests {
     use super::*;
 
-    const KNOWN: [(&str, &str); 3] = [
-        ("duckdb", "DuckDB"),
-        ("datafusion", "DataFusion"),
-        ("polars", "Polars"),
-    ];
+    const KNOWN: [(&str, &str); 2] = [("duckdb", "DuckDB"), ("polars", "Polars")];
 
     #[test]
     fn what_is_not_installed_is_named() {
         let versions = [("duckdb", Some("2.0.0")), ("polars", None)];
-        let versions = versions
-            .map(|(key, version)| (key.to_owned(), version.map(str::to_owned)))
-            .into();
-        let (there, missing) = split(&KNOWN, &versions);
+        let versions = versions.map(|(key, version)| (key.to_owned(), version.map(str::to_owned)));
+        let (there, missing) = split(&KNOWN, &versions.into());
         assert_eq!(there.len(), 1);
-        assert_eq!((there[0].name, there[0].version.as_str()), ("DuckDB", "2.0.0"));
-        assert_eq!(missing, ["DataFusion", "Polars"]);
+        assert_eq!(there[0].versioned(), "DuckDB 2.0.0");
+        assert_eq!(missing, ["Polars"]);
     }
 
     #[test]
-    fn without_an_interpreter_it_says_how_to_get_peers() {
-        let (there, missing) = Python::new(Path::new("windlass-no-such-python"), "group_by.py").peers(&KNOWN);
-        assert!(there.is_empty());
-        let missing = missing.unwrap();
-        for part in [
-            "windlass-no-such-python",
-            "benches/peers/requirements.txt",
-            "--python",
-        ] {
-            assert!(missing.contains(part), "`{part}` is not in {missing}");
+    fn without_an_interpreter_there_are_no_peers_and_no_page() {
+        let benches = crate::benches();
+        let peers = |more: &[&str]| {
+            let words = ["groups", "--python", "windlass-no-such-python"];
+            let words = words.iter().chain(more).map(std::ffi::OsString::from);
+            let (_, options) = Options::read(words, &benches).unwrap();
+            Python::new(&options, "group_by.py").peers(&KNOWN, &options)
+        };
+        assert_eq!(peers(&[]).unwrap(), []);
+        let error = peers(&["--write", "."]).unwrap_err().to_string();
+        for part in ["DuckDB, Polars", "benches/peers/requirements.txt"] {
+            assert!(error.contains(part), "`{part}` is not in {error}");
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The trait that all pools stand behind who take tasks from outside.
+//! The common trait of all pools that take tasks from outside.
 //!
-//! A pool is started with the work that it does on a task. Work may spawn more tasks, from inside, and gives a
-//! number; the numbers are added up. Each pool is used the way its own documentation advises: typed tasks where it has them,
-//! closures that capture as little as possible where it wants closures, and threads that know their slot of the tally.
+//! A pool starts with the work that it does on a task. Work may spawn more tasks from inside, and
+//! returns a number; the numbers are summed. Each pool is used as its documentation advises: typed
+//! tasks if it has them, otherwise closures with few captures; threads know their slot of the
+//! tally.
 
 mod async_executor;
 mod channel;
@@ -14,34 +15,34 @@ pub(crate) use self::rayon::rayon_pool;
 pub(crate) use self::tokio::tokio_runtime;
 pub(crate) use self::windlass::{Ours, Windlass};
 
-use crate::contender::Role;
+use crate::contender::{Contender, IntoOutcome, Role};
 
-/// Threads that run what they are given.
+/// Threads that run the given tasks.
 pub(crate) trait Pool<T>: Sync {
     /// Hands over a task from outside.
     fn spawn(&self, task: T);
 
-    /// Hands over many tasks, at once where the pool knows how.
+    /// Hands over many tasks, at once if the pool can.
     fn spawn_batch(&self, tasks: Vec<T>) {
         tasks.into_iter().for_each(|task| self.spawn(task));
     }
 
-    /// Blocks until all `tasks` tasks since the last call have run, wherever they were spawned; the sum of their results.
+    /// Blocks until `tasks` tasks since the last call have run, wherever they were spawned. Returns
+    /// the sum of their results.
     fn wait(&mut self, tasks: u64) -> u64;
 }
 
-/// What a pool does with a task: a function of the task, and of a way to spawn more, to a result.
+/// A pool's work on a task: a function of the task, and of a way to spawn more, to a result.
 pub(crate) trait Work<T>: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static {}
 
 impl<T, W: Fn(T, &mut dyn FnMut(T)) -> u64 + Clone + Send + Sync + 'static> Work<T> for W {}
 
-/// A pool that is not running yet.
 pub(crate) struct Start<T> {
     /// Name in the table.
     pub(crate) name: String,
     /// Whose it is.
     pub(crate) role: Role,
-    /// Starts the threads; they stop when the pool is dropped.
+    /// Starts the threads; dropping the pool stops them.
     pub(crate) start: Box<dyn Fn() -> Box<dyn Pool<T>>>,
 }
 
@@ -55,7 +56,7 @@ impl<T> Start<T> {
     }
 }
 
-/// Ours, with these settings, and all peers, with `work` to do.
+/// Ours, with these settings, and all peers, doing `work`.
 pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<Start<T>> {
     let mut pools = Vec::new();
     for one in ours {
@@ -82,11 +83,27 @@ pub(crate) fn all<T: Send + 'static>(ours: &[Ours], work: impl Work<T>) -> Vec<S
     pools
 }
 
+/// The rows of all these pools; each does `run`.
+pub(crate) fn rows<T: Send + 'static, O: IntoOutcome + 'static>(
+    ours: &[Ours],
+    work: impl Work<T>,
+    run: impl Fn(&mut dyn Pool<T>) -> O + Clone + 'static,
+) -> Vec<Contender> {
+    let row = |pool: Start<T>| {
+        let run = run.clone();
+        Contender::new(pool.name, pool.role, move || {
+            let (mut pool, run) = ((pool.start)(), run.clone());
+            move || run(&mut *pool)
+        })
+    };
+    all(ours, work).into_iter().map(row).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A task `n` spawns `n` tasks `n - 1`: `n` of it are one, `n`, `n (n - 1)`, ... tasks.
+    /// A task `n` spawns `n` tasks `n - 1`: task `n` makes one, `n`, `n (n - 1)`, ... tasks.
     fn falling(n: u64, spawn: &mut dyn FnMut(u64)) -> u64 {
         (0..n).for_each(|_| spawn(n - 1));
         n
@@ -99,7 +116,7 @@ mod tests {
             for _ in 0..3 {
                 running.spawn(4);
                 running.spawn_batch(vec![0, 1]);
-                // 1 of 4, 4 of 3, 12 of 2, 24 of 1, 24 of 0, and what the batch makes.
+                // 1 of 4, 4 of 3, 12 of 2, 24 of 1, 24 of 0, and those of the batch.
                 assert_eq!(running.wait(65 + 3), 4 + 12 + 24 + 24 + 1, "{}", pool.name);
             }
         }

@@ -1,13 +1,10 @@
-//! What a workload's run gave: rows of figures, and the verdicts on its targets.
+//! The result of a workload's run: rows of figures, and the verdicts on its targets.
 
-mod machine;
 mod markdown;
-mod plot;
-mod readme;
-
-pub(crate) use readme::write;
+pub(crate) mod page;
 
 use crate::contender::Role;
+use crate::stats::Stats;
 use crate::target::Verdict;
 use crate::workload::{Column, Family, Workload};
 
@@ -16,79 +13,54 @@ pub(crate) struct Report {
     /// The workload's name.
     pub(crate) name: String,
     /// What was done.
-    story: String,
-    rounds: usize,
-    /// Cores that others kept busy meanwhile.
-    others: Option<f64>,
-    heads: Vec<&'static str>,
-    /// For each column, whether more is better.
-    more_is_better: Vec<bool>,
-    rows: Vec<Row>,
-    verdicts: Vec<Verdict>,
-    family: Option<Family>,
+    pub(crate) story: String,
+    pub(crate) rounds: usize,
+    /// Cores busy with other processes meanwhile.
+    pub(crate) others: Option<f64>,
+    pub(crate) columns: Vec<Column>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The bench's note below the table.
+    pub(crate) note: String,
+    pub(crate) family: Option<Family>,
 }
 
-/// A contender's figures.
+/// A row's figures.
 pub(crate) struct Row {
-    /// Its name.
     pub(crate) name: String,
-    /// Whose it is.
     pub(crate) role: Role,
-    /// Rounds that it took part in.
     pub(crate) rounds: usize,
     /// A figure for each column.
     pub(crate) figures: Vec<Stats>,
-    /// What it measured many times, in all rounds, sorted.
+    /// Its samples of all rounds, sorted.
     pub(crate) samples: Vec<f64>,
-    /// CPU time of the process by time, over all rounds: how many cores were kept busy. `None` if it was another process.
+    /// CPU time of the process over elapsed time, in all rounds: the number of busy cores. `None`
+    /// for work in another process.
     pub(crate) cpu_per_wall: Option<f64>,
-}
-
-/// The middle of some values, and how far they spread.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Stats {
-    /// The upper one of the two in the middle if there are two.
-    pub(crate) median: f64,
-    /// The least.
-    pub(crate) min: f64,
-    /// The greatest.
-    pub(crate) max: f64,
-}
-
-impl Stats {
-    /// Of at least one value.
-    pub(crate) fn of(mut values: Vec<f64>) -> Self {
-        values.sort_by(f64::total_cmp);
-        Self {
-            median: values[values.len() / 2],
-            min: values[0],
-            max: values[values.len() - 1],
-        }
-    }
 }
 
 impl Report {
     pub(crate) fn new(workload: Workload, rounds: usize, others: Option<f64>, rows: Vec<Row>) -> Self {
         let heads: Vec<&str> = workload.columns.iter().map(Column::head).collect();
-        let verdicts = workload
-            .targets
-            .iter()
-            .map(|target| target.judge(&heads, &rows))
-            .collect();
+        let judge = |target: &crate::target::Target| target.judge(&heads, &rows);
         Self {
+            verdicts: workload.targets.iter().map(judge).collect(),
             name: workload.name,
             story: workload.story,
             rounds,
             others,
-            heads,
-            more_is_better: workload.columns.iter().map(Column::more_is_better).collect(),
+            columns: workload.columns,
             rows,
-            verdicts,
+            note: String::new(),
             family: workload.family,
         }
     }
 
-    /// Whether there is anybody to be compared with.
+    pub(crate) fn is_sibling_of(&self, other: &Self) -> bool {
+        let name = |report: &Self| report.family.as_ref().map(|family| family.name.clone());
+        self.family.is_some() && name(self) == name(other)
+    }
+
     fn has_peers(&self) -> bool {
         self.rows.iter().any(|row| row.role == Role::Peer)
     }
@@ -96,25 +68,19 @@ impl Report {
     /// The best figure of a peer in a column.
     fn best_peer(&self, column: usize) -> Option<f64> {
         let peers = self.rows.iter().filter(|row| row.role == Role::Peer);
-        let figures = peers
-            .map(|row| row.figures[column].median)
-            .filter(|figure| !figure.is_nan());
-        if self.more_is_better[column] {
-            figures.max_by(f64::total_cmp)
-        } else {
-            figures.min_by(f64::total_cmp)
+        let figures = peers.map(|row| row.figures[column].median);
+        let figures = figures.filter(|figure| !figure.is_nan());
+        match self.columns[column] {
+            Column::Gained { .. } => figures.max_by(f64::total_cmp),
+            Column::Told { .. } => None,
+            _ => figures.min_by(f64::total_cmp),
         }
-    }
-
-    /// The table with its caption, as Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        markdown::section(self, None)
     }
 }
 
 /// A report of one column, with a row of ours and one of a peer.
 #[cfg(test)]
-fn sample([ours, peer]: [f64; 2]) -> Report {
+pub(crate) fn sample([ours, peer]: [f64; 2]) -> Report {
     let row = |name: &str, role, figure| Row {
         name: name.to_owned(),
         role,
@@ -128,13 +94,13 @@ fn sample([ours, peer]: [f64; 2]) -> Report {
         story: "Nothing is done.".to_owned(),
         rounds: 3,
         others: Some(0.5),
-        heads: vec!["ns"],
-        more_is_better: vec![false],
+        columns: vec![Column::ns_per("ns")],
         rows: vec![row("windlass", Role::Ours, ours), row("rayon", Role::Peer, peer)],
         verdicts: vec![Verdict {
             text: "windlass ≤ rayon".to_owned(),
             met: Some(ours <= peer),
         }],
+        note: String::new(),
         family: None,
     }
 }

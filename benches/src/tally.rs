@@ -1,13 +1,16 @@
-//! Where results go: each thread adds to a slot of its own, and whoever asks adds the slots up.
+//! Results: each thread adds to a slot of its own, and the caller sums the slots.
 //!
-//! All contenders that do not return their result use it alike. An addition is a load and a store of the thread's own
-//! cache line. Peers that do not tell when all that was spawned has run are waited for in the cheapest way that they allow:
+//! All contenders that do not return their result use it alike. An addition is a load and a store
+//! of the thread's own cache line. For peers that do not report the end of all spawned tasks, the
+//! caller waits in the cheapest way they allow:
 //!
-//! - whose threads can be asked before they sleep (channel, tokio): tasks are counted in the slots, and a thread that has
-//!   run out of work wakes the caller if that was all;
-//! - the others (rayon's `spawn`, async-executor): tasks are counted in one shared word, as rayon's own `scope` does.
+//! - if threads run code of ours before they sleep (channel, tokio), the slots count tasks, and a
+//!   thread without work wakes the caller if that was all;
+//! - otherwise (rayon's `spawn`, async-executor) one shared word counts tasks, as in rayon's own
+//!   `scope`.
 //!
-//! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two working threads.
+//! The caller sleeps meanwhile: one that looked every 50 µs took a tenth of the time of two working
+//! threads.
 
 use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -20,14 +23,14 @@ thread_local! {
     static HERE: OnceCell<(Arc<Tally>, Arc<Slot>)> = const { OnceCell::new() };
 }
 
-/// Nobody waits.
-const NOBODY: u64 = u64::MAX;
+/// In place of a count: no caller waits.
+const NO_CALLER: u64 = u64::MAX;
 
 /// The results of one pool's threads.
 #[derive(Debug)]
 pub(crate) struct Tally {
     slots: Mutex<Vec<Arc<Slot>>>,
-    /// Tasks that are counted here and not in the slots.
+    /// Tasks counted here instead of in the slots.
     shared: CachePadded<AtomicU64>,
     /// The count of tasks that the meter's owner waits for.
     awaited: CachePadded<AtomicU64>,
@@ -39,7 +42,7 @@ impl Default for Tally {
         Self {
             slots: Mutex::default(),
             shared: CachePadded::default(),
-            awaited: AtomicU64::new(NOBODY).into(),
+            awaited: AtomicU64::new(NO_CALLER).into(),
             waiting: Mutex::default(),
         }
     }
@@ -58,7 +61,6 @@ struct Result {
 }
 
 impl Tally {
-    /// A slot for one more thread.
     pub(crate) fn slot(&self) -> Arc<Slot> {
         let slot = Arc::default();
         self.slots
@@ -68,19 +70,19 @@ impl Tally {
         slot
     }
 
-    /// Gives the current thread a slot that [`add_here`] and its like find.
+    /// Gives the current thread a slot for [`add_here`] and its like.
     pub(crate) fn enter(self: &Arc<Self>) {
         let fresh = HERE.with(|here| here.set((Arc::clone(self), self.slot())));
         assert!(fresh.is_ok(), "a thread belongs to one pool");
     }
 
-    /// Wakes the waiting caller if all tasks of the slots are done: for a thread that has run out of work.
+    /// Wakes the waiting caller if all tasks of the slots are done: for a thread without work.
     pub(crate) fn ran_out(&self) {
-        // The caller says what it waits for, then looks at the counts; this thread has counted, and looks who waits.
-        // One of the two sees the other.
+        // The caller stores what it waits for, then reads the counts; this thread has counted, then
+        // reads what the caller waits for. One of the two sees the other.
         fence(Ordering::SeqCst);
         let awaited = self.awaited.load(Ordering::SeqCst);
-        if awaited != NOBODY && self.totals().1 >= awaited {
+        if awaited != NO_CALLER && self.totals().1 >= awaited {
             self.wake();
         }
     }
@@ -105,7 +107,8 @@ impl Tally {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = self.shared.load(Ordering::SeqCst);
         slots.iter().fold((0, shared), |(sum, tasks), slot| {
-            // Acquire: pairs with the Release in `Slot::add_task`, so that a task that is counted has its result in.
+            // Acquire: pairs with the Release in `Slot::add_task`, so that a counted task has its
+            // result in.
             let done = slot.result.tasks.load(Ordering::Acquire);
             let result = slot.result.sum.load(Ordering::Relaxed);
             (u64::wrapping_add(sum, result), tasks + done)
@@ -176,18 +179,18 @@ impl Meter {
         Self { tally, sum, tasks }
     }
 
-    /// What came in since the last call. For those who know otherwise that nothing is running.
+    /// The sum since the last call. Only for a caller that knows that nothing is running.
     pub(crate) fn take(&mut self) -> u64 {
         let (sum, tasks) = self.tally.totals();
         self.tasks = tasks;
         sum.wrapping_sub(std::mem::replace(&mut self.sum, sum))
     }
 
-    /// Sleeps until `tasks` more tasks are counted, then takes what came in.
+    /// Sleeps until `tasks` more tasks are counted. Returns the sum since the last call.
     ///
     /// # Panics
     ///
-    /// When more were counted: somebody did more work than was asked for.
+    /// More were counted: a thread did more work than it was given.
     pub(crate) fn wait(&mut self, tasks: u64) -> u64 {
         let expected = self.tasks + tasks;
         let caller = std::thread::current();
@@ -198,7 +201,7 @@ impl Meter {
             let (_, done) = self.tally.totals();
             assert!(done <= expected, "{done} tasks ran, {expected} were handed over");
             if done == expected {
-                self.tally.awaited.store(NOBODY, Ordering::SeqCst);
+                self.tally.awaited.store(NO_CALLER, Ordering::SeqCst);
                 return self.take();
             }
             std::thread::park();
@@ -210,7 +213,8 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// Three threads that do one, two and three tasks, a round; each calls `count` for a task and `end` at its end.
+    /// Three threads that do one, two and three tasks a round; each calls `count` for a task and
+    /// `end` at its end.
     fn is_woken(count: fn(u64), end: fn(&Tally)) {
         let tally = Arc::new(Tally::default());
         let mut meter = Meter::new(Arc::clone(&tally));

@@ -1,6 +1,6 @@
-//! What is aimed at, and whether a run met it.
+//! Aims, and whether a run met them.
 
-pub(crate) use benches::number::short;
+use crate::number::short;
 
 use crate::contender::Role;
 use crate::report::Row;
@@ -11,32 +11,31 @@ pub(crate) struct Target {
     pub(crate) row: &'static str,
     /// Index of the column.
     pub(crate) column: usize,
-    /// How the row's figure is to stand to the other.
     pub(crate) aim: Aim,
     /// The other figure.
     pub(crate) of: Of,
 }
 
-/// How one figure is to stand to another.
+/// The required relation of one figure to another.
 #[derive(Clone, Copy)]
 pub(crate) enum Aim {
-    /// At most so many times the other.
+    /// At most this many times the other.
     AtMost(f64),
-    /// At least so many times the other, where more is better.
+    /// At least this many times the other, where more is better.
     AtLeast(f64),
-    /// Both are times, and the row is to be at least so many times as fast.
+    /// Both are times, and the row is to be at least this many times as fast.
     AsFast(f64),
     /// The distance is only told.
     Told,
 }
 
-/// What a row is put beside.
+/// The figure beside a row.
 pub(crate) enum Of {
     /// The best peer of the table, or the best of those named.
     Best(&'static [&'static str]),
     /// A certain row.
     Row(&'static str),
-    /// A certain part of a row's figure, which has a name of its own.
+    /// A certain part of a row's figure, with a name of its own.
     Share {
         row: &'static str,
         times: f64,
@@ -50,6 +49,15 @@ pub(crate) enum Of {
     },
     /// A number.
     Number(f64),
+}
+
+impl Of {
+    /// The lower bound of every scheduler on two cores.
+    pub(crate) const HALF_OF_SERIAL: Self = Self::Share {
+        row: "serial",
+        times: 0.5,
+        called: "the limit, serial / 2",
+    };
 }
 
 /// All peers of the table.
@@ -66,12 +74,12 @@ impl Target {
         Self::new(Aim::AtLeast(at_least), of)
     }
 
-    /// A time that is to be at least so many times as short as the other.
+    /// A time that is to be at least this many times as short as the other.
     pub(crate) fn as_fast(times: f64, of: Of) -> Self {
         Self::new(Aim::AsFast(times), of)
     }
 
-    /// A distance that is worth telling, without an aim.
+    /// A ratio to report, without an aim.
     pub(crate) fn told(of: Of) -> Self {
         Self::new(Aim::Told, of)
     }
@@ -97,11 +105,11 @@ impl Target {
         self
     }
 
-    /// What the figures say.
+    /// The verdict on the figures.
     ///
     /// # Panics
     ///
-    /// When it names a row that is not there: a target that cannot be missed is none.
+    /// It names a missing row: such a target could never be missed.
     pub(crate) fn judge(&self, heads: &[&str], rows: &[Row]) -> Verdict {
         let figure = |row: &Row| row.figures[self.column].median;
         let find = |name: &str| {
@@ -172,16 +180,16 @@ impl Target {
 /// Whether a target was met.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
-    /// What was aimed at, and what came out.
+    /// The aim and the result.
     pub(crate) text: String,
-    /// `None` for what is only told.
+    /// `None` without an aim.
     pub(crate) met: Option<bool>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Stats;
+    use crate::stats::Stats;
 
     fn row(name: &str, role: Role, figure: f64) -> Row {
         Row {

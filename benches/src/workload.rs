@@ -1,101 +1,102 @@
-//! What is measured: each workload knows its right answer, who can do it, and what is aimed at.
+//! A table to be filled: work of a known answer, the rows that do it, the columns, and the aims.
 
-mod fairness;
-mod fan_out;
-mod idle;
-mod io_beside;
-mod latency;
-mod life_cycle;
-mod long;
-pub(crate) mod memory;
-mod pace;
-mod pipeline;
-mod producer;
-mod queens;
-mod recursion;
-mod skynet;
-mod tree;
-mod unbalanced;
-
-use crate::contender::Contender;
+use crate::contender::{Contender, Outcome};
+use crate::options::Options;
 use crate::target::Target;
 
-/// Some work of a known answer.
 pub(crate) struct Workload {
     /// Name, for the heading and the filter.
     pub(crate) name: String,
-    /// What is done, in a sentence or two, for the caption.
+    /// The work in a sentence or two, for the caption.
     pub(crate) story: String,
-    /// How many units one run does.
+    /// Units of work of one run.
     pub(crate) units: u64,
-    /// What the table says about each contender; the plot shows the first.
+    /// The table's figures of each row; the plot shows the first.
     pub(crate) columns: Vec<Column>,
-    /// Runs before the measured one, the same for all.
+    /// Runs before the measured one.
     pub(crate) warm_ups: usize,
-    /// No more rounds than these, however many are asked for: for work that takes long and varies little.
+    /// Rounds at most, whatever the options say: for work that takes long and varies little.
     pub(crate) rounds_max: usize,
-    /// The right answer.
+    /// Computes the right answer.
     pub(crate) answer: Box<dyn Fn() -> u64>,
-    /// All who can do it, ours first.
-    pub(crate) contenders: Vec<Box<dyn Contender>>,
+    /// The rows, ours first.
+    pub(crate) rows: Vec<Contender>,
     /// What is aimed at.
     pub(crate) targets: Vec<Target>,
-    /// Whether the work is done by another process, so that this one's CPU time says nothing.
+    /// Whether the process's CPU time says nothing, because the work is in another process or in
+    /// virtual time.
     pub(crate) is_elsewhere: bool,
-    /// When it is one of a row of sizes: what they have in common, and this one's size. They share a plot of lines.
     pub(crate) family: Option<Family>,
 }
 
-/// One of a row of sizes.
+/// Workloads that differ in one size: their rows share a table, and a plot of lines.
 #[derive(Clone, Debug)]
 pub(crate) struct Family {
     /// Name of all together.
-    pub(crate) name: &'static str,
+    pub(crate) name: String,
     /// What the size counts.
     pub(crate) axis: &'static str,
     /// This one's size.
     pub(crate) size: f64,
+    /// This one's name in the table.
+    pub(crate) label: String,
+    /// Columns of a table with a line for each member and a column for each row; if empty, a line
+    /// for each row of each member.
+    pub(crate) pivot: &'static [usize],
+    /// The column that is plotted, if any.
+    pub(crate) plot: Option<usize>,
 }
 
-/// A figure of a contender; less is better, but where it says otherwise.
+/// A figure of a row; less is better, unless it says otherwise.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
-    /// Time by the clock from the call to its return, for each unit of work.
+    /// Elapsed time from the call to its return, for each unit of work.
     PerUnit {
-        /// Head of the column.
         head: &'static str,
         /// Nanoseconds of the head's unit of time.
         ns: f64,
     },
-    /// CPU time of the process by time, in percent of a core.
+    /// CPU time of the process over elapsed time, in percent of a core.
     CpuPercent,
-    /// What the contender measured itself.
-    Measured {
-        /// Head of the column.
-        head: &'static str,
-        /// Which of the outcome's figures it is.
-        index: usize,
-    },
+    /// The outcome's figure of this index.
+    Measured { head: &'static str, index: usize },
     /// The same, where more is better.
-    Gained {
-        /// Head of the column.
-        head: &'static str,
-        /// Which of the outcome's figures it is.
-        index: usize,
-    },
-    /// A percentile of the samples of all rounds together; its spread is that of the rounds.
-    Percentile {
-        /// Head of the column.
-        head: &'static str,
-        /// Which; 100 is the greatest.
-        percent: f64,
-    },
+    Gained { head: &'static str, index: usize },
+    /// The same, where neither is better: without spread and ratio.
+    Told { head: &'static str, index: usize },
+    /// A percentile of the samples of all rounds together; 100 is the greatest. Its spread is that
+    /// of the rounds.
+    Percentile { head: &'static str, percent: f64 },
 }
 
 impl Column {
-    /// Nanoseconds for each unit of work.
     pub(crate) const fn ns_per(head: &'static str) -> Self {
         Self::PerUnit { head, ns: 1.0 }
+    }
+
+    pub(crate) const fn ms_per(head: &'static str) -> Self {
+        Self::PerUnit { head, ns: 1e6 }
+    }
+
+    pub(crate) const fn us_per(head: &'static str) -> Self {
+        Self::PerUnit { head, ns: 1e3 }
+    }
+
+    pub(crate) const fn measured(head: &'static str, index: usize) -> Self {
+        Self::Measured { head, index }
+    }
+
+    pub(crate) const fn gained(head: &'static str, index: usize) -> Self {
+        Self::Gained { head, index }
+    }
+
+    pub(crate) const fn told(head: &'static str, index: usize) -> Self {
+        Self::Told { head, index }
+    }
+
+    /// A percentile of the samples.
+    pub(crate) const fn percentile(head: &'static str, percent: f64) -> Self {
+        Self::Percentile { head, percent }
     }
 
     /// Head of the column, with the unit.
@@ -105,13 +106,114 @@ impl Column {
             Self::PerUnit { head, .. }
             | Self::Measured { head, .. }
             | Self::Gained { head, .. }
+            | Self::Told { head, .. }
             | Self::Percentile { head, .. } => head,
         }
     }
+}
 
-    /// Whether the greatest figure is the best.
-    pub(crate) fn more_is_better(&self) -> bool {
-        matches!(self, Self::Gained { .. })
+impl Workload {
+    /// Work of one unit and one warm-up, without rows, columns and aims, whose answer is 1.
+    pub(crate) fn new(name: impl Into<String>, story: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            story: story.into(),
+            units: 1,
+            columns: Vec::new(),
+            warm_ups: 1,
+            rounds_max: usize::MAX,
+            answer: Box::new(|| 1),
+            rows: Vec::new(),
+            targets: Vec::new(),
+            is_elsewhere: false,
+            family: None,
+        }
+    }
+
+    pub(crate) fn units(mut self, units: u64) -> Self {
+        self.units = units;
+        self
+    }
+
+    pub(crate) fn columns(mut self, columns: impl IntoIterator<Item = Column>) -> Self {
+        self.columns.extend(columns);
+        self
+    }
+
+    /// Without a warm-up.
+    pub(crate) fn cold(mut self) -> Self {
+        self.warm_ups = 0;
+        self
+    }
+
+    pub(crate) fn rounds_max(mut self, rounds_max: usize) -> Self {
+        self.rounds_max = rounds_max;
+        self
+    }
+
+    pub(crate) fn answer(mut self, answer: impl Fn() -> u64 + 'static) -> Self {
+        self.answer = Box::new(answer);
+        self
+    }
+
+    pub(crate) fn rows(mut self, rows: impl IntoIterator<Item = Contender>) -> Self {
+        self.rows.extend(rows);
+        self
+    }
+
+    pub(crate) fn targets(mut self, targets: impl IntoIterator<Item = Target>) -> Self {
+        self.targets.extend(targets);
+        self
+    }
+
+    pub(crate) fn elsewhere(mut self) -> Self {
+        self.is_elsewhere = true;
+        self
+    }
+
+    /// As a member of a family with a line for each row, and a plot of the first column.
+    pub(crate) fn family(mut self, name: impl Into<String>, axis: &'static str, size: f64) -> Self {
+        self.family = Some(Family {
+            name: name.into(),
+            axis,
+            size,
+            label: size.to_string(),
+            pivot: &[],
+            plot: Some(0),
+        });
+        self
+    }
+
+    /// As a member of a family whose table has a line for each member and a column for each row.
+    pub(crate) fn pivot(
+        mut self,
+        name: impl Into<String>,
+        axis: &'static str,
+        label: impl Into<String>,
+        columns: &'static [usize],
+    ) -> Self {
+        self.family = Some(Family {
+            name: name.into(),
+            axis,
+            size: 0.0,
+            label: label.into(),
+            pivot: columns,
+            plot: None,
+        });
+        self
+    }
+
+    /// Fails if the outcome of `row` has another answer than `answer`: a benchmark of different
+    /// work is worthless.
+    pub(crate) fn verify(&self, row: &Contender, outcome: &Outcome, answer: u64) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            outcome.answer == answer,
+            "{} gives another answer to {}: {} instead of {answer}",
+            row.name,
+            self.name,
+            outcome.answer
+        );
+        Ok(())
     }
 }
 
@@ -120,35 +222,22 @@ impl Column {
 pub(crate) struct Effort {
     /// A first look: shorter windows, fewer samples.
     pub(crate) quick: bool,
-    /// Also what takes minutes for a single round.
+    /// Includes work that takes minutes a round.
     pub(crate) long: bool,
 }
 
 impl Effort {
-    /// `full`, or a part of it for a first look.
+    /// `full`, or `quick` for a first look.
     pub(crate) fn of(self, full: u64, quick: u64) -> u64 {
         if self.quick { quick } else { full }
     }
 }
 
-/// Every workload, in the order of the report.
-pub(crate) fn all(effort: Effort) -> Vec<Workload> {
-    let mut all = vec![
-        tree::workload(),
-        unbalanced::workload(),
-        queens::workload(),
-        skynet::workload(),
-    ];
-    all.extend(fan_out::workloads());
-    all.extend(producer::workloads());
-    all.push(latency::workload(effort));
-    all.push(fairness::workload(effort));
-    all.push(idle::workload(effort));
-    all.push(pace::workload(effort));
-    all.extend(long::workloads());
-    all.extend(memory::workloads(effort));
-    all.push(life_cycle::workload(effort));
-    all.extend(pipeline::workloads(effort));
-    all.push(io_beside::workload(effort));
-    all
+impl From<&Options> for Effort {
+    fn from(options: &Options) -> Self {
+        Self {
+            quick: options.quick,
+            long: options.long,
+        }
+    }
 }

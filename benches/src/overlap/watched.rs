@@ -1,4 +1,4 @@
-//! A table of another, with a clock for its reading.
+//! Wraps another table and times its reading.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,13 +11,12 @@ use columnar::{ColumnStatistics, Fetched, Fetching, MorselReader, ReadError, Sto
 pub(crate) struct Reading {
     /// Time during which anything was being read.
     pub(crate) busy: Duration,
-    /// Time of all morsels together, those that were read at the same time as well.
+    /// Time of all morsels together, concurrent ones counted each.
     pub(crate) sum: Duration,
-    /// The most morsels that were read at the same time.
+    /// Morsels read at the same time, at most.
     pub(crate) at_once: usize,
 }
 
-/// The table, whose morsels are read by another's.
 #[derive(Debug)]
 pub(crate) struct Watched {
     table: Arc<dyn TableSource>,
@@ -28,7 +27,7 @@ pub(crate) struct Watched {
 struct Clock {
     reading: Reading,
     now: usize,
-    /// When the first of those began that are read now.
+    /// Start of the current uninterrupted reading.
     since: Option<Instant>,
 }
 
@@ -40,7 +39,7 @@ impl Watched {
         })
     }
 
-    /// What reading took since the last call.
+    /// Reading since the last call.
     pub(crate) fn take(&self) -> Reading {
         let mut clock = self.clock.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut clock.reading)
@@ -61,7 +60,6 @@ impl Watched {
     }
 }
 
-/// A morsel that is being read.
 struct Running<'a> {
     table: &'a Watched,
     began: Instant,

@@ -13,13 +13,13 @@ use crate::THREADS;
 use crate::tally::{self, Meter, Tally};
 
 thread_local! {
-    /// The executor that the current thread runs, so that a task need not carry it.
+    /// The current thread's executor, so that a task need not carry it.
     static EXECUTOR: OnceCell<Arc<Executor<'static>>> = const { OnceCell::new() };
 }
 
 pub(crate) struct Async<T, W> {
     executor: Arc<Executor<'static>>,
-    /// Without permits: to be closed when the threads are to end.
+    /// Without permits; closing it ends the threads.
     stop: Arc<Semaphore>,
     threads: Vec<JoinHandle<()>>,
     work: W,

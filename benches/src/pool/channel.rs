@@ -10,7 +10,7 @@ use crate::THREADS;
 use crate::tally::{Meter, Tally};
 
 pub(crate) struct Channel<T> {
-    /// `None` tells a thread to end: the threads send as well, so the channel would never be closed.
+    /// `None` ends a thread: the threads also send, so the channel would never close.
     sender: Sender<Option<T>>,
     threads: Vec<JoinHandle<()>>,
     meter: Meter,

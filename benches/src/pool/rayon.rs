@@ -1,4 +1,5 @@
-//! Rayon's `spawn`, which counts nothing itself: cheaper than a `scope` that lives as long as its caller hands over.
+//! Rayon's `spawn`, which counts nothing itself: cheaper than a `scope` that lasts as long as its
+//! caller hands over.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -9,7 +10,8 @@ use super::{Pool, Work};
 use crate::THREADS;
 use crate::tally::{self, Meter, Tally};
 
-/// Room for the deepest recursion of a workload; rayon runs stolen work on top of what waits for it.
+/// Bytes of stack for the deepest recursion of a workload; rayon runs stolen work on top of waiting
+/// frames.
 const STACK_BYTES: usize = 64 << 20;
 
 pub(crate) struct Rayon<T, W> {
@@ -19,7 +21,6 @@ pub(crate) struct Rayon<T, W> {
     task: PhantomData<fn(T)>,
 }
 
-/// A pool of rayon's whose threads know their slots.
 pub(crate) fn rayon_pool(tally: Arc<Tally>) -> ThreadPool {
     ThreadPoolBuilder::new()
         .num_threads(THREADS)

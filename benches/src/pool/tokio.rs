@@ -1,4 +1,4 @@
-//! Tokio's multi-threaded runtime: a task is a future that never waits, and nobody keeps its handle.
+//! Tokio's multi-threaded runtime: a task is a future that never waits, and its handle is dropped.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -16,7 +16,6 @@ pub(crate) struct Tokio<T, W> {
     task: PhantomData<fn(T)>,
 }
 
-/// A runtime whose threads know their slots.
 pub(crate) fn tokio_runtime(tally: Arc<Tally>) -> Runtime {
     let idle = Arc::clone(&tally);
     Builder::new_multi_thread()

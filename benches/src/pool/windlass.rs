@@ -1,4 +1,4 @@
-//! Ours, and how its settings are varied: a row with other settings is one line.
+//! Ours with varied settings: a row with other settings is one line.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use super::{Pool, Work};
 use crate::THREADS;
 use crate::tally::{Meter, Tally};
 
-/// Ours, with changes to the default settings.
 #[derive(Clone, Copy)]
 pub(crate) struct Ours {
     /// Name in the table; begins with `windlass`.
@@ -17,13 +16,13 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// As anybody gets it, with the threads that all contenders get.
+    /// The default settings, with the threads that all contenders get.
     pub(crate) const fn plain() -> Self {
         Self::with("windlass", |config| config)
     }
 
-    /// With each worker on a core of its own, which by default is done only if a core is left for others. Where there are too
-    /// few cores it is the same as [`Ours::plain`].
+    /// With a core of its own for each worker, by default only if a core is left for others. With
+    /// too few cores it equals [`Ours::plain`].
     pub(crate) const fn pinned() -> Self {
         Self::with("windlass, pinned", |config| ExecutorConfig {
             pin_threads: match CoreAssigner::new().deal(config.workers) {

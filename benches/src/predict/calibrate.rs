@@ -1,10 +1,12 @@
-//! What operations cost on this machine: the [`Costs`] of the simulator, measured.
+//! Costs of operations on this machine: the simulator's [`Costs`], measured.
 //!
-//! Each cost is measured by itself, with the queues, parkers and locks that the threaded executors use. Rounds of all measurements are
-//! taken in turn with the runs on threads, so that both see the same machine, and each cost is the median of its rounds.
+//! Each cost is measured alone, with the queues, parkers and locks of the threaded executors.
+//! Rounds of all measurements alternate with the runs on threads, so that both see the same
+//! machine. Each cost is the median of its rounds.
 //!
-//! Two costs stand for code that no single operation shows: what a task and what a slot take that do nothing. They are what is left
-//! of a measured run of empty ones on *one* worker when the simulator has reckoned with everything else.
+//! Two costs stand for code that no single operation shows: an empty task's and an empty slot's.
+//! They are the rest of a measured run of empty ones on *one* worker after all other costs in the
+//! simulator.
 
 mod executors;
 mod lines;
@@ -17,6 +19,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use sim::Costs;
+
+use crate::stats::median;
 
 /// Nanoseconds of each measurement, a value a round.
 #[derive(Debug, Default)]
@@ -41,7 +45,7 @@ impl Calibration {
         let each = |one, many, times: u32| in_ps((self.ns(many) - self.ns(one)) / f64::from(times - 1));
         let (steal_task_ps, take_task_ps) = (each("steal 1", "steal 16", 16), each("take 1", "take 32", 32));
         let line_write_ps = beyond("line exchange", "exchange");
-        // The token, and the time that the woken worker will ask for, in a line of their own each.
+        // The token, and the time that the woken worker will ask for, on a line each.
         let unpark_awake_ps = ps("clock") + ps("exchange") + ps("store") + 2 * line_write_ps;
         let costs = Costs {
             load_ps: ps("load"),
@@ -67,7 +71,7 @@ impl Calibration {
             unpark_ps: ps("unpark"),
             wake_ps: ps("wake"),
             unpark_awake_ps,
-            // Who dozes reads the time that was written, takes the token, and looks at the clock.
+            // A dozing worker reads the written time, takes the token, and reads the clock.
             doze_wake_ps: unpark_awake_ps + ps("line read") + ps("exchange") + 2 * ps("clock"),
             lock_ps: ps("lock"),
             board_look_ps: ps("board look"),
@@ -83,7 +87,6 @@ impl Calibration {
         self.rounds.entry(name).or_default().push(ns);
     }
 
-    /// The median of what was measured as `name`.
     fn ns(&self, name: &str) -> f64 {
         let rounds = self.rounds.get(name);
         median(rounds.into_iter().flatten().copied())
@@ -94,7 +97,7 @@ fn in_ps(ns: f64) -> u64 {
     (ns.max(0.0) * 1e3).round() as u64
 }
 
-/// What each of so many calls of `operation` takes in nanoseconds: the median of several rows of them.
+/// Nanoseconds of each of `times` calls of `operation`: the median of several series.
 fn ns_each<R>(times: u32, mut operation: impl FnMut(u32) -> R) -> f64 {
     median((0..15).map(|_| {
         let start = Instant::now();
@@ -103,12 +106,4 @@ fn ns_each<R>(times: u32, mut operation: impl FnMut(u32) -> R) -> f64 {
         }
         start.elapsed().as_nanos() as f64 / f64::from(times)
     }))
-}
-
-/// The one in the middle.
-pub(crate) fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    assert!(!values.is_empty(), "something was measured");
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
 }

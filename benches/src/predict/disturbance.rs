@@ -1,12 +1,12 @@
-//! Whether others wanted our cores during a run.
+//! Whether other programs wanted our cores during a run.
 //!
-//! The kernel counts for each thread how long it could have run and had no core. A run in which that was more than a small part of
-//! the time says something about the machine's other users and nothing about the executor.
+//! The kernel counts for each thread the time in which it could run and had no core. A run in which
+//! that is more than a small part measures the machine's other users, not the executor.
 
 use std::fs;
 use std::time::Duration;
 
-/// How long all threads of this process together have waited for a core so far, if the system tells it.
+/// Time that all threads of this process together have waited for a core, if the system gives it.
 pub(crate) fn waited_for_cores() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?;
     let waited = tasks.flatten().map(|task| {

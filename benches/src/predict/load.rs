@@ -1,9 +1,12 @@
-//! What is run, on threads and in virtual time: the same tasks by the same runner.
+//! The loads, on threads and in virtual time: the same tasks by the same runner.
 //!
-//! A task takes so many nanoseconds, then spawns its children. On threads the nanoseconds are [burnt](benches::burn), in the simulator
-//! they pass on the worker's clock; everything else is one text, generic over [`TaskCtx`].
+//! A task takes some nanoseconds, then spawns its children. On threads the nanoseconds are
+//! [burnt](crate::burn); in the simulator they pass on the worker's clock. All other code is
+//! shared, generic over [`TaskCtx`].
 
 use executor_core::TaskCtx;
+
+use crate::burn::mix;
 
 /// A load: a graph of tasks, or a job.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +16,6 @@ pub(crate) struct Load {
     pub(crate) what: What,
 }
 
-/// What a load is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum What {
     /// What this task grows into.
@@ -30,7 +32,7 @@ pub(crate) struct Slots {
     pub(crate) lengths: Lengths,
 }
 
-/// How long tasks take: each something from the least to the most, by its hash.
+/// Lengths of tasks: between the least and the most, by the task's hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lengths {
     least_ns: u32,
@@ -40,22 +42,22 @@ pub(crate) struct Lengths {
 /// A task.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Task {
-    /// Of a complete binary tree, `depth` levels above the leaves.
+    /// A node of a complete binary tree, `depth` levels above the leaves.
     Tree { depth: u32, ns: u32 },
-    /// The root of an unbalanced tree with so many children.
+    /// The root of an unbalanced tree with `children` children.
     Root { children: u32, bushy: Bushy },
     /// Any other node of it: four children or none, by its hash.
     Node { hash: u64, bushy: Bushy },
-    /// Spawns so many leaves at once.
+    /// Spawns `leaves` leaves at once.
     Fan { leaves: u32, lengths: Lengths },
     /// Spawns nothing.
     Leaf { ns: u32 },
 }
 
-/// What the nodes of an unbalanced tree have in common.
+/// The common settings of an unbalanced tree's nodes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bushy {
-    /// Chance to have children, as a part of 2³².
+    /// Chance to have children, in parts of 2³².
     chance: u32,
     lengths: Lengths,
 }
@@ -71,7 +73,7 @@ impl Lengths {
         Self { least_ns, most_ns }
     }
 
-    /// Of the task or slot with this hash.
+    /// The length of the task or slot with this hash.
     pub(crate) fn ns(self, hash: u64) -> u32 {
         let Self { least_ns, most_ns } = self;
         least_ns + (mix(hash) % u64::from(most_ns - least_ns + 1)) as u32
@@ -100,83 +102,54 @@ const fn job(stages: usize, slots: usize, lengths: Lengths) -> What {
 }
 
 impl Load {
+    const fn new(name: &'static str, what: What) -> Self {
+        Self { name, what }
+    }
+
     /// Whether its tasks take a hundred nanoseconds or less.
     pub(crate) fn is_fine(&self) -> bool {
         self.name.starts_with("fine")
     }
 }
 
-/// Microseconds a task, as tasks of users take.
+/// Tasks of microseconds, as users have them.
 pub(crate) const COARSE: [Load; 4] = [
-    Load {
-        name: "tree",
-        what: What::Tasks(Task::Tree { depth: 10, ns: 2_000 }),
-    },
-    Load {
-        name: "unbalanced tree",
-        what: bushy(25, 0.97, Lengths::between(1_000, 20_000)),
-    },
-    Load {
-        name: "fan-out",
-        what: fan(500, Lengths::between(1_000, 20_000)),
-    },
-    Load {
-        name: "job",
-        what: job(4, 128, Lengths::between(1_000, 20_000)),
-    },
+    Load::new("tree", What::Tasks(Task::Tree { depth: 10, ns: 2_000 })),
+    Load::new(
+        "unbalanced tree",
+        bushy(25, 0.97, Lengths::between(1_000, 20_000)),
+    ),
+    Load::new("fan-out", fan(500, Lengths::between(1_000, 20_000))),
+    Load::new("job", job(4, 128, Lengths::between(1_000, 20_000))),
 ];
 
-/// A hundred nanoseconds and less, where the executor's own work counts.
+/// Tasks of a hundred nanoseconds and less, where the executor's own work counts.
 pub(crate) const FINE: [Load; 4] = [
-    Load {
-        name: "fine tree",
-        what: What::Tasks(Task::Tree { depth: 16, ns: 50 }),
-    },
-    Load {
-        name: "fine unbalanced tree",
-        what: bushy(1_000, 0.99, Lengths::between(20, 100)),
-    },
-    Load {
-        name: "fine fan-out",
-        what: fan(50_000, Lengths::exactly(100)),
-    },
-    Load {
-        name: "fine job",
-        what: job(4, 10_000, Lengths::exactly(100)),
-    },
+    Load::new("fine tree", What::Tasks(Task::Tree { depth: 16, ns: 50 })),
+    Load::new(
+        "fine unbalanced tree",
+        bushy(1_000, 0.99, Lengths::between(20, 100)),
+    ),
+    Load::new("fine fan-out", fan(50_000, Lengths::exactly(100))),
+    Load::new("fine job", job(4, 10_000, Lengths::exactly(100))),
 ];
 
 /// Large enough for a thousand workers.
 pub(crate) const LARGE: [Load; 4] = [
-    Load {
-        name: "tree",
-        what: What::Tasks(Task::Tree { depth: 17, ns: 5_000 }),
-    },
-    Load {
-        name: "unbalanced tree",
-        what: bushy(1_000, 0.99, Lengths::between(1_000, 20_000)),
-    },
-    Load {
-        name: "fan-out",
-        what: fan(100_000, Lengths::between(1_000, 20_000)),
-    },
-    Load {
-        name: "job",
-        what: job(4, 25_000, Lengths::between(1_000, 20_000)),
-    },
+    Load::new("tree", What::Tasks(Task::Tree { depth: 17, ns: 5_000 })),
+    Load::new(
+        "unbalanced tree",
+        bushy(1_000, 0.99, Lengths::between(1_000, 20_000)),
+    ),
+    Load::new("fan-out", fan(100_000, Lengths::between(1_000, 20_000))),
+    Load::new("job", job(4, 25_000, Lengths::between(1_000, 20_000))),
 ];
 
-/// Shows what a task takes that does nothing.
-pub(crate) const EMPTY_TREE: Load = Load {
-    name: "empty tree",
-    what: What::Tasks(Task::Tree { depth: 17, ns: 0 }),
-};
+/// Shows the time of an empty task.
+pub(crate) const EMPTY_TREE: Load = Load::new("empty tree", What::Tasks(Task::Tree { depth: 17, ns: 0 }));
 
-/// Shows what a slot takes that does nothing.
-pub(crate) const EMPTY_JOB: Load = Load {
-    name: "empty job",
-    what: job(1, 50_000, Lengths::exactly(0)),
-};
+/// Shows the time of an empty slot.
+pub(crate) const EMPTY_JOB: Load = Load::new("empty job", job(1, 50_000, Lengths::exactly(0)));
 
 /// A worker on which time passes.
 pub(crate) trait Works {
@@ -225,7 +198,7 @@ impl Task {
     }
 }
 
-/// Whose hashes make trees of some size.
+/// Seed whose hashes make trees of a suitable size.
 const SEED: u64 = 155;
 
 impl Bushy {
@@ -238,13 +211,6 @@ impl Bushy {
             });
         }
     }
-}
-
-/// Mixes all bits: the finaliser of MurmurHash3, which its author gave away.
-fn mix(mut z: u64) -> u64 {
-    z = (z ^ (z >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-    z = (z ^ (z >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    z ^ (z >> 33)
 }
 
 #[cfg(test)]

@@ -1,24 +1,24 @@
-//! A load on threads, by the clock: from the call that hands it over until the caller knows that all has run.
+//! A load on threads, by the clock: from its hand-over until the caller knows that all has run.
 //!
-//! As in the simulator the executor is a new one, and its workers sleep when the load comes.
+//! As in the simulator the executor is new, and its workers sleep when the load comes.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use benches::burn::burn;
+use crate::burn::burn;
 use executor_core::WorkerCtxLike;
 use executor_threaded::{Executor, ExecutorConfig, WorkerCtx};
 use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
 
-use crate::disturbance::waited_for_cores;
-use crate::load::{self, Load, Slots, Task, What, Works};
+use super::disturbance::waited_for_cores;
+use crate::predict::load::{self, Load, Slots, Task, What, Works};
 
-/// Until threads that were started sleep.
+/// Time until started threads sleep.
 const QUIET: Duration = Duration::from_millis(4);
 
-/// Burns nanoseconds: what a step of [`burn`] takes, and what calling it takes beside.
+/// Burns nanoseconds, given the time of a step of [`burn`] and of calling it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Burner {
     step_ns: f64,
@@ -44,7 +44,7 @@ impl Burner {
         }
     }
 
-    /// For loads in which there is nothing to burn.
+    /// For loads with nothing to burn.
     pub(crate) fn idle() -> Self {
         Self {
             step_ns: 1.0,
@@ -57,12 +57,6 @@ impl Burner {
         self.step_ns
     }
 
-    /// The median of several by their steps.
-    pub(crate) fn median(mut all: Vec<Self>) -> Self {
-        all.sort_by(|a, b| a.step_ns.total_cmp(&b.step_ns));
-        all[all.len() / 2]
-    }
-
     fn burns(self) -> Burns {
         Burns {
             steps_a_ns: (FIXED / self.step_ns) as u64,
@@ -72,7 +66,7 @@ impl Burner {
     }
 }
 
-/// Steps are reckoned in parts of them, so that a task needs no division.
+/// Parts of a step in the computation, so that a task needs no division.
 const FIXED: f64 = 1_048_576.0;
 const FIXED_BITS: u32 = 20;
 
@@ -105,7 +99,7 @@ impl Works for WorkerCtx<Task, Burns> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run {
     pub(crate) elapsed: Duration,
-    /// How long its threads waited for cores that others had, all together, if it is known.
+    /// Time that its threads together waited for cores, if known.
     pub(crate) waited: Option<Duration>,
 }
 
@@ -123,17 +117,15 @@ impl Run {
         }
     }
 
-    /// Whether others hardly wanted the cores.
     pub(crate) fn is_undisturbed(&self) -> bool {
         self.waited
             .is_none_or(|waited| waited * UNDISTURBED < self.elapsed)
     }
 }
 
-/// Waiting must be less than one in so many parts of the time.
+/// Waiting must be less than one part in this many of the time.
 const UNDISTURBED: u32 = 50;
 
-/// What `load` takes on so many threads.
 pub(crate) fn measure(load: &Load, workers: usize, burner: Burner) -> Run {
     match load.what {
         What::Tasks(root) => tasks(root, workers, burner),

@@ -20,11 +20,11 @@ impl Works for SimCtx<'_, Task, ()> {
     }
 }
 
-/// What `load` takes on so many workers, each with a core of its own.
+/// The time of `load` on `workers` workers, each with a core of its own.
 ///
 /// # Panics
 ///
-/// If an oracle of the simulator finds fault with the run.
+/// An oracle of the simulator finds a violation.
 pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> Profile {
     let simulation = Simulation::new(seed)
         .strategy(StrategyKind::Earliest)
@@ -52,7 +52,7 @@ pub(crate) fn predict(load: &Load, workers: usize, costs: &Costs, seed: u64) -> 
                 quantum: QUANTUM,
                 capacity: 1,
             };
-            // As on threads, but for the number of workers, which follows from the roles.
+            // As on threads, except that the number of workers follows from the roles.
             let run = simulation.config(ExecutorConfig::default()).run_job(
                 config,
                 spec(slots),

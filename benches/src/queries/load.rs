@@ -1,38 +1,100 @@
-//! One load on our engine: clients with heavy queries back to back, and one whose short query is due at a fixed pace.
+//! One load on our engine: clients with heavy queries back to back, and one whose short query is
+//! due at a fixed pace.
 //!
 //! ```text
 //!           heavy clients alone │  the short query beside them  │ heavy clients alone
 //!   ├ warm-up ┼──── S/2 ────────┼────────────── S ──────────────┼──── S/2 ──────┤
 //! ```
 //!
-//! The loop is open: a query is due when it is due, however long the one before it took, and its latency counts from then on. If the
-//! client itself woke late, that counts as well; how late is told apart, for it is the operating system's part. A client that
-//! falls behind for as long as the load lasts gives up, and what it did not ask is told.
+//! The loop is open: a query is due at its moment, whatever the one before took, and its latency
+//! counts from then. That includes a late wake of the client; its amount is reported apart, as the
+//! operating system's part. A client that falls behind by the load's whole length gives up, and
+//! reports its unasked queries.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use serde::Deserialize;
 
-use super::figures::Measured;
-use super::windlass::{Phases, Windlass};
+use super::clients::Clients;
+use crate::contender::Outcome;
+use crate::engine::Phases;
+use crate::number::short;
+use crate::stats::percentile;
 
-/// Heavy queries run for so long before anything is measured.
+/// Time of heavy queries before anything is measured.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// How a load is laid on.
+/// The settings of a load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
+pub(super) struct Load {
     /// Clients with heavy queries.
-    pub(crate) clients: usize,
+    pub(super) clients: usize,
     /// Time between two short queries.
-    pub(crate) pace: Duration,
-    /// How long short queries become due.
-    pub(crate) lasts: Duration,
+    pub(super) pace: Duration,
+    /// Time in which short queries become due.
+    pub(super) lasts: Duration,
 }
 
-/// What the client of the short query saw.
+/// The result of one load on one engine. Peers print it as a line of JSON.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub(super) struct Measured {
+    /// Milliseconds of each short query, from its due moment to its answer.
+    latencies_ms: Vec<f64>,
+    /// Milliseconds by which the client woke late, when it slept until the query was due.
+    woke_late_ms: Vec<f64>,
+    /// Due short queries that were not asked, because the queue had grown to the load's length.
+    unasked: usize,
+    /// Heavy queries a second without the short one; absent without heavy clients.
+    heavy_alone_per_s: Option<f64>,
+    /// Heavy queries a second beside the short one.
+    heavy_beside_per_s: Option<f64>,
+}
+
+impl Measured {
+    /// As figures: the client's lateness (p50, p99), unasked queries, heavy queries a second alone
+    /// and beside, and the part kept.
+    pub(super) fn outcome(mut self) -> Outcome {
+        self.woke_late_ms.sort_by(f64::total_cmp);
+        let woke = |percent| percentile(&self.woke_late_ms, percent);
+        let (alone, beside) = (self.heavy_alone_per_s, self.heavy_beside_per_s);
+        let [alone, beside] = [alone, beside].map(|per_s| per_s.unwrap_or(f64::NAN));
+        let figures = [
+            woke(50.0),
+            woke(99.0),
+            self.unasked as f64,
+            alone,
+            beside,
+            beside / alone,
+        ];
+        Outcome {
+            samples: self.latencies_ms,
+            ..Outcome::verified(figures.into())
+        }
+    }
+}
+
+/// The median and the 99th percentile of each phase of our short query.
+pub(super) fn where_time_went(phases: &[Phases]) -> String {
+    type Phase = (&'static str, fn(&Phases) -> Duration);
+    const PHASES: [Phase; 5] = [
+        ("plan", |phases| phases.plan),
+        ("submit", |phases| phases.submit),
+        ("wait for a worker", |phases| phases.wait),
+        ("run", |phases| phases.run),
+        ("wake the client", |phases| phases.wake),
+    ];
+    let told = PHASES.map(|(name, phase)| {
+        let mut times: Vec<f64> = phases.iter().map(|phases| milliseconds(phase(phases))).collect();
+        times.sort_by(f64::total_cmp);
+        let [p50, p99] = [50.0, 99.0].map(|percent| short(percentile(&times, percent)));
+        format!("{name} {p50} / {p99}")
+    });
+    format!("  short query, ms at p50 / p99: {}", told.join(", "))
+}
+
 #[derive(Debug, Default)]
 struct Paced {
     latencies: Vec<Duration>,
@@ -48,20 +110,20 @@ struct Span {
     end: Instant,
 }
 
-/// Runs the load; also tells where the short query's time went, query by query.
+/// Runs the load; also returns the phases of each short query.
 ///
 /// # Errors
 ///
-/// When a query fails, or gives a wrong answer.
-pub(crate) fn run(windlass: &Windlass, load: Load) -> anyhow::Result<(Measured, Vec<Phases>)> {
+/// A query fails, or gives a wrong answer.
+pub(super) fn run(engine: &Clients, load: Load) -> anyhow::Result<(Measured, Vec<Phases>)> {
     let over = AtomicBool::new(false);
     let (spans, paced, queries) = thread::scope(|scope| {
         let client = || -> anyhow::Result<Vec<Span>> {
             let mut queries = Vec::new();
-            // Ordering: Relaxed. It asks only whether to stop.
+            // Ordering: Relaxed. It decides only whether to stop.
             while !over.load(Ordering::Relaxed) {
                 let start = Instant::now();
-                let end = windlass.heavy()?;
+                let end = engine.heavy()?;
                 queries.push(Span { start, end });
             }
             Ok(queries)
@@ -81,13 +143,13 @@ pub(crate) fn run(windlass: &Windlass, load: Load) -> anyhow::Result<(Measured, 
         };
         let before = alone();
         let start = Instant::now();
-        let paced = scope.spawn(move || paced(load, || windlass.short())).join();
+        let paced = scope.spawn(move || paced(load, || engine.short())).join();
         let beside = Span {
             start,
             end: Instant::now(),
         };
         let after = alone();
-        // Ordering: Relaxed. Nothing is read because of it.
+        // Ordering: Relaxed. It publishes no data.
         over.store(true, Ordering::Relaxed);
         let queries: Vec<_> = clients.into_iter().map(thread::ScopedJoinHandle::join).collect();
         ((before, beside, after), paced, queries)
@@ -100,7 +162,6 @@ pub(crate) fn run(windlass: &Windlass, load: Load) -> anyhow::Result<(Measured, 
     let (before, beside, after) = spans;
     let alone_s = before.seconds() + after.seconds();
     let measured = Measured {
-        clients: load.clients,
         latencies_ms: paced.latencies.into_iter().map(milliseconds).collect(),
         woke_late_ms: paced.woke_late.into_iter().map(milliseconds).collect(),
         unasked: paced.unasked,
@@ -110,7 +171,7 @@ pub(crate) fn run(windlass: &Windlass, load: Load) -> anyhow::Result<(Measured, 
     Ok((measured, paced.phases))
 }
 
-/// Asks `query` at a pace; it gives the moment when its answer was there.
+/// Asks `query` at a pace; `query` returns the moment of its answer.
 fn paced(load: Load, mut query: impl FnMut() -> anyhow::Result<(Instant, Phases)>) -> anyhow::Result<Paced> {
     let mut seen = Paced::default();
     let start = Instant::now();
@@ -133,7 +194,7 @@ fn paced(load: Load, mut query: impl FnMut() -> anyhow::Result<(Instant, Phases)
     Ok(seen)
 }
 
-/// How many of `queries` were done in `span`; one that reaches over an end counts for the part that is inside.
+/// Number of `queries` done in `span`; one that crosses an end counts for its part inside.
 fn done(queries: &[Span], span: Span) -> f64 {
     let part = |query: &Span| {
         let (start, end) = (query.start.max(span.start), query.end.min(span.end));
@@ -168,6 +229,23 @@ mod tests {
     }
 
     #[test]
+    fn heavy_throughput_that_was_kept_is_a_part_of_that_alone() {
+        let measured = Measured {
+            latencies_ms: vec![3.0, 1.0],
+            heavy_alone_per_s: Some(10.0),
+            heavy_beside_per_s: Some(9.5),
+            ..Measured::default()
+        };
+        let outcome = measured.outcome();
+        assert_eq!(outcome.samples, [3.0, 1.0]);
+        assert_eq!(outcome.measured[2..], [0.0, 10.0, 9.5, 0.95]);
+        assert!(
+            Measured::default().outcome().measured[5].is_nan(),
+            "without heavy clients"
+        );
+    }
+
+    #[test]
     fn a_late_query_makes_those_after_it_late_and_a_hopeless_queue_is_left() {
         let load = Load {
             clients: 0,
@@ -179,7 +257,8 @@ mod tests {
             Ok((Instant::now(), Phases::default()))
         };
         let seen = paced(load, slow).unwrap();
-        // Each takes 5 ms and 1 ms later the next is due: 5, then at least 9, and the third would begin 8 ms late.
+        // Each takes 5 ms and the next is due after 1 ms: 5, then at least 9, and the third would
+        // begin 8 ms late.
         assert!(seen.latencies.len() <= 2, "{seen:?}");
         assert_eq!(seen.latencies.len() + seen.unasked, 4);
         assert!(seen.latencies[0] >= Duration::from_millis(5));

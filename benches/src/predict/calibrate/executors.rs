@@ -1,11 +1,12 @@
-//! What empty tasks and empty slots take on one worker, and what of that the other costs do not explain.
+//! Empty tasks and empty slots on one worker: the part of their time that the other costs do not
+//! explain.
 
 use sim::Costs;
 
 use super::{Calibration, in_ps};
-use crate::load::{EMPTY_JOB, EMPTY_TREE, Load};
-use crate::threads::{self, Burner};
-use crate::virtual_time::predict;
+use crate::predict::load::{EMPTY_JOB, EMPTY_TREE, Load};
+use crate::predict::threads::{self, Burner};
+use crate::predict::virtual_time::predict;
 
 const EMPTY: [(&str, Load); 2] = [("empty tree", EMPTY_TREE), ("empty job", EMPTY_JOB)];
 
@@ -18,7 +19,7 @@ pub(super) fn measure(calibration: &mut Calibration) {
     }
 }
 
-/// `costs` with those that these runs are for.
+/// `costs` completed with the two from these runs.
 pub(super) fn complete(calibration: &Calibration, mut costs: Costs) -> Costs {
     let unexplained_ps = |(name, load): (&str, Load), costs: &Costs| {
         let profile = predict(&load, 1, costs, 1);

@@ -1,4 +1,4 @@
-//! Cache lines that the other core has: what it takes to read one that it has written, and to write one.
+//! Cache lines of the other core: the cost to read one that it has written, and to write one.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ const LINES: usize = 256;
 const ROUNDS: usize = 25;
 
 pub(super) fn measure(calibration: &mut Calibration) {
-    // Each says which one is next, in an order that no prefetcher guesses.
+    // Each line holds the next one's number, in an order that no prefetcher guesses.
     let next = |line: usize| (line * 77 + 31) % LINES;
     let lines: Vec<_> = (0..LINES)
         .map(|line| CachePadded::new(AtomicUsize::new(next(line))))
@@ -31,17 +31,18 @@ pub(super) fn measure(calibration: &mut Calibration) {
         black_box((0..LINES).fold(0, |line, _| step(&lines[line])));
         start.elapsed().as_nanos() as f64 / LINES as f64
     };
-    // Ordering: Acquire, AcqRel. As the policy's; what they cost is measured.
+    // Ordering: Acquire, AcqRel. The policy's orderings; their cost is measured.
     let read = in_turn(ROUNDS, write_all, |_| walk(|word| word.load(Ordering::Acquire)));
-    calibration.add("line read", median(read.into_iter()));
+    calibration.add("line read", median(read));
     // Ordering: AcqRel. As above.
     let exchange = in_turn(ROUNDS, write_all, |_| {
         walk(|word| word.fetch_add(0, Ordering::AcqRel))
     });
-    calibration.add("line exchange", median(exchange.into_iter()));
+    calibration.add("line exchange", median(exchange));
 }
 
-/// For each round: another thread does `prepare`, then this one does `measure`. Both are on their cores all the time.
+/// In each round another thread does `prepare`, then this one does `measure`. Both stay on their
+/// cores.
 pub(super) fn in_turn(
     rounds: usize,
     mut prepare: impl FnMut(usize) + Send,
@@ -50,7 +51,8 @@ pub(super) fn in_turn(
     let turn = CachePadded::new(AtomicUsize::new(0));
     let turn = &turn;
     let wait_for = |wanted| {
-        // Ordering: Acquire. Pairs with the Release of whoever passes the turn on: what it wrote is seen.
+        // Ordering: Acquire. Pairs with the Release of the thread that passes the turn on, and
+        // shows what it wrote.
         while turn.load(Ordering::Acquire) != wanted {
             std::hint::spin_loop();
         }

@@ -1,4 +1,4 @@
-//! The queues that the threaded executors use: crossbeam's deques, our injector, the skip list of the board.
+//! The queues of the threaded executors: crossbeam's deques, our injector, the board's skip list.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
@@ -37,8 +37,8 @@ fn own_queue(calibration: &mut Calibration) {
             black_box(own.pop());
         }));
     }
-    calibration.add("push", median(pushes.into_iter()));
-    calibration.add("pop", median(pops.into_iter()));
+    calibration.add("push", median(pushes));
+    calibration.add("pop", median(pops));
     let (stealer, thief) = (own.stealer(), Worker::new_lifo());
     calibration.add("look", ns_each(500, |_| stealer.steal_batch_and_pop(&thief)));
 }
@@ -49,7 +49,7 @@ fn ns_of(times: u32, mut operation: impl FnMut()) -> f64 {
     start.elapsed().as_nanos() as f64 / f64::from(times)
 }
 
-/// Half of what lies in a queue that its owner, on the other core, has just filled.
+/// Half of a queue that its owner, on the other core, has just filled.
 fn thefts(calibration: &mut Calibration) {
     for (name, tasks) in [("steal 1", 2), ("steal 16", 32)] {
         let owners: Vec<Worker<Value>> = (0..QUEUES).map(|_| Worker::new_lifo()).collect();
@@ -65,13 +65,13 @@ fn thefts(calibration: &mut Calibration) {
             let start = Instant::now();
             for victim in &victims {
                 let taken = victim.steal_batch_and_pop(&thief);
-                assert!(matches!(taken, Steal::Success(_)), "nobody else takes");
+                assert!(matches!(taken, Steal::Success(_)), "no other thread takes");
             }
             let ns = start.elapsed().as_nanos() as f64 / QUEUES as f64;
             while thief.pop().is_some() {}
             ns
         };
-        calibration.add(name, median(in_turn(ROUNDS, fill, steal_all).into_iter()));
+        calibration.add(name, median(in_turn(ROUNDS, fill, steal_all)));
     }
 }
 
@@ -101,10 +101,10 @@ fn injector(calibration: &mut Calibration) {
             drain(2_048);
             ns
         });
-        calibration.add(name, median(taken.into_iter()));
+        calibration.add(name, median(taken));
     }
 
-    // Tasks of a batch are collected from what the worker keeps.
+    // A batch collects its tasks from those that the worker keeps.
     let mut kept: VecDeque<Value> = VecDeque::new();
     let batches = (0..100).map(|_| {
         kept.extend([VALUE; 128]);
@@ -117,7 +117,7 @@ fn injector(calibration: &mut Calibration) {
     calibration.add("inject task", median(batches));
 }
 
-/// Of one job, as most boards are.
+/// A board of one job, like most boards.
 fn board(calibration: &mut Calibration) {
     let board = SkipSet::new();
     board.insert((1_u64, 0_usize));

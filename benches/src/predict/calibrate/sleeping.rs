@@ -1,4 +1,4 @@
-//! Being woken, with the parkers that the threaded executor uses.
+//! Waking, with the threaded executor's parkers.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -25,7 +25,7 @@ pub(super) fn measure(calibration: &mut Calibration) {
         scope.spawn(move || {
             for _ in 0..WAKES {
                 parker.park();
-                // Ordering: Relaxed. The number is all there is to see.
+                // Ordering: Relaxed. Only the number itself is read.
                 woken_ns.store(now_ns(), Ordering::Relaxed);
             }
         });
@@ -34,7 +34,7 @@ pub(super) fn measure(calibration: &mut Calibration) {
             while Instant::now() < until {
                 std::hint::spin_loop();
             }
-            // Ordering: Relaxed. The other one sleeps; its parker's token publishes it.
+            // Ordering: Relaxed. The other thread sleeps; its parker's token publishes it.
             woken_ns.store(0, Ordering::Relaxed);
             let from_ns = now_ns();
             unparker.unpark();
@@ -50,6 +50,6 @@ pub(super) fn measure(calibration: &mut Calibration) {
             wakes.push(awake_ns.saturating_sub(from_ns) as f64);
         }
     });
-    calibration.add("unpark", median(unparks.into_iter()));
-    calibration.add("wake", median(wakes.into_iter()));
+    calibration.add("unpark", median(unparks));
+    calibration.add("wake", median(wakes));
 }

@@ -12,7 +12,7 @@ const TIMES: u32 = 2_000;
 
 pub(super) fn measure(calibration: &mut Calibration) {
     let word = AtomicU64::new(0);
-    // Ordering: Acquire, Release, AcqRel, SeqCst. What they cost is measured; there is one thread.
+    // Ordering: Acquire, Release, AcqRel, SeqCst. Their cost is measured, in one thread.
     calibration.add(
         "load",
         ns_each(TIMES, |_| black_box(&word).load(Ordering::Acquire)),

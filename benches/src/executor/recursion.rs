@@ -1,0 +1,236 @@
+//! The common part of trees: a task a node, and each row's way to run it.
+//!
+//! A node is a small plain value. Ours spawns each child and adds the node's own part to its
+//! worker's slot. Fork-join schedulers return the sums, their intended use, and halve a node's
+//! children if there are more than two.
+
+use std::sync::Arc;
+
+use ::rayon::Scope;
+use executor_threaded::{Executor, ExecutorConfig};
+
+use crate::THREADS;
+use crate::contender::Contender;
+use crate::pool::{Ours, rayon_pool, tokio_runtime};
+use crate::tally::{self, Meter, Tally};
+use crate::target::{Of, Target};
+
+/// A node of a tree, from which its children follow.
+pub(super) trait Recursion: Copy + Send + Sync + 'static {
+    /// The root.
+    fn root() -> Self;
+
+    /// Passes each child to `spawn`. Returns the node's own part of the answer.
+    fn visit(self, spawn: impl FnMut(Self)) -> u64;
+
+    /// The sum over the subtree by plain recursion.
+    fn serial(self) -> u64;
+
+    /// The same with rayon's `join`.
+    fn joined(self) -> u64;
+
+    /// The same with chili's `join`.
+    fn chili(self, scope: &mut chili::Scope<'_>) -> u64;
+}
+
+pub(super) fn count<N: Recursion>() -> u64 {
+    let (mut nodes, mut waiting) = (0, vec![N::root()]);
+    while let Some(node) = waiting.pop() {
+        nodes += 1;
+        node.visit(|child| waiting.push(child));
+    }
+    nodes
+}
+
+/// Ours with two workers, also pinned, and without private tasks; with one; and with more than
+/// there are cores.
+const OURS: [Ours; 6] = [
+    Ours::plain(),
+    Ours::pinned(),
+    Ours::with("windlass, all public", |config| ExecutorConfig {
+        private_tasks: 0,
+        ..config
+    }),
+    Ours::with("windlass, 1 worker", |config| ExecutorConfig {
+        workers: 1,
+        ..config
+    }),
+    Ours::with("windlass, 4 workers", |config| ExecutorConfig {
+        workers: 4,
+        ..config
+    }),
+    Ours::with("windlass, 16 workers", |config| ExecutorConfig {
+        workers: 16,
+        ..config
+    }),
+];
+
+pub(super) fn contenders<N: Recursion>(nodes: u64) -> Vec<Contender> {
+    let mut all: Vec<Contender> = Vec::new();
+    for ours in OURS {
+        all.push(Contender::ours(ours.name, move || windlass::<N>(ours.config())));
+    }
+    all.push(Contender::peer("rayon join", || {
+        let pool = rayon_pool(Arc::default());
+        move || pool.install(|| N::root().joined())
+    }));
+    all.push(Contender::peer("rayon scope.spawn", rayon_scope::<N>));
+    all.push(Contender::peer("chili", || {
+        let pool = chili_pool();
+        move || N::root().chili(&mut pool.scope())
+    }));
+    all.push(Contender::peer("tokio spawn", move || tokio::<N>(nodes)).slow(3));
+    all.push(Contender::serial(|| std::hint::black_box(N::root()).serial()));
+    all
+}
+
+/// The aims of a tree: beside the best fork-join peer, and beside rayon alone where the issue says
+/// so.
+pub(super) fn targets(
+    of_best: f64,
+    of_rayon: Option<f64>,
+    one_worker: bool,
+    more_workers: bool,
+) -> Vec<Target> {
+    let mut all = vec![Target::at_most(of_best, Of::Best(&["rayon join", "chili"]))];
+    all.extend(of_rayon.map(|times| Target::at_most(times, Of::Best(&["rayon join"]))));
+    if one_worker {
+        all.push(Target::at_most(1.2, Of::Row("serial")).row("windlass, 1 worker"));
+    }
+    if more_workers {
+        all.push(Target::at_most(1.3, Of::Row("windlass")).row("windlass, 4 workers"));
+        all.push(Target::at_most(1.3, Of::Row("windlass")).row("windlass, 16 workers"));
+    }
+    all.push(Target::told(Of::HALF_OF_SERIAL));
+    all
+}
+
+fn windlass<N: Recursion>(config: ExecutorConfig) -> impl FnMut() -> u64 {
+    let tally = Arc::new(Tally::default());
+    let mut meter = Meter::new(Arc::clone(&tally));
+    let executor = Executor::<N>::new(
+        config,
+        move |_| tally.slot(),
+        |node, cx| {
+            let (slot, spawner) = cx.parts();
+            slot.add(node.visit(|child| spawner.spawn_local(child)));
+        },
+    )
+    .expect("the executor starts");
+    move || {
+        assert!(executor.spawn_external(N::root()).is_ok(), "the gate is open");
+        executor.wait_idle();
+        meter.take()
+    }
+}
+
+fn rayon_scope<N: Recursion>() -> impl FnMut() -> u64 {
+    fn spawned<N: Recursion>(node: N, scope: &Scope<'_>) {
+        tally::add_here(node.visit(|child| scope.spawn(move |scope| spawned(child, scope))));
+    }
+    let tally = Arc::new(Tally::default());
+    let mut meter = Meter::new(Arc::clone(&tally));
+    let pool = rayon_pool(tally);
+    move || {
+        pool.scope(|scope| spawned(N::root(), scope));
+        meter.take()
+    }
+}
+
+fn tokio<N: Recursion>(nodes: u64) -> impl FnMut() -> u64 {
+    fn spawned<N: Recursion>(node: N) {
+        tally::add_task_here(node.visit(|child| drop(::tokio::spawn(async move { spawned(child) }))));
+    }
+    let tally = Arc::new(Tally::default());
+    let mut meter = Meter::new(Arc::clone(&tally));
+    let runtime = tokio_runtime(tally);
+    move || {
+        drop(runtime.spawn(async { spawned(N::root()) }));
+        meter.wait(nodes)
+    }
+}
+
+/// Chili counts the caller as one of its threads.
+fn chili_pool() -> chili::ThreadPool {
+    chili::ThreadPool::with_config(chili::Config {
+        thread_count: std::num::NonZero::new(THREADS),
+        ..chili::Config::default()
+    })
+}
+
+/// The sum of `leaf` over `from..to`, halved with rayon's `join`.
+pub(super) fn halved(from: u32, to: u32, leaf: &(impl Fn(u32) -> u64 + Sync)) -> u64 {
+    match to - from {
+        0 => 0,
+        1 => leaf(from),
+        n => {
+            let middle = from + n / 2;
+            let (left, right) = ::rayon::join(|| halved(from, middle, leaf), || halved(middle, to, leaf));
+            left.wrapping_add(right)
+        }
+    }
+}
+
+/// The same with chili's.
+pub(super) fn halved_by_chili(
+    scope: &mut chili::Scope<'_>,
+    from: u32,
+    to: u32,
+    leaf: &(impl Fn(u32, &mut chili::Scope<'_>) -> u64 + Sync),
+) -> u64 {
+    match to - from {
+        0 => 0,
+        1 => leaf(from, scope),
+        n => {
+            let middle = from + n / 2;
+            let (left, right) = scope.join(
+                |scope| halved_by_chili(scope, from, middle, leaf),
+                |scope| halved_by_chili(scope, middle, to, leaf),
+            );
+            left.wrapping_add(right)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node `n` has the children `0..n`; the sum counts the nodes.
+    #[derive(Clone, Copy)]
+    struct Below(u32);
+
+    impl Recursion for Below {
+        fn root() -> Self {
+            Self(10)
+        }
+
+        fn visit(self, spawn: impl FnMut(Self)) -> u64 {
+            (0..self.0).map(Self).for_each(spawn);
+            1
+        }
+
+        fn serial(self) -> u64 {
+            1 + (0..self.0).map(|n| Self(n).serial()).sum::<u64>()
+        }
+
+        fn joined(self) -> u64 {
+            1 + halved(0, self.0, &|n| Self(n).joined())
+        }
+
+        fn chili(self, scope: &mut chili::Scope<'_>) -> u64 {
+            1 + halved_by_chili(scope, 0, self.0, &|n, scope| Self(n).chili(scope))
+        }
+    }
+
+    #[test]
+    fn all_contenders_give_the_answer_of_plain_recursion() {
+        assert_eq!(count::<Below>(), 1 << 10);
+        for contender in contenders::<Below>(1 << 10) {
+            let mut running = contender.start();
+            for _ in 0..3 {
+                assert_eq!(running().unwrap().answer, 1 << 10, "{}", contender.name);
+            }
+        }
+    }
+}

@@ -1,8 +1,9 @@
-//! The members that are built apart from the others, each in a step of its own.
+//! Members built apart from the others, in steps of their own.
 //!
-//! Cargo unites the features of all packages that one command builds. DataFusion switches on features of Arrow,
-//! Parquet and tokio, so in one build with it the other members would be tested with features that they do not ask
-//! for, and every command would compile some 200 packages more. Commands that say `--workspace` leave these out.
+//! Cargo unites the features of all packages in one command. DataFusion enables features of Arrow,
+//! Parquet and tokio, so the other members would be tested with features that they do not ask for,
+//! and each command would compile 200 packages more. Commands with `--workspace` leave these
+//! members out.
 
 use std::ffi::OsString;
 
@@ -10,28 +11,23 @@ use crate::outside;
 use crate::process::{self, Limit, cargo};
 use crate::workspace::Workspace;
 
-/// Names of the members, those with the smaller trees first.
+/// Names of these members, smaller trees first.
 pub(crate) const APART: &[&str] = &["windlass-datafusion"];
 
-/// The members with an example in their README, and the package beside them that the example uses.
+/// Members with an example in their README, and the package besides them that it uses.
 const EXAMPLES: &[(&str, &str)] = &[("windlass-datafusion", "datafusion")];
 
-/// The smaller sets of features that each of these members offers beside its default: what a user gets who asks for
-/// one of them alone.
+/// Smaller feature sets of these members, each linted alone.
 const DEPTHS: &[(&str, &[&str])] = &[("windlass-datafusion", &["hook", "plan"])];
 
-/// The arguments that name all members but [`APART`].
+/// Arguments that name all members but [`APART`].
 pub(crate) fn all_others() -> impl Iterator<Item = &'static str> {
     let excluded = APART.iter().flat_map(|name| ["--exclude", name]);
     std::iter::once("--workspace").chain(excluded)
 }
 
-/// Lints a member with its default features and all targets, and its library with each smaller set of features.
-/// Returns whether all is well.
-///
-/// # Errors
-///
-/// When cargo cannot be run, or was ended because the limit was over.
+/// Lints a member with default features and all targets, and its library with each smaller feature
+/// set. Returns whether all pass.
 pub(crate) fn lint(member: &str, limit: Limit) -> anyhow::Result<bool> {
     let depths = DEPTHS.iter().filter(|(name, _)| *name == member);
     let depths = depths.flat_map(|(_, features)| *features);
@@ -47,7 +43,6 @@ pub(crate) fn lint(member: &str, limit: Limit) -> anyhow::Result<bool> {
     Ok(passed)
 }
 
-/// The command that runs a member's tests, in its default features.
 pub(crate) fn tests(member: &str) -> Vec<OsString> {
     ["test", "--package", member, "--no-fail-fast"]
         .map(OsString::from)
@@ -55,10 +50,6 @@ pub(crate) fn tests(member: &str) -> Vec<OsString> {
 }
 
 /// Builds and runs the example in a member's README outside the workspace, if it has one.
-///
-/// # Errors
-///
-/// When the example does not build or run, or when the limit was over.
 pub(crate) fn example(workspace: &Workspace, member: &'static str, limit: Limit) -> anyhow::Result<()> {
     match EXAMPLES.iter().find(|(name, _)| *name == member) {
         Some((_, engine)) => outside::check_apart(workspace, member, engine, limit),

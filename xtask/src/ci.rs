@@ -1,16 +1,16 @@
-//! `cargo xtask ci [--quick]`: everything that a change must pass, in one command, with a table at the end.
+//! `cargo xtask ci [--quick]`: every check of a change in one command, with a table at the end.
 //!
 //! ```text
-//! fmt ──► clippy ──► tidy ──► docs ──► tests ──► loom ──► sim ──► exhaustive ──► recorded ──► planted bugs ──► outside
-//!                                  ──► a step for each member that is built apart                                      all
-//! fmt ──► clippy ──► tidy ──► tests of the small crates                                                          --quick
+//! fmt ──► clippy ──► tidy ──► docs ──► tests ──► loom ──► sim ──► exhaustive ──► recorded ──► planted bugs ──► patches ──► outside
+//!                                  ──► a step for each member that is built apart                                                  all
+//! fmt ──► clippy ──► tidy ──► tests of the small crates                                                                      --quick
 //! ```
 //!
-//! A step that fails does not stop the next: one run shows everything that is wrong. Cheap steps come first. The last
-//! lines are the sum of what the test runner counted.
+//! A failed step does not stop the next. Cheap steps come first. The last lines are the test
+//! runner's totals.
 //!
-//! Each step has a limit, generous for two cores and a build from nothing, and so has the run. A program that still
-//! runs then is ended with all that it has started, and its step has failed: a test that spins is a red row.
+//! Each step and the run have limits, generous for two cores and a cold build. At its limit a
+//! step's program is ended, with all that it started, and the step fails.
 
 mod test_count;
 
@@ -28,7 +28,7 @@ use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
 use crate::{apart, docs, loom, outside, record, sim, table, tidy};
 
-/// The crates whose tests a quick run includes: those that build without the columns.
+/// Crates tested by a quick run: those that build without the columns.
 const SMALL: &[&str] = &[
     "executor-core",
     "injector",
@@ -38,18 +38,15 @@ const SMALL: &[&str] = &[
     "xtask",
 ];
 
-/// The limit of a whole run. A step has no longer than what is left of it.
 const RUN: Duration = minutes(85);
 
-/// The limit of the tests, which are built first; and of those of the small crates.
+/// Limits of the tests, builds included.
 const TESTS: Duration = minutes(30);
 const SMALL_TESTS: Duration = minutes(10);
 
-/// The limit of a member that is built apart, with all that its tree takes to compile, three times over: for its lints,
-/// for its documentation, which shares what was checked, and for its tests.
+/// Limit of each step of a member built apart, with a cold build of its tree.
 const APART: Duration = minutes(50);
 
-/// Runs all steps, or the quick ones.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [quick] = usage::flags(arguments, ["quick"])?;
     require("fmt", "rustfmt")?;
@@ -64,7 +61,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         )
     });
     ci.step("clippy", minutes(15), clippy);
-    // It starts no program, so there is nothing to end.
+    // Starts no program that a limit could end.
     ci.step("tidy", minutes(1), |_limit| {
         let report = tidy::check(&workspace)?;
         report.print();
@@ -116,6 +113,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
                 ran: report.summary(),
             })
         });
+        ci.step("patches", minutes(10), |limit| {
+            let report = mutants::patched::canaries(&workspace, limit)?;
+            Ok(Step {
+                passed: report.passed(),
+                ran: report.summary(),
+            })
+        });
         ci.step("outside", minutes(15), |limit| {
             let report = outside::check(&workspace, limit)?;
             report.print();
@@ -135,16 +139,13 @@ const fn minutes(n: u64) -> Duration {
     Duration::from_secs(60 * n)
 }
 
-/// What a step found.
 struct Step {
     passed: bool,
     ran: String,
 }
 
-/// A run in progress.
 #[derive(Debug)]
 struct Ci {
-    /// When the limit of the run is over.
     until: Instant,
     rows: Vec<[String; 4]>,
     failed: Vec<&'static str>,
@@ -161,7 +162,7 @@ impl Ci {
         }
     }
 
-    /// Runs one step, within its limit; whatever stops it is its failure, not that of the run.
+    /// Runs one step within its limit. An error fails the step, not the run.
     fn step(
         &mut self,
         name: &'static str,
@@ -188,7 +189,6 @@ impl Ci {
         self.rows.push([name.to_owned(), result.to_owned(), seconds, ran]);
     }
 
-    /// Runs the steps of a member that is built apart.
     fn apart(&mut self, workspace: &Workspace, member: &'static str) {
         self.step(member, APART, |limit| {
             let linted = apart::lint(member, limit)?;
@@ -229,7 +229,7 @@ impl Ci {
         self.tests.add(count);
     }
 
-    /// Prints the table and, last, what the test runner counted.
+    /// Prints the table and, last, the test runner's counts.
     fn finish(self) -> Outcome {
         println!();
         table::print(["step", "result", "seconds", "what ran"], &self.rows);
@@ -247,7 +247,7 @@ impl Ci {
     }
 }
 
-/// Fails early, and with the remedy, if a part of the toolchain is not installed.
+/// Fails early, with the remedy, if a part of the toolchain is missing.
 fn require(subcommand: &str, component: &str) -> anyhow::Result<()> {
     let quiet = cargo()
         .args([subcommand, "--version"])
@@ -278,7 +278,7 @@ fn clippy(limit: Limit) -> anyhow::Result<Step> {
     )
 }
 
-/// The simulator's swarm; its own table stays on the screen, what matters of it goes into ours.
+/// The simulator's swarm; its main figures go into our table.
 fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let mut report = SwarmReport::default();
     let status = process::run_reading(&mut sim::command(workspace)?, limit, |line| report.read(line))?;
@@ -288,12 +288,11 @@ fn swarm(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     })
 }
 
-/// The simulator's exhaustive search.
 fn exhaustive(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     last_line(sim::command(workspace)?.arg("--exhaustive"), limit)
 }
 
-/// Runs on threads, recorded and checked; and some with a planted bug, of which one must be rejected.
+/// Recorded runs on threads, and runs with a planted bug, one of which must be rejected.
 fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     let sound = last_line(&mut record::command(workspace)?, limit)?;
     let planted = last_line(&mut record::planted(workspace, record::COUNT_BUG)?, limit)?;
@@ -303,7 +302,6 @@ fn recorded(workspace: &Workspace, limit: Limit) -> anyhow::Result<Step> {
     })
 }
 
-/// A program whose own table stays on the screen, and whose last line goes into ours.
 fn last_line(command: &mut Command, limit: Limit) -> anyhow::Result<Step> {
     let mut last = String::new();
     let status = process::run_reading(command, limit, |line| line.trim().clone_into(&mut last))?;

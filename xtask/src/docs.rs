@@ -1,4 +1,4 @@
-//! `cargo xtask docs [--open]`: rustdoc of the workspace, where a warning is an error.
+//! `cargo xtask docs [--open]`: rustdoc of the workspace, with warnings as errors.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -7,18 +7,13 @@ use crate::apart;
 use crate::process::{self, Limit, cargo};
 use crate::usage::{self, Outcome};
 
-/// Builds the documentation; the only flag shows it as well.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [open] = usage::flags(arguments, ["open"])?;
     build(open, Limit::NONE)
 }
 
-/// Builds the documentation of all members but those that are built apart, with all features, so that no item hides
-/// from the check.
-///
-/// # Errors
-///
-/// When cargo cannot be run, or was ended because the limit was over.
+/// Documents all members but those built apart, with all features, so that the check sees every
+/// item.
 pub(crate) fn build(open: bool, limit: Limit) -> anyhow::Result<Outcome> {
     let mut command = cargo();
     command.args(["doc", "--no-deps", "--all-features"]);
@@ -29,11 +24,6 @@ pub(crate) fn build(open: bool, limit: Limit) -> anyhow::Result<Outcome> {
     deny_warnings(command, limit)
 }
 
-/// Builds the documentation of one member that is built apart, in its default features.
-///
-/// # Errors
-///
-/// As [`build`].
 pub(crate) fn build_member(member: &str, limit: Limit) -> anyhow::Result<Outcome> {
     let mut command = cargo();
     command.args(["doc", "--no-deps", "--package", member]);

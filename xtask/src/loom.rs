@@ -1,9 +1,8 @@
-//! `cargo xtask loom [FILTER]`: every loom model, with its bound, its executions and its time.
+//! `cargo xtask loom [FILTER]`: every loom model, with its bound, executions and seconds.
 //!
-//! The models are tests in `tests/loom/main.rs` of the crates that have atomics, empty unless `--cfg windlass_loom` is
-//! set. They are built with that flag into a folder of their own, so that they and the normal build leave each other's
-//! artifacts alone. When a model closes it prints one line, which [`ModelRun`] reads; a model that failed, or ended
-//! without its line, is named.
+//! Models are the tests of `tests/loom/main.rs` in crates with atomics, empty without `--cfg
+//! windlass_loom`, built in a folder of their own. A model that closes prints a line, which
+//! [`ModelRun`] reads; a model without its line is reported.
 
 pub(crate) mod model;
 mod model_run;
@@ -21,10 +20,9 @@ use crate::table;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
-/// The name of the test target that holds a crate's models.
+/// Name of the test target with a crate's models.
 pub(crate) const TARGET: &str = "loom";
 
-/// Runs the models whose name contains the filter.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let filter = match arguments.as_slice() {
         [] => None,
@@ -43,7 +41,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     })
 }
 
-/// What became of the models.
 #[derive(Debug)]
 pub(crate) struct Report {
     runs: Vec<ModelRun>,
@@ -52,11 +49,6 @@ pub(crate) struct Report {
     seconds: f64,
 }
 
-/// Builds and runs the models.
-///
-/// # Errors
-///
-/// When there are none to run, when they do not build, or when they were ended because the limit was over.
 pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Result<Report> {
     let listed = list(workspace, filter, limit)?;
     if listed.is_empty() {
@@ -78,7 +70,6 @@ pub(crate) fn check(workspace: &Workspace, filter: Option<&str>, limit: Limit) -
     ))
 }
 
-/// The names of the models, from the test binaries themselves.
 fn list(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Result<BTreeSet<String>> {
     let mut command = models(workspace)?;
     let output = process::output(command.args(["--list"]).args(filter), limit)?;
@@ -90,7 +81,7 @@ fn list(workspace: &Workspace, filter: Option<&str>, limit: Limit) -> anyhow::Re
     Ok(names.map(|path| last_segment(path).to_owned()).collect())
 }
 
-/// The command that runs the loom tests, up to the arguments of the test binaries.
+/// Command that runs the loom tests, up to the test binaries' arguments.
 fn models(workspace: &Workspace) -> anyhow::Result<Command> {
     let mut packages = workspace.with_target("test", TARGET).peekable();
     if packages.peek().is_none() {
@@ -125,12 +116,10 @@ impl Report {
         }
     }
 
-    /// Whether every model closed, and every test passed.
     pub(crate) fn is_closed(&self) -> bool {
         self.unclosed.is_empty() && self.succeeded
     }
 
-    /// One line for the table of `cargo xtask ci`.
     pub(crate) fn summary(&self) -> String {
         let executions: u64 = self.runs.iter().map(|run| run.executions).sum();
         let bounded = self.runs.iter().filter(|run| run.bound != "none").count();
@@ -144,7 +133,6 @@ impl Report {
         text
     }
 
-    /// Prints the table, and the models that did not close.
     pub(crate) fn print(&self) {
         let rows: Vec<_> = self.runs.iter().map(ModelRun::row).collect();
         println!();

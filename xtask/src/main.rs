@@ -1,12 +1,13 @@
 //! `cargo xtask <subcommand>`: the one entry point for people and for CI.
 //!
-//! Everything that checks, builds or measures this workspace has a name here, and CI calls only `cargo xtask ci`.
-//! This file maps a name to its module and an error to an exit code; it decides nothing else.
-//! Exit codes: 0 for success, 1 for a check that failed, 2 for a command line that makes no sense.
+//! Each check, build and measurement of this workspace is a subcommand; CI calls only `cargo xtask
+//! ci`. This file maps names to modules and errors to exit codes: 0 success, 1 a failed check, 2 an
+//! invalid command line.
 
 mod apart;
 mod bench;
 mod ci;
+mod copy;
 mod docs;
 mod loom;
 mod mutants;

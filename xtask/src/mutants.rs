@@ -1,7 +1,8 @@
-//! `cargo xtask mutants [NAME...]`: bugs that are planted on purpose, and who notices them.
+//! `cargo xtask mutants [NAME...]`: plants bugs on purpose, and reports which tests notice them.
 //!
-//! Tests, simulator and models are trusted because they are seen to fail. One build for each layer has all bugs in it,
-//! behind a switch that no normal build has (`--cfg windlass_mutants`, docs/decisions/0010); the environment says which.
+//! A bug is a patch (`mutants/`, docs/decisions/0047). Bugs of `executor-core` and `pipeline-exec`
+//! are not patches yet: one build per layer contains them all behind `--cfg windlass_mutants`,
+//! which no normal build sets (docs/decisions/0010), and the environment chooses one.
 //!
 //! ```text
 //!   unit    lib and integration tests, debug       up to the first test that fails
@@ -10,21 +11,26 @@
 //! ```
 //!
 //! ```text
-//!   (no option)     every bug on every layer, then each oracle of the simulator without the others' help
-//!   NAME...         the bugs whose names contain one of these
+//!   (no option)     every patch; every other bug on every layer, then each oracle of the simulator without the others' help
+//!   NAME...         the patches and bugs whose names contain one of these
 //!   --layer LAYER   on this layer only                --write      the rows, or the tables, into docs/testing.md
 //!   --oracles       only the oracles; NAME... are oracles then      --write      as above
-//!   --quick         on the cheapest layer that kills it: what CI does
+//!   --quick         what CI does: one patch a layer; each other bug on the cheapest layer that kills it
 //!   --shrunk        how small failing runs get     --write      as above
 //!   --replays       1,000 failing runs again from their lines, in debug and in release
 //! ```
 //!
-//! It fails if a bug survives all layers, or can no longer be planted, or if the canary lives; and if the build without a bug fails.
+//! It fails if a patch survives, or a test kills it that it does not name; if another bug survives
+//! all layers or can no longer be planted; if the canary lives; and if the build without a bug
+//! fails.
 
 mod bug;
 mod build;
+mod layer;
 mod models;
 mod oracles;
+pub(crate) mod patch;
+pub(crate) mod patched;
 mod replays;
 mod report;
 mod shrunk;
@@ -37,16 +43,16 @@ use std::process::Command;
 
 use anyhow::{Context as _, ensure};
 
-use self::bug::{BUGS, Bug, CANARY, Hint, Layer, NONE};
+use self::bug::{BUGS, Bug, CANARY, Hint, NONE};
 use self::build::Builds;
+use self::layer::Layer;
 use self::report::{Matrix, Row};
 use self::verdict::Verdict;
 use crate::process::Limit;
 use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 
-/// What the command line asks for.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Arguments {
     names: Vec<String>,
     layer: Option<Layer>,
@@ -70,23 +76,21 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
         let report = quick(&workspace, &arguments.names, Limit::NONE)?;
         report.matrix.print();
         println!("{}", report.summary());
-        report.passed()
+        let canaries = patched::canaries(&workspace, Limit::NONE)?;
+        canaries.print();
+        report.passed() && canaries.passed()
     } else if arguments.oracles {
         let builds = Builds::make(&workspace, &[Layer::Sim], false, Limit::NONE)?;
         let problems = oracles(&workspace, &builds, &arguments)?;
         problems.iter().for_each(|problem| println!("mutants: {problem}"));
         problems.is_empty()
     } else {
-        full(&workspace, &arguments)?
+        named(&workspace, &arguments)?
     };
     Ok(if passed { Outcome::Passed } else { Outcome::Failed })
 }
 
-/// What `command` builds has the switch, and what it runs has the bug called `name`.
-///
-/// # Errors
-///
-/// There is no such bug.
+/// Sets the switch for what `command` builds, and the bug `name` for what it runs.
 pub(crate) fn plant(workspace: &Workspace, command: &mut Command, name: &str) -> anyhow::Result<()> {
     let bug = Bug::of_name(name).with_context(|| format!("no planted bug is called `{name}`"))?;
     build::prepare(workspace, command, &[]);
@@ -94,7 +98,29 @@ pub(crate) fn plant(workspace: &Workspace, command: &mut Command, name: &str) ->
     Ok(())
 }
 
-/// The whole matrix, or the part that was asked for.
+fn named(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
+    let (mut patches, mut bugs) = (Vec::new(), Vec::new());
+    for name in &arguments.names {
+        let is_patch = patched::has(workspace, name)?;
+        (if is_patch { &mut patches } else { &mut bugs }).push(name.clone());
+    }
+    let all = arguments.names.is_empty();
+    let mut passed = true;
+    if !patches.is_empty() || all && arguments.layer.is_none() {
+        let report = patched::run(workspace, &patches, arguments.write)?;
+        report.print();
+        passed = report.passed();
+    }
+    if !bugs.is_empty() || all {
+        let arguments = Arguments {
+            names: bugs,
+            ..arguments.clone()
+        };
+        passed &= full(workspace, &arguments)?;
+    }
+    Ok(passed)
+}
+
 fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
     bug::check_lists(workspace)?;
     let chosen = chosen(&arguments.names)?;
@@ -111,7 +137,7 @@ fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
             row.set(layer, &verdict);
         }
         if arguments.write {
-            // At once: the whole takes long, and what was measured is not lost if somebody ends it.
+            // Written row by row, so that an interrupted run keeps its rows.
             report::write_row(workspace, &row)?;
         }
         matrix.push(row);
@@ -125,7 +151,7 @@ fn full(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<bool> {
     Ok(problems.is_empty())
 }
 
-/// Asks about each oracle, or about those whose names contain one of the arguments. Gives what is wrong.
+/// Tests each oracle, or those whose names contain an argument. Returns the problems.
 fn oracles(workspace: &Workspace, builds: &Builds, arguments: &Arguments) -> anyhow::Result<Vec<String>> {
     let table = oracles::table(workspace, builds.sim.as_deref(), &arguments.names)?;
     table.print();
@@ -135,18 +161,14 @@ fn oracles(workspace: &Workspace, builds: &Builds, arguments: &Arguments) -> any
     Ok(table.problems().collect())
 }
 
-/// What a quick run found.
 #[derive(Debug)]
 pub(crate) struct Quick {
     matrix: Matrix,
     survivors: Vec<String>,
 }
 
-/// Plants every bug whose name contains one of `names`, or all, on the cheapest layer that kills it.
-///
-/// # Errors
-///
-/// When something does not build or cannot be run, or a bug can no longer be planted.
+/// Plants the bugs whose name contains one of `names`, or all, on the cheapest layer that kills
+/// each.
 pub(crate) fn quick(workspace: &Workspace, names: &[String], limit: Limit) -> anyhow::Result<Quick> {
     bug::check_lists(workspace)?;
     let chosen = chosen(names)?;
@@ -173,12 +195,10 @@ pub(crate) fn quick(workspace: &Workspace, names: &[String], limit: Limit) -> an
 }
 
 impl Quick {
-    /// Whether every bug was killed, the canary among them.
     pub(crate) fn passed(&self) -> bool {
         self.survivors.is_empty()
     }
 
-    /// One line for the table of `cargo xtask ci`.
     pub(crate) fn summary(&self) -> String {
         let all = self.matrix.len();
         match self.survivors.as_slice() {
@@ -188,7 +208,6 @@ impl Quick {
     }
 }
 
-/// Asks `layer` about `bug`, or about the build without one.
 fn ask(
     workspace: &Workspace,
     builds: &Builds,
@@ -198,9 +217,6 @@ fn ask(
 ) -> anyhow::Result<Verdict> {
     match layer {
         Layer::Unit => unit::run(&builds.unit, bug, quick && bug.is_some()),
-        Layer::Sim if bug.is_some_and(|bug| !bug.is_in_the_simulator()) => {
-            Ok(Verdict::survived("not in it".to_owned()))
-        }
         Layer::Sim => {
             let simulator = builds.sim.as_deref().expect("the layer was built");
             swarm::run(simulator, bug, quick)
@@ -223,13 +239,13 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<Bug>> {
     Ok(chosen.copied().collect())
 }
 
-/// Whether `name` contains one of `names`, or there is none of them.
+/// Whether `name` contains one of `names`, or `names` is empty.
 fn is_named(name: &str, names: &[String]) -> bool {
     names.is_empty() || names.iter().any(|part| name.contains(part))
 }
 
 impl Matrix {
-    /// What is wrong with it, if `layers` were asked.
+    /// The problems in it, if `layers` ran.
     fn problems(&self, layers: &[Layer]) -> Vec<String> {
         let mut problems = Vec::new();
         for row in self.rows() {

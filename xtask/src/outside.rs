@@ -1,15 +1,15 @@
-//! `cargo xtask outside`: what a user gets who depends on one library alone.
+//! `cargo xtask outside`: programs that depend on one library alone, as a user's do.
 //!
-//! For each library a small package is written into a temporary folder, with a path dependency on that library and a
-//! real program against its names (the programs are in `xtask/outside/`); one more is the example of the README. It is built offline against a copy of the
-//! workspace's lock file, so nothing may be resolved anew, and run. The lock file that cargo leaves behind says what is in
-//! its tree: below the columns there is no Arrow and no tokio.
+//! Each folder of `xtask/tests/outside/` is a package outside the workspace: a real program on one
+//! library. The README's example is one more. They are built offline with a copy of the workspace's
+//! lock file, so that all versions stay, and run. Cargo's lock file then lists the tree; `never` in
+//! a package's metadata lists forbidden families: no Arrow and no tokio below the columns.
 
 mod lock;
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
@@ -19,85 +19,14 @@ use crate::table;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
 
-/// A program on one library.
-struct Program {
-    library: &'static str,
-    source: &'static str,
-    /// What the program names besides, since it is in the library's own interface; members of the workspace.
-    beside: &'static [&'static str],
-    /// Whether columns and their formats may be in its tree.
-    columns: bool,
-    /// Whether an async runtime may be.
-    runtime: bool,
-}
+const FOLDER: &str = "xtask/tests/outside";
 
-const PROGRAMS: &[Program] = &[
-    Program {
-        library: "executor-core",
-        source: include_str!("../outside/executor_core.rs"),
-        beside: &[],
-        columns: false,
-        runtime: false,
-    },
-    Program {
-        library: "injector",
-        source: include_str!("../outside/injector.rs"),
-        beside: &[],
-        columns: false,
-        runtime: false,
-    },
-    Program {
-        library: "executor-threaded",
-        source: include_str!("../outside/executor_threaded.rs"),
-        beside: &[],
-        columns: false,
-        runtime: false,
-    },
-    Program {
-        library: "pipeline-exec",
-        source: include_str!("../outside/pipeline_exec.rs"),
-        beside: &[],
-        columns: false,
-        runtime: false,
-    },
-    Program {
-        library: "sim",
-        source: include_str!("../outside/sim.rs"),
-        beside: &[],
-        columns: false,
-        runtime: false,
-    },
-    Program {
-        library: "pools",
-        source: include_str!("../outside/pools.rs"),
-        beside: &["pipeline-exec"],
-        columns: false,
-        runtime: true,
-    },
-    Program {
-        library: "columnar",
-        source: include_str!("../outside/columnar.rs"),
-        beside: &["arrow", "pipeline-exec"],
-        columns: true,
-        runtime: false,
-    },
-    Program {
-        library: "query",
-        source: include_str!("../outside/query.rs"),
-        beside: &[],
-        columns: true,
-        runtime: true,
-    },
-];
-
-/// Without the rest of the workspace, dependencies have fewer features than in its tests, so they are built once more; not
-/// optimised, since the programs are small.
+/// Dependencies have fewer features than in the workspace's tests, so they are built again;
+/// unoptimised, since the programs are small.
 const PROFILE: &str = "\n[profile.dev]\ndebug = false\nincremental = false\n";
 
-/// The library of the example in the README.
 const README_LIBRARY: &str = "executor-threaded";
 
-/// Builds and runs all programs.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [] = usage::flags(arguments, [])?;
     let report = check(&Workspace::load()?, Limit::NONE)?;
@@ -109,18 +38,13 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     })
 }
 
-/// What became of the programs.
 #[derive(Debug)]
 pub(crate) struct Report {
     rows: Vec<[String; 3]>,
     failed: usize,
 }
 
-/// Builds and runs every program; one that fails does not stop the next.
-///
-/// # Errors
-///
-/// When the temporary folder or the lock file of the workspace cannot be used, or when the limit was over.
+/// Builds and runs every program; a failure does not stop the next.
 pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Report> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
     let lock_path = workspace.root.join("Cargo.lock");
@@ -141,32 +65,21 @@ pub(crate) fn check(workspace: &Workspace, limit: Limit) -> anyhow::Result<Repor
         report.rows.push([name, packages, result]);
         Ok(())
     };
-    for program in PROGRAMS {
-        let outcome = program.check(
-            workspace,
-            &folder.path().join(program.library),
-            &lock,
-            program.source,
-            limit,
-        );
-        record(program.library.to_owned(), outcome)?;
+    for package in packages(workspace)? {
+        record(package.name.clone(), package.check(workspace, &lock, limit))?;
     }
     let readme = fs::read_to_string(workspace.root.join("README.md")).context("cannot read README.md")?;
     let outcome = example(&readme).and_then(|source| {
-        let program = PROGRAMS.iter().find(|program| program.library == README_LIBRARY);
-        let program = program.context("the library of the README's example has no program")?;
-        program.check(workspace, &folder.path().join("readme"), &lock, &source, limit)
+        let manifest = head(README_LIBRARY) + &dependency(workspace, "", README_LIBRARY)? + PROFILE;
+        write(folder.path(), &manifest, &source)?;
+        Ok(build_and_run(workspace, folder.path(), &lock, limit)?.len())
     });
     record("README.md".to_owned(), outcome)?;
     Ok(report)
 }
 
-/// Builds and runs the example in the README of a member that is built apart, on that member and `engine` alone. The
-/// engine has the features with which the member's own tests use it.
-///
-/// # Errors
-///
-/// When the example does not build or run, or when the limit was over.
+/// Builds and runs the README example of a member built apart, on that member and `engine` alone.
+/// The engine has the features of the member's own tests.
 pub(crate) fn check_apart(
     workspace: &Workspace,
     member: &'static str,
@@ -189,14 +102,15 @@ pub(crate) fn check_apart(
         engine,
     )?;
     let member = dependency(workspace, "", member)?;
-    // The workspace's own profile, so that what the member's tests have built is not built once more.
+    // The workspace's own profile, to reuse the builds of the member's tests.
     let manifest = head(&package.name) + &member + &engine + &profile(&workspace_manifest);
     let lock = read("Cargo.lock")?;
-    build_and_run(workspace, folder.path(), &lock, &manifest, &source, limit)?;
+    write(folder.path(), &manifest, &source)?;
+    build_and_run(workspace, folder.path(), &lock, limit)?;
     Ok(())
 }
 
-/// The line of a dependency with the features that a member's tests ask for.
+/// Adds the features of a member's tests to a dependency's line.
 fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let asked = manifest.get("dev-dependencies").and_then(|all| all.get(name));
@@ -208,7 +122,7 @@ fn with_features(line: &str, manifest: &str, name: &str) -> anyhow::Result<Strin
     Ok(format!("{}, features = {features:?} }}\n", table.trim_end()))
 }
 
-/// The tables of a manifest that make the profile of tests, with an empty line before each.
+/// The tables of a manifest for the test profile, each after an empty line.
 fn profile(manifest: &str) -> String {
     let mut tables = String::new();
     let mut inside = false;
@@ -225,18 +139,15 @@ fn profile(manifest: &str) -> String {
     tables
 }
 
-/// Writes a package and runs it. Returns the lock file that cargo leaves.
-fn build_and_run(
-    workspace: &Workspace,
-    folder: &Path,
-    lock: &str,
-    manifest: &str,
-    source: &str,
-    limit: Limit,
-) -> anyhow::Result<Lock> {
+fn write(folder: &Path, manifest: &str, source: &str) -> anyhow::Result<()> {
     fs::create_dir_all(folder.join("src"))?;
     fs::write(folder.join("Cargo.toml"), manifest)?;
     fs::write(folder.join("src/main.rs"), source)?;
+    Ok(())
+}
+
+/// Runs a package with `lock` as its lock file. Returns cargo's lock file.
+fn build_and_run(workspace: &Workspace, folder: &Path, lock: &str, limit: Limit) -> anyhow::Result<Lock> {
     fs::write(folder.join("Cargo.lock"), lock)?;
     let mut command = cargo();
     command
@@ -252,17 +163,14 @@ fn build_and_run(
 }
 
 impl Report {
-    /// Whether every program did what it should.
     pub(crate) fn passed(&self) -> bool {
         self.failed == 0
     }
 
-    /// One line for the table of `cargo xtask ci`.
     pub(crate) fn summary(&self) -> String {
         format!("{} outside crates, {} failed", self.rows.len(), self.failed)
     }
 
-    /// Prints the table.
     pub(crate) fn print(&self) {
         println!();
         table::print(["library alone", "packages", "result"], &self.rows);
@@ -270,37 +178,47 @@ impl Report {
     }
 }
 
-impl Program {
-    /// Returns how many packages are in the program's tree.
-    fn check(
-        &self,
-        workspace: &Workspace,
-        folder: &Path,
-        lock: &str,
-        source: &str,
-        limit: Limit,
-    ) -> anyhow::Result<usize> {
-        let workspace_manifest = fs::read_to_string(workspace.root.join("Cargo.toml"))?;
-        let mut manifest = head(self.library);
-        for name in std::iter::once(&self.library).chain(self.beside) {
-            manifest += &dependency(workspace, &workspace_manifest, name)?;
-        }
-        manifest += PROFILE;
-        let tree = build_and_run(workspace, folder, lock, &manifest, source, limit)?;
-        let heavy = [
-            (self.columns, &["arrow", "parquet"][..]),
-            (self.runtime, &["tokio"]),
-        ];
-        for (allowed, families) in heavy {
-            if !allowed {
-                tree.check_without(families)?;
-            }
-        }
+/// A package in [`FOLDER`].
+struct Package {
+    name: String,
+    folder: PathBuf,
+    manifest: toml::Table,
+}
+
+fn packages(workspace: &Workspace) -> anyhow::Result<Vec<Package>> {
+    let mut packages = Vec::new();
+    for entry in fs::read_dir(workspace.root.join(FOLDER)).with_context(|| format!("cannot read {FOLDER}"))? {
+        let entry = entry?;
+        let folder = entry.path();
+        let manifest = fs::read_to_string(folder.join("Cargo.toml"));
+        packages.push(Package {
+            name: entry.file_name().to_string_lossy().into_owned(),
+            manifest: manifest.with_context(|| folder.display().to_string())?.parse()?,
+            folder,
+        });
+    }
+    ensure!(!packages.is_empty(), "{FOLDER} is empty");
+    packages.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(packages)
+}
+
+impl Package {
+    /// Runs it and checks its tree. Returns the tree's number of packages.
+    fn check(&self, workspace: &Workspace, lock: &str, limit: Limit) -> anyhow::Result<usize> {
+        let tree = build_and_run(workspace, &self.folder, lock, limit)?;
+        let never: Vec<&str> = self.never().collect();
+        tree.check_without(&never)?;
         Ok(tree.len())
+    }
+
+    /// Families of packages that its tree must not have.
+    fn never(&self) -> impl Iterator<Item = &str> {
+        let never = (self.manifest.get("package"))
+            .and_then(|package| package.get("metadata")?.get("outside")?.get("never")?.as_array());
+        never.into_iter().flatten().filter_map(toml::Value::as_str)
     }
 }
 
-/// The example of the README: its first Rust code, as it stands.
 fn example(readme: &str) -> anyhow::Result<String> {
     let mut lines = readme
         .lines()
@@ -314,12 +232,13 @@ fn example(readme: &str) -> anyhow::Result<String> {
         .collect())
 }
 
-/// Stands outside the workspace, wherever the temporary folder is.
+/// Keeps the package out of any workspace.
 fn head(library: &str) -> String {
     format!("[package]\nname = \"outside-{library}\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n")
 }
 
-/// A line for a member of the workspace, by its path, or for a package from the registry, in the workspace's own words.
+/// The line of a workspace member, by path, or of a registry package, as in the workspace's
+/// manifest.
 fn dependency(workspace: &Workspace, manifest: &str, name: &str) -> anyhow::Result<String> {
     if let Some(package) = workspace.packages.iter().find(|package| package.name == name) {
         let path = workspace.root.join(&package.folder);
@@ -337,19 +256,55 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_depends_on_its_library_by_path_and_on_packages_as_the_workspace_does() {
+    fn packages_depend_on_libraries_by_path_and_on_others_as_the_workspace_does() {
+        let workspace = Workspace::load().unwrap();
+        let root: toml::Table = fs::read_to_string(workspace.root.join("Cargo.toml"))
+            .unwrap()
+            .parse()
+            .unwrap();
+        let shared = &root["workspace"]["dependencies"];
+        let packages = packages(&workspace).unwrap();
+        assert!(packages.iter().any(|package| package.name == README_LIBRARY));
+        for package in &packages {
+            assert!(package.manifest["workspace"].as_table().unwrap().is_empty());
+            let dependencies = package.manifest["dependencies"].as_table().unwrap();
+            assert!(dependencies.contains_key(&package.name), "{}", package.name);
+            for (name, dependency) in dependencies {
+                match dependency.get("path") {
+                    Some(path) => assert_eq!(path.as_str(), Some(&*format!("../../../../crates/{name}"))),
+                    None => assert_eq!(dependency, &shared[name]),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn below_the_columns_are_no_columns_and_no_runtime() {
+        let packages = packages(&Workspace::load().unwrap()).unwrap();
+        for (name, families) in [
+            ("executor-core", &["arrow", "parquet", "tokio"][..]),
+            ("injector", &["arrow", "parquet", "tokio"]),
+            ("executor-threaded", &["arrow", "parquet", "tokio"]),
+            ("pipeline-exec", &["arrow", "parquet", "tokio"]),
+            ("sim", &["arrow", "parquet", "tokio"]),
+            ("pools", &["arrow", "parquet"]),
+            ("columnar", &["tokio"]),
+        ] {
+            let package = packages.iter().find(|package| package.name == name);
+            let never: Vec<&str> = package.unwrap().never().collect();
+            assert_eq!(never, families, "{name}");
+        }
+    }
+
+    #[test]
+    fn an_example_depends_on_a_library_by_path_and_on_an_engine_as_the_workspace_does() {
         let workspace = Workspace::load().unwrap();
         let from = "[workspace.dependencies]\narrow = { version = \"59\" }\n";
         let lines = ["sim", "arrow"].map(|name| dependency(&workspace, from, name).unwrap());
         let manifest = head("sim") + &lines.concat() + PROFILE;
         let table: toml::Table = manifest.parse().unwrap();
-        assert_eq!(table["dependencies"].as_table().unwrap().len(), 2);
-        assert!(
-            table["dependencies"]["sim"]["path"]
-                .as_str()
-                .unwrap()
-                .ends_with("crates/sim")
-        );
+        let path = table["dependencies"]["sim"]["path"].as_str().unwrap();
+        assert!(path.ends_with("crates/sim"), "{path}");
         assert_eq!(table["dependencies"]["arrow"]["version"].as_str(), Some("59"));
         assert!(table.contains_key("workspace"));
         assert!(dependency(&workspace, from, "tokio").is_err());

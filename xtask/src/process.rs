@@ -1,5 +1,4 @@
-//! Running other programs: shown before they run, their output passed through, and read on the way if need be; ended
-//! when a limit is over.
+//! Runs other programs: announced, with output passed through or read, and ended at a limit.
 
 mod leash;
 mod limit;
@@ -14,41 +13,28 @@ use anyhow::{Context as _, ensure};
 pub(crate) use self::limit::{Limit, OverLimit};
 use crate::usage::Outcome;
 
-/// The cargo that runs this program, so that a toolchain chosen outside is kept.
+/// The cargo that runs this program, which keeps the chosen toolchain.
 pub(crate) fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs `command` with its output passed through.
-///
-/// # Errors
-///
-/// When the program cannot be started at all, or when it was ended because the limit was over.
 pub(crate) fn run(command: &mut Command, limit: Limit) -> anyhow::Result<ExitStatus> {
     announce(command);
     limit.keep(command, |_| (), |mut child| Ok(child.wait()?))
 }
 
-/// Runs `command` as the last act of a subcommand: its exit code becomes ours.
-///
-/// # Errors
-///
-/// As [`run`].
+/// Runs `command` as a subcommand's last act: its exit code becomes ours.
 pub(crate) fn pass_through(command: &mut Command, limit: Limit) -> anyhow::Result<Outcome> {
     let status = run(command, limit)?;
     Ok(match status.code() {
         Some(0) => Outcome::Passed,
-        // A code that does not fit, or a signal, is still a failure.
+        // A code that does not fit, or a signal, is a failure too.
         Some(code) => Outcome::Exited(u8::try_from(code).ok().filter(|code| *code != 0).unwrap_or(1)),
         None => Outcome::Failed,
     })
 }
 
-/// Runs `command`, passes every line of its standard output through and shows it to `line` as well.
-///
-/// # Errors
-///
-/// As [`run`], and when its output cannot be read or passed on.
+/// Runs `command`, passes its standard output through and gives each line to `line`.
 pub(crate) fn run_reading(
     command: &mut Command,
     limit: Limit,
@@ -71,20 +57,11 @@ pub(crate) fn run_reading(
     })
 }
 
-/// Runs `command` and gives its standard output; what it says on standard error is passed through.
-///
-/// # Errors
-///
-/// As [`run`].
+/// Runs `command` and returns its standard output; standard error is passed through.
 pub(crate) fn output(command: &mut Command, limit: Limit) -> anyhow::Result<Output> {
     output_to(command, limit, Stdio::inherit())
 }
 
-/// Runs `command` and gives all that it says.
-///
-/// # Errors
-///
-/// As [`run`].
 pub(crate) fn silent_output(command: &mut Command, limit: Limit) -> anyhow::Result<Output> {
     output_to(command, limit, Stdio::piped())
 }
@@ -96,20 +73,13 @@ fn output_to(command: &mut Command, limit: Limit, stderr: Stdio) -> anyhow::Resu
     limit.keep(command, piped, |child| Ok(child.wait_with_output()?))
 }
 
-/// A program that cargo has built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Built {
-    /// Where it is.
     pub(crate) path: PathBuf,
-    /// The manifest of its package.
     pub(crate) manifest: PathBuf,
 }
 
-/// Runs a cargo command that builds, and gives the programs that it built, tests among them.
-///
-/// # Errors
-///
-/// As [`run`], when it does not build, or when it builds no program.
+/// Runs a cargo build and returns the built programs, tests included.
 pub(crate) fn built(command: &mut Command, limit: Limit) -> anyhow::Result<Vec<Built>> {
     announce(command);
     command.args(["--message-format", "json-render-diagnostics"]);
@@ -120,7 +90,6 @@ pub(crate) fn built(command: &mut Command, limit: Limit) -> anyhow::Result<Vec<B
     Ok(built)
 }
 
-/// The executables that cargo's messages name.
 fn executables(messages: &str) -> Vec<Built> {
     let messages = messages
         .lines()
@@ -134,12 +103,8 @@ fn executables(messages: &str) -> Vec<Built> {
     built.collect()
 }
 
-/// Runs `command`, shows each line of its standard output to `is_last`, and ends it at the first of which that says so: then
-/// there is no exit status. What it says on standard error is dropped.
-///
-/// # Errors
-///
-/// As [`run`], and when its output cannot be read.
+/// Runs `command`, gives each line of its standard output to `is_last`, and ends it when that
+/// returns true: then there is no exit status. Standard error is dropped.
 pub(crate) fn read_until(
     command: &mut Command,
     limit: Limit,
@@ -148,7 +113,7 @@ pub(crate) fn read_until(
     let piped = |command: &mut Command| {
         command.stdout(Stdio::piped()).stderr(Stdio::null());
     };
-    // The limit ends whatever still runs when this returns.
+    // The limit ends the program if it still runs.
     let (mut child, status) = limit.keep(command, piped, |mut child| {
         let output = child.stdout.take().context("the child has no standard output")?;
         for line in BufReader::new(output).lines() {
@@ -165,7 +130,6 @@ pub(crate) fn read_until(
     Ok(status)
 }
 
-/// Adds flags for rustc to whatever the caller's environment already sets.
 pub(crate) fn add_rustflags(command: &mut Command, flags: &[&str]) {
     let mut all: Vec<String> = match (
         std::env::var("CARGO_ENCODED_RUSTFLAGS"),
@@ -183,7 +147,7 @@ fn announce(command: &Command) {
     eprintln!("$ {}", shown(command));
 }
 
-/// The command as a person would type it, the program by its bare name.
+/// The command as typed, the program without its path.
 fn shown(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let program = program.file_stem().unwrap_or(command.get_program()).to_owned();

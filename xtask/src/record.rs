@@ -1,7 +1,8 @@
-//! `cargo xtask record [ARGS...]`: real runs on threads, recorded, and checked by the simulator's oracles.
+//! `cargo xtask record [ARGS...]`: recorded runs on threads, checked by the simulator's oracles.
 //!
-//! The program is an example of the crate `sim`, since only its tests and examples may touch threads. Arguments go to it
-//! (`--events N`, `--cost`, `--trace FILE`). `--planted NAME` builds it with a planted bug, and then some run must be rejected.
+//! The program is an example of the crate `sim`, since only its tests and examples may use threads.
+//! It gets the arguments (`--events N`, `--cost`, `--trace FILE`). `--planted NAME` builds it with
+//! a planted bug; then a run must be rejected.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -13,10 +14,9 @@ use crate::workspace::Workspace;
 
 const PROGRAM: &str = "recorded";
 
-/// The planted bug that CI shows to be rejected.
+/// The planted bug that must be rejected in CI.
 pub(crate) const COUNT_BUG: &str = "m33_private_not_covered";
 
-/// Passes arguments and exit code through.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let workspace = Workspace::load()?;
     let mut command = command(&workspace)?;
@@ -36,11 +36,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Runs the program with a planted bug: some run must be rejected.
-///
-/// # Errors
-///
-/// When the workspace has no such program, or no such bug.
+/// Command that runs the program with a planted bug: a run must be rejected.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
     let mut command = command(workspace)?;
     mutants::plant(workspace, &mut command, bug)?;
@@ -48,11 +44,7 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
     Ok(command)
 }
 
-/// Runs the program; its arguments come last.
-///
-/// # Errors
-///
-/// When the workspace has no such program.
+/// Command that runs the program; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("sim", "example", PROGRAM)
 }

@@ -1,11 +1,9 @@
-//! Plain-text tables: columns as wide as their widest cell, numbers to the right.
+//! Plain-text tables: columns as wide as their widest cell, numbers right-aligned.
 
-/// Prints `rows` under `head`.
 pub(crate) fn print<const N: usize>(head: [&str; N], rows: &[[String; N]]) {
     print!("{}", render(head, rows));
 }
 
-/// The table as text, one line per row.
 fn render<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let head = head.map(str::to_owned);
     let mut widths = [0; N];

@@ -1,22 +1,25 @@
-//! `cargo xtask tidy`: what the compiler and clippy cannot see, checked over the tree.
+//! `cargo xtask tidy`: checks of the tree that the compiler and clippy cannot make.
 //!
-//! Each check is a file below: a pure function from the tree (or from `cargo metadata`) to violations, with tests that
-//! plant the fault that it exists for. All violations are listed, not just the first. The same run is a test of this
-//! package, so that plain `cargo test --workspace` does not pass over an untidy tree.
+//! Each check is a file below: a pure function from the tree or from `cargo metadata` to
+//! violations, with tests that plant its fault. All violations are listed. A test of this package
+//! runs them too.
 //!
 //! ```text
 //! cargo metadata ──► arrows
-//! tree ──► top_level, manifests, given, edges, orderings, ports, unsafe_code, links, story, leftovers, machine, size
+//! tree ──► top_level, manifests, given, edges, orderings, ports, floors, patches, unsafe_code, links, story, leftovers,
+//!          machine, size
 //! ```
 
 mod arrows;
 mod edges;
+mod floors;
 mod given;
 mod leftovers;
 mod links;
 mod machine;
 mod manifests;
 mod orderings;
+mod patches;
 mod ports;
 mod rust_source;
 mod size;
@@ -36,7 +39,6 @@ use crate::table;
 use crate::usage::{self, Outcome};
 use crate::workspace::Workspace;
 
-/// Checks the tree and prints what it found.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let [] = usage::flags(arguments, [])?;
     let report = check(&Workspace::load()?)?;
@@ -48,7 +50,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     })
 }
 
-/// What a run of all checks found.
 #[derive(Debug)]
 pub(crate) struct Report {
     violations: Vec<Violation>,
@@ -58,11 +59,6 @@ pub(crate) struct Report {
     edges: usize,
 }
 
-/// Runs every check over the tree of `workspace`.
-///
-/// # Errors
-///
-/// When the tree cannot be read.
 pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
     let tree = Tree::load(&workspace.root)?;
     let given = given::uses(&tree, &workspace.packages);
@@ -75,6 +71,8 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
         orderings::check(&tree),
         ports::check(&tree),
         unsafe_code::check(&tree),
+        floors::check(&tree),
+        patches::check(&tree),
         links::check(&tree),
         story::check(&tree),
         leftovers::check(&tree),
@@ -93,40 +91,24 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<Report> {
 }
 
 /// The loom models that the memory model names for an edge.
-///
-/// # Errors
-///
-/// When the tree cannot be read.
 pub(crate) fn models_of_edge(workspace: &Workspace, edge: &str) -> anyhow::Result<Vec<String>> {
     Ok(edges::models_of(&Tree::load(&workspace.root)?, edge))
 }
 
-/// Every atomic ordering in shipped code.
-///
-/// # Errors
-///
-/// When the tree cannot be read.
 pub(crate) fn orderings(workspace: &Workspace) -> anyhow::Result<Vec<OrderingUse>> {
     Ok(orderings::in_tree(&Tree::load(&workspace.root)?))
 }
 
-/// The paths of all files of the repository.
-///
-/// # Errors
-///
-/// When the tree cannot be read.
 pub(crate) fn files(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let tree = Tree::load(&workspace.root)?;
     Ok(tree.files().map(|file| file.path.clone()).collect())
 }
 
 impl Report {
-    /// Whether nothing is wrong.
     pub(crate) fn is_tidy(&self) -> bool {
         self.violations.is_empty()
     }
 
-    /// One line for the table of `cargo xtask ci`.
     pub(crate) fn summary(&self) -> String {
         let Report {
             violations,
@@ -142,7 +124,6 @@ impl Report {
         )
     }
 
-    /// Prints the table of given packages, then warnings, then violations, then the summary.
     pub(crate) fn print(&self) {
         let rows: Vec<_> = self.given.iter().map(Use::row).collect();
         table::print(["package", "files", "for example"], &rows);

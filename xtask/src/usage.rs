@@ -1,7 +1,7 @@
-//! What a person sees who asks for help, or who mistypes.
+//! The help text, and errors in a command line.
 //!
-//! A command line that cannot be understood is a [`Misuse`]: it is answered with the list of subcommands and exit
-//! code 2, so that a script can tell "you called me wrongly" from "the check failed".
+//! An invalid command line is a [`Misuse`]: help text and exit code 2, which scripts can tell from
+//! a failed check.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,51 +13,42 @@ cargo xtask <subcommand>
   ci [--quick]     everything that CI runs, with a table at the end; --quick: format, lints, tidy, small crates
   tidy             layers, synchronisation edges, links, file stories, manifests, leftovers
   loom [FILTER]    build and run the loom models; prints model, bound, executions, seconds
-  mutants [NAME...]  planted bugs, each on every layer of tests (--layer unit|sim|loom, --quick: on the cheapest one,
+  mutants [NAME...]  planted bugs: patches, each shown to those who must notice; others on every layer of tests (--layer unit|sim|loom, --quick: on the cheapest one,
                    --write: the matrix into docs/testing.md, --replays: failing runs again from their lines, --shrunk: how small they get)
   sim [ARGS...]    the simulator; without arguments its CI swarm (--seeds N, --replay LINE, ...);
-                   --predict: virtual time beside runs on threads, and curves (--loads, --workers, --write)
-                   --load: short jobs beside heavy ones, and speed-up, in virtual time (--workers, --heavies, --write)
   record [ARGS...] real runs on threads, recorded and checked (--events N, --cost, --trace FILE, --planted NAME)
-  bench [FILTER]   micro-benches, then the comparison with others; a full run writes benches/README.md
-                   (--rounds N, --quick: a first look, --long: also what takes minutes);
-                   --queries: a short query beside heavy ones, here and in other engines (--rounds, --seconds, --write)
-                   --groups: GROUP BY with few and many groups, here and in other engines (--rounds, --runs, --rows)
-                   --lists: lists that grow in chunks, and finding a partition (--rounds, --write)
-                   --datafusion [MODE]: DataFusion as it is and on windlass (beside, each, shorts, cancel, objects, timeline)
+  bench [BENCH] [FILTER]  one bench beside its peers: executor, pipeline, io-beside, queries, groups, overlap, lists, predict, load
+                   (--rounds N, --quick: a first look, --long: also what takes minutes, --write: its page);
+                   micro: criterion over our own parts; datafusion [MODE]: DataFusion as it is and on windlass
   weaken [FILTER]  each atomic ordering made weaker, in a copy: which loom model notices
   docs [--open]    rustdoc of the workspace, warnings denied
   outside          small crates outside the workspace, each on one library alone
 ";
 
-/// Prints the subcommands.
 pub(crate) fn run() -> anyhow::Result<Outcome> {
     print!("{LIST}");
     Ok(Outcome::Passed)
 }
 
-/// Whether the arguments of a subcommand ask for help, and for nothing else.
 pub(crate) fn asks_for_help(arguments: &[OsString]) -> bool {
     matches!(arguments, [only] if only == "--help" || only == "-h")
 }
 
-/// How a subcommand ended when nothing stopped it from doing its work.
+/// Outcome of a subcommand that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All is well.
     Passed,
-    /// It ran to its end and found something wrong, which it has already printed.
+    /// It found a problem, and has printed it.
     Failed,
-    /// A program that it passed the arguments on to ended with this exit code.
+    /// Exit code of the program that got the arguments.
     Exited(u8),
 }
 
-/// A command line that makes no sense.
 #[derive(Debug)]
 pub(crate) struct Misuse(String);
 
 impl Misuse {
-    /// `problem` names the argument and what is wrong with it.
+    /// `problem` names the argument and its fault.
     pub(crate) fn new(problem: String) -> Misuse {
         Misuse(problem)
     }
@@ -71,11 +62,7 @@ impl fmt::Display for Misuse {
 
 impl std::error::Error for Misuse {}
 
-/// Reads the flags of a subcommand that takes only the flags in `known`; returns which of them were given.
-///
-/// # Errors
-///
-/// A [`Misuse`] for anything else on the command line.
+/// Reads a subcommand's flags, all in `known`; returns which were given.
 pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) -> anyhow::Result<[bool; N]> {
     let mut given = [false; N];
     let mut parser = lexopt::Parser::from_args(arguments);
@@ -92,7 +79,7 @@ pub(crate) fn flags<const N: usize>(arguments: Vec<OsString>, known: [&str; N]) 
     Ok(given)
 }
 
-/// The exit code of the whole program; prints what stopped it.
+/// Exit code of the program; prints its error.
 pub(crate) fn exit_code(outcome: anyhow::Result<Outcome>) -> ExitCode {
     match outcome {
         Ok(Outcome::Passed) => ExitCode::SUCCESS,

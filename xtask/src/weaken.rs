@@ -1,23 +1,25 @@
-//! `cargo xtask weaken [FILTER]`: each atomic ordering of the shipped code made weaker, and the loom model that notices.
+//! `cargo xtask weaken [FILTER]`: weakens each atomic ordering of shipped code, and names the loom
+//! model that notices.
 //!
-//! An ordering that could be weaker without any model failing is either too strong, or the models are too few. So every
-//! site is weakened step by step in a copy of the tree, the models of its crate are built there, and run until one fails:
+//! If all models pass, the ordering is too strong or a model is missing. Each site is weakened step
+//! by step in a copy of the tree, and its crate's models run until one fails:
 //!
 //! ```text
 //! SeqCst ─► AcqRel          AcqRel ─► Acquire, Release          Acquire, Release ─► Relaxed
 //! a fence that is Acquire or Release ─► none
 //! ```
 //!
-//! The models of the edges that the site names come first, at their own bounds; then all others at two preemptions, in case
-//! it is another edge's model that notices. A survivor is for a person to judge, and `docs/memory-model.md` says why
-//! each that is left stays. It takes half an hour; it is no part of CI.
+//! Models of the site's edges run first, at their own bounds; then all others at two preemptions. A
+//! person judges survivors, and `docs/memory-model.md` says why each stays. It takes half an hour
+//! and is not in CI.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail, ensure};
 
+use crate::copy::Copy;
 use crate::loom::model;
 use crate::process::{self, Limit};
 use crate::tidy::{self, OrderingUse};
@@ -25,10 +27,10 @@ use crate::usage::{Misuse, Outcome};
 use crate::workspace::Workspace;
 use crate::{loom, table};
 
-/// Preemptions of the models that are none of the site's edges'.
+/// Preemptions of models of other edges.
 const ELSEWHERE: &str = "2";
 
-/// Weakens the orderings whose place, as `path:line`, contains the filter, or all that crates with models have.
+/// Weakens the orderings whose `path:line` contains the filter, in crates with models.
 pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     let filter = match arguments.as_slice() {
         [] => String::new(),
@@ -46,12 +48,12 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     if changes.is_empty() {
         bail!("no ordering that could be weaker matches `{filter}`");
     }
-    let copy = Copy::make(&workspace)?;
+    let trial = Trial(Copy::make(&workspace, "weaken")?);
     let mut rows = Vec::new();
     let mut survivors = 0;
     for (number, change) in changes.iter().enumerate() {
         eprintln!("\n[{}/{}] {}", number + 1, changes.len(), change.title());
-        let killed = copy.try_change(&workspace, change)?;
+        let killed = trial.try_change(&workspace, change)?;
         survivors += usize::from(killed.is_none());
         rows.push([
             change.place(),
@@ -69,7 +71,6 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     })
 }
 
-/// One ordering, made weaker.
 #[derive(Debug)]
 struct Change {
     site: OrderingUse,
@@ -80,7 +81,7 @@ struct Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Weaker {
     To(&'static str),
-    /// A fence cannot be relaxed.
+    /// Removed, since a fence cannot be relaxed.
     NoFence,
 }
 
@@ -101,7 +102,6 @@ impl Change {
         format!("{}: {}", self.place(), self.what())
     }
 
-    /// The text of the file with the change.
     fn apply(&self, text: &str) -> anyhow::Result<String> {
         let OrderingUse { at, ordering, .. } = &self.site;
         let after = at + ordering.len();
@@ -117,7 +117,6 @@ impl Change {
     }
 }
 
-/// All changes to crates that have loom models.
 fn changes(workspace: &Workspace, filter: &str) -> anyhow::Result<Vec<Change>> {
     let mut changes = Vec::new();
     for site in tidy::orderings(workspace)? {
@@ -153,39 +152,16 @@ fn weaker(ordering: &str, fence: bool) -> &'static [Weaker] {
     }
 }
 
-/// The tree that is changed: a copy, beside which its builds go.
 #[derive(Debug)]
-struct Copy {
-    root: PathBuf,
-    builds: PathBuf,
-}
+struct Trial(Copy);
 
-impl Copy {
-    fn make(workspace: &Workspace) -> anyhow::Result<Copy> {
-        let folder = workspace.target.join("weaken");
-        let root = folder.join("tree");
-        for path in tidy::files(workspace)? {
-            let (from, to) = (workspace.root.join(&path), root.join(&path));
-            let same = std::fs::read(&to).is_ok_and(|old| std::fs::read(&from).is_ok_and(|new| old == new));
-            // What is the same keeps its time, and so its builds.
-            if !same {
-                std::fs::create_dir_all(to.parent().context("a file has a folder")?)?;
-                std::fs::copy(&from, &to).with_context(|| format!("cannot copy {path}"))?;
-            }
-        }
-        Ok(Copy {
-            root,
-            builds: folder.join("builds"),
-        })
-    }
-
-    /// The model that fails with `change`, if any does.
+impl Trial {
     fn try_change(&self, workspace: &Workspace, change: &Change) -> anyhow::Result<Option<String>> {
-        let path = self.root.join(&change.site.path);
-        let text = std::fs::read_to_string(&path)?;
-        std::fs::write(&path, change.apply(&text)?)?;
+        let path = &change.site.path;
+        let text = std::fs::read_to_string(self.0.root.join(path))?;
+        self.0.write(path, change.apply(&text)?.as_bytes())?;
         let killed = self.explore(workspace, change);
-        std::fs::write(&path, text)?;
+        self.0.write(path, text.as_bytes())?;
         killed
     }
 
@@ -195,8 +171,8 @@ impl Copy {
         build.args(["--test", loom::TARGET]);
         process::add_rustflags(&mut build, &["--cfg", "windlass_loom"]);
         build
-            .current_dir(&self.root)
-            .env("CARGO_TARGET_DIR", &self.builds);
+            .current_dir(&self.0.root)
+            .env("CARGO_TARGET_DIR", &self.0.builds);
         let built = process::built(&mut build, Limit::NONE)?;
         let binary = &built.last().context("nothing was built")?.path;
         let (near, elsewhere) = self.models(workspace, change, binary)?;
@@ -281,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_shipped_code_has_orderings_to_weaken_in_every_crate_with_models_but_for_locks() {
-        // What its models are about is behind a lock.
+        // A lock guards the data of its models.
         const LOCKED: &str = "pools";
         let workspace = Workspace::load().unwrap();
         let changes = changes(&workspace, "").unwrap();

@@ -1,7 +1,7 @@
-//! What `cargo metadata` knows: where the workspace is, where builds go, and who depends on whom.
+//! `cargo metadata`: the root, the build folder, the members and their dependencies.
 //!
-//! Read as plain JSON values. A typed reader would bring derive macros, and `cargo xtask` is the first thing that a
-//! newcomer compiles.
+//! Read as plain JSON: derive macros would slow the build of `cargo xtask`, which newcomers compile
+//! first.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,45 +11,32 @@ use serde_json::Value;
 
 use crate::process;
 
-/// The workspace that the current folder belongs to.
 #[derive(Debug)]
 pub(crate) struct Workspace {
-    /// The folder with the workspace's manifest.
     pub(crate) root: PathBuf,
-    /// Where builds go; follows `CARGO_TARGET_DIR`.
+    /// Build folder; follows `CARGO_TARGET_DIR`.
     pub(crate) target: PathBuf,
-    /// The members, without their dependencies.
     pub(crate) packages: Vec<Package>,
 }
 
-/// A member of the workspace.
 #[derive(Debug, Clone)]
 pub(crate) struct Package {
-    /// Its name.
     pub(crate) name: String,
     /// Its folder, relative to the root, with `/`.
     pub(crate) folder: String,
-    /// What its manifest says that it depends on.
     pub(crate) dependencies: Vec<Dependency>,
     /// Its targets: kind (`bin`, `test`, ...) and name.
     pub(crate) targets: Vec<(String, String)>,
 }
 
-/// A line in a manifest.
 #[derive(Debug, Clone)]
 pub(crate) struct Dependency {
-    /// The package that is meant.
     pub(crate) name: String,
-    /// Whether only tests, examples and benches see it.
+    /// Whether only tests, examples and benches use it.
     pub(crate) dev: bool,
 }
 
 impl Workspace {
-    /// Asks cargo.
-    ///
-    /// # Errors
-    ///
-    /// When cargo cannot be run, or when the manifests do not load; the error has cargo's own words.
     pub(crate) fn load() -> anyhow::Result<Workspace> {
         let output = process::cargo()
             .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -66,7 +53,6 @@ impl Workspace {
         Workspace::from_metadata(&metadata)
     }
 
-    /// Reads the document that `cargo metadata --no-deps` prints.
     fn from_metadata(metadata: &Value) -> anyhow::Result<Workspace> {
         let root = PathBuf::from(text(metadata, "workspace_root")?);
         let target = PathBuf::from(text(metadata, "target_directory")?);
@@ -81,7 +67,6 @@ impl Workspace {
         })
     }
 
-    /// The members that have a target of this kind and name.
     pub(crate) fn with_target<'a>(
         &'a self,
         kind: &'a str,
@@ -94,11 +79,8 @@ impl Workspace {
 }
 
 impl Workspace {
-    /// Builds a member's program in release mode and runs it; `kind` is `bin` or `example`, and the program's arguments come last.
-    ///
-    /// # Errors
-    ///
-    /// When the member has no such program.
+    /// Command that builds and runs a member's program in release mode; `kind` is `bin` or
+    /// `example`, and the program's arguments come last.
     pub(crate) fn program(&self, package: &str, kind: &str, name: &str) -> anyhow::Result<Command> {
         if !self.with_target(kind, name).any(|found| found.name == package) {
             bail!("crate `{package}` has no {kind} `{name}`");
@@ -144,7 +126,6 @@ impl Package {
         })
     }
 
-    /// Whether it has a target of this kind and name.
     pub(crate) fn has_target(&self, kind: &str, name: &str) -> bool {
         self.targets.iter().any(|(k, n)| k == kind && n == name)
     }

@@ -1,20 +1,19 @@
-//! The sum of what the test binaries report, each in a closing line of its own.
+//! Sum of the closing lines of all test binaries.
 
-/// Tests passed, failed and skipped, over all binaries.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct TestCount {
     passed: u64,
     failed: u64,
     ignored: u64,
     binaries: u64,
-    /// Tests that the runner has called slow, and that have not ended since.
+    /// Tests that the runner called slow and that have not ended.
     slow: Vec<String>,
-    /// Whether the runner itself ended well: false also when a binary did not build or crashed.
+    /// Whether the runner succeeded: false also if a binary did not build or crashed.
     pub(crate) succeeded: bool,
 }
 
 impl TestCount {
-    /// Of no runner at all, where nothing has failed.
+    /// The count before any runner: nothing has failed.
     pub(crate) fn none() -> TestCount {
         TestCount {
             succeeded: true,
@@ -22,7 +21,6 @@ impl TestCount {
         }
     }
 
-    /// Adds what another runner counted.
     pub(crate) fn add(&mut self, other: TestCount) {
         self.passed += other.passed;
         self.failed += other.failed;
@@ -32,8 +30,8 @@ impl TestCount {
         self.succeeded &= other.succeeded;
     }
 
-    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and notes which tests take long;
-    /// ignores any other.
+    /// Adds a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; ...`, and tracks slow
+    /// tests; ignores any other.
     pub(crate) fn read(&mut self, line: &str) {
         let Some((_, counts)) = line.split_once("test result: ") else {
             self.read_test(line);
@@ -66,7 +64,7 @@ impl TestCount {
         }
     }
 
-    /// For the table, behind why the tests were stopped: which of them had not come to an end.
+    /// For the table, after the reason of a stop: the slow tests that had not ended.
     pub(crate) fn unended(&self) -> String {
         if self.slow.is_empty() {
             String::new()
@@ -75,7 +73,6 @@ impl TestCount {
         }
     }
 
-    /// For the table.
     pub(crate) fn summary(&self) -> String {
         format!(
             "{} tests in {} binaries, {} ignored",
@@ -85,7 +82,7 @@ impl TestCount {
         )
     }
 
-    /// In the words of the test runner.
+    /// In the test runner's words.
     pub(crate) fn closing_line(&self) -> String {
         let TestCount {
             passed,
@@ -97,7 +94,7 @@ impl TestCount {
         format!("test result: {result}. {passed} passed; {failed} failed; {ignored} ignored")
     }
 
-    /// Alone on its line, for programs that look for it.
+    /// Alone on its line, for programs that search for it.
     pub(crate) fn total(&self) -> String {
         format!("{} passed, {} failed", self.passed, self.failed)
     }

@@ -1,15 +1,11 @@
-//! One loom model, run by itself: a change that breaks it may abort the process, and it should still be named.
+//! One loom model in its own process: a change that breaks it may abort, and its name is still
+//! reported.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::process::{self, Limit};
 
-/// The full names of the models in a test binary.
-///
-/// # Errors
-///
-/// When it cannot be run, or does not list its tests within the limit.
 pub(crate) fn list(binary: &Path, limit: Limit) -> anyhow::Result<Vec<String>> {
     let output = process::silent_output(Command::new(binary).arg("--list"), limit)?;
     let list = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -20,16 +16,12 @@ pub(crate) fn list(binary: &Path, limit: Limit) -> anyhow::Result<Vec<String>> {
         .collect())
 }
 
-/// A model's name, without the modules that its test is in.
+/// A model's name without its modules.
 pub(crate) fn short(test: &str) -> &str {
     test.rsplit("::").next().unwrap_or(test)
 }
 
-/// What the model said when it failed, run by `binary`, which has no arguments yet; `None` if it closed.
-///
-/// # Errors
-///
-/// When the binary cannot be run, or was ended because the limit was over.
+/// Runs a model by `binary`, which has no arguments yet. Returns its failure; `None` if it closed.
 pub(crate) fn fails(binary: &mut Command, test: &str, limit: Limit) -> anyhow::Result<Option<String>> {
     binary.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let output = process::silent_output(binary, limit)?;
@@ -42,7 +34,6 @@ pub(crate) fn fails(binary: &mut Command, test: &str, limit: Limit) -> anyhow::R
     ))
 }
 
-/// The line behind the first `panicked at`.
 fn panic_text(stderr: &str) -> Option<String> {
     let mut lines = stderr.lines().skip_while(|line| !line.contains("panicked at"));
     lines.next()?;

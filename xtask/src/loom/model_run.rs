@@ -1,20 +1,17 @@
-//! The line that a loom model prints when it has seen every execution within its bound.
+//! The line of a loom model that has run every execution within its bound.
 
 /// `loom-model name=<name> bound=<none|N> executions=<N> seconds=<S>`
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelRun {
-    /// The model's name, which is its test's name.
     pub(crate) name: String,
-    /// The bound on preemptions, or `none`.
+    /// Bound on preemptions, or `none`.
     pub(crate) bound: String,
-    /// How many interleavings were run.
     pub(crate) executions: u64,
-    /// How long that took.
     pub(crate) seconds: f64,
 }
 
 impl ModelRun {
-    /// Reads the line, wherever in `line` it begins: the test runner may have begun it with the test's name.
+    /// Reads the line anywhere in `line`: the test runner may have printed the test's name before.
     pub(crate) fn parse(line: &str) -> Option<ModelRun> {
         let (_, fields) = line.split_once("loom-model ")?;
         let field = |key: &str| {
@@ -31,7 +28,6 @@ impl ModelRun {
         })
     }
 
-    /// Model, bound, executions, seconds.
     pub(crate) fn row(&self) -> [String; 4] {
         [
             self.name.clone(),

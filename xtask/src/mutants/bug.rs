@@ -1,31 +1,19 @@
-//! The planted bugs: which there are, where each is planted, and who has to notice.
+//! The bugs behind the switch: the crate of each, and the layer that must notice.
 
 use anyhow::{Context as _, ensure};
 
+use super::layer::Layer;
 use crate::workspace::Workspace;
 
-/// A planted bug.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bug {
-    /// The function that says whether it is planted.
+    /// The function that returns whether it is planted.
     pub(crate) name: &'static str,
-    /// The crate whose list has it.
     pub(crate) krate: &'static str,
     /// The cheapest layer that notices, for `--quick`.
     pub(crate) cheapest: Layer,
-    /// What to know to find it there.
+    /// How to find it there.
     pub(crate) hint: Hint,
-}
-
-/// A kind of test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Layer {
-    /// Unit and integration tests.
-    Unit,
-    /// The simulator's swarm.
-    Sim,
-    /// The loom models.
-    Loom,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,38 +21,19 @@ pub(crate) enum Hint {
     None,
     /// Only a second run of the same seed shows it.
     Twice,
-    /// The edge of `docs/memory-model.md` that loses an end. No simulator with sequentially consistent memory may see it.
+    /// The edge of `docs/memory-model.md` that loses an end. A simulator with sequentially
+    /// consistent memory must not see it.
     Edge(&'static str),
-    /// This one integration or unit test tells.
     Test(&'static str),
-    /// This one loom model tells.
     Model(&'static str),
-}
-
-impl Layer {
-    pub(crate) const ALL: [Layer; 3] = [Layer::Unit, Layer::Sim, Layer::Loom];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Layer::Unit => "unit",
-            Layer::Sim => "sim",
-            Layer::Loom => "loom",
-        }
-    }
-
-    pub(crate) fn of_name(name: &str) -> Option<Layer> {
-        Layer::ALL.into_iter().find(|layer| layer.name() == name)
-    }
 }
 
 const CORE: &str = "executor-core";
 const PIPELINE: &str = "pipeline-exec";
-const POOLS: &str = "pools";
 
-/// The crates that have a list.
-pub(crate) const CRATES: [&str; 3] = [CORE, PIPELINE, POOLS];
+pub(crate) const CRATES: [&str; 2] = [CORE, PIPELINE];
 
-/// The name of the row without any bug, and that of the bug that everything notices.
+/// Names of the row without a bug, and of the bug that every layer notices.
 pub(crate) const NONE: &str = "none";
 pub(crate) const CANARY: &str = "m00_canary";
 
@@ -81,12 +50,6 @@ const fn sim(krate: &'static str, name: &'static str) -> Bug {
     bug(krate, name, Layer::Sim, Hint::None)
 }
 
-/// A bug of streams, and the model that tells.
-const fn stream(name: &'static str, model: &'static str) -> Bug {
-    bug(POOLS, name, Layer::Loom, Hint::Model(model))
-}
-
-/// All of them.
 pub(crate) const BUGS: &[Bug] = &[
     sim(CORE, CANARY),
     sim(CORE, "m01_accept_after_close"),
@@ -252,110 +215,6 @@ pub(crate) const BUGS: &[Bug] = &[
         Hint::Test("looking"),
     ),
     sim(PIPELINE, "m61_jobs_begin_during_a_stop"),
-    stream(
-        "m88_finish_wakes_nobody",
-        "delivery_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m89_release_starts_nobody",
-        "rest_against_the_release_that_makes_room",
-    ),
-    stream(
-        "m90_stop_wakes_no_consumer",
-        "end_of_the_pool_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m91_stop_wakes_no_reader",
-        "close_by_a_handle_against_both_sides_that_fall_asleep",
-    ),
-    stream(
-        "m92_drop_closes_nothing",
-        "drop_against_a_source_that_comes_to_rest",
-    ),
-    stream(
-        "m93_dropped_reader_closes_nothing",
-        "dropped_call_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m94_stop_leaves_the_source_at_rest",
-        "drop_against_a_source_that_comes_to_rest",
-    ),
-    stream(
-        "m95_reads_on_after_a_stop",
-        "drop_against_a_source_that_comes_to_rest",
-    ),
-    stream(
-        "m96_rests_after_a_second_lock",
-        "rest_against_the_release_that_makes_room",
-    ),
-    stream(
-        "m97_registers_after_a_second_lock",
-        "delivery_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m98_delivery_wakes_nobody",
-        "delivery_against_a_consumer_that_falls_asleep",
-    ),
-    stream("m99_delivered_after_a_stop", "close_by_a_handle_against_the_end"),
-    stream("m100_told_are_those_who_came_first", "on_close_against_the_end"),
-    stream("m101_end_before_the_close", "close_by_a_handle_against_the_end"),
-    stream(
-        "m102_room_for_one_batch_more",
-        "rest_against_the_release_that_makes_room",
-    ),
-    stream(
-        "m103_error_overtakes_batches",
-        "failure_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m104_error_is_told_as_the_end",
-        "failure_against_a_consumer_that_falls_asleep",
-    ),
-    stream(
-        "m105_lost_batches_are_told_as_the_end",
-        "close_by_a_handle_against_the_end",
-    ),
-    bug(
-        POOLS,
-        "m106_end_of_the_pool_drops_what_is_ready",
-        Layer::Unit,
-        Hint::Test("streams::ends"),
-    ),
-    bug(
-        POOLS,
-        "m107_last_slice_is_not_asked",
-        Layer::Unit,
-        Hint::Test("streams::slices"),
-    ),
-    bug(
-        POOLS,
-        "m108_last_slices_error_is_lost",
-        Layer::Unit,
-        Hint::Test("streams::slices"),
-    ),
-    bug(
-        POOLS,
-        "m109_slices_hold_nothing",
-        Layer::Unit,
-        Hint::Test("streams::slices"),
-    ),
-    bug(
-        POOLS,
-        "m110_error_waits_for_no_slices",
-        Layer::Unit,
-        Hint::Test("streams::slices"),
-    ),
-    bug(
-        POOLS,
-        "m111_skipped_slices_are_left_out",
-        Layer::Unit,
-        Hint::Test("streams::slices"),
-    ),
-    stream(
-        "m112_reader_registers_after_a_second_lock",
-        "close_by_a_handle_against_both_sides_that_fall_asleep",
-    ),
-    stream("m113_late_askers_are_not_told", "on_close_against_the_end"),
     sim(PIPELINE, "m115_wake_makes_nothing_claimable"),
     sim(PIPELINE, "m116_wake_in_a_turn_is_lost"),
     sim(PIPELINE, "m117_tasks_kept_after_a_cancel"),
@@ -434,30 +293,18 @@ pub(crate) const ONLY_ORACLES: &[(&str, &str)] = &[
     ("determinism", "m40_process_wide_victims"),
 ];
 
-/// Oracles that no swarm can hear: one says what a user expects of their own run, the other what a record of threads lacks.
+/// Oracles that no swarm can trigger: a user's expectation of their own run, and gaps in a record
+/// of threads.
 #[cfg(test)]
 const BEYOND_THE_SWARM: [&str; 2] = ["expectation", "record"];
 
 impl Bug {
-    /// The bug of this name.
     pub(crate) fn of_name(name: &str) -> Option<Bug> {
         BUGS.iter().find(|bug| bug.name == name).copied()
     }
 
-    /// What the environment variable has to say.
     pub(crate) fn value(self) -> String {
         format!("{}/{}", self.krate, self.name)
-    }
-
-    /// Whether the simulator runs the code that has it: streams are beyond it.
-    pub(crate) fn is_in_the_simulator(self) -> bool {
-        self.krate != POOLS
-    }
-
-    /// Whether the tests of `package` are asked about it: those of its own crate and of what stands on it, but for the pools, which know
-    /// only their own.
-    pub(crate) fn is_asked_of(self, package: &str) -> bool {
-        (package == POOLS) == (self.krate == POOLS)
     }
 
     /// Whether only a model of weak memory may see it.
@@ -466,11 +313,7 @@ impl Bug {
     }
 }
 
-/// The table above and the crates' lists must have the same bugs, and each must be asked for somewhere.
-///
-/// # Errors
-///
-/// The first bug that can no longer be planted, or that no layer is asked about.
+/// Checks that the table above and the crates' lists agree, and that code tests for each bug.
 pub(crate) fn check_lists(workspace: &Workspace) -> anyhow::Result<()> {
     for krate in CRATES {
         let folder = workspace.root.join("crates").join(krate).join("src");
@@ -501,7 +344,6 @@ pub(crate) fn check_lists(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The name in a line of a list.
 fn listed_name(line: &str) -> Option<&str> {
     let name = line.strip_prefix("    ")?.strip_suffix(',')?;
     let number = name.strip_prefix('m')?.split('_').next()?;

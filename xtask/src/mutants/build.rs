@@ -1,4 +1,4 @@
-//! The builds in which bugs can be planted: one a layer, each in a folder of its own beside the normal ones.
+//! The builds in which bugs can be planted: one per layer, each in its own folder.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,23 +6,18 @@ use std::process::Command;
 
 use anyhow::ensure;
 
-use super::bug::{Bug, CRATES, Layer};
+use super::bug::{Bug, CRATES};
+use super::layer::Layer;
 use crate::process::{self, Limit, cargo};
 use crate::workspace::Workspace;
 
 /// The environment variable that names the bug.
 const VARIABLE: &str = "WINDLASS_MUTANT";
 
-/// The crates whose unit and integration tests are a layer. Those above them are not where such a bug should be found.
-const TESTED: [&str; 5] = [
-    "executor-core",
-    "injector",
-    "executor-threaded",
-    "pipeline-exec",
-    "pools",
-];
+/// Crates whose unit and integration tests are a layer. Crates above them should not be the first
+/// to find such a bug.
+const TESTED: [&str; 4] = ["executor-core", "injector", "executor-threaded", "pipeline-exec"];
 
-/// A program with tests.
 #[derive(Debug, Clone)]
 pub(super) struct TestBinary {
     pub(super) package: String,
@@ -31,7 +26,6 @@ pub(super) struct TestBinary {
 }
 
 impl TestBinary {
-    /// The command that runs it, with a bug or without.
     pub(super) fn command(&self, bug: Option<Bug>) -> Command {
         let mut command = Command::new(&self.path);
         command.current_dir(&self.folder);
@@ -40,7 +34,7 @@ impl TestBinary {
     }
 }
 
-/// Says in the command's environment which bug is planted.
+/// Sets the planted bug in the command's environment.
 pub(super) fn plant(command: &mut Command, bug: Option<Bug>) {
     match bug {
         Some(bug) => command.env(VARIABLE, bug.value()),
@@ -48,7 +42,6 @@ pub(super) fn plant(command: &mut Command, bug: Option<Bug>) {
     };
 }
 
-/// What was built.
 #[derive(Debug)]
 pub(super) struct Builds {
     pub(super) unit: Vec<TestBinary>,
@@ -57,11 +50,6 @@ pub(super) struct Builds {
 }
 
 impl Builds {
-    /// Builds what `layers` need; of the tests those of `tested`.
-    ///
-    /// # Errors
-    ///
-    /// When something does not build.
     pub(super) fn make(
         workspace: &Workspace,
         layers: &[Layer],
@@ -73,7 +61,7 @@ impl Builds {
             sim: None,
             loom: Vec::new(),
         };
-        // A quick run asks those crates that have the bugs, and not those that stand on them.
+        // A quick run tests only the crates with the bugs.
         let tested: &[&str] = if quick { &CRATES } else { &TESTED };
         if layers.contains(&Layer::Unit) {
             let mut command = cargo();
@@ -94,11 +82,6 @@ impl Builds {
     }
 }
 
-/// The simulator, in release mode or not.
-///
-/// # Errors
-///
-/// When it does not build.
 pub(super) fn simulator(workspace: &Workspace, release: bool, limit: Limit) -> anyhow::Result<PathBuf> {
     let mut command = cargo();
     command.args(["build", "--package", "sim", "--bin", "windlass-sim"]);
@@ -137,7 +120,7 @@ fn test_binaries(
         })
     });
     let mut binaries: Vec<TestBinary> = binaries.collect();
-    // Lowest crates first, and in each the unit tests, which are quicker; cargo names them in any order.
+    // Lowest crates first, and in each the quicker unit tests; cargo's order is arbitrary.
     let rank = |binary: &TestBinary| {
         let place = TESTED.iter().position(|name| *name == binary.package);
         let name = binary
@@ -150,7 +133,7 @@ fn test_binaries(
     Ok(binaries)
 }
 
-/// The build gets the switch, and a folder of its own to go to.
+/// Gives the build the switch and a folder of its own.
 pub(super) fn prepare(workspace: &Workspace, command: &mut Command, flags: &[&str]) {
     process::add_rustflags(command, &[flags, &["--cfg", "windlass_mutants"]].concat());
     let folder = if flags.is_empty() {

@@ -1,5 +1,4 @@
-//! The loom models, run one by one: a planted bug may abort the process, and the model should still be named that
-//! noticed.
+//! Loom models one by one: a planted bug may abort the process, and the model is still named.
 
 use super::bug::{Bug, Hint};
 use super::build::TestBinary;
@@ -9,21 +8,18 @@ use crate::process::OverLimit;
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// How long a model may take in a build with a bug. None takes as long without one.
+/// Seconds of a model in a build with a bug; without one all take less.
 const MODEL_SECONDS: u64 = 120;
 
-/// In a quick run each model first has so many preemptions at most, as [`BOUND`] says: most bugs need no more, and a search that may have
-/// more of them comes to the same execution late.
+/// Preemptions in a model's first quick run, as [`BOUND`]: most bugs need no more, and a deeper
+/// search reaches the same execution late.
 const FEW: &str = "2";
 
-/// The environment variable that overrides the models' bounds.
+/// Environment variable that overrides the models' bounds.
 const BOUND: &str = "LOOM_MAX_PREEMPTIONS";
 
-/// Runs the models of the bug's crate up to the first that fails; `only_hinted` leaves out those that the bug's hint does not name.
-///
-/// # Errors
-///
-/// When the models cannot be listed or run.
+/// Runs the models of the bug's crate up to the first failure; `only_hinted`: only those in its
+/// hint.
 pub(super) fn run(
     workspace: &Workspace,
     binaries: &[TestBinary],
@@ -41,7 +37,7 @@ pub(super) fn run(
         .filter(|binary| bug.is_none_or(|bug| bug.krate == binary.package))
     {
         let mut models = model::list(&binary.path, limit(MODEL_SECONDS))?;
-        // Those that are thought to fail come first.
+        // Models in the hint come first.
         models.sort_by_key(|model| !hinted.iter().any(|name| name == model::short(model)));
         for model in models {
             if only_hinted && !hinted.iter().any(|name| name == model::short(&model)) {

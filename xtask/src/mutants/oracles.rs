@@ -1,5 +1,5 @@
-//! Each oracle of the simulator is needed: there is a bug whose failing runs it alone tells, and which survives when
-//! nobody listens to it.
+//! Each oracle of the simulator is needed: it has a bug whose failing runs it alone reports, and
+//! which survives when the oracle is silenced.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,10 +11,9 @@ use super::swarm::failing_runs;
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Seeds for each half of the question.
+/// Seeds for each half of the test.
 const SEEDS: u64 = 2_000;
 
-/// The oracles, each with its bug.
 #[derive(Debug)]
 pub(super) struct OnlyTable(Vec<Only>);
 
@@ -22,10 +21,9 @@ pub(super) struct OnlyTable(Vec<Only>);
 struct Only {
     oracle: &'static str,
     bug: &'static str,
-    /// Failing runs that it told, and that others told.
+    /// Failing runs that it reported, and that others reported.
     told: usize,
     others: usize,
-    /// Failing runs when nobody listens to it.
     silenced: usize,
 }
 
@@ -35,11 +33,7 @@ impl Only {
     }
 }
 
-/// Asks the simulator about each whose name contains one of `names`, or about all.
-///
-/// # Errors
-///
-/// When it cannot be run.
+/// Tests each oracle whose name contains one of `names`, or all.
 pub(super) fn table(
     workspace: &Workspace,
     simulator: Option<&Path>,
@@ -108,7 +102,7 @@ impl OnlyTable {
         );
     }
 
-    /// The table in the document with these rows in it. Oracles that were not asked about keep what stands there.
+    /// Merges the rows into the document's table. Oracles that were not tested keep theirs.
     pub(super) fn merged_into(&self, old: &str) -> String {
         let mut text = format!(
             "| oracle | planted bug | failing runs of {SEEDS} that it tells | that others tell | with it silenced |\n|---|---|---|---|---|\n"

@@ -1,4 +1,5 @@
-//! Failing runs of all bugs that the simulator finds, again from their lines: the same trace in another build and another process.
+//! Failing runs of all bugs that the simulator finds, replayed from their lines: the same trace in
+//! another build and process.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,24 +12,20 @@ use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// So many failing runs at least must be had again.
+/// Fewest failing runs to replay.
 const RUNS: usize = 1_000;
 
-/// Most of them that one bug gives; bugs that fail seldom give fewer.
+/// Most runs of one bug; bugs that fail seldom give fewer.
 const RUNS_OF_ONE: usize = 40;
 
-/// Seeds at a time, and altogether, for one bug.
+/// Seeds per batch, and in all, for one bug.
 const SEEDS_AT_ONCE: u64 = 200;
 const SEEDS_MAX: u64 = 4_000;
 
-/// How long one bug's runs may take in a debug build.
+/// Seconds of one bug's replays in a debug build.
 const REPLAY_SECONDS: u64 = 300;
 
-/// Collects, replays in both builds and prints the count. Whether every run came again.
-///
-/// # Errors
-///
-/// When the simulator does not build or cannot be run.
+/// Collects runs, replays them in both builds and prints the count. Returns whether all were equal.
 pub(super) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     super::bug::check_lists(workspace)?;
     let release = simulator(workspace, true, Limit::NONE)?;
@@ -73,12 +70,11 @@ pub(super) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(all >= RUNS && release == all && debug == all)
 }
 
-/// The process-wide bug is the one that no line replays: that is what is wrong with it.
+/// The process-wide bug cannot be replayed from a line: that is its fault.
 fn is_replayable(bug: Bug) -> bool {
-    bug.is_in_the_simulator() && bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
+    bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
 }
 
-/// Lines of failing runs, each with its end.
 fn collect(release: &Path, bug: Bug, folder: &Path) -> anyhow::Result<Vec<String>> {
     let file = folder.join("collected");
     let mut lines = Vec::new();
@@ -92,7 +88,6 @@ fn collect(release: &Path, bug: Bug, folder: &Path) -> anyhow::Result<Vec<String
     Ok(lines)
 }
 
-/// How many of the runs in `file` are the same again.
 fn replay(program: &Path, bug: Bug, file: &Path) -> anyhow::Result<usize> {
     let mut command = Command::new(program);
     command.arg("--replay-all").arg(file);

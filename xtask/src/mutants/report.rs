@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::Context as _;
 
-use super::bug::Layer;
+use super::layer::Layer;
 use super::oracles::OnlyTable;
 use super::verdict::Verdict;
 use crate::table;
@@ -12,11 +12,9 @@ use crate::workspace::Workspace;
 
 const FILE: &str = "docs/testing.md";
 
-/// What each layer said about each bug.
 #[derive(Debug, Default)]
 pub(super) struct Matrix(Vec<Row>);
 
-/// What each layer that was asked said about one bug.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
     name: String,
@@ -73,7 +71,7 @@ impl Matrix {
 }
 
 impl Row {
-    /// The table in the document with this row in it. Layers that were not asked keep what they said.
+    /// Merges this row into the document's table. Layers that did not run keep their verdicts.
     fn merged_into(&self, old: &str) -> String {
         let mut rows: Vec<[String; 4]> = old.lines().filter_map(old_row).collect();
         let place = rows
@@ -103,12 +101,10 @@ impl Row {
     }
 }
 
-/// The number of a planted bug; `none` has none.
 fn number(name: &str) -> Option<u32> {
     name.strip_prefix('m')?.split('_').next()?.parse().ok()
 }
 
-/// The cells of a row of the document's table.
 fn old_row(line: &str) -> Option<[String; 4]> {
     let cells: Vec<&str> = line
         .strip_prefix("| ")?
@@ -122,29 +118,15 @@ fn old_row(line: &str) -> Option<[String; 4]> {
     is_bug.then(|| [name, unit, sim, loom].map(str::to_owned))
 }
 
-/// Writes one row of the matrix into the document.
-///
-/// # Errors
-///
-/// When the document cannot be read or written, or has lost the marks between which the table is.
 pub(super) fn write_row(workspace: &Workspace, row: &Row) -> anyhow::Result<()> {
     rewrite(workspace, "planted bugs", |old| row.merged_into(old))
 }
 
-/// Writes the table of oracles into the document.
-///
-/// # Errors
-///
-/// As [`write_row`].
 pub(super) fn write_oracles(workspace: &Workspace, table: &OnlyTable) -> anyhow::Result<()> {
     rewrite(workspace, "oracles", |old| table.merged_into(old))
 }
 
-/// Writes what `new` makes of what is between the marks `name` in the document.
-///
-/// # Errors
-///
-/// As [`write_row`].
+/// Replaces the text between the marks `name` in the document by what `new` makes of it.
 pub(super) fn rewrite(
     workspace: &Workspace,
     name: &str,
@@ -156,7 +138,6 @@ pub(super) fn rewrite(
     Ok(())
 }
 
-/// `text` with what is between the marks `name` made new.
 fn replaced(text: &str, name: &str, new: impl FnOnce(&str) -> String) -> anyhow::Result<String> {
     let (begin, end) = (
         format!("<!-- {name}: begin -->\n"),

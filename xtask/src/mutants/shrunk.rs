@@ -1,4 +1,4 @@
-//! How small failing runs of planted bugs get, for each bug that the simulator finds and over all of them.
+//! Sizes of shrunk failing runs, for each bug that the simulator finds and over all.
 
 use std::fmt::Write as _;
 use std::process::Command;
@@ -14,13 +14,12 @@ use crate::process::{self, Limit};
 use crate::table;
 use crate::workspace::Workspace;
 
-/// Seeds that are looked at for each bug, and how many of its failures are made small.
+/// Seeds per bug, failures shrunk per bug, and seconds.
 const SEEDS: &str = "300";
 const FAILURES: &str = "6";
 
 const SECONDS: u64 = 300;
 
-/// What `windlass-sim` says of a failure that it has made small.
 #[derive(Debug, Clone, PartialEq)]
 struct Shrunk {
     steps: [u64; 2],
@@ -28,11 +27,8 @@ struct Shrunk {
     seconds: f64,
 }
 
-/// Shrinks, prints a row a bug and the median of all, and writes both into the document if `write` says so.
-///
-/// # Errors
-///
-/// When the simulator does not build, cannot be run, or finds nothing at all.
+/// Shrinks, prints a row per bug and the overall median, and writes both into the document if
+/// `write`.
 pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
     let program = simulator(workspace, true, Limit::NONE)?;
     let (mut rows, mut all) = (Vec::new(), Vec::new());
@@ -64,7 +60,7 @@ pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
         .collect();
     table_rows.push(cells("all", all.len(), &whole));
     println!();
-    let head = ["planted bug", "failures", "micro-steps", "switches", "seconds"];
+    let head = ["planted bug", "failures", "steps", "switches", "seconds"];
     table::print(head, &table_rows);
     if write {
         let mut text = format!("| {} |\n|---|---|---|---|---|\n", head.join(" | "));
@@ -76,13 +72,13 @@ pub(super) fn run(workspace: &Workspace, write: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A run that differs from its second one cannot be made small: it is no property of one run.
+/// A run that differs from its repetition cannot be shrunk: its failure is no property of one run.
 fn is_shrunk(bug: Bug) -> bool {
-    bug.is_in_the_simulator() && bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
+    bug.hint != Hint::Twice && !bug.is_invisible_to_the_simulator()
 }
 
 impl Shrunk {
-    /// Reads ``shrunk `oracle`: micro-steps 74 -> 19, switches 22 -> 2, 770 runs, 0.01 s``.
+    /// Reads ``shrunk `oracle`: steps 74 -> 19, switches 22 -> 2, 770 runs, 0.01 s``.
     fn read(line: &str) -> Option<Shrunk> {
         let (_, figures) = line.strip_prefix("shrunk `")?.split_once("`: ")?;
         let mut figures = figures.split(", ");
@@ -90,7 +86,7 @@ impl Shrunk {
             let (before, after) = figures.next()?.strip_prefix(name)?.split_once(" -> ")?;
             Some([before.trim().parse().ok()?, after.parse().ok()?])
         };
-        let (steps, switches) = (pair("micro-steps")?, pair("switches")?);
+        let (steps, switches) = (pair("steps")?, pair("switches")?);
         let seconds = line.rsplit(", ").next()?.strip_suffix(" s")?.parse().ok()?;
         Some(Shrunk {
             steps,
@@ -100,7 +96,7 @@ impl Shrunk {
     }
 }
 
-/// The middle one of each figure; of two in the middle, the larger.
+/// The median of each figure; of two in the middle, the larger.
 #[derive(Debug)]
 struct Median(Shrunk);
 
@@ -135,7 +131,7 @@ impl Median {
 impl std::fmt::Display for Median {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [steps, switches, seconds] = self.cells();
-        write!(f, "micro-steps {steps}, switches {switches}, {seconds} s")
+        write!(f, "steps {steps}, switches {switches}, {seconds} s")
     }
 }
 
@@ -145,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_the_simulator_says_is_read_and_the_middle_one_is_told() {
-        let line = "shrunk `lost-wake-up`: micro-steps 74 -> 19, switches 22 -> 2, 770 runs, 0.01 s";
+        let line = "shrunk `lost-wake-up`: steps 74 -> 19, switches 22 -> 2, 770 runs, 0.01 s";
         let one = Shrunk::read(line).unwrap();
         assert_eq!(
             one,
@@ -161,10 +157,10 @@ mod tests {
         };
         assert_eq!(
             Median::of(&[one.clone(), larger, one]).to_string(),
-            "micro-steps 74 → 19, switches 22 → 2, 0.01 s"
+            "steps 74 → 19, switches 22 → 2, 0.01 s"
         );
         assert_eq!(
-            Shrunk::read("shrunk 6 failures, in the median: micro-steps 74 -> 19"),
+            Shrunk::read("shrunk 6 failures, in the median: steps 74 -> 19"),
             None
         );
     }

@@ -1,4 +1,5 @@
-//! The simulator's swarm in a build with a bug: who speaks, and after how many schedules.
+//! The simulator's swarm in a build with a bug: the oracle that fails, and after how many
+//! schedules.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,22 +16,21 @@ use crate::process::{self, OverLimit};
 const BASES: u64 = 11;
 const SCHEDULES: u64 = 1_000;
 
-/// Schedules for a bug that none of those found, and for those that the simulator cannot see.
+/// Schedules for a bug that the bases did not find, and for bugs that the simulator cannot see.
 const SCHEDULES_IN_VAIN: u64 = 20_000;
 
-/// A run with more micro-steps than these has failed: no healthy one of the swarm has as many.
+/// Steps above which a run has failed: no healthy run of the swarm has as many.
 const STEPS: u64 = 2_000_000;
 
-/// The same for seeds from 0 on, whose healthy runs are known: the longest of 20,000 takes 407,000. So bugs that only this finds are told
-/// soon.
+/// As above, for seeds from 0: the longest of their 20,000 healthy runs has 407,000 steps. Bugs
+/// found only by this limit fail sooner.
 pub(super) const STEPS_FROM_0: u64 = 600_000;
 
-/// A swarm may hang in a loop without any shared operation.
+/// Seconds of a swarm, which may hang in a loop without a shared operation.
 const SWARM_SECONDS: u64 = 120;
 
-/// What the last line of a swarm says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     By { oracle: String, schedule: u64 },
     Nothing,
     Hang,
@@ -38,10 +38,6 @@ enum Found {
 }
 
 /// Runs the swarm from several seed bases; `quick`: from one.
-///
-/// # Errors
-///
-/// When the simulator cannot be run, or says something unheard of.
 pub(super) fn run(simulator: &Path, bug: Option<Bug>, quick: bool) -> anyhow::Result<Verdict> {
     let bases = if quick { 1 } else { BASES };
     let schedules = if quick { SCHEDULES_IN_VAIN } else { SCHEDULES };
@@ -80,7 +76,7 @@ pub(super) fn run(simulator: &Path, bug: Option<Bug>, quick: bool) -> anyhow::Re
     )))
 }
 
-/// The median over all bases; those that found nothing count as longer than all others.
+/// Median over all bases; those that found nothing count as the longest.
 fn median(mut counts: Vec<u64>, bases: usize) -> String {
     counts.sort_unstable();
     match counts.get(bases / 2) {
@@ -90,8 +86,20 @@ fn median(mut counts: Vec<u64>, bases: usize) -> String {
 }
 
 fn first_failure(simulator: &Path, bug: Option<Bug>, base: u64, schedules: u64) -> anyhow::Result<Found> {
-    let mut command = command(simulator, bug, base, schedules);
-    let output = match process::silent_output(&mut command, limit(SWARM_SECONDS)) {
+    found(&mut command(simulator, bug, base, schedules))
+}
+
+/// First finding of a patched simulator, from seed 0; `twice`: it makes each run twice.
+pub(super) fn of_patched(simulator: &Path, twice: bool) -> anyhow::Result<Found> {
+    let mut command = command(simulator, None, 0, SCHEDULES_IN_VAIN);
+    if twice {
+        command.arg("--twice");
+    }
+    found(&mut command)
+}
+
+fn found(command: &mut Command) -> anyhow::Result<Found> {
+    let output = match process::silent_output(command, limit(SWARM_SECONDS)) {
         Err(error) if error.is::<OverLimit>() => return Ok(Found::Hang),
         output => output?,
     };
@@ -103,11 +111,8 @@ fn first_failure(simulator: &Path, bug: Option<Bug>, base: u64, schedules: u64) 
     }
 }
 
-/// The oracles of all failing runs among `schedules` seeds, with `silenced` silenced; and their lines in `file`.
-///
-/// # Errors
-///
-/// When the simulator cannot be run, or hangs.
+/// Oracles of all failing runs among `schedules` seeds, with `silenced` silenced; writes the runs'
+/// lines to `file`.
 pub(super) fn failing_runs(
     simulator: &Path,
     bug: Bug,

@@ -1,26 +1,20 @@
-//! The unit and integration tests of a build with a bug, up to the first that fails.
+//! Unit and integration tests of a build with a bug, up to the first failure.
 
 use super::bug::{Bug, Hint};
 use super::build::TestBinary;
 use super::verdict::{Verdict, limit};
 use crate::process::{self, OverLimit};
 
-/// How long one program with tests may take: several times what any takes without a bug.
+/// Seconds of one test program: several times the longest without a bug.
 const BINARY_SECONDS: u64 = 90;
 
-/// Runs the tests of the bug's crate and of those that stand on it; `only_hinted` leaves out tests that the bug's hint does not name.
-///
-/// # Errors
-///
-/// When a program with tests cannot be run.
+/// Runs the tests of the bug's crate and those above it; `only_hinted`: only the one in its hint.
 pub(super) fn run(binaries: &[TestBinary], bug: Option<Bug>, only_hinted: bool) -> anyhow::Result<Verdict> {
     let first = bug.and_then(|bug| binaries.iter().position(|binary| binary.package == bug.krate));
     let (mut passed, mut programs) = (0, 0);
-    // The injector knows no executor, so no bug can reach it.
+    // The injector does not depend on the executor, so no bug can reach it.
     let reached = binaries.iter().skip(first.unwrap_or(0));
-    let reached = reached.filter(|binary| {
-        bug.is_none_or(|bug| binary.package != "injector" && bug.is_asked_of(&binary.package))
-    });
+    let reached = reached.filter(|binary| bug.is_none() || binary.package != "injector");
     for binary in reached {
         let mut command = binary.command(bug);
         if only_hinted && let Some(Hint::Test(filter)) = bug.map(|bug| bug.hint) {
@@ -51,10 +45,9 @@ pub(super) fn run(binaries: &[TestBinary], bug: Option<Bug>, only_hinted: bool) 
     )))
 }
 
-/// The test that failed, from its line.
 fn failed_test(line: &str) -> Option<&str> {
     let name = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-    // Behind the name may stand what it should have done.
+    // ` - should panic` may follow the name.
     Some(name.split(" - ").next().unwrap_or(name))
 }
 

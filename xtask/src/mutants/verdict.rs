@@ -1,14 +1,13 @@
-//! What a layer said about a build with a bug.
+//! A layer's verdict on a build with a bug.
 
 use std::time::Duration;
 
 use crate::process::Limit;
 
-/// Whether a layer noticed, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Verdict {
     pub(super) killed: bool,
-    /// Which test, oracle or model, or what all of them made of it.
+    /// The test, oracle or model that noticed, or a summary of those that did not.
     pub(super) how: String,
 }
 
@@ -21,7 +20,7 @@ impl Verdict {
         Self { killed: false, how }
     }
 
-    /// The cell in the matrix: who noticed, or a dash and what was run in vain.
+    /// The matrix cell: the killer, or a dash and what ran in vain.
     pub(super) fn cell(&self) -> String {
         if self.killed {
             self.how.clone()
@@ -31,7 +30,7 @@ impl Verdict {
     }
 }
 
-/// So many seconds from now on. A bug may make a program spin.
+/// A limit of `seconds` from now: a bug may make a program spin.
 pub(super) fn limit(seconds: u64) -> Limit {
     Limit::of(Duration::from_secs(seconds))
 }

@@ -1,17 +1,15 @@
-//! What a lock file says about a tree: names and versions.
+//! A lock file as a set of package names and versions.
 
 use std::collections::BTreeSet;
 
 use anyhow::ensure;
 
-/// The packages of a lock file.
 #[derive(Debug)]
 pub(crate) struct Lock {
     packages: BTreeSet<(String, String)>,
 }
 
 impl Lock {
-    /// Reads the `[[package]]` entries.
     pub(crate) fn parse(text: &str) -> Lock {
         let lines: Vec<&str> = text.lines().collect();
         let entries = lines.windows(2).filter_map(|pair| {
@@ -24,12 +22,11 @@ impl Lock {
         }
     }
 
-    /// How many packages there are.
     pub(crate) fn len(&self) -> usize {
         self.packages.len()
     }
 
-    /// Checks that `allowed` has everything that is in here, the outside program aside.
+    /// Checks that `allowed` has every package here, except the outside program.
     pub(crate) fn check_resolved_by(&self, allowed: &Lock) -> anyhow::Result<()> {
         let new = self
             .packages
@@ -42,7 +39,8 @@ impl Lock {
         Ok(())
     }
 
-    /// Checks that no package of these families is in the tree: one of that name, or one whose name goes on with a hyphen.
+    /// Checks that the tree has no package of these families: of that name, or of it with a hyphen
+    /// and more.
     pub(crate) fn check_without(&self, families: &[&str]) -> anyhow::Result<()> {
         let is_heavy = |name: &str| {
             families

@@ -1,10 +1,8 @@
-//! A program on a leash: when the leash is let go, the program ends, with all that it has started.
+//! A program on a leash: dropping the leash ends the program and all that it started.
 //!
-//! The program leads a process group of its own, and beside it in the group a shell waits at a pipe whose other end is
-//! ours. The pipe closes when we drop it, and also when we end ourselves, however we end: by Ctrl-C, which the terminal
-//! does not send to other groups, or by a signal that nobody can handle. Then the shell ends the group, which includes it.
-//!
-//! A program on a leash that puts others on leashes holds their pipes, so they end with it.
+//! The program leads a process group. A shell in it waits at a pipe whose other end is ours. When
+//! we drop the pipe, or end by Ctrl-C or any signal, it closes and the shell ends the group.
+//! Leashes nest: a program holds the pipes of its own leashes.
 //!
 //! ```text
 //!   xtask ──pipe──► sh: at the end of the pipe, `kill -KILL 0` ┐
@@ -13,14 +11,14 @@
 
 use std::process::Command;
 
-/// The shell becomes the program; its other half is what waits. A half that the shell starts in the background would
-/// have no standard input, hence the number 3. It holds no output of ours, or whoever reads that would wait for it.
+/// The shell becomes the program; its background half waits. That half has no standard input, hence
+/// descriptor 3, and none of our outputs, or their readers would wait for it.
 #[cfg(unix)]
 const SCRIPT: &str = r#"exec 3<&0
 { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null"#;
 
-/// `command` on a leash, which is its standard input. `None` where the system has no process groups.
+/// `command` on a leash, its standard input; `None` if the system has no process groups.
 #[cfg(unix)]
 pub(super) fn leashed(command: &Command) -> Option<Command> {
     use std::os::unix::process::CommandExt as _;

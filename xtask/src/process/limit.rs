@@ -1,7 +1,7 @@
-//! A limit on the time that programs may take, one after another: whatever still runs then is ended, with all that it
-//! has started.
+//! A time limit for successive programs: at its end the running one is ended, with all that it
+//! started.
 //!
-//! Only `cargo xtask ci` sets limits. Whoever runs one subcommand by hand sees what it does, and decides when it is enough.
+//! Only `cargo xtask ci` and tests that may hang set limits.
 
 use std::fmt;
 use std::process::{Child, Command};
@@ -14,26 +14,21 @@ use anyhow::Context as _;
 use super::leash::leashed;
 use super::shown;
 
-/// How long programs may take; the time runs from when it is made.
+/// Time for programs, from its creation.
 ///
-/// Where the system has no process groups nothing is ended: a program without its children would be half an end.
+/// Systems without process groups end nothing: the program's children would survive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limit(Option<(Instant, Duration)>);
 
 impl Limit {
-    /// As long as they like.
     pub(crate) const NONE: Limit = Limit(None);
 
-    /// So long from now on, all together.
+    /// `duration` from now, for all programs together.
     pub(crate) fn of(duration: Duration) -> Limit {
         Limit(Some((Instant::now(), duration)))
     }
 
-    /// Starts `command`, after `prepare` has set where its output goes, and gives what `wait` makes of it.
-    ///
-    /// # Errors
-    ///
-    /// When the program cannot be started, what `wait` says, and [`OverLimit`] if it was ended.
+    /// Starts `command` after `prepare` has set its outputs, and returns the result of `wait`.
     pub(super) fn keep<R>(
         self,
         command: &mut Command,
@@ -64,7 +59,7 @@ impl Limit {
         let result = wait(child);
         drop(ended);
         if watch.join().expect("the watch does not panic") {
-            // The first words: the whole line stands where the program was announced.
+            // The first words; the announcement had the whole line.
             let command = shown(command).split(' ').take(2).collect::<Vec<_>>().join(" ");
             return Err(OverLimit { limit, command }.into());
         }
@@ -72,7 +67,6 @@ impl Limit {
     }
 }
 
-/// A program was ended because the time was over.
 #[derive(Debug)]
 pub(crate) struct OverLimit {
     limit: Duration,
@@ -99,11 +93,11 @@ mod tests {
     use super::*;
     use crate::process::run_reading;
 
-    /// A child and a grandchild that would go on for a while, and would say so in the end.
+    /// A child and a grandchild that would run on, and print so at their end.
     const FAMILY: &str = "(echo grandchild; sleep 30; echo survived) & sleep 30; echo survived";
 
-    /// Runs `script`. Gives what it came to, and all that it and its children wrote on standard error before the last
-    /// of them was gone: that is what the end of the pipe says.
+    /// Runs `script`. Returns its outcome, and what it and its children wrote on standard error
+    /// until the last was gone, which closes the pipe.
     fn run(script: &str, limit: Limit) -> (anyhow::Result<bool>, String) {
         let (mut said, saying) = std::io::pipe().unwrap();
         let mut command = Command::new("sh");
@@ -122,7 +116,7 @@ mod tests {
 
     #[test]
     fn over_the_limit_a_program_and_its_children_are_gone() {
-        // Until a limit was long enough for the grandchild to be there.
+        // Until a limit was long enough for the grandchild to start.
         for millis in (0..).map(|n| (1 << n) - 1) {
             let (outcome, said) = run(FAMILY, Limit::of(Duration::from_millis(millis)));
             assert!(!said.contains("survived"), "within {millis} ms: {said}");

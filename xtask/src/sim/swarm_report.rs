@@ -1,17 +1,16 @@
-//! What a swarm prints at its end: a table of names and numbers, and a line that says how it went.
+//! A swarm's closing output: a table of names and numbers, and a line with the result.
 
-/// The lines that go into the table of `cargo xtask ci`.
 #[derive(Debug, Default)]
 pub(crate) struct SwarmReport {
     counted: Vec<(String, String)>,
     last: String,
 }
 
-/// The rows of the swarm's table that are worth a place in ours.
-const ROWS: &[&str] = &["schedules", "micro-steps", "coverage marks hit / total"];
+/// Rows of the swarm's table that ours shows.
+const ROWS: &[&str] = &["schedules", "steps", "coverage points hit / total"];
 
 impl SwarmReport {
-    /// Reads a line; of those that are no row of interest, the last one stays.
+    /// Reads a line; of the lines outside these rows, the last is kept.
     pub(crate) fn read(&mut self, line: &str) {
         let line = line.trim();
         let row = line
@@ -24,7 +23,6 @@ impl SwarmReport {
         }
     }
 
-    /// One line: how it went, and how much of it there was.
     pub(crate) fn summary(&self) -> String {
         let counted = self
             .counted
@@ -45,8 +43,8 @@ mod tests {
             "  seeds                                      2000",
             "  schedules                                  4000",
             "  schedules / s                             18000",
-            "  micro-steps                              170000",
-            "  coverage marks hit / total              20 / 21",
+            "  steps                              170000",
+            "  coverage points hit / total              20 / 21",
             "swarm ok: 2000 seeds, no failure",
             "",
         ] {
@@ -54,7 +52,7 @@ mod tests {
         }
         assert_eq!(
             report.summary(),
-            "swarm ok: 2000 seeds, no failure; 4000 schedules; 170000 micro-steps; 20/21 coverage marks hit / total"
+            "swarm ok: 2000 seeds, no failure; 4000 schedules; 170000 steps; 20/21 coverage points hit / total"
         );
     }
 }

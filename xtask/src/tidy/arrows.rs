@@ -1,8 +1,9 @@
 //! The arrows between crates, from `cargo metadata`: none runs against the layers.
 //!
-//! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may also skip a layer (whoever sits on
-//! `pipeline-exec` may name `executor-core`), except the simulator, which must not come near a thread. Tests and examples may
-//! use a little more. The libraries below the columns carry no column format and no async runtime.
+//! [`LAYERS`] is the diagram of `docs/architecture.md`. A crate may skip layers (one on
+//! `pipeline-exec` may name `executor-core`), except the simulator, which must not use threads.
+//! Tests and examples may use a little more. Libraries below the columns have no column format and
+//! no async runtime.
 
 use std::collections::BTreeSet;
 
@@ -27,11 +28,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// May name only what [`LAYERS`] names, not what lies further below.
+/// May name only what [`LAYERS`] names, not further layers below.
 const NO_SHORTCUT: &[&str] = &["sim"];
 
-/// Whose tests and examples may use what they themselves must not: those of the applications run in the simulator, and
-/// an example of the simulator shows one runner on both.
+/// Crates with a dependency for tests and examples alone: tests of applications run in the
+/// simulator, and an example of the simulator shows one runner on both.
 const TESTS_ONLY: &[(&str, &str)] = &[
     ("columnar", "sim"),
     ("query", "sim"),
@@ -43,7 +44,7 @@ const TESTS_ONLY: &[(&str, &str)] = &[
     ("sim", "executor-threaded"),
 ];
 
-/// Libraries that know no column and no async runtime.
+/// Libraries without columns and without an async runtime.
 const PLAIN: &[&str] = &[
     "executor-core",
     "injector",
@@ -52,10 +53,13 @@ const PLAIN: &[&str] = &[
     "sim",
 ];
 
-/// The only ones that name the async runtime: everybody else reaches it through the pools.
+/// The only crates that name the async runtime; others reach it through the pools.
 const ASYNC: &[&str] = &["pools", "benches"];
 
-/// Checks every arrow of every member.
+/// May use tokio where no runtime is needed: `query` takes its semaphore and tokio-util's
+/// cancellation token. Threads, sockets and timers stay with the pools.
+const SYNC: &[(&str, &str)] = &[("query", "tokio"), ("query", "tokio-util")];
+
 pub(crate) fn check(packages: &[Package]) -> Vec<Violation> {
     packages.iter().flat_map(arrows).collect()
 }
@@ -87,7 +91,11 @@ fn arrows(package: &Package) -> Vec<Violation> {
                 package.name
             );
             found.push(Violation::new(&manifest, 1, what));
-        } else if !dev && is_runtime(name) && !ASYNC.contains(&package.name.as_str()) {
+        } else if !dev
+            && is_runtime(name)
+            && !ASYNC.contains(&package.name.as_str())
+            && !SYNC.contains(&(package.name.as_str(), name.as_str()))
+        {
             let what = format!(
                 "`{}` must not depend on `{name}`, the async runtime is the pools' affair; use `pools`",
                 package.name
@@ -98,7 +106,6 @@ fn arrows(package: &Package) -> Vec<Violation> {
     found
 }
 
-/// Everything that `name` may depend on.
 fn allowed(name: &str) -> Option<BTreeSet<&'static str>> {
     let (_, below) = LAYERS.iter().find(|(layer, _)| *layer == name)?;
     let mut all: BTreeSet<&str> = below.iter().copied().collect();
@@ -208,8 +215,13 @@ mod tests {
 
     #[test]
     fn the_async_runtime_is_named_by_the_pools_alone() {
-        let query = package("query", &[("tokio", false), ("tokio-util", true)]);
-        assert_found(&check(&[query]), &["`query` must not depend on `tokio`"]);
+        let query = package("query", &[("tokio-stream", false), ("tokio-util", false)]);
+        assert_found(&check(&[query]), &["`query` must not depend on `tokio-stream`"]);
+        let columns = package("columnar", &[("tokio-util", false), ("tokio", true)]);
+        assert_found(
+            &check(&[columns]),
+            &["`columnar` must not depend on `tokio-util`"],
+        );
         let pools = package("pools", &[("tokio", false), ("pipeline-exec", false)]);
         assert_found(&check(&[pools]), &[]);
     }

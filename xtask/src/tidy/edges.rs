@@ -1,4 +1,5 @@
-//! Synchronisation edges: every label has two ends in the code, a line in the memory model, and a loom model.
+//! Synchronisation edges: every label has two ends in the code, a row in the memory model, and a
+//! loom model.
 //!
 //! ```text
 //! // Ordering: Release. Edge `sleep/publish`: pairs with ...      one end, in crates/*/src
@@ -6,9 +7,10 @@
 //! | `sleep/publish` | ... | `sleeper_registers_against_push` |    its row in docs/memory-model.md
 //! ```
 //!
-//! An end publishes (Release, AcqRel, SeqCst) or observes (Acquire, AcqRel, SeqCst), and an edge needs one of each at two
-//! sites. One read-modify-write or fence that several threads run may be both ends, if its comment says that it "pairs
-//! with itself". A Relaxed site may name the edge that it relies on without being an end of it.
+//! An end publishes (Release, AcqRel, SeqCst) or observes (Acquire, AcqRel, SeqCst), and an edge
+//! needs one of each at two sites. One read-modify-write or fence that several threads run may be
+//! both ends, if its comment says that it "pairs with itself". A Relaxed site may name the edge
+//! that it relies on without being an end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +20,6 @@ use super::violation::Violation;
 
 const MEMORY_MODEL: &str = "docs/memory-model.md";
 
-/// The places of one edge in the code.
 #[derive(Debug, Default)]
 struct Edge {
     sites: Vec<Site>,
@@ -33,19 +34,17 @@ struct Site {
     with_itself: bool,
 }
 
-/// A row of the memory model.
 #[derive(Debug)]
 struct Row {
     line: usize,
     models: Vec<String>,
 }
 
-/// How many edges the code labels.
 pub(crate) fn count(tree: &Tree) -> usize {
     edges(tree).len()
 }
 
-/// Checks both ends, the row and the model of every edge, and every mention of one.
+/// Checks both ends, the row and the model of every edge, and every mention.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let edges = edges(tree);
     let (rows, mut found) = rows(tree);
@@ -91,7 +90,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The models that the memory model names for `edge`.
 pub(crate) fn models_of(tree: &Tree, edge: &str) -> Vec<String> {
     let (mut rows, _) = rows(tree);
     rows.remove(edge).map(|row| row.models).unwrap_or_default()
@@ -122,7 +120,6 @@ impl Edge {
     }
 }
 
-/// The labelled sites of shipped code.
 fn edges(tree: &Tree) -> BTreeMap<String, Edge> {
     let mut edges: BTreeMap<String, Edge> = BTreeMap::new();
     for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
@@ -145,7 +142,7 @@ fn edges(tree: &Tree) -> BTreeMap<String, Edge> {
     edges
 }
 
-/// The parts of a comment that begin with `Ordering:`, on one line each, with the line where each begins.
+/// Clauses of a comment that begin with `Ordering:`, each joined to one line, with its first line.
 fn clauses(comment: &Comment) -> Vec<(usize, String)> {
     let mut clauses: Vec<(usize, String)> = Vec::new();
     for (offset, line) in comment.text.lines().enumerate() {
@@ -161,7 +158,7 @@ fn clauses(comment: &Comment) -> Vec<(usize, String)> {
     clauses
 }
 
-/// The labels behind the word "edge" or "edges": code spans, separated by commas or "and".
+/// Labels after the word "edge" or "edges": code spans, separated by commas or "and".
 pub(super) fn labels(text: &str) -> Vec<String> {
     let mut labels = Vec::new();
     let lower = text.to_ascii_lowercase();
@@ -178,7 +175,7 @@ pub(super) fn labels(text: &str) -> Vec<String> {
     labels
 }
 
-/// `area/name`, in lower case with hyphens.
+/// Whether it is `area/name`, in lower case with hyphens.
 fn is_label(text: &str) -> bool {
     let fits = |part: &str| {
         !part.is_empty()
@@ -216,12 +213,11 @@ fn rows(tree: &Tree) -> (BTreeMap<String, Row>, Vec<Violation>) {
     (rows, found)
 }
 
-/// The code spans of a piece of Markdown.
 fn spans(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The names of all functions of the loom tests.
+/// Names of all functions of the loom tests.
 fn models(tree: &Tree) -> BTreeSet<String> {
     let loom = tree
         .rust("crates/")
@@ -232,7 +228,7 @@ fn models(tree: &Tree) -> BTreeSet<String> {
         .collect()
 }
 
-/// Labels that prose names, and no code has.
+/// Labels in prose that the code lacks.
 fn mentions(tree: &Tree, edges: &BTreeMap<String, Edge>) -> Vec<Violation> {
     let unknown = |text: &str| -> Vec<String> {
         labels(text)

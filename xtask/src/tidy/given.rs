@@ -1,7 +1,7 @@
-//! The nine packages that were given to this project each earn their place, and there is one arrow and one
+//! Each of the nine packages given to this project is used, and there is one arrow and one
 //! object_store.
 //!
-//! A package counts as used where code names it, not where a manifest lists it.
+//! A package is used where code names it, not where a manifest lists it.
 
 use super::tree::Tree;
 use super::violation::Violation;
@@ -19,7 +19,6 @@ const GIVEN: &[&str] = &[
     "tracing",
 ];
 
-/// A given package and the files that name it.
 #[derive(Debug)]
 pub(crate) struct Use {
     package: &'static str,
@@ -27,7 +26,6 @@ pub(crate) struct Use {
 }
 
 impl Use {
-    /// Package, number of files, the first of them.
     pub(crate) fn row(&self) -> [String; 3] {
         let first = self.files.first().map_or("none", String::as_str);
         [
@@ -38,7 +36,7 @@ impl Use {
     }
 }
 
-/// Who uses what; sources before tests.
+/// The files that use each package, sources before tests.
 pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
     let named: Vec<_> = tree
         .rust("")
@@ -46,7 +44,7 @@ pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
         .collect();
     let uses = GIVEN.iter().map(|package| {
         let name = package.replace('-', "_");
-        // A module of the same name is not the package: only who depends on it can use it.
+        // A module may have the package's name, so only crates that depend on it count.
         let users = packages
             .iter()
             .filter(|user| user.dependencies.iter().any(|given| given.name == *package));
@@ -64,7 +62,6 @@ pub(crate) fn uses(tree: &Tree, packages: &[Package]) -> Vec<Use> {
     uses.collect()
 }
 
-/// Checks that each given package is used, and that the lock file has one arrow and one object_store.
 pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
     let idle = uses.iter().filter(|given| given.files.is_empty()).map(|given| {
         Violation::new(
@@ -79,8 +76,8 @@ pub(crate) fn check(tree: &Tree, uses: &[Use]) -> Vec<Violation> {
         .collect()
 }
 
-/// A second arrow would mean two incompatible kinds of column in one program, a second object_store two kinds of
-/// store, of which one engine could not read the other's.
+/// A second arrow would mean two incompatible kinds of column in one program; a second
+/// object_store, stores that one engine cannot read.
 fn second(tree: &Tree, family: &str, is_member: impl Fn(&str) -> bool) -> Option<Violation> {
     let lock = tree.file("Cargo.lock")?;
     let lines: Vec<&str> = lock.text.lines().collect();
@@ -100,7 +97,7 @@ fn second(tree: &Tree, family: &str, is_member: impl Fn(&str) -> bool) -> Option
     Some(Violation::new("Cargo.lock", line, what))
 }
 
-/// The part of a version that all compatible ones share: `59` of `59.3.2`, `0.13` of `0.13.2`.
+/// The part shared by compatible versions: `59` of `59.3.2`, `0.13` of `0.13.2`.
 fn compatible(version: &str) -> &str {
     let mut parts = version.match_indices('.').map(|(at, _)| at);
     let end = parts.next().filter(|_| !version.starts_with("0."));

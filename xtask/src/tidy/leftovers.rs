@@ -1,5 +1,5 @@
-//! Nothing unfinished is shipped: no `todo!`, no test that is skipped without a reason, no lint switched off without
-//! one, no example that is not compiled.
+//! Unfinished code: `todo!`, tests skipped and lints switched off without a reason, examples that
+//! are not compiled.
 
 use super::rust_source::{CommentKind, Token};
 use super::tree::Tree;
@@ -7,7 +7,6 @@ use super::violation::Violation;
 
 const MACROS: &[&str] = &["todo", "dbg", "unimplemented"];
 
-/// Checks code, doc examples and Markdown.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in tree.rust("") {
@@ -56,7 +55,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// What is wrong with the attribute that starts here.
 fn attribute(tokens: &[Token]) -> Option<String> {
     let inner = tokens.iter().skip_while(|token| token.text != "[").skip(1);
     let mut depth = 1_usize;

@@ -1,6 +1,7 @@
-//! Links lead somewhere: Markdown links to files and headings, and repository paths that prose mentions.
+//! Links have targets: Markdown links to files and headings, and repository paths in prose.
 //!
-//! Links to items of Rust code are checked by name here and for good by rustdoc; addresses on the web are nobody's to check.
+//! Links to Rust items are checked by name here, and fully by rustdoc; web addresses are not
+//! checked.
 
 mod headings;
 mod items;
@@ -25,7 +26,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The links and images of a Markdown text, with their lines.
 fn targets(text: &str) -> Vec<(usize, String)> {
     let events = Parser::new_ext(text, Options::ENABLE_TABLES | Options::ENABLE_FOOTNOTES).into_offset_iter();
     events
@@ -59,7 +59,7 @@ fn problem(tree: &Tree, file: &File, target: &str) -> Option<String> {
     (!known).then(|| format!("link to `{target}`: {resolved} has no heading `#{anchor}`"))
 }
 
-/// A README beside the code is read by rustdoc, and may link to items; those links are checked there.
+/// Whether it links to an item: rustdoc reads READMEs beside the code, and checks these links.
 fn is_item(file: &File, target: &str) -> bool {
     file.path.starts_with("crates/")
         && (target.contains("::")

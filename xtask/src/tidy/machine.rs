@@ -1,9 +1,9 @@
-//! Nothing in the repository knows the machine that it was written on: no absolute paths, no private registry.
+//! Traces of the author's machine: absolute paths, private registries.
 
 use super::tree::{File, Tree};
 use super::violation::Violation;
 
-/// Folders at the root of somebody's disk.
+/// Folders at the root of a developer's disk.
 const ROOTS: &[&str] = &[
     "home",
     "root",
@@ -15,10 +15,9 @@ const ROOTS: &[&str] = &[
     "private",
 ];
 
-/// The one registry that the lock file may name.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// Keys of cargo's configuration that redirect where packages come from.
+/// Keys of cargo's configuration that redirect packages.
 const REDIRECTIONS: &[&str] = &[
     "[source",
     "[registr",
@@ -29,7 +28,6 @@ const REDIRECTIONS: &[&str] = &[
     "paths",
 ];
 
-/// Checks every text file.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for file in tree.files() {
@@ -45,7 +43,7 @@ fn absolute(line: &str) -> Option<String> {
     for root in ROOTS {
         let path = format!("/{root}/");
         for (at, _) in line.match_indices(&path) {
-            // Inside a longer path or an address it is not at the root of a disk.
+            // Inside a longer path or an address it is not at a disk's root.
             let before = line[..at].chars().next_back();
             if !before.is_some_and(|c| c.is_alphanumeric() || "._-/~*}>)".contains(c)) {
                 return Some(format!(

@@ -1,7 +1,7 @@
-//! Every atomic ordering in shipped code says why it is enough.
+//! Every atomic ordering in shipped code has a comment that says why it is enough.
 //!
-//! A use of an ordering needs a comment with `Ordering:` on its line or within a few lines above, and the comment must
-//! name that ordering; `edges` then pairs the labels. Counters of unit tests are left alone.
+//! The comment has `Ordering:` and the ordering's name, on its line or within [`LINES_ABOVE`] lines
+//! above; `edges` pairs the labels. Counters of unit tests are left alone.
 
 use super::edges;
 use super::rust_source::{Comment, RustSource, Token};
@@ -10,10 +10,9 @@ use super::violation::Violation;
 
 const NAMES: &[&str] = &["Relaxed", "Acquire", "Release", "AcqRel", "SeqCst"];
 
-/// How far above its use an `Ordering:` comment may end.
+/// Most lines from the end of an `Ordering:` comment to its use.
 const LINES_ABOVE: usize = 10;
 
-/// Checks the sources of all crates.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
@@ -35,22 +34,19 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// An ordering in shipped code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderingUse {
-    /// Its file, relative to the root.
+    /// Path of its file, relative to the root.
     pub(crate) path: String,
-    /// From 1.
+    /// Line, from 1.
     pub(crate) line: usize,
-    /// Its first byte in the file, from 0.
+    /// First byte in the file, from 0.
     pub(crate) at: usize,
-    /// Its name.
     pub(crate) ordering: String,
-    /// The edges that its comment names.
+    /// The edges in its comment.
     pub(crate) edges: Vec<String>,
 }
 
-/// Every ordering in the sources of all crates.
 pub(crate) fn in_tree(tree: &Tree) -> Vec<OrderingUse> {
     let mut found = Vec::new();
     for (file, source) in tree.rust("crates/").filter(|(file, _)| file.is_product()) {
@@ -65,14 +61,13 @@ pub(crate) fn in_tree(tree: &Tree) -> Vec<OrderingUse> {
     found
 }
 
-/// The comment that says why there is an ordering at `line`.
 fn reason(source: &RustSource, line: usize) -> Option<&Comment> {
     source.comments.iter().rev().find(|comment| {
         comment.text.contains("Ordering:") && comment.line <= line && comment.end + LINES_ABOVE >= line
     })
 }
 
-/// The orderings that are passed to an operation, imports aside.
+/// Orderings passed to an operation; imports do not count.
 fn uses(source: &RustSource) -> Vec<&Token> {
     let imports: Vec<_> = source.paths().into_iter().filter(|named| named.import).collect();
     let bare = imports.iter().any(|named| named.path.contains("::Ordering::"));

@@ -1,26 +1,25 @@
-//! The policy is written against core's ports only, so that threads, the simulator and loom run the same code.
+//! The policy uses core's ports only, so that threads, the simulator and loom run the same code.
 //!
-//! In the files of [`RULES`], `std` is open for what neither blocks, nor starts a thread, nor reads a clock; atomics are
-//! only in core's native port. Unit tests may use what they like.
+//! In the files of [`RULES`], the parts of `std` that block, start threads or read clocks are
+//! closed; atomics belong to core's native port. Unit tests are free.
 
 use super::rust_source::NamedPath;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// A part of the tree, and what it must stay away from.
+/// A part of the tree, and the names closed to it.
 struct Rule {
-    /// Path prefixes that the rule covers.
     under: &'static [&'static str],
-    /// Files in there that are the port to real atomics.
+    /// Files that are the port to real atomics.
     except: &'static [&'static str],
-    /// What else it may not name, beside [`STD_CLOSED`].
+    /// Closed names besides [`STD_CLOSED`].
     closed: &'static [&'static str],
 }
 
 const RULES: &[Rule] = &[
     Rule {
         under: &["crates/executor-core/src/"],
-        // The second is no policy: its statics exist only in builds that have planted bugs.
+        // The second is no policy: its statics exist only in builds with planted bugs.
         except: &[
             "crates/executor-core/src/ports/native.rs",
             "crates/executor-core/src/mutant.rs",
@@ -53,7 +52,7 @@ const RULES: &[Rule] = &[
 /// Modules of `std` and `core` that block, start threads, read clocks, or order memory.
 const STD_CLOSED: &[&str] = &["thread", "sync", "time", "net", "fs", "process"];
 
-/// What is harmless in them: shared ownership, spans of time, and the names of orderings that a port takes.
+/// Their harmless parts: shared ownership, spans of time, and names of orderings passed to a port.
 const STD_OPEN: &[&str] = &[
     "sync::Arc",
     "sync::Weak",
@@ -61,10 +60,9 @@ const STD_OPEN: &[&str] = &[
     "time::Duration",
 ];
 
-/// Plain data in crates that are closed otherwise.
+/// Plain data in closed crates.
 const CLOSED_OPEN: &[&str] = &["crossbeam::utils::CachePadded"];
 
-/// Checks the files of every rule.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     RULES.iter().flat_map(|rule| rule.check(tree)).collect()
 }
@@ -96,7 +94,7 @@ impl Rule {
             return false;
         }
         if self.closed.iter().any(|closed| named.is_in(closed)) {
-            // A word alone is a path only where it is imported: `fn crossbeam()` is a name.
+            // A word alone is a path only in an import: `fn crossbeam()` is a name.
             return named.import || named.path.contains("::");
         }
         let inside = named
@@ -119,7 +117,7 @@ mod tests {
     use super::super::violation::assert_found;
     use super::*;
 
-    const POLICY: &str = "crates/pipeline-exec/src/policy/claim.rs";
+    const POLICY: &str = "crates/pipeline-exec/src/policy/job/claim.rs";
 
     #[test]
     fn policy_that_names_threads_atomics_or_clocks_is_found() {
@@ -135,7 +133,7 @@ mod tests {
             "use std as s;",
         ] {
             let found = check(&Tree::planted(&[(POLICY, wrong)]));
-            assert_found(&found, &["policy/claim.rs:1: the policy names"]);
+            assert_found(&found, &["policy/job/claim.rs:1: the policy names"]);
         }
     }
 

@@ -1,8 +1,7 @@
-//! A Rust source file as tidy sees it: code tokens and comments, each with its line.
+//! A Rust source file for tidy: code tokens and comments, each with its line.
 //!
-//! The tokens come from rustc's own lexer, so a path in a string, a brace in a comment and a lifetime that looks like
-//! a character are what the compiler takes them for. Nothing is parsed beyond that, except which tokens belong to
-//! tests and which paths are named (see [`RustSource::paths`]).
+//! Rustc's lexer makes the tokens, so strings, comments and lifetimes are the compiler's. Above it
+//! only test code and named paths are recognised (see [`RustSource::paths`]).
 
 mod paths;
 mod test_code;
@@ -11,58 +10,46 @@ use ra_ap_rustc_lexer::{DocStyle, FrontmatterAllowed, TokenKind, tokenize};
 
 pub(crate) use self::paths::NamedPath;
 
-/// The tokens and comments of one file.
 #[derive(Debug)]
 pub(crate) struct RustSource {
     /// Code without white space and comments.
     pub(crate) tokens: Vec<Token>,
-    /// Comments; line comments of the same kind on adjacent lines are one.
+    /// Comments; adjacent line comments of the same kind are one.
     pub(crate) comments: Vec<Comment>,
-    /// The line of the first token.
     pub(crate) code_starts: usize,
 }
 
-/// A piece of code.
 #[derive(Debug)]
 pub(crate) struct Token {
-    /// As written.
     pub(crate) text: String,
-    /// From 1.
+    /// Line, from 1.
     pub(crate) line: usize,
-    /// Its first byte, from 0.
+    /// First byte, from 0.
     pub(crate) at: usize,
-    /// Whether it is an identifier or a keyword.
     pub(crate) ident: bool,
-    /// Whether it belongs to `#[cfg(test)]` code, or to a file of tests.
+    /// Whether it is `#[cfg(test)]` code, or in a file of tests.
     pub(crate) test: bool,
 }
 
-/// A run of comment lines.
 #[derive(Debug)]
 pub(crate) struct Comment {
-    /// Its first line, from 1.
+    /// First line, from 1.
     pub(crate) line: usize,
-    /// Its last line.
     pub(crate) end: usize,
-    /// Which kind.
     pub(crate) kind: CommentKind,
-    /// Its text, one line per line, without the slashes.
+    /// Text without the slashes, line by line.
     pub(crate) text: String,
 }
 
-/// What a comment is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CommentKind {
-    /// `//`
     Plain,
-    /// `///`
     Outer,
-    /// `//!`
     Inner,
 }
 
 impl RustSource {
-    /// Reads `text`; `path` tells whether the whole file is test code.
+    /// Reads `text`; `path` tells whether the file is test code.
     pub(crate) fn parse(path: &str, text: &str) -> RustSource {
         let mut source = RustSource {
             tokens: Vec::new(),
@@ -97,9 +84,14 @@ impl RustSource {
         source
     }
 
-    /// Every path that the code names, `use` trees spelled out.
+    /// Every path that the code names, `use` trees expanded.
     pub(crate) fn paths(&self) -> Vec<NamedPath> {
         paths::named(&self.tokens)
+    }
+
+    /// Number of tokens from the opening bracket `at` to its closing one.
+    pub(crate) fn balanced(&self, at: usize) -> usize {
+        test_code::balanced(&self.tokens[at..])
     }
 
     fn comment(&mut self, line: usize, piece: &str, doc_style: Option<DocStyle>) {
@@ -116,7 +108,7 @@ impl RustSource {
             piece.get(slashes..).unwrap_or_default()
         };
         let end = line + piece.matches('\n').count();
-        // A comment after code on its line starts anew, whatever stands above it.
+        // A comment after code on its line starts a new run.
         let alone = self.tokens.last().is_none_or(|token| token.line < line);
         match self.comments.last_mut() {
             Some(last) if alone && last.kind == kind && last.end + 1 == line => {

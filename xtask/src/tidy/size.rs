@@ -1,11 +1,10 @@
-//! Long files are pointed out, not refused: past some 600 lines there is usually a second concept in a file.
+//! Long files, as warnings: past some 600 lines a file usually has a second concept.
 
 use super::tree::Tree;
 use super::violation::Violation;
 
 const LINES_MAX: usize = 600;
 
-/// The Rust sources that are longer than they should be.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let long = tree.rust("").map(|(file, _)| (file, file.text.lines().count()));
     long.filter(|(_, lines)| *lines > LINES_MAX)

@@ -1,15 +1,14 @@
 //! Each Rust source file opens with its story: `//!` and at least one whole sentence.
 //!
-//! A module whose story is a README beside it may open with `#![doc = include_str!("...")]` instead.
+//! A module with a README beside it may open with `#![doc = include_str!("...")]` instead.
 
 use super::rust_source::{CommentKind, RustSource};
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Below this many words it is a title, not a sentence.
+/// Fewest words of a sentence.
 const WORDS_MIN: usize = 5;
 
-/// Checks the first lines of every source file.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let untold = tree
         .rust("")

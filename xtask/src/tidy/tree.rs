@@ -1,7 +1,7 @@
-//! The files of the repository, read once: what git tracks and what it would, were it added.
+//! The files of the repository, read once: those that git tracks or would add.
 //!
-//! An export without git is walked instead, past build folders. Checks see paths relative to the root, with `/`, and
-//! the tests of the checks plant their own small trees.
+//! Without git the folder is walked, except build folders. Paths are relative to the root, with
+//! `/`. Tests of checks plant their own trees.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,34 +11,27 @@ use anyhow::Context as _;
 
 use super::rust_source::RustSource;
 
-/// All files, by path.
 #[derive(Debug)]
 pub(crate) struct Tree {
     files: BTreeMap<String, File>,
 }
 
-/// One file.
 #[derive(Debug)]
 pub(crate) struct File {
     /// Relative to the root.
     pub(crate) path: String,
-    /// Its content; empty if it is not UTF-8 text.
+    /// Content; empty if it is not UTF-8.
     pub(crate) text: String,
-    /// Its tokens and comments, if it is a Rust source file.
+    /// Tokens and comments of a Rust source file.
     pub(crate) rust: Option<RustSource>,
 }
 
 impl Tree {
-    /// Reads the tree at `root`.
-    ///
-    /// # Errors
-    ///
-    /// When a file or a folder cannot be read.
     pub(crate) fn load(root: &Path) -> anyhow::Result<Tree> {
         let mut files = BTreeMap::new();
         for path in paths(root)? {
             let full = root.join(&path);
-            // What git lists and the disk lacks is deleted, and not yet committed.
+            // Git still lists a deleted file that is not committed.
             if full.is_file() {
                 let bytes = std::fs::read(&full).with_context(|| format!("cannot read {path}"))?;
                 let text = String::from_utf8(bytes).unwrap_or_default();
@@ -48,7 +41,6 @@ impl Tree {
         Ok(Tree { files })
     }
 
-    /// A tree of these paths and texts.
     #[cfg(test)]
     pub(crate) fn planted(files: &[(&str, &str)]) -> Tree {
         let file = |(path, text): &(&str, &str)| {
@@ -62,28 +54,23 @@ impl Tree {
         }
     }
 
-    /// How many files there are.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// All files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &File> {
         self.files.values()
     }
 
-    /// The file at `path`.
     pub(crate) fn file(&self, path: &str) -> Option<&File> {
         self.files.get(path)
     }
 
-    /// The Rust sources whose path starts with `prefix`.
     pub(crate) fn rust<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a File, &'a RustSource)> {
         let under = self.files().filter(move |file| file.path.starts_with(prefix));
         under.filter_map(|file| Some((file, file.rust.as_ref()?)))
     }
 
-    /// The files with this extension (no dot).
     pub(crate) fn with_extension<'a>(&'a self, extension: &'a str) -> impl Iterator<Item = &'a File> {
         self.files().filter(move |file| {
             file.path
@@ -92,7 +79,6 @@ impl Tree {
         })
     }
 
-    /// Whether there is a file or a folder at `path`.
     pub(crate) fn exists(&self, path: &str) -> bool {
         let path = path.trim_end_matches('/');
         let folder = format!("{path}/");
@@ -112,14 +98,14 @@ impl File {
         File { path, text, rust }
     }
 
-    /// Whether this file belongs to a crate's library or program, not to its tests, benches or examples.
+    /// Whether it belongs to a crate's library or program, not to its tests, benches or examples.
     pub(crate) fn is_product(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.next() == Some("crates") && parts.nth(1) == Some("src")
     }
 }
 
-/// `path` with `.` and `..` resolved against the folder of the file `from`; `None` if it leaves the repository.
+/// `path` resolved against the folder of the file `from`; `None` if it leaves the repository.
 pub(crate) fn resolve(from: &str, path: &str) -> Option<String> {
     let folder = from.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
@@ -159,7 +145,7 @@ fn walk(root: &Path, folder: &Path, paths: &mut Vec<String>) -> anyhow::Result<(
     for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
         let path = entry?.path();
         if path.is_dir() {
-            // Cargo marks its build folders with this file.
+            // Cargo's mark of a build folder.
             if !path.join("CACHEDIR.TAG").exists() && !path.ends_with(".git") {
                 walk(root, &path, paths)?;
             }

@@ -1,19 +1,18 @@
-//! `unsafe` stands in one crate's sources, and nobody else switches off the lint that says so.
+//! `unsafe` appears in one crate's sources; no other crate switches off the lint against it.
 //!
-//! The lint of the workspace is `deny` and not `forbid`, since that one crate could not be excepted from `forbid`. What the
-//! difference would let through is found here.
+//! The workspace's lint is `deny`, since one crate cannot be excepted from `forbid`; this check
+//! closes that gap.
 
 use super::rust_source::Token;
 use super::tree::Tree;
 use super::violation::Violation;
 
-/// Where `unsafe` may stand: `docs/decisions/0016-an-injector-of-our-own.md`.
+/// Where `unsafe` is allowed: `docs/decisions/0016-an-injector-of-our-own.md`.
 const ALLOWED: &str = "crates/injector/src/";
 
-/// The levels of a lint that let code through, at once or further down.
+/// Lint levels that let code through, here or further down.
 const LOOSE: &[&str] = &["allow", "expect", "warn", "deny"];
 
-/// Checks all Rust sources.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in tree.rust("").filter(|(file, _)| !file.path.starts_with(ALLOWED)) {
@@ -31,7 +30,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Whether the tokens before the lint's name begin a list that sets lints to less than `forbid`.
+/// Whether the tokens before the lint's name set it to less than `forbid`.
 fn is_loosened(before: &[Token]) -> bool {
     let open = before.iter().rposition(|token| token.text == "(");
     let level = open.and_then(|open| before[..open].last());

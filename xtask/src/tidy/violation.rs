@@ -1,4 +1,4 @@
-//! A thing that is wrong, where it is, and what to do about it.
+//! A violation: the place, the fault, and its remedy.
 
 use std::fmt;
 
@@ -27,7 +27,8 @@ impl fmt::Display for Violation {
     }
 }
 
-/// For the tests of the checks: every text in `expected` occurs in the violation at its place, and there are no more.
+/// For tests of checks: each violation contains the text at its place in `expected`, and there are
+/// no more.
 #[cfg(test)]
 #[track_caller]
 pub(crate) fn assert_found(violations: &[Violation], expected: &[&str]) {

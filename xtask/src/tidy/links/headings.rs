@@ -1,10 +1,10 @@
-//! The anchors of a Markdown file, as GitHub makes them from its headings.
+//! The anchors of a Markdown file, made from its headings as GitHub does.
 
 use std::collections::HashMap;
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 
-/// One slug per heading; a repeated one gets a number.
+/// A slug per heading; repetitions get a number.
 pub(crate) fn slugs(text: &str) -> Vec<String> {
     let mut seen: HashMap<String, usize> = HashMap::new();
     let mut slugs = Vec::new();

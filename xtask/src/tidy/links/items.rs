@@ -1,8 +1,7 @@
-//! Links from documentation to items of Rust code.
+//! Links from documentation to Rust items: a link names only what some source names too.
 //!
-//! Whether such a link resolves is rustdoc's to say, which `cargo xtask docs` asks. Here is what can be said in a
-//! second and without a build: a link names only what some source names as well. A name that was changed, and a link that
-//! was forgotten, are found.
+//! Rustdoc resolves them fully (`cargo xtask docs`). This check takes a second and no build, and
+//! finds links to names that were changed.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +15,7 @@ use super::line_at;
 /// Parts of a path that are no names.
 const KEYWORDS: &[&str] = &["crate", "self", "super", "Self"];
 
-/// Checks the doc comments of all sources, and the Markdown files beside the code, which rustdoc reads.
+/// Checks the doc comments of all sources, and the Markdown beside the code, which rustdoc reads.
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let names = names(tree);
     let mut found = Vec::new();
@@ -44,7 +43,6 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// Every name in the code of the tree.
 fn names(tree: &Tree) -> BTreeSet<&str> {
     let tokens = tree.rust("").flat_map(|(_, source)| &source.tokens);
     tokens
@@ -53,9 +51,9 @@ fn names(tree: &Tree) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The links of a text that may be meant for items, with their lines in it.
+/// Links of a text that may mean items, with their lines in it.
 fn targets(text: &str) -> Vec<(usize, String)> {
-    // A reference without a definition is a link to an item, if it is code: `[`Sleep`]`.
+    // A reference without a definition links to an item if it is code: `[`Sleep`]`.
     let item = |link: BrokenLink<'_>| {
         let code = link.reference.starts_with('`') && link.reference.ends_with('`');
         code.then(|| {
@@ -77,7 +75,7 @@ fn targets(text: &str) -> Vec<(usize, String)> {
     links.collect()
 }
 
-/// The first part of the path `target` that is no name; `None` if all are, or if it is no path of items.
+/// The first unknown name in the path `target`; `None` if all are known, or if it is no item path.
 fn unknown<'a>(target: &'a str, names: &BTreeSet<&str>) -> Option<&'a str> {
     let path = target.split_once('@').map_or(target, |(_kind, path)| path);
     let path = path.split(['#', '<']).next().unwrap_or(path);

@@ -1,7 +1,7 @@
-//! Repository paths that comments and documents mention in passing: `docs/architecture.md`, `crates/sim`.
+//! Repository paths in comments and documents: `docs/architecture.md`, `crates/sim`.
 //!
-//! A word is taken for such a path when it starts with one of the top folders, or names a Markdown file. A decision
-//! record may be named by its number alone (`docs/decisions/0002`).
+//! A word is such a path if it starts with a top folder or names a Markdown file. A number alone
+//! may name a decision record (`docs/decisions/0002`).
 
 use super::super::tree::{Tree, resolve};
 use super::super::violation::Violation;
@@ -27,7 +27,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
             }
         } else if file.path.ends_with(".md") {
             for (index, line) in file.text.lines().enumerate() {
-                // Links are checked with their anchors elsewhere; what is left of prose is in code spans.
+                // Links are checked with their anchors elsewhere; other paths are in code spans.
                 line.split('`')
                     .skip(1)
                     .step_by(2)
@@ -46,7 +46,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     found
 }
 
-/// The path that `word` is, without what punctuation, a line number or an anchor add to it.
+/// The path in `word`, without punctuation, line number or anchor.
 fn mention(word: &str) -> Option<&str> {
     let word = word.split('#').next().unwrap_or(word);
     let word = word.split("::").next().unwrap_or(word);
@@ -68,7 +68,7 @@ fn leads_somewhere(tree: &Tree, from: &str, mention: &str) -> bool {
                 .files()
                 .any(|file| file.path.starts_with(&format!("{mention}-")))
     });
-    // A path is meant from the root, from the file, from its module's folder, or from its crate.
+    // A path starts at the root, the file, its module's folder, or its crate.
     let module = from.strip_suffix(".rs").map(|module| format!("{module}/x"));
     let package = from.split('/').take(2).collect::<Vec<_>>().join("/");
     let bases = [

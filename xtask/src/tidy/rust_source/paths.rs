@@ -1,4 +1,4 @@
-//! The paths that code names: `use` trees spelled out, and paths in expressions and types.
+//! The paths that code names: `use` trees expanded, and paths in expressions and types.
 
 use super::Token;
 
@@ -7,16 +7,17 @@ use super::Token;
 pub(crate) struct NamedPath {
     /// Its segments, joined by `::`; a glob import ends in `*`.
     pub(crate) path: String,
-    /// Where it is named.
     pub(crate) line: usize,
-    /// Whether by an import.
+    /// Index of its first token, or of an import's last.
+    pub(crate) token: usize,
+    /// Whether an import names it.
     pub(crate) import: bool,
-    /// Whether in test code.
+    /// Whether test code names it.
     pub(crate) test: bool,
 }
 
 impl NamedPath {
-    /// Whether it is `prefix` or something inside it.
+    /// Whether it is `prefix` or inside it.
     pub(crate) fn is_in(&self, prefix: &str) -> bool {
         self.path
             .strip_prefix(prefix)
@@ -24,7 +25,6 @@ impl NamedPath {
     }
 }
 
-/// Every path in `tokens`, in order.
 pub(crate) fn named(tokens: &[Token]) -> Vec<NamedPath> {
     let mut paths = Vec::new();
     let mut at = 0;
@@ -38,6 +38,7 @@ pub(crate) fn named(tokens: &[Token]) -> Vec<NamedPath> {
             paths.push(NamedPath {
                 path,
                 line,
+                token: at,
                 import: false,
                 test,
             });
@@ -49,7 +50,7 @@ pub(crate) fn named(tokens: &[Token]) -> Vec<NamedPath> {
     paths
 }
 
-/// `a::b::c` from `at`; the path and the index behind it.
+/// `a::b::c` from `at`; returns the path and the index after it.
 fn plain(tokens: &[Token], mut at: usize) -> (String, usize) {
     let mut path = tokens[at].text.clone();
     while colons(tokens, at + 1) && tokens.get(at + 3).is_some_and(|token| token.ident) {
@@ -60,7 +61,7 @@ fn plain(tokens: &[Token], mut at: usize) -> (String, usize) {
     (path, at + 1)
 }
 
-/// One branch of a `use` tree; the index behind it.
+/// One branch of a `use` tree; returns the index after it.
 fn import(tokens: &[Token], mut at: usize, prefix: &str, paths: &mut Vec<NamedPath>) -> usize {
     let mut path = prefix.to_owned();
     while let Some(token) = tokens.get(at) {
@@ -90,6 +91,7 @@ fn import(tokens: &[Token], mut at: usize, prefix: &str, paths: &mut Vec<NamedPa
                     paths.push(NamedPath {
                         path: path.clone(),
                         line,
+                        token: at - 1,
                         import: true,
                         test,
                     });

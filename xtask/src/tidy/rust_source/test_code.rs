@@ -1,10 +1,10 @@
-//! Which tokens are compiled for tests only.
+//! Tokens that are compiled for tests only.
 //!
-//! Rules about shipped code (orderings, ports) leave the counters and threads of unit tests alone.
+//! Rules about shipped code (orderings, ports) skip the counters and threads of unit tests.
 
 use super::Token;
 
-/// Marks what follows `#[cfg(test)]`, up to the end of that item; `all` marks the whole file.
+/// Marks the item after each `#[cfg(test)]`; `all` marks the whole file.
 pub(crate) fn mark(tokens: &mut [Token], all: bool) {
     let mut at = 0;
     while at < tokens.len() {
@@ -20,7 +20,7 @@ pub(crate) fn mark(tokens: &mut [Token], all: bool) {
     }
 }
 
-/// How many tokens a `#[cfg(...)]` that asks for `test` takes, if one starts here.
+/// Tokens of a `#[cfg(...)]` with `test`, if one starts here.
 fn cfg_test(tokens: &[Token]) -> Option<usize> {
     let starts =
         tokens.len() > 3 && tokens[0].text == "#" && tokens[1].text == "[" && tokens[2].text == "cfg";
@@ -33,7 +33,7 @@ fn cfg_test(tokens: &[Token]) -> Option<usize> {
     asks.then_some(end)
 }
 
-/// How many tokens the item takes that starts here: up to its closing brace, or up to a semicolon before any brace.
+/// Tokens of the item that starts here: up to its closing brace, or a semicolon before any brace.
 fn item(tokens: &[Token]) -> usize {
     let mut at = 0;
     while at < tokens.len() {
@@ -47,8 +47,8 @@ fn item(tokens: &[Token]) -> usize {
     tokens.len()
 }
 
-/// How many tokens there are from the opening bracket that starts here to the one that closes it.
-fn balanced(tokens: &[Token]) -> usize {
+/// Tokens from the opening bracket here to its closing one.
+pub(super) fn balanced(tokens: &[Token]) -> usize {
     let mut depth = 0_usize;
     for (at, token) in tokens.iter().enumerate() {
         match token.text.as_str() {

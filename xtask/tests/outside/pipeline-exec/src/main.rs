@@ -1,5 +1,5 @@
-//! On `pipeline-exec` alone: sums over a made-up table, in stages and in steps, waited for by threads and by a future,
-//! stopped, refused, failed and handed back.
+//! On `pipeline-exec` alone: sums over a made-up table, in stages and steps, awaited by threads and
+//! by a future; stopped, rejected, failed and returned jobs.
 
 use std::error::Error;
 use std::future::Future;
@@ -19,10 +19,10 @@ use pipeline_exec::{
 
 type Outcome = Result<(), Box<dyn Error>>;
 
-/// Rows that one slot sums.
+/// Rows of one slot.
 const ROWS: u64 = 1_000;
 
-/// Sums the numbers below a bound, and writes the sum where the next stage finds it.
+/// Sums the numbers below a bound, for the next stage.
 struct Sum {
     rows: u64,
     parts: Vec<OnceLock<u64>>,
@@ -50,7 +50,7 @@ impl Stage for Sum {
     }
 
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError> {
-        // A lent thread has the number behind the last worker.
+        // A helping thread has the number after the last worker's.
         assert!(cx.worker_id() <= 8 && cx.job_id().starts_with("pipe-") && !cx.is_cancelled());
         let (_, _): (Role, bool) = (cx.role(), cx.should_yield());
         let from = u64::try_from(slot)? * ROWS;
@@ -61,14 +61,14 @@ impl Stage for Sum {
     }
 
     fn finish(&self, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        // Every slot's write is seen here.
+        // Every slot's write is visible here.
         let parts: Option<Vec<u64>> = self.parts.iter().map(|part| part.get().copied()).collect();
         let total = parts.ok_or("a slot did not run")?.iter().sum();
         self.total.set(total).map_err(|_| "finished twice".into())
     }
 }
 
-/// A stage without slots, behind another: it only checks.
+/// A stage without slots that checks the one before.
 struct Check(Arc<OnceLock<u64>>);
 
 impl Stage for Check {
@@ -88,7 +88,6 @@ impl Stage for Check {
     }
 }
 
-/// A step with a name.
 struct Named(&'static str);
 
 impl PipelineStep for Named {
@@ -102,7 +101,7 @@ impl PipelineStep for Named {
     }
 }
 
-/// Stages one after another, on some threads; the result does not depend on how many.
+/// Stages in order, on several threads; the result is the same for any number.
 fn stages_in_parallel() -> Outcome {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads)?;
@@ -120,7 +119,6 @@ fn stages_in_parallel() -> Outcome {
         let ticket: JobTicket<u64> = executor.submit(job)?;
         let control: JobControl = ticket.control();
         let bar = control.clone();
-        // This thread runs slots as well.
         executor.run_until(&ticket);
         let report: JobReport<u64> = ticket.wait()?;
         assert_eq!(bar.progress(), (101, 101));
@@ -166,21 +164,21 @@ fn failures_stay_where_they_are() -> Outcome {
     Ok(())
 }
 
-/// A step that tells that it has begun and then waits to be let go, whatever `let_go` is.
+/// A step that reports its start and then waits for `let_go`.
 fn held() -> (Box<dyn PipelineStep>, mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (begun, has_begun) = mpsc::channel();
     let (let_go, may_go) = mpsc::channel();
     let may_go = Mutex::new(may_go);
     let step = step(move |_| {
         begun.send(())?;
-        // An error means that the other end is gone, which lets go as well.
+        // An error means that the other end is gone, which releases it too.
         may_go.lock().map_err(|_| "a panic elsewhere")?.recv().ok();
         Ok(())
     });
     (step, has_begun, let_go)
 }
 
-/// Admission is bounded, shutdown hands back, and every ticket fires.
+/// Admission is bounded, shutdown returns jobs, and every ticket fires.
 fn refused_and_handed_back() -> Outcome {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(2).build()?;
     let (first, has_begun, let_go) = held();
@@ -200,7 +198,6 @@ fn refused_and_handed_back() -> Outcome {
     let error = running.wait().expect_err("it was cancelled");
     assert_eq!(error.kind, JobErrorKind::Cancelled);
     waiting.wait()?;
-    // Now there is room for it.
     executor.submit_blocking(job)?.wait()?;
 
     let (first, has_begun, let_go) = held();
@@ -210,7 +207,7 @@ fn refused_and_handed_back() -> Outcome {
     let handle = executor.handle();
     drop(let_go);
     let handed_back: Vec<Job> = executor.shutdown();
-    // Whether the second got its turn before the end, nobody knows; its ticket does.
+    // Whether the second ran before the end is open; its ticket tells.
     match waiting.wait() {
         Ok(report) => assert!(handed_back.is_empty() && report.slots == 1),
         Err(error) => assert_eq!((error.kind, handed_back.len()), (JobErrorKind::HandedBack, 1)),
@@ -221,7 +218,6 @@ fn refused_and_handed_back() -> Outcome {
     Ok(())
 }
 
-/// Wakes a thread that polls.
 struct Unpark(Thread);
 
 impl Wake for Unpark {
@@ -230,7 +226,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest runtime there is: a ticket is a future for any of them.
+/// The smallest runtime: a ticket is a future for any.
 fn block_on<F: Future>(future: F) -> F::Output {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut future = pin!(future);
@@ -256,7 +252,7 @@ fn awaited() -> Outcome {
     Ok(())
 }
 
-/// Claiming by hand, without an executor.
+/// Claims slots inline, without an executor.
 fn claimed_by_hand() -> Outcome {
     let job = Job::from_steps(
         "by hand",
@@ -272,7 +268,7 @@ fn claimed_by_hand() -> Outcome {
 }
 
 fn main() -> Outcome {
-    // One of the panics below is meant: a line, and no backtrace.
+    // One of the panics below is meant: a line, without a backtrace.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     let split = |threads| split_threads(NonZeroUsize::new(threads).expect("not zero"));
     assert_eq!(

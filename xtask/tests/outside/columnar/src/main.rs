@@ -1,5 +1,5 @@
-//! On `columnar` alone, with the Arrow that its columns are made of and the executor that its stages run on: a filter and
-//! an aggregate over a table in memory, the same on any number of threads.
+//! On `columnar`, its Arrow and its executor alone: a filter and an aggregate over a table in
+//! memory, the same on any number of threads.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use columnar::{
-    Aggregate, AggregateFunction, Arithmetic, Comparison, Expr, MemoryTable, Output, Scan, ScanStage,
+    Aggregate, AggregateFunction, Arithmetic, Comparison, Expr, MemoryTable, Output, SelectPlan, ScanStage,
     TableSource,
 };
 use pipeline_exec::{Job, PipelineExecutor};
@@ -15,16 +15,16 @@ use pipeline_exec::{Job, PipelineExecutor};
 const ROWS: i64 = 200_000;
 
 /// `select sum(n * 2) from numbers where n > 10 and n % 2 = 1`
-fn scan(table: &Arc<MemoryTable>) -> Result<Scan, Box<dyn Error>> {
+fn scan(table: &Arc<MemoryTable>) -> Result<SelectPlan, Box<dyn Error>> {
     let n = Expr::column(0, table.schema().field(0));
     let above = Expr::compare(Comparison::Greater, n.clone(), Expr::int64(10))?;
     let half = Expr::arithmetic(Arithmetic::Remainder, n.clone(), Expr::int64(2))?;
     let odd = Expr::compare(Comparison::Equal, half, Expr::int64(1))?;
     let double = Expr::arithmetic(Arithmetic::Multiply, n, Expr::int64(2))?;
     let aggregates = vec![Aggregate::new(AggregateFunction::Sum, Some(double))?];
-    let fields = Scan::group_fields(&[], &aggregates)?;
+    let fields = SelectPlan::group_fields(&[], &aggregates)?;
     let columns = vec![("total".to_owned(), Expr::column(0, &fields[0]))];
-    Ok(Scan {
+    Ok(SelectPlan {
         table: Arc::clone(table) as Arc<dyn TableSource>,
         filter: Some(Expr::and(above, odd)?),
         output: Output::Groups {
@@ -36,7 +36,7 @@ fn scan(table: &Arc<MemoryTable>) -> Result<Scan, Box<dyn Error>> {
         order: vec![],
         offset: 0,
         limit: None,
-        quota: None,
+        memory_pool: None,
         shard_key: None,
     })
 }

@@ -1,4 +1,4 @@
-//! On `sim` alone: a race in a task graph is found by some seed, and its line leads to it again.
+//! On `sim` alone: a seed finds a race in a task graph, and its line replays it.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use sim::{Failure, Report, Simulation, TaskCtx};
 
-/// A buffer is to be filled before it is used, but the two are tasks of their own.
+/// A buffer should be filled before its use, but both are separate tasks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Task {
     Start,
@@ -15,7 +15,8 @@ enum Task {
     Use,
 }
 
-/// One runner, generic over where it runs. It relies on the newest task being run first, which a thief does not know.
+/// The runner, generic over its context. It relies on the newest task running first, which a steal
+/// breaks.
 fn run<C: TaskCtx<Task, u32>>(task: Task, filled: &Cell<bool>, cx: &mut C) {
     *cx.scratch() += 1;
     match task {

@@ -1,5 +1,5 @@
-//! On `pools` alone, with the executor whose jobs its CPU pool runs: async work hands over computation, computation waits for parts of its own, and
-//! the other way round is refused.
+//! On `pools` and its executor alone: async work hands over computation, computation waits for its
+//! own parts, and the reverse is refused.
 
 use std::error::Error;
 use std::sync::mpsc;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use pipeline_exec::{Job, PipelineExecutor, step};
 use pools::{CpuError, MixedError, PoolKind, Pools, WrongPool};
 
-/// Counts the words of a text that was read where reading may block.
+/// Counts the words of a text that a blocking call read.
 fn words(text: &str) -> usize {
     text.split_whitespace().count()
 }

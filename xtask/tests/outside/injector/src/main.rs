@@ -1,5 +1,5 @@
-//! On `injector` alone: lines of a made-up log from several threads, in batches, counted by a consumer that sleeps when
-//! there is nothing to do.
+//! On `injector` alone: lines of a made-up log in batches from several threads, counted by a
+//! consumer that sleeps when idle.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -12,7 +12,7 @@ const PRODUCERS: usize = 3;
 const BATCHES: usize = 500;
 const LINES: usize = 8;
 
-/// Some lines of one producer.
+/// Lines of one producer.
 type Batch = Vec<(usize, usize)>;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes so many lines at most, and puts back what is left of the last batch.
+/// Takes at most `most` lines, and puts the rest of the last batch back.
 fn take_lines(queue: &Injector<Batch>, most: usize) -> Batch {
     let mut taken = Batch::new();
     queue.take(|mut batch| {

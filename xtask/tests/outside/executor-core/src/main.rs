@@ -1,5 +1,5 @@
-//! On `executor-core` alone: the policy over ports of one's own, here plain queues. One worker counts the leaves of
-//! a tree without a thread.
+//! On `executor-core` alone: the policy over ports of one's own, here plain queues. One worker
+//! counts the leaves of a tree, without a thread.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -15,10 +15,10 @@ use executor_core::{
     WorkerMetricsLocal, run_worker,
 };
 
-/// A subtree of this depth.
+/// A subtree; its depth.
 type Tree = u32;
 
-/// What the only worker shares with whoever hands it work.
+/// State that the only worker shares with producers.
 struct Shared {
     scheduler: Scheduler<NativeWord>,
     injector: RefCell<VecDeque<Tree>>,

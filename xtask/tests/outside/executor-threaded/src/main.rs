@@ -1,5 +1,5 @@
-//! On `executor-threaded` alone: a crawler of a made-up tree, fed from several threads, run to its end in each of the
-//! ways that an executor can end.
+//! On `executor-threaded` alone: a crawler of a made-up tree, fed by several threads, through each
+//! way in which an executor ends.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -15,25 +15,21 @@ use executor_threaded::{
     WorkerMetricsLocal, current_worker_id, for_host, set_current_worker_id,
 };
 
-/// What there is to do.
 #[derive(Debug, Clone, PartialEq)]
 enum Task {
     /// Lists a folder of the made-up tree: two folders below, down to a depth, and a file in each.
     Folder { depth: u32 },
-    /// Reads a file.
     File { bytes: u64 },
-    /// Goes wrong.
     Broken,
 }
 
-/// What each worker keeps to itself.
 #[derive(Debug, Default)]
 struct Totals {
     files: u64,
     bytes: u64,
 }
 
-/// A scratch value that adds itself up when its worker leaves.
+/// A scratch value that adds its totals when its worker leaves.
 struct Reporting {
     totals: Totals,
     sum: Arc<AtomicU64>,
@@ -45,7 +41,7 @@ impl Drop for Reporting {
     }
 }
 
-/// One runner for whoever has a context: threads here, a simulator elsewhere.
+/// The runner for any context: threads here, a simulator elsewhere.
 fn crawl<C: TaskCtx<Task, Totals>>(task: Task, cx: &mut C) {
     match task {
         Task::Folder { depth: 0 } => cx.spawn_local(Task::File { bytes: 10 }),
@@ -74,7 +70,7 @@ fn crawler(config: ExecutorConfig) -> Result<Executor<Task>, BuildError> {
     Executor::<Task>::new(config, |_worker| Totals::default(), |task, cx| crawl(task, cx))
 }
 
-/// Producers outside, tasks that spawn, an owner who waits and then joins.
+/// Producers outside, tasks that spawn, an owner that waits and joins.
 fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     let config: ExecutorConfig = for_host()?;
     config.validate()?;
@@ -127,7 +123,7 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     assert!(executor.is_accepting() && handle.is_accepting());
     executor.spawn_external(Task::Folder { depth: 0 })?;
     let metrics: MetricsSnapshot = executor.join();
-    // Scratch values are gone before `join` returns.
+    // Scratch values are dropped before `join` returns.
     assert_eq!(sum.load(Ordering::Relaxed), 3 * 64 + 2 * 16 + 1);
     assert_eq!(metrics.total.executed(), 3 * 127 + 2 * 31 + 1);
     assert_eq!(
@@ -141,7 +137,7 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     } = metrics.total;
     assert!(steals_won <= steals_tried);
 
-    // After the end every task comes back.
+    // After the end every task is returned.
     assert!(!handle.is_accepting());
     let Err(Rejected(task)) = handle.spawn(Task::File { bytes: 3 }) else {
         panic!("nobody would run it");
@@ -156,12 +152,12 @@ fn run_to_the_end() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A task that goes wrong: its neighbours are run or handed back.
+/// A task that panics: its neighbours run or are returned.
 fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     let executor = crawler(two_workers())?;
     executor.spawn_external_batch(vec![Task::File { bytes: 1 }; 20])?;
     executor.spawn_external(Task::Broken)?;
-    // The gate may be closed by now, so this one may come back at once.
+    // The executor may be closed by now and return this one.
     let late = executor.spawn_external(Task::File { bytes: 1 });
     let accepted = 21 + usize::from(late.is_ok());
     let aborted: Aborted<Task> = executor.try_join().expect_err("a task panicked");
@@ -172,7 +168,7 @@ fn survive_a_panic() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Stopping at a task boundary: what nobody ran comes back, also what the last task still spawned.
+/// A stop at a task boundary returns waiting tasks, including those that the last task spawned.
 fn stop_in_the_middle() -> Result<(), Box<dyn Error>> {
     let (started, has_started) = mpsc::channel();
     let (release, released) = mpsc::channel::<()>();
@@ -210,7 +206,6 @@ fn stop_in_the_middle() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Watches one worker.
 struct Watch {
     starts: Arc<AtomicU64>,
 }
@@ -230,7 +225,7 @@ impl TraceHooks<Task> for Watch {
     }
 }
 
-/// Yields once, then does what the default does.
+/// Yields once, then does as the default.
 struct Patient(TieredIdle);
 
 impl IdleHooks for Patient {
@@ -242,7 +237,7 @@ impl IdleHooks for Patient {
     }
 }
 
-/// Everything that plain data cannot say.
+/// Everything that needs a callback.
 fn with_hooks() -> Result<(), Box<dyn Error>> {
     let files = Arc::new(AtomicU64::new(0));
     let starts = Arc::clone(&files);
@@ -269,7 +264,7 @@ fn with_hooks() -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // Two of the panics below are meant: a line each, and no backtrace.
+    // Two of the panics below are meant: a line each, without a backtrace.
     panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     assert_eq!(current_worker_id(), None);
     set_current_worker_id(Some(3));

@@ -446,7 +446,7 @@ impl OrderedSet<JobHandle> for PipeEnv<'_, '_> {
         if new {
             self.hub.membership.put_in(set.number(), key);
         }
-        self.judge(|oracle, step, _| oracle.put_on(self.hub, key, step));
+        self.judge(|oracle, step, me| oracle.put_on(self.hub, key, step, me));
         new
     }
 

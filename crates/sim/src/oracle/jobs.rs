@@ -56,8 +56,10 @@ struct Record {
     grows: bool,
     stages: Vec<StageRecord>,
     open_since: Option<Moment>,
-    /// The step in which its submission returned.
-    admitted: Option<u64>,
+    /// The actor that put it on the board then.
+    opened_by: usize,
+    /// The step in which its submission returned, and the submitter.
+    admitted: Option<(u64, usize)>,
     started: u64,
     /// The step of its last key.
     keyed: u64,
@@ -109,7 +111,7 @@ impl JobOracle {
             PipelineEvent::StageStarted { job, stage, slots } => {
                 self.stage_started(job, stage, slots)?;
                 self.find_mut(job)?.started = step;
-                self.look_at(hub, job, step);
+                self.look_at(hub, job, step, actor);
                 Ok(())
             }
             PipelineEvent::Claimed {
@@ -127,7 +129,7 @@ impl JobOracle {
                     self.held_by(actor).slots = slots;
                 }
                 self.boundary(hub, job, actor);
-                self.look_at(hub, job, step);
+                self.look_at(hub, job, step, actor);
                 picked
             }
             PipelineEvent::Settles { job } => {
@@ -141,7 +143,7 @@ impl JobOracle {
                 self.slot_ran(job, stage, slot, was_closed)
             }
             PipelineEvent::Takes { job } => {
-                self.look_at(hub, job, step);
+                self.look_at(hub, job, step, actor);
                 Ok(())
             }
             PipelineEvent::GivenBack {
@@ -152,7 +154,7 @@ impl JobOracle {
             } => {
                 self.held_by(actor).slots -= slots;
                 self.let_go(job, stage, first..first + slots, Slot::Free)?;
-                self.look_at(hub, job, step);
+                self.look_at(hub, job, step, actor);
                 Ok(())
             }
             PipelineEvent::GivenUp {
@@ -266,6 +268,7 @@ impl JobOracle {
                 })
                 .collect(),
             open_since: None,
+            opened_by: 0,
             admitted: None,
             started: 0,
             keyed: 0,

@@ -21,11 +21,17 @@ impl JobOracle {
         }
     }
 
-    pub(crate) fn put_on(&mut self, hub: &Hub, key: JobHandle, step: u64) -> Result<(), Violation> {
+    pub(crate) fn put_on(
+        &mut self,
+        hub: &Hub,
+        key: JobHandle,
+        step: u64,
+        actor: usize,
+    ) -> Result<(), Violation> {
         let record = self.find_mut(key)?;
         record.keyed = step;
         let job = record.job;
-        self.look_at(hub, job, step);
+        self.look_at(hub, job, step, actor);
         Ok(())
     }
 
@@ -45,7 +51,7 @@ impl JobOracle {
     ) -> Result<(), Violation> {
         let Record { job, open_since, .. } = *self.find(key)?;
         let open_since = open_since.map(|since| since.step);
-        self.look_at(hub, job, step);
+        self.look_at(hub, job, step, actor);
         let settles = self.settles.get(actor).copied().flatten();
         let Some((_, began)) = settles.filter(|(settled, _)| settled.seq == job.seq) else {
             return Err(board(
@@ -88,8 +94,9 @@ impl JobOracle {
     }
 
     /// A job that has stood on the board since before `boundary`, arrived since a worker `looked`
-    /// there, and satisfies `may_be_gone_into`. It has arrived if its submission returned by
-    /// `boundary`, or another arrival was counted since it was put there.
+    /// there, and satisfies `may_be_gone_into`. It has arrived if its submitter put it there and the
+    /// submission returned by `boundary`, or if an arrival was counted since it was put there. A
+    /// worker that puts it there counts its arrival later.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,
@@ -100,9 +107,12 @@ impl JobOracle {
             // May miss a job whose key changes meanwhile.
             let stands = !record.limited && record.keyed < boundary.step;
             let on_board = record.open_since.filter(|_| stands);
+            let by_submitter = |submitter| on_board.is_none() || record.opened_by == submitter;
             on_board.or(record.single_since).is_some_and(|since| {
-                let came = record.admitted.filter(|&admitted| since.step < admitted);
-                let is_submitted = looked.step < since.step && came.is_some_and(|came| came < boundary.step);
+                let came = |(admitted, submitter)| {
+                    since.step < admitted && admitted < boundary.step && by_submitter(submitter)
+                };
+                let is_submitted = looked.step < since.step && record.admitted.is_some_and(came);
                 let is_counted = boundary.arrivals > since.arrivals.max(looked.arrivals);
                 since.step < boundary.step && (is_submitted || is_counted) && may_be_gone_into(record.job)
             })
@@ -126,11 +136,18 @@ impl JobOracle {
             .find(|&job| hub.has_room(job) && hub.is_young(job))
     }
 
-    pub(crate) fn admitted(&mut self, hub: &Hub, job: JobHandle, step: u64) -> Result<(), Violation> {
+    /// The submission of `job` by `actor` has returned.
+    pub(crate) fn admitted(
+        &mut self,
+        hub: &Hub,
+        job: JobHandle,
+        step: u64,
+        actor: usize,
+    ) -> Result<(), Violation> {
         if self.off {
             return Ok(());
         }
-        self.find_mut(job)?.admitted = Some(step);
+        self.find_mut(job)?.admitted = Some((step, actor));
         // A one-slot job out of its queue is about to be claimed by the actor that took it.
         let appended = self.find(job)?.appended;
         let body = hub.peek(job);
@@ -198,13 +215,15 @@ impl JobOracle {
         }
     }
 
-    pub(super) fn look_at(&mut self, hub: &Hub, job: JobHandle, step: u64) {
+    pub(super) fn look_at(&mut self, hub: &Hub, job: JobHandle, step: u64, actor: usize) {
         let open = hub.on_board(job) == (true, true) && hub.is_claimable(job);
-        if let Ok(record) = self.find_mut(job) {
-            record.open_since = match record.open_since {
-                since @ Some(_) if open => since,
-                _ => open.then(|| hub.moment(step)),
-            };
+        let Ok(record) = self.find_mut(job) else {
+            return;
+        };
+        if !open {
+            record.open_since = None;
+        } else if record.open_since.is_none() {
+            (record.open_since, record.opened_by) = (Some(hub.moment(step)), actor);
         }
     }
 }

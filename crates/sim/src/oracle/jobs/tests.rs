@@ -21,6 +21,7 @@ fn oracle() -> JobOracle {
                 ..StageRecord::default()
             }],
             open_since: None,
+            opened_by: 0,
             admitted: None,
             started: 0,
             keyed: 0,

@@ -86,7 +86,7 @@ impl Submitter<'_, '_> {
                 self.hub.call_ended(world, me, answer);
                 if let Ok(Admitted { job, .. }) = &submitted {
                     let mut oracle = self.hub.oracle.borrow_mut();
-                    let verdict = oracle.admitted(self.hub, *job, world.steps());
+                    let verdict = oracle.admitted(self.hub, *job, world.steps(), me);
                     drop(oracle);
                     world.judge(verdict);
                 }

@@ -443,12 +443,18 @@ impl ParquetReader<'_> {
             let selection = RowSelection::from_consecutive_ranges(std::iter::once(rows.clone()), group_rows);
             builder = builder.with_row_selection(selection);
         }
-        let reader = builder.build().map_err(|error| error.to_string())?;
+        let mut reader = builder.build().map_err(|error| error.to_string())?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(1);
-        for batch in reader {
-            arrays.push(batch.map_err(|error| error.to_string())?.column(0).clone());
+        let mut found = 0;
+        // A reader that is asked once more at its end allocates a whole batch first, and nothing
+        // reserves that.
+        while found < rows.len()
+            && let Some(batch) = reader.next()
+        {
+            let batch = batch.map_err(|error| error.to_string())?;
+            found += batch.num_rows();
+            arrays.push(batch.column(0).clone());
         }
-        let found: usize = arrays.iter().map(|array| array.len()).sum();
         if found != rows.len() {
             return Err(format!(
                 "the column has {found} values where the row group has {} rows",

@@ -15,6 +15,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("executor-core", &[]),
     ("injector", &[]),
     ("object-server", &[]),
+    ("shared-features", &[]),
     ("executor-threaded", &["executor-core", "injector"]),
     ("pipeline-exec", &["executor-threaded", "executor-core"]),
     ("sim", &["pipeline-exec", "executor-core"]),
@@ -35,12 +36,15 @@ const NO_SHORTCUT: &[&str] = &["sim"];
 /// simulator, and an example of the simulator shows one runner on both.
 const TESTS_ONLY: &[(&str, &str)] = &[
     ("columnar", "sim"),
+    ("columnar", "shared-features"),
     ("query", "sim"),
     ("query", "object-server"),
+    ("query", "shared-features"),
     ("windlass-datafusion", "object-server"),
     ("scan", "sim"),
     ("pools", "sim"),
     ("windlass", "sim"),
+    ("windlass", "shared-features"),
     ("sim", "executor-threaded"),
 ];
 

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use crossbeam_skiplist::SkipSet;
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 /// Jobs that wait.
 const SIZES: [usize; 4] = [10, 1_000, 100_000, 1_000_000];

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{Class, Job, PipelineExecutor, PipelineTrace, Stage, StepCx, StepError};
+use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StepCx, StepError, trace::PipelineTrace};
 
 /// Slots that each keep a core busy for a while.
 struct Spin {

@@ -13,7 +13,7 @@
 //! | progress and cancel | [`JobControl`]; [`JobTicket::cancel_on_drop`] |
 //! | a slot's questions | [`StepCx`] |
 //! | threads, roles, quantum, capacity, cores | [`PipelineExecutorBuilder`] |
-//! | observation | [`PipelineSnapshot`], `tracing` spans, [`PipelineTrace`] for Perfetto |
+//! | observation | [`metrics`], `tracing` spans, [`trace`] for Perfetto |
 //! | the end | [`drain`](PipelineExecutor::drain), [`shutdown`](PipelineExecutor::shutdown) |
 //!
 //! A graph of stages: two sides are read at the same time, then joined.
@@ -62,8 +62,8 @@
 //! - A short job waits about one slot, however many heavy ones run, and heavy ones keep 15 % of the
 //!   time. `docs/latency.md` in the repository has figures.
 //!
-//! [`policy`] holds every decision, over ports, so the simulator runs the same code. The rest is
-//! the users' interface, and the ports on threads, which `executor-threaded` provides.
+//! The module `policy` holds every decision, over ports, so the simulator runs the same code. It is
+//! for the simulator and the models, and hidden from these pages.
 #![forbid(unsafe_code)]
 // Code here runs on workers; where it blocks on purpose, it says why.
 #![warn(clippy::disallowed_methods)]
@@ -73,11 +73,12 @@ mod error;
 mod executor;
 mod job;
 mod job_id;
-mod metrics;
+pub mod metrics;
 mod mutant;
 mod native;
-mod open_job;
+pub mod open_job;
 mod output;
+#[doc(hidden)]
 pub mod policy;
 mod report;
 mod spans;
@@ -88,28 +89,21 @@ mod step_cx;
 mod submit_error;
 mod task;
 mod ticket;
-mod trace;
+pub mod trace;
 
 pub use error::{BuildError, JobError, JobErrorKind, StepError, ThreadsError};
 pub use executor::{PipelineExecutor, PipelineExecutorBuilder, PipelineHandle};
 pub use job::{Job, JobBuilder};
 pub use job_id::{JobId, JobIds};
-pub use metrics::{Activity, JobCounts, PipelineSnapshot, Times};
 pub use native::on_worker_thread;
-pub use open_job::{OpenError, OpenJob, OpenTask};
 pub use output::JobOutput;
-pub use policy::{
-    Class, JobBoard, JobHandle, JobStatus, Terms, run_main_worker, run_reserve_worker, select_heaviest,
-};
+pub use policy::{Class, JobStatus, Terms};
 pub use report::{JobReport, StageProgress};
 pub use split::split_threads;
 pub use stage::{PipelineStep, Stage, step, steps};
 pub use stage_graph::StageGraph;
 pub use step_cx::{Role, StepCx};
 pub use submit_error::SubmitError;
-pub use task::{Task, Turn};
 pub use ticket::{JobControl, JobTicket};
-pub use trace::{JobEntry, JobLane, JobNames, PipelineTrace};
 
-pub use executor_core::TimeHistogram;
 pub use executor_threaded::Pin;

@@ -9,5 +9,7 @@ mod meter;
 mod snapshot;
 
 pub use counts::{Activity, JobCounts, Times};
+/// Counts of times, by powers of two.
+pub use executor_core::TimeHistogram;
 pub(crate) use meter::Meter;
 pub use snapshot::PipelineSnapshot;

@@ -10,8 +10,9 @@ use crate::job_id::next_id;
 use crate::native::{Hub, NativeBody, NativeState};
 use crate::output::Place;
 use crate::policy::{self, Admitted, JobHandle, JobSpec, PipelinePorts, Refused, Terms, grow};
-use crate::task::Task;
 use crate::ticket::JobTicket;
+
+pub use crate::task::{Task, Turn};
 
 /// The handle of a job that grows: [tasks](Task) are added to it while it runs.
 ///
@@ -30,7 +31,7 @@ use crate::ticket::JobTicket;
 /// worker has work: then cancel the job if its tasks must be gone in time.
 ///
 /// ```
-/// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Task, Terms, Turn};
+/// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use std::task::Waker;

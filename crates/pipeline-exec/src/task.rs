@@ -20,7 +20,7 @@ pub enum Turn {
 
 /// A part of a job that runs in turns, and may wait between two turns without a worker.
 ///
-/// [`OpenJob::spawn`](crate::OpenJob::spawn) adds it to a job. One worker at a time runs it, not
+/// [`OpenJob::spawn`](crate::open_job::OpenJob::spawn) adds it to a job. One worker at a time runs it, not
 /// always the same. A turn is not interrupted and should end after about a millisecond, because
 /// other jobs wait; [`StepCx::should_yield`] says when one wants the worker.
 ///

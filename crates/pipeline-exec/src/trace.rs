@@ -27,7 +27,7 @@ const OTHERS_MAX: usize = 64;
 /// Records the jobs of an executor. Clones are the same trace.
 ///
 /// ```
-/// use pipeline_exec::{Job, PipelineExecutor, PipelineTrace, step};
+/// use pipeline_exec::{Job, PipelineExecutor, step, trace::PipelineTrace};
 ///
 /// let trace = PipelineTrace::new();
 /// let executor = PipelineExecutor::builder().threads(2).trace(&trace).build()?;

@@ -36,7 +36,7 @@ mod task;
 
 use std::sync::Arc;
 
-use pipeline_exec::{Job, JobTicket, PipelineHandle, PipelineSnapshot, SubmitError};
+use pipeline_exec::{Job, JobTicket, PipelineHandle, SubmitError, metrics::PipelineSnapshot};
 
 pub use async_job::{AsyncJob, JobUse};
 pub use async_task::{AsyncTask, HandedBack, TaskError, TaskFuture};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pipeline_exec::PipelineSnapshot;
+use pipeline_exec::metrics::PipelineSnapshot;
 
 /// All three pools at one moment.
 #[derive(Clone, Debug)]

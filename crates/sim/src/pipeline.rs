@@ -27,7 +27,7 @@ use pipeline_exec::policy::{
     self, JobBoard, JobBody, JobEnd, JobSpec, JobState, Ledger, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared,
 };
-use pipeline_exec::{JobHandle, StepCx};
+use pipeline_exec::{StepCx, policy::JobHandle};
 
 use crate::coverage::CoveragePoint;
 use crate::fault::Fault;

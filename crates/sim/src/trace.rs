@@ -9,7 +9,7 @@ mod tells;
 
 use std::fmt;
 
-use pipeline_exec::JobEntry;
+use pipeline_exec::trace::JobEntry;
 
 use crate::word::WordName;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pipeline_exec::policy::{self, PipelinePorts};
-use pipeline_exec::{Class, JobHandle, Stage};
+use pipeline_exec::{Class, Stage, policy::JobHandle};
 use proptest::prelude::*;
 
 use crate::plain::Plain;

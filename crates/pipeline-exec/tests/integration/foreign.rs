@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 
 use pipeline_exec::{
-    Class, Job, JobControl, JobErrorKind, JobStatus, JobTicket, PipelineExecutor, PipelineTrace, Stage,
-    StepCx, StepError, step,
+    Class, Job, JobControl, JobErrorKind, JobStatus, JobTicket, PipelineExecutor, Stage, StepCx, StepError,
+    step, trace::PipelineTrace,
 };
 
 use crate::plain::Plain;

@@ -11,7 +11,8 @@ use crate::plain::Plain;
 use crate::support::Counting;
 use pipeline_exec::policy::LookEnd;
 use pipeline_exec::{
-    Class, Job, JobErrorKind, OpenError, OpenTask, PipelineExecutor, StepCx, StepError, Task, Terms, Turn,
+    Class, Job, JobErrorKind, PipelineExecutor, StepCx, StepError, Terms,
+    open_job::{OpenError, OpenTask, Task, Turn},
     step,
 };
 
@@ -56,7 +57,7 @@ fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
     (task, turn, drop)
 }
 
-fn spawn(job: &pipeline_exec::OpenJob, task: Box<dyn Task>) -> OpenTask {
+fn spawn(job: &pipeline_exec::open_job::OpenJob, task: Box<dyn Task>) -> OpenTask {
     job.spawn(task).map_err(|_| "handed back").unwrap()
 }
 
@@ -139,7 +140,7 @@ fn a_wake_during_a_turn_counts_however_often_it_comes() {
 fn a_task_may_add_tasks_after_the_handle_outside_is_gone() {
     let executor = PipelineExecutor::new(2).unwrap();
     let (job, ticket) = executor.open("tree", Terms::default()).unwrap();
-    fn node(job: pipeline_exec::OpenJob, depth: usize) -> Box<dyn Task> {
+    fn node(job: pipeline_exec::open_job::OpenJob, depth: usize) -> Box<dyn Task> {
         task(move |_cx, _waker| {
             for _ in 0..if depth > 0 { 2 } else { 0 } {
                 job.spawn(node(job.clone(), depth - 1))

@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use pipeline_exec::policy::{JobSpec, LookEnd, PipelinePorts, Refused, Terms};
-use pipeline_exec::{Class, JobHandle, Role, Stage};
+use pipeline_exec::{Class, Role, Stage, policy::JobHandle};
 
 use crate::plain::{Does, Plain, of_class, spec};
 use crate::support::Counting;

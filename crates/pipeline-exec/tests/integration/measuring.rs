@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pipeline_exec::{
-    Activity, Class, Job, JobBuilder, JobErrorKind, PipelineExecutor, PipelineSnapshot, SubmitError, step,
+    Class, Job, JobBuilder, JobErrorKind, PipelineExecutor, SubmitError,
+    metrics::{Activity, PipelineSnapshot},
+    step,
 };
 
 use crate::support::{Counting, Gate, hold_workers};

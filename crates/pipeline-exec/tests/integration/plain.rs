@@ -17,7 +17,11 @@ use pipeline_exec::policy::{
     self, Admitted, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
     PipelinePorts, PipelineShared, Refused, Terms, grow,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Role, Stage, StepCx, StepError, Task};
+use pipeline_exec::{
+    Class, JobId, JobStatus, Role, Stage, StepCx, StepError,
+    open_job::Task,
+    policy::{JobBoard, JobHandle},
+};
 
 type Set = RefCell<BTreeSet<JobHandle>>;
 type Queue = RefCell<VecDeque<JobHandle>>;
@@ -257,11 +261,11 @@ impl Plain {
     }
 
     pub(crate) fn main_runs_one(&self, worker: usize) -> bool {
-        pipeline_exec::run_main_worker(self, worker, 0)
+        pipeline_exec::policy::run_main_worker(self, worker, 0)
     }
 
     pub(crate) fn reserve_runs_one(&self, worker: usize) -> bool {
-        pipeline_exec::run_reserve_worker(self, worker, 0)
+        pipeline_exec::policy::run_reserve_worker(self, worker, 0)
     }
 
     pub(crate) fn follow(&self, clock: &Arc<AtomicU64>) {

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use pipeline_exec::policy::LookEnd;
 use pipeline_exec::{
-    Class, Job, JobStatus, JobTicket, PipelineExecutor, Role, Stage, StepCx, StepError, Task, Terms, Turn,
+    Class, Job, JobStatus, JobTicket, PipelineExecutor, Role, Stage, StepCx, StepError, Terms,
+    open_job::{Task, Turn},
     step, steps,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use pipeline_exec::{Job, PipelineExecutor, PipelineTrace, Stage, StepCx, StepError, step};
+use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError, step, trace::PipelineTrace};
 use serde_json::Value;
 
 use crate::support::{Counting, hold_workers};

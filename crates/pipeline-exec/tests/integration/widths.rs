@@ -68,7 +68,7 @@ fn slots_that_become_a_thousand_times_longer_hold_a_worker_no_longer_than_its_vi
             let all_old = [&job, &other].into_iter().all(|job| old(job) || over(job));
             let (before, visit) = (plain.now(), if all_old { 4 * QUANTUM } else { QUANTUM });
             let until_ns = (before + QUANTUM).as_nanos() as u64;
-            if !pipeline_exec::run_main_worker(&*plain, 0, until_ns) {
+            if !pipeline_exec::policy::run_main_worker(&*plain, 0, until_ns) {
                 break;
             }
             let took = plain.now() - before;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pipeline_exec::policy::PipelinePorts;
-use pipeline_exec::{Class, Stage, select_heaviest};
+use pipeline_exec::{Class, Stage, policy::select_heaviest};
 
 use crate::plain::Plain;
 use crate::support::Counting;

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loom::thread;
-use pipeline_exec::{JobHandle, policy};
+use pipeline_exec::{policy, policy::JobHandle};
 
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
@@ -26,12 +26,12 @@ fn board_insert_against_removal() {
         let stage = Cells::new(1);
         let worker = thread::spawn({
             let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+            move || pipeline_exec::policy::run_main_worker(&*scene, 0, 0)
         });
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         if !worker.join().unwrap() {
             assert!(
-                pipeline_exec::run_main_worker(&*scene, 0, 0),
+                pipeline_exec::policy::run_main_worker(&*scene, 0, 0),
                 "the job is on the board and its slot is free"
             );
         }
@@ -51,9 +51,9 @@ fn next_stage_against_a_worker_that_stays() {
             .expect("nobody closes here");
         let other = thread::spawn({
             let scene = scene.clone();
-            move || while pipeline_exec::run_main_worker(&*scene, 1, u64::MAX) {}
+            move || while pipeline_exec::policy::run_main_worker(&*scene, 1, u64::MAX) {}
         });
-        while pipeline_exec::run_main_worker(&*scene, 0, u64::MAX) {}
+        while pipeline_exec::policy::run_main_worker(&*scene, 0, u64::MAX) {}
         other.join().unwrap();
         scene.assert_over(&[state]);
         assert_eq!((stages[0].ran(), stages[1].ran()), ((1, 1), (2, 1)));
@@ -83,7 +83,7 @@ fn cancel_against_a_single() {
         cancel_against_a_visit(&scene, &state, job);
         scene.assert_over(&[state]);
         assert!(
-            !pipeline_exec::run_main_worker(&*scene, 0, 0),
+            !pipeline_exec::policy::run_main_worker(&*scene, 0, 0),
             "nothing of it can be claimed any more"
         );
         assert!(stage.ran().0 <= 1);
@@ -95,6 +95,6 @@ fn cancel_against_a_visit(scene: &Rc<Scene>, state: &Arc<State>, job: JobHandle)
         let (scene, state) = (scene.clone(), state.clone());
         move || policy::cancel(&*scene, &state, job)
     });
-    pipeline_exec::run_main_worker(&**scene, 0, 0);
+    pipeline_exec::policy::run_main_worker(&**scene, 0, 0);
     canceller.join().unwrap();
 }

@@ -15,7 +15,11 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use pipeline_exec::policy::{self, JobEnd, PipelinePorts, grow};
-use pipeline_exec::{JobErrorKind, JobHandle, StepCx, StepError, Task, Turn};
+use pipeline_exec::{
+    JobErrorKind, StepCx, StepError,
+    open_job::{Task, Turn},
+    policy::JobHandle,
+};
 
 use crate::harness::model;
 use crate::harness::scene::{Scene, Seen, State};
@@ -127,7 +131,7 @@ impl Grown {
     }
 
     fn visit(&self, worker: usize) -> bool {
-        pipeline_exec::run_main_worker(&*self.scene, worker, 0)
+        pipeline_exec::policy::run_main_worker(&*self.scene, worker, 0)
     }
 
     /// Polls the ticket until the end, and checks that none of `tasks` tasks is left by then.

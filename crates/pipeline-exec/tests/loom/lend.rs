@@ -11,7 +11,7 @@ use pipeline_exec::policy::{self, JobEnd, PipelinePorts};
 
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 /// A worker and a job. The sleep depends on the order of the ledger's changes.
 fn scene() -> Rc<Scene> {
@@ -31,7 +31,7 @@ fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, Jo
     let worker = thread::spawn({
         let scene = scene.clone();
         // One claim, since its time is over at once.
-        move || pipeline_exec::run_main_worker(&*scene, 0, 0)
+        move || pipeline_exec::policy::run_main_worker(&*scene, 0, 0)
     });
     lend(scene, &submitted);
     worker.join().unwrap();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use loom::thread;
-use pipeline_exec::{JobErrorKind, JobHandle, JobStatus, Stage, policy};
+use pipeline_exec::{JobErrorKind, JobStatus, Stage, policy, policy::JobHandle};
 
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};

@@ -19,12 +19,12 @@ fn claim_of_the_last_against_stage_start() {
             .expect("nobody closes here");
         let other = thread::spawn({
             let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 1, 0)
+            move || pipeline_exec::policy::run_main_worker(&*scene, 1, 0)
         });
-        pipeline_exec::run_main_worker(&*scene, 0, 0);
+        pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         other.join().unwrap();
         // No party reconciles it any more: if a slot is left, the job is found.
-        while pipeline_exec::run_main_worker(&*scene, 0, 0) {}
+        while pipeline_exec::policy::run_main_worker(&*scene, 0, 0) {}
         scene.assert_over(&[state]);
         assert_eq!((stages[0].ran(), stages[1].ran()), ((2, 1), (1, 1)));
     });
@@ -44,7 +44,7 @@ fn cancel_against_stage_start() {
             let (scene, state) = (scene.clone(), state.clone());
             move || policy::cancel(&*scene, &state, job)
         });
-        while pipeline_exec::run_main_worker(&*scene, 0, 0) {}
+        while pipeline_exec::policy::run_main_worker(&*scene, 0, 0) {}
         canceller.join().unwrap();
         scene.assert_over(&[state]);
     });
@@ -60,10 +60,10 @@ fn rekey_against_removal() {
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         let other = thread::spawn({
             let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 1, 0)
+            move || pipeline_exec::policy::run_main_worker(&*scene, 1, 0)
         });
         // One claim each.
-        let found = pipeline_exec::run_main_worker(&*scene, 0, 0);
+        let found = pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         assert!(
             found && other.join().unwrap(),
             "a job with a slot was found by nobody"
@@ -84,17 +84,20 @@ fn give_back_against_the_claim_of_the_last() {
         let stage = Cells::with_slow(5, 1);
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         // The time of a slot is known now: none.
-        assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
+        assert!(pipeline_exec::policy::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 0, SLOW_NS)
+            move || pipeline_exec::policy::run_main_worker(&*scene, 0, SLOW_NS)
         });
         stage.while_slow(|| {
-            assert!(pipeline_exec::run_main_worker(&*scene, 0, 0), "two are left");
+            assert!(
+                pipeline_exec::policy::run_main_worker(&*scene, 0, 0),
+                "two are left"
+            );
         });
-        pipeline_exec::run_main_worker(&*scene, 0, 0);
+        pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         giver.join().unwrap();
-        while pipeline_exec::run_main_worker(&*scene, 0, u64::MAX) {}
+        while pipeline_exec::policy::run_main_worker(&*scene, 0, u64::MAX) {}
         scene.assert_over(&[state]);
         assert_eq!((stage.ran(), scene.given_back()), ((5, 1), 1));
     });
@@ -113,10 +116,10 @@ fn give_back_against_cancel() {
         let stage = Cells::with_slow(5, 1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
         // The time of a slot is known now: none.
-        assert!(pipeline_exec::run_main_worker(&*scene, 0, 0));
+        assert!(pipeline_exec::policy::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();
-            move || pipeline_exec::run_main_worker(&*scene, 0, SLOW_NS)
+            move || pipeline_exec::policy::run_main_worker(&*scene, 0, SLOW_NS)
         });
         stage.while_slow(|| {});
         policy::cancel(&*scene, &state, job);

@@ -12,7 +12,7 @@ use executor_core::ports::{Fetch, Memory};
 use loom::sync::atomic::AtomicUsize;
 use loom::thread;
 use pipeline_exec::policy::PipelinePorts;
-use pipeline_exec::{JobHandle, Stage, StepCx, StepError};
+use pipeline_exec::{Stage, StepCx, StepError, policy::JobHandle};
 
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use pipeline_exec::{JobControl, JobErrorKind, OpenJob};
+use pipeline_exec::{JobControl, JobErrorKind, open_job::OpenJob};
 use tokio::runtime::Handle;
 
 use super::job_options::JobOptions;

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use pipeline_exec::OpenTask;
+use pipeline_exec::open_job::OpenTask;
 
 use super::async_job::AsyncJob;
 use crate::lock::lock;

@@ -21,7 +21,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{JobErrorKind, StepCx, StepError, Task, Turn};
+use pipeline_exec::{
+    JobErrorKind, StepCx, StepError,
+    open_job::{Task, Turn},
+};
 use tokio::runtime::Handle;
 use tokio::task::coop;
 

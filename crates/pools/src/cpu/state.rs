@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use executor_threaded::for_host;
-use pipeline_exec::{PipelineExecutor, PipelineHandle, PipelineSnapshot, StepError};
+use pipeline_exec::{PipelineExecutor, PipelineHandle, StepError, metrics::PipelineSnapshot};
 
 use super::nice::be_nice;
 use crate::error::CpuError;

@@ -20,7 +20,7 @@ mod board;
 use std::ops::Range;
 
 use pipeline_exec::policy::PipelineEvent;
-use pipeline_exec::{JobErrorKind, JobHandle};
+use pipeline_exec::{JobErrorKind, policy::JobHandle};
 
 use super::{Moment, Oracle, Violation};
 use crate::pipeline::Hub;

@@ -14,7 +14,7 @@
 //! A worker whose slot waits for a nested job is lent to that job, inside the outer one. The
 //! innermost job counts.
 
-use pipeline_exec::{JobHandle, Role};
+use pipeline_exec::{Role, policy::JobHandle};
 
 use super::{Oracle, Violation};
 

@@ -11,7 +11,7 @@
 //! Each visit of a worker to a young job must add to what the job has received. An old job's figure
 //! may stay: no job gets ahead of the others by more than a quantum.
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::{Oracle, Violation};
 

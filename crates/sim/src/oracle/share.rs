@@ -10,7 +10,7 @@
 //! The policy counts an old job as waiting while its key is on the board, so it charges whenever
 //! the oracle does.
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::{Oracle, Violation};
 

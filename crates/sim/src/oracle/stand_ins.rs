@@ -16,7 +16,7 @@
 
 use std::collections::HashSet;
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::{Oracle, Violation};
 

@@ -13,7 +13,7 @@
 //!
 //! The clock is virtual time. A job that grows old while a worker enters it counts as either.
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::{Oracle, Violation};
 

@@ -18,7 +18,7 @@
 use std::collections::HashMap;
 
 use pipeline_exec::policy::PipelineEvent;
-use pipeline_exec::{JobHandle, Turn};
+use pipeline_exec::{open_job::Turn, policy::JobHandle};
 
 use super::{Oracle, Violation};
 

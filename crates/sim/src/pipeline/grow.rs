@@ -11,7 +11,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
 use pipeline_exec::policy::{PipelineEvent, PipelinePorts, grow};
-use pipeline_exec::{JobHandle, Role, Task, Turn};
+use pipeline_exec::{
+    Role,
+    open_job::{Task, Turn},
+    policy::JobHandle,
+};
 
 use super::{Fired, Hub, PipeEnv, SimState};
 use crate::coverage::CoveragePoint;

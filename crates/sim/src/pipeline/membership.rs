@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use crate::ports::SimSet;
 

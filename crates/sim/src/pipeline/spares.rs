@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 use pipeline_exec::policy::{self, JobSpec};
 
 use super::{Hub, PipeEnv};

@@ -1,7 +1,7 @@
 //! The time of slots, and how far along their paths jobs have come.
 
 use pipeline_exec::policy::PipelineEvent;
-use pipeline_exec::{JobHandle, Role};
+use pipeline_exec::{Role, policy::JobHandle};
 
 use super::{Claimed, Hub, PipeEnv};
 use crate::profile::Reached;

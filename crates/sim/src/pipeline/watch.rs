@@ -3,7 +3,7 @@
 
 use executor_core::ports::OrderedSet;
 use pipeline_exec::policy::{LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
-use pipeline_exec::{JobEntry, JobErrorKind, JobHandle, Role};
+use pipeline_exec::{JobErrorKind, Role, policy::JobHandle, trace::JobEntry};
 
 use super::Hub;
 use crate::coverage::CoveragePoint;

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 use pipeline_exec::policy::{self, JobSpec, PipelineConfig};
 
 pub use figures::{Figures, Latency};

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 
-use pipeline_exec::{JobLane, JobNames};
+use pipeline_exec::trace::{JobLane, JobNames};
 
 use super::{Event, JobEvent, Op};
 

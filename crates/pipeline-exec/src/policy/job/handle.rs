@@ -7,7 +7,7 @@ use crate::mutant;
 /// A job's key. The greatest is the heaviest; of equally heavy ones, the one submitted first.
 ///
 /// ```
-/// use pipeline_exec::JobHandle;
+/// use pipeline_exec::policy::JobHandle;
 ///
 /// let heavy = JobHandle { cost: 9, seq: 7, index: 0 };
 /// let light = JobHandle { cost: 2, seq: 1, index: 1 };

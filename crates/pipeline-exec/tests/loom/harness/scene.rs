@@ -24,7 +24,10 @@ use pipeline_exec::policy::{
     self, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
     PipelineShared, Refused, Terms,
 };
-use pipeline_exec::{Class, JobBoard, JobHandle, JobId, JobStatus, Stage, StepCx, StepError};
+use pipeline_exec::{
+    Class, JobId, JobStatus, Stage, StepCx, StepError,
+    policy::{JobBoard, JobHandle},
+};
 
 use super::memory::LoomMemory;
 

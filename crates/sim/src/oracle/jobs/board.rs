@@ -1,6 +1,6 @@
 //! The board as the job oracle sees it: findable and claimable jobs, since when, and picks.
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::{JobOracle, Record, Scan, board};
 use crate::oracle::{Moment, Oracle, Violation};

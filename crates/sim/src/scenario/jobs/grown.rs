@@ -20,7 +20,7 @@ mod task;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pipeline_exec::Task;
+use pipeline_exec::open_job::Task;
 
 use super::Jobs;
 use super::plan::{Inner, Plan};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pipeline_exec::JobHandle;
+use pipeline_exec::policy::JobHandle;
 
 use super::Submitter;
 use super::grown::{Environment, Grown, GrownPlan, Handle, Held, Next};

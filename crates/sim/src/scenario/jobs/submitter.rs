@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
 use pipeline_exec::policy::{Admitted, JobSpec, Refused, submit};
-use pipeline_exec::{JobErrorKind, JobHandle};
+use pipeline_exec::{JobErrorKind, policy::JobHandle};
 
 use super::grown::Environment;
 use super::submitted::Handed;

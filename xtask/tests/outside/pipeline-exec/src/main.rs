@@ -12,10 +12,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use pipeline_exec::{
-    BuildError, Class, Job, JobControl, JobError, JobErrorKind, JobHandle, JobReport, JobTicket,
-    PipelineExecutor, PipelineStep, Role, Stage, StepCx, StepError, SubmitError, split_threads, step,
-};
+use pipeline_exec::{BuildError, Class, Job, JobControl, JobError, JobErrorKind, JobReport, JobTicket, PipelineExecutor, PipelineStep, Role, Stage, StepCx, StepError, SubmitError, split_threads, step, policy::JobHandle};
 
 type Outcome = Result<(), Box<dyn Error>>;
 

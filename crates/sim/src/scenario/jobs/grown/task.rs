@@ -7,7 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
 use pipeline_exec::policy;
-use pipeline_exec::{StepCx, StepError, Task, Turn};
+use pipeline_exec::{
+    StepCx, StepError,
+    open_job::{Task, Turn},
+};
 
 use super::super::plan::Inner;
 use super::{Grown, Held, TaskPlan, Whim, lock};

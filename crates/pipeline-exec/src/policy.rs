@@ -51,7 +51,7 @@ pub use job::handle::JobHandle;
 pub use job::ledger::{JobStatus, Ledger};
 pub use job::spec::{Class, JobSpec, Terms};
 pub use job::state::JobState;
-pub use ports::{BodyOf, NestAnswer, PipelineEvent, PipelinePorts, SharedOf, StateOf};
+pub use ports::{BodyOf, InnerEvent, NestAnswer, PipelineEvent, PipelinePorts, SharedOf, StateOf};
 pub use worker::look::{LookEnd, look};
 pub use worker::role::{run_main_worker, run_reserve_worker};
 pub use worker::stand_in;

@@ -175,19 +175,7 @@ impl PipelinePorts for Hub {
             PipelineEvent::Submitted { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Stops
-            | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Nests { .. }
-            | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::Takes { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. }
+            | PipelineEvent::Inner(_)
             | PipelineEvent::Failed { .. } => {}
         }
         if tell::is_told(&event) && spans::are_possible() {

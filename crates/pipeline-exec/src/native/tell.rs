@@ -73,19 +73,7 @@ impl Hub {
             | PipelineEvent::Claimed { .. }
             | PipelineEvent::Started { .. }
             | PipelineEvent::SlotRan { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Stops
-            | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Nests { .. }
-            | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::Takes { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. }
+            | PipelineEvent::Inner(_)
             | PipelineEvent::Left { .. } => {}
         }
     }

@@ -100,8 +100,6 @@ pub enum NestAnswer {
 /// Something that happened to a job, reported when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
-    /// A shutdown has begun: from now on no party goes into a job.
-    Stops,
     /// The job was let in, and is in the table.
     Submitted {
         /// The job.
@@ -138,12 +136,6 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds since submission.
         wait_ns: u64,
     },
-    /// A worker has claimed a returned piece or a turn of a task, and takes it out of the job's
-    /// ledger next.
-    Takes {
-        /// The job.
-        job: JobHandle,
-    },
     /// Slots were claimed; in a job that grows, a turn of the task whose number is the first
     /// slot's.
     Claimed {
@@ -159,12 +151,6 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// Its role.
         role: Role,
-    },
-    /// A party begins a round: it reads what can be claimed of the job from now on, and makes the
-    /// board agree.
-    Settles {
-        /// The job.
-        job: JobHandle,
     },
     /// A slot has run or failed; in a job that grows, a turn of the task of that number.
     SlotRan {
@@ -202,6 +188,54 @@ pub enum PipelineEvent<'a> {
         /// Number of its claims.
         claims: usize,
     },
+    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job
+    /// is closed.
+    StageOver {
+        /// The job.
+        job: JobHandle,
+        /// Number of the stage.
+        stage: usize,
+    },
+    /// The job has ended: with an error, or complete.
+    Ended {
+        /// The job.
+        job: JobHandle,
+        /// Its `tracing` spans.
+        spans: &'a JobSpans,
+        /// How urgent it was.
+        class: Class,
+        /// Why it did not complete, if it did not.
+        error: Option<&'a JobError>,
+        /// Slots that ran.
+        slots: usize,
+        /// Nanoseconds from submission to the first claim, or to the end if there was none.
+        wait_ns: u64,
+        /// Nanoseconds from the first claim to the end, if anything was claimed.
+        run_ns: Option<u64>,
+        /// The time in nanoseconds on the executor's clock.
+        at_ns: u64,
+    },
+    /// Only oracles and tests listen to it.
+    Inner(InnerEvent<'a>),
+}
+
+/// What oracles need beside the events of a job: steps between two of them.
+#[derive(Clone, Copy, Debug)]
+pub enum InnerEvent<'a> {
+    /// A shutdown has begun: from now on no party goes into a job.
+    Stops,
+    /// A worker has claimed a returned piece or a turn of a task, and takes it out of the job's
+    /// ledger next.
+    Takes {
+        /// The job.
+        job: JobHandle,
+    },
+    /// A party begins a round: it reads what can be claimed of the job from now on, and makes the
+    /// board agree.
+    Settles {
+        /// The job.
+        job: JobHandle,
+    },
     /// Claimed slots were returned: another worker claims them.
     GivenBack {
         /// The job.
@@ -223,14 +257,6 @@ pub enum PipelineEvent<'a> {
         first: usize,
         /// Their number.
         slots: usize,
-    },
-    /// The last slot of a stage is accounted for, and the stage is about to finish, unless the job
-    /// is closed.
-    StageOver {
-        /// The job.
-        job: JobHandle,
-        /// Number of the stage.
-        stage: usize,
     },
     /// A ready task was added to a job that grows. It is claimable soon after.
     TaskSpawned {
@@ -255,7 +281,7 @@ pub enum PipelineEvent<'a> {
         task: usize,
     },
     /// A turn of a task is over, and the task is back in its job's table, unless it is dropped. It
-    /// follows the turn's [`SlotRan`](Self::SlotRan), unless the task was not run because it, or
+    /// follows the turn's [`SlotRan`](PipelineEvent::SlotRan), unless the task was not run because it, or
     /// its job, is cancelled.
     TurnOver {
         /// The job.
@@ -290,24 +316,5 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// How the inner job ended.
         end: &'a JobEnd,
-    },
-    /// The job has ended: with an error, or complete.
-    Ended {
-        /// The job.
-        job: JobHandle,
-        /// Its `tracing` spans.
-        spans: &'a JobSpans,
-        /// How urgent it was.
-        class: Class,
-        /// Why it did not complete, if it did not.
-        error: Option<&'a JobError>,
-        /// Slots that ran.
-        slots: usize,
-        /// Nanoseconds from submission to the first claim, or to the end if there was none.
-        wait_ns: u64,
-        /// Nanoseconds from the first claim to the end, if anything was claimed.
-        run_ns: Option<u64>,
-        /// The time in nanoseconds on the executor's clock.
-        at_ns: u64,
     },
 }

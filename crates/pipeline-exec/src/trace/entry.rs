@@ -123,20 +123,7 @@ impl JobEntry {
                 stage,
                 slots: first..first + slots,
             },
-            PipelineEvent::SlotRan { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Stops
-            | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. }
-            | PipelineEvent::Nests { .. }
-            | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::Takes { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. } => return None,
+            PipelineEvent::SlotRan { .. } | PipelineEvent::Inner(_) => return None,
             PipelineEvent::Failed { job, failure } => Self::Failed {
                 seq: job.seq,
                 what: format!("{}: {}", failure.name, guard::text(&failure.error)),

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use executor_core::ports::{Clock, Exclusive, Fetch, Fifo, Memory, OrderedSet, Table};
 use pipeline_exec::policy::{
-    self, Admitted, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
-    PipelinePorts, PipelineShared, Refused, Terms, grow,
+    self, Admitted, InnerEvent, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig,
+    PipelineEvent, PipelinePorts, PipelineShared, Refused, Terms, grow,
 };
 use pipeline_exec::{
     Class, JobId, JobStatus, Role, Stage, StepCx, StepError,
@@ -482,7 +482,7 @@ impl PipelinePorts for Plain {
                 self.started.borrow_mut().push((self.name(job), stage, slots));
                 return;
             }
-            PipelineEvent::GivenBack { slots, .. } => {
+            PipelineEvent::Inner(InnerEvent::GivenBack { slots, .. }) => {
                 self.given_back.set(self.given_back.get() + slots);
                 return;
             }

@@ -19,7 +19,7 @@ mod board;
 
 use std::ops::Range;
 
-use pipeline_exec::policy::PipelineEvent;
+use pipeline_exec::policy::{InnerEvent, PipelineEvent};
 use pipeline_exec::{JobErrorKind, policy::JobHandle};
 
 use super::{Moment, Oracle, Violation};
@@ -132,7 +132,7 @@ impl JobOracle {
                 self.look_at(hub, job, step, actor);
                 picked
             }
-            PipelineEvent::Settles { job } => {
+            PipelineEvent::Inner(InnerEvent::Settles { job }) => {
                 self.settles.resize(self.settles.len().max(actor + 1), None);
                 self.settles[actor] = Some((job, step));
                 self.find(job).map(|_| ())
@@ -142,27 +142,27 @@ impl JobOracle {
                 self.boundary(hub, job, actor);
                 self.slot_ran(job, stage, slot, was_closed)
             }
-            PipelineEvent::Takes { job } => {
+            PipelineEvent::Inner(InnerEvent::Takes { job }) => {
                 self.look_at(hub, job, step, actor);
                 Ok(())
             }
-            PipelineEvent::GivenBack {
+            PipelineEvent::Inner(InnerEvent::GivenBack {
                 job,
                 stage,
                 first,
                 slots,
-            } => {
+            }) => {
                 self.held_by(actor).slots -= slots;
                 self.let_go(job, stage, first..first + slots, Slot::Free)?;
                 self.look_at(hub, job, step, actor);
                 Ok(())
             }
-            PipelineEvent::GivenUp {
+            PipelineEvent::Inner(InnerEvent::GivenUp {
                 job,
                 stage,
                 first,
                 slots,
-            } => {
+            }) => {
                 if !hub.is_closed(job) {
                     return Err(claims(job, "had slots given up and is not closed".to_owned()));
                 }
@@ -170,17 +170,17 @@ impl JobOracle {
             }
             PipelineEvent::Entered { .. }
             | PipelineEvent::Started { .. }
-            | PipelineEvent::Nests { .. }
-            | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. }
+            | PipelineEvent::Inner(InnerEvent::Nests { .. })
+            | PipelineEvent::Inner(InnerEvent::NestAnswered { .. })
+            | PipelineEvent::Inner(InnerEvent::NestOver { .. })
             | PipelineEvent::Failed { .. }
             | PipelineEvent::Left { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. }
-            | PipelineEvent::Stops => Ok(()),
+            | PipelineEvent::Inner(InnerEvent::TaskSpawned { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskWoken { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskCancelled { .. })
+            | PipelineEvent::Inner(InnerEvent::TurnOver { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskOver { .. })
+            | PipelineEvent::Inner(InnerEvent::Stops) => Ok(()),
             PipelineEvent::StageOver { job, stage } => {
                 if self.grows(job) {
                     self.let_go(job, stage, 0..1, Slot::Ran)?;

@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use pipeline_exec::policy::PipelineEvent;
+use pipeline_exec::policy::{InnerEvent, PipelineEvent};
 use pipeline_exec::{open_job::Turn, policy::JobHandle};
 
 use super::{Oracle, Violation};
@@ -66,15 +66,23 @@ impl TaskTurnOracle {
         is_closed: impl Fn() -> bool,
     ) -> Result<Option<Found>, Violation> {
         match event {
-            PipelineEvent::TaskSpawned { job, task } => self.spawned(job, task).map(|()| None),
-            PipelineEvent::TaskWoken { job, task } => self.woken(job, task, false).map(Some),
-            PipelineEvent::TaskCancelled { job, task } => self.woken(job, task, true).map(Some),
+            PipelineEvent::Inner(InnerEvent::TaskSpawned { job, task }) => {
+                self.spawned(job, task).map(|()| None)
+            }
+            PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }) => {
+                self.woken(job, task, false).map(Some)
+            }
+            PipelineEvent::Inner(InnerEvent::TaskCancelled { job, task }) => {
+                self.woken(job, task, true).map(Some)
+            }
             PipelineEvent::Claimed { job, first, .. } => self.claimed(job, first, actor).map(|()| None),
             PipelineEvent::SlotRan { job, slot, .. } => self.ran(job, slot, actor).map(|()| None),
-            PipelineEvent::TurnOver { job, task, turn } => {
+            PipelineEvent::Inner(InnerEvent::TurnOver { job, task, turn }) => {
                 self.turn_over(job, task, turn, actor).map(|()| None)
             }
-            PipelineEvent::TaskOver { job, task } => self.over(job, task, actor, is_closed()).map(|()| None),
+            PipelineEvent::Inner(InnerEvent::TaskOver { job, task }) => {
+                self.over(job, task, actor, is_closed()).map(|()| None)
+            }
             PipelineEvent::Ended { job, .. } => self.ended(job).map(|()| None),
             _ => Ok(None),
         }
@@ -243,10 +251,11 @@ mod tests {
         verdict.is_err_and(|violation| violation.oracle == Oracle::TaskTurns)
     }
 
-    const SPAWNED: PipelineEvent<'_> = PipelineEvent::TaskSpawned { job: JOB, task: 0 };
-    const WOKEN: PipelineEvent<'_> = PipelineEvent::TaskWoken { job: JOB, task: 0 };
-    const CANCELLED: PipelineEvent<'_> = PipelineEvent::TaskCancelled { job: JOB, task: 0 };
-    const OVER: PipelineEvent<'_> = PipelineEvent::TaskOver { job: JOB, task: 0 };
+    const SPAWNED: PipelineEvent<'_> = PipelineEvent::Inner(InnerEvent::TaskSpawned { job: JOB, task: 0 });
+    const WOKEN: PipelineEvent<'_> = PipelineEvent::Inner(InnerEvent::TaskWoken { job: JOB, task: 0 });
+    const CANCELLED: PipelineEvent<'_> =
+        PipelineEvent::Inner(InnerEvent::TaskCancelled { job: JOB, task: 0 });
+    const OVER: PipelineEvent<'_> = PipelineEvent::Inner(InnerEvent::TaskOver { job: JOB, task: 0 });
     const CLAIMED: PipelineEvent<'_> = PipelineEvent::Claimed {
         job: JOB,
         stage: 0,
@@ -264,11 +273,11 @@ mod tests {
     };
 
     fn turn(turn: Turn) -> PipelineEvent<'static> {
-        PipelineEvent::TurnOver {
+        PipelineEvent::Inner(InnerEvent::TurnOver {
             job: JOB,
             task: 0,
             turn,
-        }
+        })
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Wake, Waker};
 
-use pipeline_exec::policy::{PipelineEvent, PipelinePorts, grow};
+use pipeline_exec::policy::{InnerEvent, PipelineEvent, PipelinePorts, grow};
 use pipeline_exec::{
     Role,
     open_job::{Task, Turn},
@@ -96,13 +96,13 @@ impl Hub {
 
     pub(super) fn heard_of_task(&self, world: &mut World, me: usize, event: PipelineEvent<'_>) {
         let job = match event {
-            PipelineEvent::TaskSpawned { job, .. }
-            | PipelineEvent::TaskWoken { job, .. }
-            | PipelineEvent::TaskCancelled { job, .. }
+            PipelineEvent::Inner(InnerEvent::TaskSpawned { job, .. })
+            | PipelineEvent::Inner(InnerEvent::TaskWoken { job, .. })
+            | PipelineEvent::Inner(InnerEvent::TaskCancelled { job, .. })
             | PipelineEvent::Claimed { job, .. }
             | PipelineEvent::SlotRan { job, .. }
-            | PipelineEvent::TurnOver { job, .. }
-            | PipelineEvent::TaskOver { job, .. }
+            | PipelineEvent::Inner(InnerEvent::TurnOver { job, .. })
+            | PipelineEvent::Inner(InnerEvent::TaskOver { job, .. })
             | PipelineEvent::Ended { job, .. } => job,
             _ => return,
         };
@@ -114,10 +114,14 @@ impl Hub {
             PipelineEvent::SlotRan { role: Role::Lent, .. } => {
                 world.coverage.hit(CoveragePoint::LentThreadRanTurn)
             }
-            PipelineEvent::TurnOver { turn, .. } if turn != Turn::Done && self.is_closed(job) => {
+            PipelineEvent::Inner(InnerEvent::TurnOver { turn, .. })
+                if turn != Turn::Done && self.is_closed(job) =>
+            {
                 world.coverage.hit(CoveragePoint::ClosedOverTurn);
             }
-            PipelineEvent::TaskOver { .. } if self.is_closed(job) && tasks.has_parked(job) => {
+            PipelineEvent::Inner(InnerEvent::TaskOver { .. })
+                if self.is_closed(job) && tasks.has_parked(job) =>
+            {
                 world.coverage.hit(CoveragePoint::ClosedOverParked);
             }
             _ => {}
@@ -126,7 +130,7 @@ impl Hub {
             Ok(found) => found,
             Err(violation) => return world.judge(Err(violation)),
         };
-        let cancels = matches!(event, PipelineEvent::TaskCancelled { .. });
+        let cancels = matches!(event, PipelineEvent::Inner(InnerEvent::TaskCancelled { .. }));
         let point = match found {
             Some(FoundTask::Parked) if cancels => CoveragePoint::TaskCancelledParked,
             Some(FoundTask::InTurn) if cancels => CoveragePoint::TaskCancelledInTurn,
@@ -192,7 +196,9 @@ impl PipeEnv<'_, '_> {
 
     /// The requests of the task that has just returned: the time of its turn, and the rest.
     pub(super) fn asked(&self, event: PipelineEvent<'_>) -> (Option<u64>, Vec<Ask>) {
-        let (PipelineEvent::SlotRan { job, .. } | PipelineEvent::TaskOver { job, .. }) = event else {
+        let (PipelineEvent::SlotRan { job, .. } | PipelineEvent::Inner(InnerEvent::TaskOver { job, .. })) =
+            event
+        else {
             return (None, Vec::new());
         };
         if !self.hub.growing.jobs.borrow().contains_key(&job.seq) {

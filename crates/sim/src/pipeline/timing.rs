@@ -135,21 +135,9 @@ impl PipeEnv<'_, '_> {
                 }
             }
             PipelineEvent::StageStarted { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Stops
-            | PipelineEvent::GivenBack { .. }
-            | PipelineEvent::GivenUp { .. }
+            | PipelineEvent::Inner(_)
             | PipelineEvent::Started { .. }
             | PipelineEvent::Failed { .. }
-            | PipelineEvent::Nests { .. }
-            | PipelineEvent::NestAnswered { .. }
-            | PipelineEvent::NestOver { .. }
-            | PipelineEvent::Takes { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. }
             | PipelineEvent::StageOver { .. } => {}
         }
     }

@@ -2,7 +2,7 @@
 //! board.
 
 use executor_core::ports::OrderedSet;
-use pipeline_exec::policy::{LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
+use pipeline_exec::policy::{InnerEvent, LookEnd, NestAnswer, PipelineConfig, PipelineEvent};
 use pipeline_exec::{JobErrorKind, Role, policy::JobHandle, trace::JobEntry};
 
 use super::Hub;
@@ -29,7 +29,7 @@ impl Hub {
             JobEntry::of(&event, spec.as_ref().map(|spec| (spec, clock_ns)))
         });
         match event {
-            PipelineEvent::Stops => self.admission.borrow_mut().stops(),
+            PipelineEvent::Inner(InnerEvent::Stops) => self.admission.borrow_mut().stops(),
             PipelineEvent::Submitted { .. } => self.submitted(world, me),
             PipelineEvent::StageStarted { slots: 0, .. } => {
                 world.coverage.hit(CoveragePoint::StageWithoutSlots)
@@ -51,8 +51,12 @@ impl Hub {
                 let verdict = self.admission.borrow().claimed(me);
                 world.judge(verdict);
             }
-            PipelineEvent::GivenBack { .. } => world.coverage.hit(CoveragePoint::SlotsGivenBack),
-            PipelineEvent::GivenUp { .. } => world.coverage.hit(CoveragePoint::SlotsGivenUp),
+            PipelineEvent::Inner(InnerEvent::GivenBack { .. }) => {
+                world.coverage.hit(CoveragePoint::SlotsGivenBack)
+            }
+            PipelineEvent::Inner(InnerEvent::GivenUp { .. }) => {
+                world.coverage.hit(CoveragePoint::SlotsGivenUp)
+            }
             PipelineEvent::SlotRan { job, stage, role, .. } => {
                 if role != Role::Lent {
                     self.spares.oracle.borrow_mut().ran(me);
@@ -70,9 +74,11 @@ impl Hub {
                     world.coverage.hit(CoveragePoint::EndedByCanceller);
                 }
             }
-            PipelineEvent::Nests { .. } => self.nest_began(world, me),
-            PipelineEvent::NestAnswered { answer, .. } => self.nest_answered(world, me, answer),
-            PipelineEvent::NestOver { end, .. } => {
+            PipelineEvent::Inner(InnerEvent::Nests { .. }) => self.nest_began(world, me),
+            PipelineEvent::Inner(InnerEvent::NestAnswered { answer, .. }) => {
+                self.nest_answered(world, me, answer)
+            }
+            PipelineEvent::Inner(InnerEvent::NestOver { end, .. }) => {
                 self.nest_over(world, me, end.as_ref().err().map(|error| error.kind));
             }
             PipelineEvent::Entered {
@@ -92,13 +98,13 @@ impl Hub {
             PipelineEvent::Started { .. }
             | PipelineEvent::StageStarted { .. }
             | PipelineEvent::StageOver { .. }
-            | PipelineEvent::Settles { .. }
-            | PipelineEvent::Takes { .. }
-            | PipelineEvent::TaskSpawned { .. }
-            | PipelineEvent::TaskWoken { .. }
-            | PipelineEvent::TaskCancelled { .. }
-            | PipelineEvent::TurnOver { .. }
-            | PipelineEvent::TaskOver { .. }
+            | PipelineEvent::Inner(InnerEvent::Settles { .. })
+            | PipelineEvent::Inner(InnerEvent::Takes { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskSpawned { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskWoken { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskCancelled { .. })
+            | PipelineEvent::Inner(InnerEvent::TurnOver { .. })
+            | PipelineEvent::Inner(InnerEvent::TaskOver { .. })
             | PipelineEvent::Failed { .. } => {}
             PipelineEvent::Left {
                 job,

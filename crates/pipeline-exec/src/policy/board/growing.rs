@@ -5,7 +5,7 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::Ledger;
 use crate::policy::job::tasks::{Paused, STAGE, Tasks};
-use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 use crate::task::Turn;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     turn: Turn,
 ) -> AfterTurn {
     let put_back = change(env, state, |tasks| tasks.put_back(task, paused, turn));
-    env.observe(PipelineEvent::TurnOver { job, task, turn });
+    env.observe(PipelineEvent::Inner(InnerEvent::TurnOver { job, task, turn }));
     let paused = match put_back {
         Ok(true) => return AfterTurn::Ready,
         Ok(false) => return AfterTurn::Parked,
@@ -44,7 +44,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     };
     // Dropped before the job can end by it.
     quietly_drop(paused);
-    env.observe(PipelineEvent::TaskOver { job, task });
+    env.observe(PipelineEvent::Inner(InnerEvent::TaskOver { job, task }));
     let now_ns = env.now_ns();
     if change(env, state, |tasks| tasks.finish([task])) && last_task_over(env, state, job) {
         AfterTurn::LastDropped(now_ns)
@@ -59,7 +59,7 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: Jo
         .into_iter()
         .map(|(task, paused)| {
             quietly_drop(paused);
-            env.observe(PipelineEvent::TaskOver { job, task });
+            env.observe(PipelineEvent::Inner(InnerEvent::TaskOver { job, task }));
             task
         });
     let dropped: Vec<usize> = dropped.collect();

@@ -9,7 +9,7 @@ use super::need;
 use super::publish::{Published, meet_shutdown, publish, tell};
 use crate::mutant;
 use crate::policy::job::handle::JobHandle;
-use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
 /// A change of a job's claims, or of its place among others.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ fn place_keys<E: PipelinePorts>(
     let mut is_own = true;
     while is_holder {
         let on = standing.begin_round(env);
-        env.observe(PipelineEvent::Settles { job });
+        env.observe(PipelineEvent::Inner(InnerEvent::Settles { job }));
         let claimable = state.claims.is_claimable(env) && !off_too_early(env, state);
         let shared = env.shared();
         if claimable && !on && state.grows {

@@ -11,7 +11,7 @@ use crate::policy::board::growing::{change, last_task_over};
 use crate::policy::board::reconcile::Change;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::tasks::Tasks;
-use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
+use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 use crate::task::Task;
 
 /// Adds a task to `job`, claimable at once, and returns its number. `waker` makes the waker for
@@ -28,7 +28,7 @@ pub fn spawn<E: PipelinePorts>(
     waker: impl FnOnce(usize) -> Waker,
 ) -> Result<usize, Box<dyn Task>> {
     let task = change(env, state, |tasks| tasks.spawn(task, waker))?;
-    env.observe(PipelineEvent::TaskSpawned { job, task });
+    env.observe(PipelineEvent::Inner(InnerEvent::TaskSpawned { job, task }));
     say(env, state, job);
     Ok(task)
 }
@@ -37,7 +37,7 @@ pub fn spawn<E: PipelinePorts>(
 /// turn. No effect on a task that is ready or over.
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.wake(task));
-    env.observe(PipelineEvent::TaskWoken { job, task });
+    env.observe(PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }));
     if is_ready && !mutant::m115_wake_makes_nothing_claimable() {
         say(env, state, job);
     }
@@ -47,7 +47,7 @@ pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, 
 /// task that is over.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.cancel(task));
-    env.observe(PipelineEvent::TaskCancelled { job, task });
+    env.observe(PipelineEvent::Inner(InnerEvent::TaskCancelled { job, task }));
     if is_ready {
         say(env, state, job);
     }

@@ -49,7 +49,7 @@ use crate::policy::job::body::JobBody;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::spec::JobSpec;
 use crate::policy::job::{by_hand, nested};
-use crate::policy::ports::{NestAnswer, PipelineEvent, PipelinePorts, StateOf};
+use crate::policy::ports::{InnerEvent, NestAnswer, PipelineEvent, PipelinePorts, StateOf};
 use crate::policy::worker::role::visit_as_main;
 use crate::report::JobEnd;
 use crate::step_cx::{Role, StepCx};
@@ -68,7 +68,7 @@ pub fn nest_in<E: PipelinePorts>(
     spec: JobSpec,
 ) -> JobEnd {
     let (state, job) = outer;
-    env.observe(PipelineEvent::Nests { job });
+    env.observe(PipelineEvent::Inner(InnerEvent::Nests { job }));
     let workers = env.shared().workers();
     let mut body = JobBody::new(spec, workers, env.place(), |value| env.word(value));
     body.put_inside(state);
@@ -78,7 +78,7 @@ pub fn nest_in<E: PipelinePorts>(
         Err(Refused::Full(_)) => NestAnswer::Full,
         Err(Refused::Closed(_) | Refused::Stopped(_)) => NestAnswer::Closed,
     };
-    env.observe(PipelineEvent::NestAnswered { job, answer });
+    env.observe(PipelineEvent::Inner(InnerEvent::NestAnswered { job, answer }));
     let end = match submitted {
         Ok(Admitted { state, job }) => {
             env.park_with(|waker, sleep| {
@@ -105,7 +105,7 @@ pub fn nest_in<E: PipelinePorts>(
         ),
         Err(Refused::Stopped(_)) => Err(JobError::plain(JobErrorKind::Cancelled)),
     };
-    env.observe(PipelineEvent::NestOver { job, end: &end });
+    env.observe(PipelineEvent::Inner(InnerEvent::NestOver { job, end: &end }));
     end
 }
 

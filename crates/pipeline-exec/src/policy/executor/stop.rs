@@ -9,7 +9,7 @@ use crate::policy::board::ending::{Closing, close, close_if_late};
 use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::CloseReason;
-use crate::policy::ports::{BodyOf, PipelineEvent, PipelinePorts, StateOf};
+use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
 /// Cancels a job: no further slot is claimed, and the ticket fires when the running ones have
 /// returned. No effect on a job that has ended.
@@ -44,7 +44,7 @@ pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     // can be claimed of it, or that the executor stops. Edge `stop/close`: a party that finds a job
     // closed below sees that as well.
     env.fence(Ordering::SeqCst);
-    env.observe(PipelineEvent::Stops);
+    env.observe(PipelineEvent::Inner(InnerEvent::Stops));
     let mut handed_back = Vec::new();
     for index in 0..env.used(&shared.jobs) {
         // If nothing can be claimed, the last slots run and may complete the job; a worker that

@@ -29,7 +29,7 @@ use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::Failure;
 use crate::policy::job::tasks::{STAGE, Taken};
 use crate::policy::job::{calls, finish};
-use crate::policy::ports::{BodyOf, PipelineEvent, PipelinePorts};
+use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts};
 use crate::step_cx::Role;
 
 /// Returns when the visit ended; `None` if there was nothing to claim, or no room.
@@ -134,7 +134,7 @@ fn claim<E: PipelinePorts>(
     let mut task = None;
     let claimed = state.claims.claim(env, wanted);
     if claimed == Claim::Returned {
-        env.observe(PipelineEvent::Takes { job });
+        env.observe(PipelineEvent::Inner(InnerEvent::Takes { job }));
     }
     let (piece, may_be_last) = match claimed {
         Claim::Slots { piece, last } => (piece, last),
@@ -193,12 +193,12 @@ fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u6
             },
         );
     if !rest.is_empty() && !is_returned {
-        env.observe(PipelineEvent::GivenUp {
+        env.observe(PipelineEvent::Inner(InnerEvent::GivenUp {
             job,
             stage,
             first: rest.start,
             slots: rest.len(),
-        });
+        }));
     }
     if ran > 0 {
         note(stay, stage, ran, now_ns - began_ns);
@@ -270,12 +270,12 @@ fn give_back<E: PipelinePorts>(stay: &Stay<'_, E>, piece: Piece) -> bool {
     if env.change(&state.ledger, |ledger| ledger.give_back(cut)).is_err() {
         return false;
     }
-    env.observe(PipelineEvent::GivenBack {
+    env.observe(PipelineEvent::Inner(InnerEvent::GivenBack {
         job,
         stage,
         first: slots.start,
         slots: slots.len(),
-    });
+    }));
     if !mutant::m66_given_back_in_silence() {
         state.claims.give_back(env, pieces);
     }

@@ -21,8 +21,8 @@ use executor_core::ports::{Clock, Exclusive, Fifo, OrderedSet, Table};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex, Notify};
 use pipeline_exec::policy::{
-    self, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent, PipelinePorts,
-    PipelineShared, Refused, Terms,
+    self, InnerEvent, JobBody, JobEnd, JobSpec, JobState, Ledger, LookEnd, PipelineConfig, PipelineEvent,
+    PipelinePorts, PipelineShared, Refused, Terms,
 };
 use pipeline_exec::{
     Class, JobId, JobStatus, Stage, StepCx, StepError,
@@ -615,7 +615,9 @@ impl PipelinePorts for Scene {
                 self.news.lock().unwrap().ended += 1;
                 self.told.notify_all();
             }
-            PipelineEvent::GivenBack { .. } => self.given_back.set(self.given_back.get() + 1),
+            PipelineEvent::Inner(InnerEvent::GivenBack { .. }) => {
+                self.given_back.set(self.given_back.get() + 1)
+            }
             _ => {}
         }
     }

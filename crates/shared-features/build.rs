@@ -1,1 +1,3 @@
+//! Cargo resolves build-dependencies only for a package with a build script.
+
 fn main() {}

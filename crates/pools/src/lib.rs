@@ -1,33 +1,10 @@
-//! Three pools for work that must not wait for each other: work that blocks, computes, or keeps
-//! house.
-//!
-//! A thread that computes for 10 ms answers its sockets 10 ms late; a thread that waits for a file
-//! leaves a core idle. So there are three pools, and calls go one way:
-//!
-//! ```text
-//!   MixedPool ──────────► CpuPool        MaintenancePool
-//!   async tasks and       jobs of the    a few threads of its own,
-//!   blocking calls:       pipeline       never waited for
-//!   tokio                 executor
-//! ```
+#![doc = include_str!("../README.md")]
+//! # One direction
 //!
 //! Mixed work hands computation to the CPU pool and awaits it. The reverse is refused: a CPU task
 //! that waits for mixed work holds its worker, and once all workers wait, the computation that they
 //! wait for never runs. [`CpuCx`], the context of CPU tasks, has no way to block; a call into the
 //! mixed pool from a CPU worker returns [`WrongPool`], through any handle.
-//!
-//! ```
-//! use pools::Pools;
-//!
-//! let pools = Pools::builder().cpu_threads(2).build()?;
-//! let inner = pools.clone();
-//! let sum = pools.mixed().block_on(async move {
-//!     // Awaited on the mixed pool, computed on the CPU pool.
-//!     inner.cpu().run(|_cx| (1..=1_000_u64).sum::<u64>()).await
-//! })??;
-//! assert_eq!(sum, 500_500);
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 //!
 //! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
 //! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's

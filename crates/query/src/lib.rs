@@ -1,20 +1,4 @@
-//! A SQL subset over tables of Arrow columns, run as jobs of the pipeline executor.
-//!
-//! ```
-//! use query::{Session, pipeline_exec::PipelineExecutor};
-//!
-//! # let path = std::env::temp_dir().join(format!("windlass-query-{}.csv", std::process::id()));
-//! # std::fs::write(&path, "item,price\npen,1.50\nink,12.25\nnib,NA\n")?;
-//! let mut session = Session::new(PipelineExecutor::new(2)?);
-//! session.open("items", &path)?;
-//! let report = session.sql("select count(*) as items, sum(price) as total from items")?.run()?;
-//! println!("{} rows in {:?}", report.rows.num_rows(), report.statistics.run);
-//! # let text = query::output::render(&report.rows, query::output::OutputFormat::Csv)?;
-//! # assert_eq!(text, b"items,total\n3,13.75\n");
-//! # std::fs::remove_file(&path)?;
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
-//!
+#![doc = include_str!("../README.md")]
 //! # How it works
 //!
 //! ```text

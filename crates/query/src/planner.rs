@@ -162,14 +162,11 @@ fn plan_query(query: &ast::Query, tables: &Catalog, places: &Places) -> Result<Q
     };
     Ok(QueryPlan {
         scan: SelectPlan {
-            table,
             filter,
-            output,
             order,
             offset,
             limit,
-            memory_pool: None,
-            shard_key: None,
+            ..SelectPlan::new(table, output)
         },
     })
 }

@@ -26,7 +26,7 @@ impl ScanStage {
     /// # let fields = SelectPlan::group_fields(&keys, &[]).expect("numbers can be grouped");
     /// # let columns = vec![("n".to_owned(), Expr::column(0, &fields[0]))];
     /// # let output = Output::Groups { keys, aggregates: vec![], having: None, columns };
-    /// # let scan = SelectPlan { table, filter: None, output, order: vec![], offset: 0, limit: None, memory_pool: None, shard_key: None };
+    /// # let scan = SelectPlan::new(table, output);
     /// let stage = Arc::new(ScanStage::new(scan)); // select n from numbers group by n
     /// let mut job = Job::builder("numbers").stage(stage.clone());
     /// for following in stage.following() {

@@ -246,21 +246,13 @@ mod tests {
         let fields = SelectPlan::group_fields(&keys, &aggregates).unwrap();
         let columns = fields.iter().enumerate();
         let columns = columns.map(|(at, field)| (field.name().clone(), Expr::column(at, field)));
-        SelectPlan {
-            table: table.clone(),
-            filter: None,
-            output: Output::Groups {
-                keys,
-                aggregates,
-                having: None,
-                columns: columns.collect(),
-            },
-            order: vec![],
-            offset: 0,
-            limit: None,
-            memory_pool: None,
-            shard_key: None,
-        }
+        let output = Output::Groups {
+            keys,
+            aggregates,
+            having: None,
+            columns: columns.collect(),
+        };
+        SelectPlan::new(table, output)
     }
 
     /// Two chunks of a slot: a number, whether its key is a long text, a value.

@@ -44,7 +44,7 @@ pub struct ScanResult {
 /// let table = Arc::new(MemoryTable::try_new("numbers", batch.schema(), [batch])?);
 /// let n = Expr::column(0, table.schema().field(0));
 /// let output = Output::Rows { columns: vec![("n".to_owned(), n)] };
-/// let scan = SelectPlan { table, filter: None, output, order: vec![], offset: 1, limit: Some(1), memory_pool: None, shard_key: None };
+/// let scan = SelectPlan { offset: 1, limit: Some(1), ..SelectPlan::new(table, output) };
 ///
 /// let stage = Arc::new(ScanStage::new(scan));
 /// let executor = PipelineExecutor::new(2).expect("two threads");

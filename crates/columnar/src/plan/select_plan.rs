@@ -71,6 +71,21 @@ impl Output {
 }
 
 impl SelectPlan {
+    /// All rows of `table` as `output` says, in their own order, without a filter, a limit or a
+    /// bound for memory.
+    pub fn new(table: Arc<dyn TableSource>, output: Output) -> Self {
+        Self {
+            table,
+            filter: None,
+            output,
+            order: Vec::new(),
+            offset: 0,
+            limit: None,
+            memory_pool: None,
+            shard_key: None,
+        }
+    }
+
     /// The columns of a group: first the keys, then the aggregates. Expressions over groups read
     /// these, by index.
     ///

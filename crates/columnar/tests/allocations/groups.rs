@@ -61,20 +61,16 @@ fn aggregate(
         .enumerate()
         .map(|(at, field)| (field.name().clone(), Expr::column(at, field)))
         .collect();
+    let output = Output::Groups {
+        keys,
+        aggregates,
+        having: None,
+        columns,
+    };
     let stage = Arc::new(ScanStage::new(SelectPlan {
-        table: table.clone(),
-        filter: None,
-        output: Output::Groups {
-            keys,
-            aggregates,
-            having: None,
-            columns,
-        },
         order: if sorted { vec![by(2)] } else { vec![] },
-        offset: 0,
-        limit: None,
         memory_pool: Some(pool),
-        shard_key: None,
+        ..SelectPlan::new(table.clone(), output)
     }));
     let output = Arc::clone(&stage);
     let job = Job::builder("t")

@@ -43,14 +43,8 @@ pub(crate) fn rows_where(table: &Arc<MemoryTable>, filter: Option<Expr>, columns
 /// A scan without order or limit.
 pub(crate) fn scan(table: Arc<dyn TableSource>, filter: Option<Expr>, output: Output) -> SelectPlan {
     SelectPlan {
-        table,
         filter,
-        output,
-        order: vec![],
-        offset: 0,
-        limit: None,
-        memory_pool: None,
-        shard_key: None,
+        ..SelectPlan::new(table, output)
     }
 }
 

@@ -43,8 +43,8 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Submits jobs without owning the executor, from anywhere, steps included. After the executor's
-/// end it returns every job.
+/// Submits jobs without owning the executor; steps may use it too. After the executor's end it
+/// returns every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
     hub: Arc<Hub>,
@@ -98,17 +98,16 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
-    /// Helps the ticket's job: runs its slots, and no other job's, on this thread until the job has
-    /// ended. So the job makes progress while all workers are busy. [`JobTicket::run`] also returns
-    /// the end.
+    /// Helps the ticket's job: this thread runs slots of that job alone until the job has ended. So
+    /// the job makes progress while all workers are busy. [`JobTicket::run`] also returns the end.
     ///
     /// The thread sleeps while nothing can be claimed. It counts against
-    /// [`max_workers`](crate::JobBuilder::max_workers), and its time is not charged. Its steps see
-    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind
-    /// the last worker's. A second helper of one job only waits.
+    /// [`max_workers`](crate::JobBuilder::max_workers), and its time does not count as service. Its
+    /// steps see [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id)
+    /// behind the last worker's. A second helper of one job only waits.
     ///
-    /// The call blocks: in async code, await the ticket. A cancel, a deadline and a shutdown end it
-    /// at the next slot boundaries; a shutdown does not wait for a slot that runs here.
+    /// The call blocks; async code should await the ticket. A cancel, a deadline and a shutdown end
+    /// it at the next slot boundary. A shutdown does not wait for a slot that runs here.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -128,7 +127,7 @@ impl PipelineExecutor {
         self.handle.run_until(ticket);
     }
 
-    /// Number of workers: main and reserve threads, without helpers.
+    /// Number of main and reserve threads, without helpers and spare threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.handle.workers()
@@ -140,13 +139,13 @@ impl PipelineExecutor {
         self.handle.clone()
     }
 
-    /// The executor's counters.
+    /// Returns the executor's counters.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
         self.handle.snapshot()
     }
 
-    /// Lets in no more jobs, finishes those inside, and ends the threads.
+    /// Refuses new jobs, finishes those inside, and ends the threads.
     ///
     /// # Panics
     ///
@@ -182,7 +181,7 @@ impl PipelineExecutor {
     ///
     /// # Errors
     ///
-    /// The executor, if a job has not ended by then. It lets in no more jobs; those inside go on.
+    /// Returns the executor if a job has not ended by then. It stays closed; the jobs inside go on.
     ///
     /// # Panics
     ///
@@ -199,12 +198,12 @@ impl PipelineExecutor {
         Ok(())
     }
 
-    /// Stops: running slots finish, and no other job begins.
+    /// Stops the executor: running slots finish, and no other slot begins.
     ///
-    /// Returns the jobs of which no slot ran, in the order of submission, without the type of their
+    /// Returns the jobs that ran no slot, in the order of submission, without the type of their
     /// output ([`Job::downcast`]); their tickets say
     /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs with slots left are
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run complete.
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled). Jobs whose last slots are running complete.
     ///
     /// # Panics
     ///
@@ -224,8 +223,8 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // Pending looks return and have no effect; running ones find every job closed. On its own
-        // spare thread the executor is not waited for; on its workers it sees to that itself.
+        // Pending looks return without effect. A spare thread cannot join itself, so another thread
+        // drops the executor then; on a worker the executor handles this itself.
         if hub
             .own_worker()
             .is_some_and(|worker| worker >= hub.shared().workers())
@@ -244,7 +243,7 @@ impl PipelineExecutor {
 }
 
 impl PipelineHandle {
-    /// Submits a job; never blocks.
+    /// As [`PipelineExecutor::submit`].
     ///
     /// # Errors
     ///
@@ -257,7 +256,7 @@ impl PipelineHandle {
         submitted
     }
 
-    /// Opens a job that grows: see [`PipelineExecutor::open`].
+    /// As [`PipelineExecutor::open`].
     ///
     /// # Errors
     ///
@@ -287,7 +286,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Submits a job; waits for room while the executor is full.
+    /// As [`PipelineExecutor::submit_blocking`].
     ///
     /// # Errors
     ///
@@ -295,7 +294,7 @@ impl PipelineHandle {
     ///
     /// # Panics
     ///
-    /// In a step of the same executor, if there is no room: it might wait for itself.
+    /// In a step of the same executor, if there is no room.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.offer(job) {
             Err(SubmitError::Full(job)) => {
@@ -306,7 +305,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Submits a job; waits for room while the executor is full.
+    /// As [`PipelineExecutor::submit_async`].
     ///
     /// # Errors
     ///
@@ -335,8 +334,7 @@ impl PipelineHandle {
         })
     }
 
-    /// Helps the ticket's job on this thread until it has ended: see
-    /// [`PipelineExecutor::run_until`].
+    /// As [`PipelineExecutor::run_until`].
     ///
     /// # Panics
     ///
@@ -345,7 +343,7 @@ impl PipelineHandle {
         ticket.lend(&self.hub, "run_until");
     }
 
-    /// Number of workers: main and reserve threads, without helpers.
+    /// Number of main and reserve threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.hub.shared().workers()
@@ -360,7 +358,7 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // The tickets report the jobs' ends. A stage that panics in its drop affects no other job.
+        // The tickets report how the jobs ended. A stage whose drop panics affects no other job.
         for job in self.stop() {
             quietly_drop(job);
         }

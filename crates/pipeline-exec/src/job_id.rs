@@ -1,13 +1,11 @@
-//! Names for jobs: `pipe-` and sixteen hexadecimal digits, from a generator with a seed.
-//!
-//! The same program makes the same names in the same order, so two runs can be compared line by
-//! line.
+//! Names for jobs, from a generator with a seed. The same program makes the same names in the same
+//! order, so two runs can be compared line by line.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A job's name in messages and logs: `Copy` text.
+/// A job's name in messages and logs: `pipe-` and sixteen hexadecimal digits.
 ///
 /// ```
 /// use pipeline_exec::JobId;
@@ -74,13 +72,13 @@ impl JobIds {
 
 pub(crate) fn next_id() -> JobId {
     static STATE: AtomicU64 = AtomicU64::new(SEED);
-    // Ordering: Relaxed. Names differ, whichever thread is first.
+    // Ordering: Relaxed. Names differ, whichever thread comes first.
     JobId::new(mixed(STATE.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP)))
 }
 
 const SEED: u64 = 0x853c_49e6_748f_ea9b;
 
-/// Increment of the state: odd, so that every state occurs.
+/// Increment of the state: odd, so every state occurs.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64.

@@ -6,9 +6,9 @@
 //!       └─────► JobTicket<T>: the cell ◄────────────────────────────────┘ before the ticket fires
 //! ```
 //!
-//! The executor's table holds jobs of all kinds, so only both ends know the type. One party writes
-//! the cell, one reads it, and the ledger orders them. The ticket has the cell and not the closure,
-//! so a ticket that a user keeps does not keep the stages.
+//! Only both ends know the type, because the executor's table holds jobs of all kinds. The ledger
+//! orders the write and the read of the cell. The ticket holds no closure, so it does not keep the
+//! stages alive.
 
 use std::any::Any;
 use std::fmt;
@@ -30,15 +30,13 @@ type Cell<T> = Mutex<Option<T>>;
 
 pub(crate) type Make<T> = dyn Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync;
 
-/// The job's part.
 pub(crate) enum Output<T> {
     /// The output of a job that makes none.
     Given(T),
-    /// Boxed, so that a job inside an error is small.
+    /// Boxed to keep a job inside an error small.
     Made(Box<(Arc<JobOutput>, Place<T>)>),
 }
 
-/// The ticket's part.
 pub(crate) enum Place<T> {
     Given(T),
     /// Filled when the job has completed.
@@ -46,7 +44,7 @@ pub(crate) enum Place<T> {
 }
 
 impl JobOutput {
-    /// An output made by `make`. A driver of the policy has no ticket that takes it.
+    /// Makes an output by `make`, for drivers of the policy that have no ticket.
     pub fn new<T: Send + 'static>(
         make: impl Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync + 'static,
     ) -> Self {
@@ -62,7 +60,7 @@ impl JobOutput {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .replace(output);
-            // Outside the lock, because the drop is the user's code.
+            // The drop is the user's code, so it runs outside the lock.
             drop(before);
             Ok(())
         };
@@ -102,7 +100,7 @@ impl<T> Output<T> {
 }
 
 impl Output<()> {
-    /// Without the type of the output, which stays in the cell.
+    /// Drops the type of the output, which stays in the cell.
     pub(crate) fn forgotten(maker: Option<Arc<JobOutput>>) -> Self {
         match maker {
             None => Self::Given(()),

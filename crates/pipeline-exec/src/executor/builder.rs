@@ -1,4 +1,4 @@
-//! Settings of a pipeline executor: threads, capacity, quantum, pinning and names.
+//! The settings of a pipeline executor.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use executor_core::Pin;
 
 use crate::trace::PipelineTrace;
 
-/// Jobs admitted at the same time, by default.
+/// Number of jobs admitted at the same time, by default.
 const CAPACITY: usize = 65_536;
 
 /// Sets up a [`PipelineExecutor`](crate::PipelineExecutor).
@@ -30,7 +30,6 @@ const CAPACITY: usize = 65_536;
 #[must_use = "`build` starts the executor"]
 pub struct PipelineExecutorBuilder {
     pub(super) threads: usize,
-    /// Main and reserve threads, instead of the split of `threads`.
     pub(super) roles: Option<(usize, usize)>,
     pub(super) spares: usize,
     pub(super) queue_capacity: usize,
@@ -87,12 +86,11 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Number of spare threads, reduced to at most one for each thread. Default 0.
+    /// Number of spare threads, at most one for each thread. Default 0.
     ///
-    /// No slot or turn is interrupted. When every thread has been in one for two quanta and a young
-    /// job waits, a spare thread takes that job, and the operating system shares the cores. Without
-    /// them the job waits for the first long slot to end. With a quantum of zero no job is young,
-    /// and there are no spare threads.
+    /// When every thread has been in one slot or turn for two quanta and a young job waits, a spare
+    /// thread takes that job. Without spare threads the job waits for the first long slot to end.
+    /// With a quantum of zero no job is young, and no spare thread is started.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -123,9 +121,9 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// How long a worker stays with a young job before it looks at the board again. Default 2 ms;
-    /// zero is one slot at a time. In an old job, which has received four quanta, it stays for
-    /// four, and leaves at the next slot boundary when a young one comes.
+    /// How long a worker stays in a young job before it looks at the board again. Default 2 ms;
+    /// with zero it stays for one slot. In an old job, which has received four quanta, it stays for
+    /// four, and leaves at the next slot boundary when a young job comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -150,8 +148,8 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Called on each thread with its worker's number before it works: to set the operating
-    /// system's properties of threads.
+    /// Sets a function that each thread calls with its worker's number before it works, for example
+    /// to set the thread's priority.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self

@@ -212,7 +212,6 @@ impl<T> Job<T> {
         (spec, self.output)
     }
 
-    /// The inverse of [`into_body`](Self::into_body), for a body that is not yet shared.
     pub(crate) fn from_body(body: NativeBody, output: Output<T>) -> Self {
         let (spec, claims, begun) = body.into_parts();
         let mut job = Self::from_parts(spec, output);

@@ -31,7 +31,6 @@ type Cell<T> = Mutex<Option<T>>;
 pub(crate) type Make<T> = dyn Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync;
 
 pub(crate) enum Output<T> {
-    /// The output of a job that makes none.
     Given(T),
     /// Boxed to keep a job inside an error small.
     Made(Box<(Arc<JobOutput>, Place<T>)>),
@@ -39,7 +38,6 @@ pub(crate) enum Output<T> {
 
 pub(crate) enum Place<T> {
     Given(T),
-    /// Filled when the job has completed.
     Cell(Arc<Cell<T>>),
 }
 
@@ -100,7 +98,6 @@ impl<T> Output<T> {
 }
 
 impl Output<()> {
-    /// Drops the type of the output, which stays in the cell.
     pub(crate) fn forgotten(maker: Option<Arc<JobOutput>>) -> Self {
         match maker {
             None => Self::Given(()),
@@ -108,7 +105,6 @@ impl Output<()> {
         }
     }
 
-    /// Restores the type, if the output is a `T`.
     pub(crate) fn remember<T: Send + 'static>(&self) -> Option<Output<T>> {
         let maker = self.maker()?;
         let cell = Arc::clone(&maker.cell).downcast::<Cell<T>>().ok()?;

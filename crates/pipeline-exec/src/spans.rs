@@ -133,7 +133,6 @@ impl Open {
         Box::new((claim.entered(), stage))
     }
 
-    /// Returns the stage's span, and opens it if needed.
     fn stage(&self, number: usize, stage: &dyn Stage) -> Span {
         if let StageSpan::Open(span) = self.change(number, |stage| stage.clone()) {
             return span;

@@ -36,13 +36,11 @@ pub struct StageGraph {
     nodes: Nodes,
 }
 
-/// A job of one stage needs neither a list nor edges.
 #[derive(Clone)]
 enum Nodes {
     One(Arc<dyn Stage>),
     /// One step, inline: most jobs have this form.
     Step(OneStep),
-    /// The stage of a job that grows.
     Tasks,
     /// None yet, or several. Boxed, because every job holds a graph.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
@@ -145,7 +143,6 @@ impl StageGraph {
         }
     }
 
-    /// Returns `None` for a single stage.
     fn nodes(&self) -> Option<&[Node]> {
         match &self.nodes {
             Nodes::One(_) | Nodes::Step(_) | Nodes::Tasks => None,
@@ -205,12 +202,10 @@ impl StageGraph {
         (0..self.len()).filter(|&number| self.before(number).is_empty())
     }
 
-    /// Returns, for each stage, the number of stages before it.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         (0..self.len()).map(|number| self.before(number).len())
     }
 
-    /// Returns `None` for a single stage.
     fn edges(&self, number: usize) -> Option<&Node> {
         match self.nodes() {
             None if number == 0 => None,

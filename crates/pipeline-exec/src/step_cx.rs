@@ -117,12 +117,10 @@ impl<'a> StepCx<'a> {
 }
 
 impl<'a> StepCx<'a> {
-    /// `cx` belongs to this slot, or to an inline slot inside it.
     pub(crate) fn nest(&self, cx: &StepCx<'_>, job: &mut dyn Any) -> JobEnd {
         self.nest.nest(cx, job)
     }
 
-    /// Makes the context of an inline slot inside this one.
     pub(crate) fn inside<'b>(&'b self, id: &'b JobId, watch: &'b dyn Watch) -> StepCx<'b> {
         StepCx {
             worker: self.worker,

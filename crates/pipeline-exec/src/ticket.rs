@@ -265,7 +265,6 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// Polls `future`, and parks the thread between polls.
 #[expect(
     clippy::disallowed_methods,
     reason = "for threads that wait, never on a worker"

@@ -49,7 +49,6 @@ pub struct PipelineTrace {
 }
 
 pub(crate) struct Recorder {
-    /// Nanoseconds from the beginning of the trace to that of the executor's clock.
     offset_ns: u64,
     entries_max: usize,
     workers: Box<[Mutex<Recorded>]>,
@@ -65,7 +64,6 @@ struct Recorded {
 #[derive(Default)]
 struct Others {
     lanes: Vec<(ThreadId, Recorded)>,
-    /// Number of entries of threads without a lane.
     lost: u64,
 }
 
@@ -122,7 +120,6 @@ impl PipelineTrace {
 }
 
 impl Recorder {
-    /// Records an entry of the current thread. `at_ns` is by the executor's clock.
     pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, mut entry: JobEntry) {
         let at_ns = self.offset_ns.saturating_add(at_ns);
         if let JobEntry::Submitted { since_ns, .. } = &mut entry {

@@ -100,7 +100,6 @@ impl Meter {
         place.took(&place.times(class).wait, wait_ns);
     }
 
-    /// `run_ns` is `None` if the job never ran.
     pub(crate) fn ended(
         &self,
         worker: Option<usize>,
@@ -122,7 +121,6 @@ impl Meter {
         self.refused_full.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the activity of each worker, then of all other threads.
     pub(crate) fn activities(&self, now_ns: u64) -> Vec<Activity> {
         self.places.iter().map(|place| place.activity(now_ns)).collect()
     }

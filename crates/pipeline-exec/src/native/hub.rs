@@ -27,7 +27,6 @@ pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
 
 pub(super) type Shared = PipelineShared<NativeWord, KeySet, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
 
-/// The shared state of an executor on threads, and its ports.
 pub(crate) struct Hub {
     pub(super) shared: Shared,
     pub(super) workers: OnceLock<ExecutorHandle<PipelineTask>>,
@@ -83,7 +82,6 @@ impl Hub {
         drop(ended.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Returns whether the last job has ended before `timeout` is over.
     #[expect(
         clippy::disallowed_methods,
         reason = "for the owner's thread, never on a worker"

@@ -15,7 +15,6 @@ const BLOCK: usize = 1024;
 pub(crate) struct JobTable<V> {
     blocks: Box<[OnceLock<Block<V>>]>,
     emptied: SegQueue<usize>,
-    /// Index of the first place that was never used.
     fresh: AtomicUsize,
     capacity: usize,
 }

@@ -19,7 +19,6 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    /// Returns whether the key is new.
     pub(crate) fn insert(&self, key: JobHandle) -> bool {
         // Ordering: Relaxed. The inserting party, and a reader that must miss no key, have both
         // passed a fence; then the reader sees the count with the key.
@@ -36,7 +35,6 @@ impl KeySet {
         !was_there.get()
     }
 
-    /// Returns whether the key was in the set.
     pub(crate) fn remove(&self, key: &JobHandle) -> bool {
         let was_there = self.keys.remove(key).is_some();
         if was_there {
@@ -47,7 +45,6 @@ impl KeySet {
         was_there
     }
 
-    /// Returns the largest key, or the largest below `below`.
     pub(crate) fn last(&self, below: Option<&JobHandle>) -> Option<JobHandle> {
         // Ordering: Relaxed. As in `insert`.
         if self.count.load(Ordering::Relaxed) == 0 {

@@ -24,12 +24,10 @@ pub(crate) struct Room(Mutex<Registered>);
 
 #[derive(Debug, Default)]
 struct Registered {
-    /// By the waiter's number.
     wakers: Vec<(u64, Waker)>,
     next: u64,
 }
 
-/// A submitter that waits for room, until it is dropped.
 pub(crate) struct Waiter {
     room: Arc<Room>,
     number: Option<u64>,

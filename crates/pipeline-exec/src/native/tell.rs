@@ -7,7 +7,6 @@ use crate::policy::board::select::find;
 use crate::policy::guard::{self, quietly_drop};
 use crate::policy::{JobHandle, PipelineEvent};
 
-/// Returns whether the event is emitted. A claim's span stands for most of the others.
 #[inline(always)]
 pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
     matches!(

@@ -81,7 +81,7 @@ impl Heard {
             .count()
     }
 
-    /// The spans around an event, the outermost first.
+    /// Returns the spans around an event, the outermost first.
     pub(crate) fn around(&self, event: &HeardEvent) -> impl Iterator<Item = &HeardSpan> {
         let mut spans = Vec::new();
         let mut next = event.parent;
@@ -92,7 +92,7 @@ impl Heard {
         spans.into_iter().rev()
     }
 
-    /// Their names; of a stage, its own name as well.
+    /// Returns the names of the spans around an event; for a stage, its own name as well.
     pub(crate) fn names_around(&self, event: &HeardEvent) -> Vec<String> {
         let named = |span: &HeardSpan| match span.fields.get("name") {
             Some(name) => format!("{} {name}", span.name),

@@ -32,7 +32,6 @@ impl Stopwatch {
         }
     }
 
-    /// Adds to a stopwatch that is never started.
     pub(super) fn add(&self, ns: u64) {
         // Ordering: Relaxed. A statistic.
         self.0.fetch_add(ns << 1, Ordering::Relaxed);

@@ -69,7 +69,6 @@ impl<W> Allowances<W> {
         }
     }
 
-    /// Returns whether `worker` takes an old job first.
     pub(crate) fn is_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         // Ordering: Relaxed. The worker's own word.
         mem.load(&self.workers[worker].word, Ordering::Relaxed) <= self.most

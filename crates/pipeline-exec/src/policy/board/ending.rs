@@ -20,7 +20,6 @@ use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::{CloseReason, Failure, Ran};
 use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
 
-/// What closing a job did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// The job is open, or had a claimed slot, or another party closed it.
@@ -67,7 +66,6 @@ pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     any
 }
 
-/// Takes the job's deadline off the board. Returns `false` if another party has done so.
 fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) -> bool {
     let was_there = env.shared().board.remove_deadline(env, job, deadline_ns);
     if was_there {
@@ -91,7 +89,6 @@ pub(crate) fn close_if_late<E: PipelinePorts>(
     is_late
 }
 
-/// Closes the job for `reason`, unless it is closed or has ended.
 pub(crate) fn close<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

@@ -26,7 +26,6 @@ pub(crate) fn change<E: PipelinePorts, R>(
     env.change(&state.ledger, |ledger: &mut Ledger| change(ledger.tasks()))
 }
 
-/// Puts the task back, or drops it.
 pub(crate) fn turn_over<E: PipelinePorts>(
     env: &E,
     state: &StateOf<E>,

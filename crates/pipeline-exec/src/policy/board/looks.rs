@@ -44,7 +44,6 @@ impl<W> Looks<W> {
         }
     }
 
-    /// Takes back looks that no worker will run.
     pub(crate) fn drop_taken<M: Memory<Word = W>>(&self, mem: &M, looks: usize) {
         // Ordering: Relaxed. It happens only when the workers leave for good.
         mem.fetch(&self.out, Fetch::Sub(looks), Ordering::Relaxed);

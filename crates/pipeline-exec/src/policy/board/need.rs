@@ -40,7 +40,6 @@ impl<W> Experience<W> {
         }
     }
 
-    /// Returns the estimated work of `cost`, or `None` without experience.
     pub(crate) fn work_ns<M: Memory<Word = W>>(&self, mem: &M, cost: Cost) -> Option<u64> {
         let (word, units) = self.of(cost);
         // Ordering: Relaxed. An estimate.

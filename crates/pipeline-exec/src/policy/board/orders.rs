@@ -123,7 +123,6 @@ impl<B, Q> JobBoard<B, Q> {
         env.insert(&self.deadlines, job.due(deadline_ns));
     }
 
-    /// Returns `false` if another party has removed it.
     pub(crate) fn remove_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,

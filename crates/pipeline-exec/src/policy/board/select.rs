@@ -109,12 +109,10 @@ pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
     !stops(env) && (env.shared().board.singles(env) > 0 || select_heaviest(env).is_some())
 }
 
-/// Returns whether a shutdown keeps workers from going into jobs.
 pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
     env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
 }
 
-/// Returns the body of `job`, if a worker could go in now.
 fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     let body = find(env, job)?;
     if body.state.has_room(env) {
@@ -144,7 +142,6 @@ pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
 
 pub(crate) type Found<E> = Option<(JobHandle, Arc<BodyOf<E>>)>;
 
-/// Returns the body of `job`, or `None` if the job has ended.
 pub(crate) fn find<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     let body = env.get(&env.shared().jobs, job.index)?;
     if body.is(job) {

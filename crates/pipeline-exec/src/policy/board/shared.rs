@@ -202,7 +202,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         self.allowances.is_used_up(mem, worker)
     }
 
-    /// Returns whether a job of `work_ns` is old from the beginning.
     pub(crate) fn is_long(&self, work_ns: u64) -> bool {
         work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)
     }
@@ -217,7 +216,6 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.seqs, Ordering::Relaxed)
     }
 
-    /// Returns the number of turns of a single worker before this one.
     pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M, old_first: bool) -> usize {
         // Ordering: Relaxed. Only the single worker counts here.
         mem.fetch(

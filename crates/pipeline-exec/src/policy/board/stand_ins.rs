@@ -48,7 +48,6 @@ impl<W> StandIns<W> {
         self.note(mem, worker, now);
     }
 
-    /// Notes that the party is in no job. Only this party calls it.
     pub(crate) fn rests<M: Memory<Word = W>>(&self, mem: &M, worker: usize) {
         self.note(mem, worker, 0);
     }
@@ -67,7 +66,6 @@ impl<W> StandIns<W> {
         }
     }
 
-    /// Returns whether the thread was told to watch and has not parked since.
     pub(crate) fn is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         // Ordering: Acquire. Edge `stand-in/tell`: pairs with the read-modify-write in `tell`. A
         // thread that finds itself told finds its number in `watched`.
@@ -126,7 +124,6 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// Returns whether a spare thread is parked or about to park.
     pub(crate) fn is_one_parked<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Ordered by the caller's fence.
         let is_parked = |awake| mem.load(awake, Ordering::Relaxed) == 0;

@@ -49,7 +49,6 @@ pub fn lend<E: PipelinePorts>(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Went {
     Claimed,
-    /// There was nothing to claim, or no room.
     Nothing,
     /// This thread only waits for the end: it has no number, or the job is ending.
     Gone,

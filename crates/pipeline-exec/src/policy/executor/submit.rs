@@ -162,7 +162,6 @@ fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
     put_back
 }
 
-/// Starts the first stages and returns their slots; for a job begun by hand, the slots left.
 fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
     let claims = &body.state.claims;
     if !body.state.begun {

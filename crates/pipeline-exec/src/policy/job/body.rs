@@ -26,7 +26,6 @@ pub struct JobBody<W, P> {
     pub(crate) table_name: Cow<'static, str>,
     terms: Option<Box<Terms>>,
     pub(crate) stages: StageGraph,
-    /// Made when the last stage is over.
     pub(crate) output: Option<Arc<JobOutput>>,
     pub(crate) state: Arc<JobState<W, P>>,
     pub(crate) spans: JobSpans,
@@ -61,7 +60,6 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// The inverse of [`resume`](Self::resume).
     pub(crate) fn into_parts(self) -> (JobSpec, Claims<W>, bool) {
         let state = Arc::into_inner(self.state).expect("a job that is not submitted has one owner");
         let spec = JobSpec {
@@ -98,7 +96,6 @@ impl<W, P> JobBody<W, P> {
         &self.state
     }
 
-    /// Makes this job an inner job of `outer`, before the job is shared.
     pub(crate) fn put_inside(&mut self, outer: &Arc<JobState<W, P>>) {
         self.state_mut().put_inside(Arc::clone(outer));
     }
@@ -116,7 +113,6 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides, before the job is shared.
     pub(crate) fn enrol(
         &mut self,
         seq: usize,

@@ -27,7 +27,6 @@ pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 /// The words that say which slots of a job are claimed and which are done.
 #[derive(Debug)]
 pub struct Claims<W> {
-    /// CLOSED, run and slot.
     next: W,
     /// Number of returned pieces that no worker has taken.
     returned: W,
@@ -391,7 +390,6 @@ impl<W> Claims<W> {
         each.fold(0, u64::saturating_add)
     }
 
-    /// Reserves a returned piece, which the caller takes out of the ledger.
     fn take_returned<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         let mut pieces = self.pieces(mem);
         while pieces > 0 {
@@ -410,7 +408,6 @@ impl<W> Claims<W> {
         mem.load(&self.returned, Ordering::Relaxed)
     }
 
-    /// Returns the number of the run of a claim at `at`, the run, and the slot.
     fn claimable<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Option<(usize, Run, usize)> {
         let (number, slot) = (at.run(), at.slot());
         let run = self.run(mem, number)?;
@@ -436,7 +433,6 @@ impl<W> Claims<W> {
         (number < self.stages()).then(|| self.at(number))
     }
 
-    /// Returns the run, or `None` if it has not started.
     fn run<M: Memory<Word = W>>(&self, mem: &M, number: usize) -> Option<Run> {
         let row = self.row(number)?;
         // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. A party that

@@ -43,7 +43,6 @@ pub(crate) fn finish<M: Memory>(
     Ok(())
 }
 
-/// Starts the first stages, before the job is shared, and returns their number of slots.
 pub(crate) fn begin<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,

@@ -81,7 +81,6 @@ impl JobHandle {
         self.seq == usize::MAX
     }
 
-    /// Compares as one of two planted bugs does.
     fn misordered(&self, other: &Self) -> Ordering {
         let by_cost = self.cost.cmp(&other.cost);
         if mutant::m17_sequence_not_in_the_key() {

@@ -14,9 +14,7 @@ pub(crate) type Told = Result<Ran, Box<JobError>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// Nanoseconds from submission to the first claim.
     pub(crate) wait_ns: u64,
-    /// Nanoseconds from the first claim to the end.
     pub(crate) run_ns: u64,
 }
 
@@ -31,7 +29,6 @@ pub struct Ledger {
     waker: Option<Waker>,
     /// Wakers of helpers that found nothing to claim.
     sleepers: Vec<Waker>,
-    /// The tasks of a job that grows.
     tasks: Option<Box<Tasks>>,
 }
 
@@ -60,7 +57,6 @@ pub struct Failure {
 #[derive(Debug)]
 enum Returned {
     Taken(VecDeque<Piece>),
-    /// The job is closed, so returned slots are not claimed again.
     Refused,
 }
 
@@ -140,7 +136,6 @@ impl Ledger {
         }
     }
 
-    /// Returns whether this is the job's first claim.
     pub(crate) fn start(&mut self, now_ns: u64) -> bool {
         let first = self.started_ns.is_none();
         self.started_ns.get_or_insert(now_ns);
@@ -192,13 +187,10 @@ impl Ledger {
         }
     }
 
-    /// Returns the time of the first claim, and the job's error.
     pub(crate) fn sum_up(&mut self, untouched: bool) -> (Option<u64>, Option<JobError>) {
         (self.started_ns, self.error(untouched))
     }
 
-    /// Returns the job's error, or `None` if it completed. `untouched` says that no slot was ever
-    /// claimed.
     fn error(&mut self, untouched: bool) -> Option<JobError> {
         let kind = match self.closed? {
             CloseReason::Failed => {
@@ -215,7 +207,6 @@ impl Ledger {
         Some(JobError::plain(kind))
     }
 
-    /// Returns the wakers of the ticket and of helpers.
     pub(crate) fn tell(&mut self, end: Told) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
         self.end = End::Told(end);

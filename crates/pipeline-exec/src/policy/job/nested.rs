@@ -12,7 +12,6 @@ pub(crate) fn run(cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
     cx.nest(cx, &mut Some(spec))
 }
 
-/// Takes the job that [`run`] passed.
 pub(crate) fn taken(passed: &mut dyn Any) -> JobSpec {
     let passed = passed.downcast_mut::<Option<JobSpec>>();
     passed.and_then(Option::take).expect("`run` passes one job")

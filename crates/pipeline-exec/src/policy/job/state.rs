@@ -28,7 +28,6 @@ pub struct JobState<W, P> {
     /// Number of workers in the job. A worker from the queue of singles counts only if the job
     /// limits its workers.
     visitors: W,
-    /// 1 once a thread helps the job.
     lent: W,
     workers_max: usize,
     weight: Class,
@@ -40,7 +39,6 @@ pub struct JobState<W, P> {
     workers: usize,
     /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
-    /// Whether tasks are added while the job runs.
     pub(crate) grows: bool,
     /// Number of workers invited since stages last started.
     invited: W,
@@ -49,7 +47,6 @@ pub struct JobState<W, P> {
     cost_is_stated: bool,
     seq: usize,
     id: JobId,
-    /// The job in whose slot this one was submitted.
     outer: Option<Arc<Self>>,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
@@ -225,12 +222,10 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Returns the largest number of workers that `slots` slots can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)
     }
 
-    /// Records `workers` as invited to the stages that have started, and returns it.
     pub(crate) fn invites_anew<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. A hint; a worker that is invited twice does no harm.
         mem.store(&self.invited, workers, Ordering::Relaxed);
@@ -247,7 +242,6 @@ impl<W, P> JobState<W, P> {
         self.invites_anew(mem, workers) - invited
     }
 
-    /// Returns whether the caller's thread got the helper's number.
     pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. The number hands nothing over: its holder keeps it until the job has
         // ended.
@@ -309,7 +303,6 @@ impl<W, P> JobState<W, P> {
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
     }
 
-    /// Returns whether the job is one stage of at most one slot, not begun by hand.
     pub(crate) fn is_solo(&self) -> bool {
         self.slots_per_worker.is_empty()
     }
@@ -347,8 +340,6 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Sums by place in the report: spare threads count for workers, and the helper's slots are
-    /// last.
     fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
         let mut by_worker = vec![0; lent_number(self.workers) + 1];
         for (number, slots) in slots {
@@ -402,7 +393,6 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Returns the service of a job that has just grown old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {
             0

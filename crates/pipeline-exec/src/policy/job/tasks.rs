@@ -44,11 +44,9 @@ const PASSES_MAX: usize = 4;
 pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
     queue: VecDeque<usize>,
-    /// Number of consecutive takes that have passed over the head of the queue.
     passes: usize,
     /// Number of tasks spawned; also the number of the next task.
     spawned: usize,
-    /// Whether the handle exists.
     open: bool,
     /// Whether tasks get no more turns.
     closed: bool,
@@ -61,9 +59,7 @@ struct Entry {
     /// `None` while a worker runs the task or a closer drops it.
     paused: Option<Paused>,
     ready: bool,
-    /// Whether the task is to be dropped instead of run.
     cancelled: bool,
-    /// The worker that took the task last.
     worker: Option<usize>,
 }
 
@@ -72,7 +68,6 @@ pub(crate) struct Paused {
     pub(crate) waker: Waker,
 }
 
-/// A task that a worker took out of the table.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) number: usize,
@@ -227,12 +222,10 @@ impl Tasks {
             .collect()
     }
 
-    /// Returns the number of tasks over, and of tasks spawned.
     pub(crate) fn progress(&self) -> (usize, usize) {
         (self.spawned - self.entries.len(), self.spawned)
     }
 
-    /// Returns `true` once, when the job takes no more tasks and has none.
     fn is_over(&mut self) -> bool {
         !self.open && self.entries.is_empty() && !std::mem::replace(&mut self.over, true)
     }
@@ -274,7 +267,6 @@ mod tests {
         tasks
     }
 
-    /// Runs a turn after which the task is ready again, and returns the task's number.
     fn turn(tasks: &mut Tasks, worker: usize) -> usize {
         let taken = tasks.take(worker).unwrap();
         assert!(tasks.put_back(taken.number, taken.paused, Turn::Again).unwrap());

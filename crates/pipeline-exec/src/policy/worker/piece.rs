@@ -10,7 +10,6 @@ use crate::policy::job::tasks::{STAGE, Taken};
 use crate::policy::ports::{PipelineEvent, PipelinePorts};
 use crate::task::Turn;
 
-/// Why no further slot of a claim runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
     Done,
@@ -69,7 +68,6 @@ fn run_slot<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, slot: usize) {
     }
 }
 
-/// Runs a turn of `task`, unless it is cancelled. Returns the turn's result and the time.
 pub(crate) fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, task: &mut Taken, began_ns: u64) -> (Turn, u64) {
     let (env, state) = (stay.env, stay.state);
     if task.cancelled || state.claims.is_closed(env) {

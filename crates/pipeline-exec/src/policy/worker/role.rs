@@ -118,9 +118,7 @@ pub(crate) struct Search<'a, E> {
     clock_ns: Cell<u64>,
     until_ns: u64,
     young_arrivals: usize,
-    /// Whether the allowance for young jobs is used up.
     old_first: bool,
-    /// Whether an old job is on the board.
     old_waits: bool,
 }
 
@@ -165,8 +163,6 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             .or_else(|| single(!single_first))
     }
 
-    /// Visits the selected job, or the next one if others claim all of it. Returns when the visit
-    /// ended.
     fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {
         self.take_as(select, false)
     }

@@ -13,7 +13,6 @@ use crate::step_cx::Role;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Work,
-    /// The thread looks again at this time.
     Later(u64),
     Nothing,
 }
@@ -58,7 +57,6 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
     }
 }
 
-/// Returns when all that runs will have run for long enough; `None` if a worker is in no job.
 fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
     let since_ns = env.shared().stand_ins.latest(env)?;
     Some(since_ns.saturating_add(env.shared().stand_in_ns()))

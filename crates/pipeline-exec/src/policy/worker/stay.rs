@@ -62,7 +62,6 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         }
     }
 
-    /// Returns whether the worker's time is over, or the job is old and a young one waits.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.visitor.until_ns || self.gives_way()
     }
@@ -84,7 +83,6 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         self.gives_way.get()
     }
 
-    /// Returns how many of the `left` slots to claim.
     pub(crate) fn width(&self, stage: usize, left: usize, now_ns: u64) -> usize {
         let Some(slot_ns) = self.state.claims.slot_ns(self.env, stage) else {
             // The time of a slot is unknown; the first one shows it.

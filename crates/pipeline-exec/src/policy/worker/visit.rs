@@ -118,7 +118,6 @@ pub(crate) fn visit<E: PipelinePorts>(
     (claims > 0).then_some(now_ns)
 }
 
-/// Claims slots or, in a job that grows, a turn of a task.
 fn claim<E: PipelinePorts>(
     stay: &Stay<'_, E>,
     now_ns: u64,
@@ -279,7 +278,6 @@ fn owes_account<E: PipelinePorts>(stay: &Stay<'_, E>) -> bool {
     !forgotten && !mutant::m19_accounted_at_claim()
 }
 
-/// Does the last finisher's work, and returns the time.
 fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -> u64 {
     let Stay {
         env,

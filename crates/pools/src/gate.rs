@@ -1,6 +1,4 @@
-//! The gate of the mixed pool: counts the work inside, and rejects work once closed.
-//!
-//! One lock guards it: a mixed task does I/O, which costs far more.
+//! The gate of the mixed pool counts the work inside, and rejects work once closed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,7 +22,7 @@ struct State {
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// Number inside, by stage.
+    /// Number of pieces of work inside, by stage.
     now: [usize; 3],
     counts: GateCounts,
 }
@@ -41,7 +39,6 @@ pub(crate) struct Abort {
     tell: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Kind and progress of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// An async task.
@@ -56,7 +53,6 @@ pub(crate) enum Stage {
 pub(crate) struct GateCounts {
     pub(crate) tasks: u64,
     pub(crate) blocking_calls: u64,
-    /// Blocking calls that arrived while `blocking_max` were inside.
     pub(crate) queued: u64,
 }
 
@@ -64,7 +60,6 @@ pub(crate) struct GateCounts {
 pub(crate) struct Closed;
 
 impl Gate {
-    /// Enters; `blocking_max` is the most blocking calls with a thread.
     pub(crate) fn enter(self: &Arc<Self>, stage: Stage, blocking_max: usize) -> Result<Pass, Closed> {
         let mut state = lock(&self.state);
         if state.closed {
@@ -88,7 +83,7 @@ impl Gate {
         })
     }
 
-    /// Sets how to end the piece of work with this number, if it is inside.
+    /// Sets how to end the piece of work with this number.
     pub(crate) fn may_abort(&self, number: u64, abort: Abort) {
         let mut state = lock(&self.state);
         if state.aborting {
@@ -126,13 +121,13 @@ impl Gate {
                 .filter_map(|inside| inside.abort.take())
                 .collect()
         };
-        // Outside the lock: an aborted task may be dropped at once, and leaves through the gate.
+        // An aborted task may be dropped at once, and leaves through the gate, so this is outside
+        // the lock.
         for abort in all {
             abort.abort();
         }
     }
 
-    /// The counters, and how many are inside: tasks, waiting and running blocking calls.
     pub(crate) fn snapshot(&self) -> (GateCounts, [usize; 3]) {
         let state = lock(&self.state);
         (state.counts, state.now)
@@ -144,7 +139,7 @@ impl Abort {
         Self { task, tell: None }
     }
 
-    /// Also calls `tell`, for a waiter that nothing else would end.
+    /// Also calls `tell`, for a waiter that would otherwise wait for a running call.
     pub(crate) fn telling(task: AbortHandle, tell: Box<dyn FnOnce() + Send>) -> Self {
         Self {
             task,

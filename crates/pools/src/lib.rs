@@ -1,8 +1,8 @@
-//! Three pools for work that must not wait for each other: work that blocks, computes, or keeps
-//! house.
+//! Three pools for work that must not wait for each other: mixed work may block, CPU work computes,
+//! and maintenance keeps house.
 //!
-//! A thread that computes for 10 ms answers its sockets 10 ms late; a thread that waits for a file
-//! leaves a core idle. So there are three pools, and calls go one way:
+//! Computation of 10 ms delays a socket by 10 ms; a wait for a file leaves a core idle. So calls go
+//! one way:
 //!
 //! ```text
 //!   MixedPool ──────────► CpuPool        MaintenancePool
@@ -11,10 +11,9 @@
 //!   tokio                 executor
 //! ```
 //!
-//! Mixed work hands computation to the CPU pool and awaits it. The reverse is refused: a CPU task
-//! that waits for mixed work holds its worker, and once all workers wait, the computation that they
-//! wait for never runs. [`CpuCx`], the context of CPU tasks, has no way to block; a call into the
-//! mixed pool from a CPU worker returns [`WrongPool`], through any handle.
+//! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
+//! work would hold its worker, so a call into the mixed pool from a CPU worker returns
+//! [`WrongPool`]. [`CpuCx`], the context of CPU tasks, has no way to block.
 //!
 //! ```
 //! use pools::Pools;
@@ -29,16 +28,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
-//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's
-//! streams, run as turns of a job: [`CpuPool::open`].
+//! A CPU task that waits for its own parts runs them, and no other work: [`CpuCx::map`],
+//! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much run as turns of a job:
+//! [`CpuPool::open`].
 //!
 //! # What a foreign handle can still do
 //!
 //! The checks cover calls of this crate. A CPU task that captured a `tokio::runtime::Handle` can
-//! block on it and take its worker out of the pool, which only the runtime could detect.
-//! [`MixedPool::tokio_handle`] gives such a handle outside CPU tasks, for libraries that need one;
-//! do not carry it into CPU tasks.
+//! block on it, and take its worker out of the pool. So do not carry the handle of
+//! [`MixedPool::tokio_handle`] into CPU tasks.
 //!
 //! # What is where
 //!

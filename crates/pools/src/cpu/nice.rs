@@ -1,10 +1,7 @@
-//! Niceness of CPU workers.
-//!
-//! Where workers use all cores, a thread that wakes for I/O has to preempt one. A fair scheduler
-//! may let it wait until a worker's slice ends; a less urgent worker is preempted at once. Lowering
-//! needs no privilege, and costs nothing while no other thread wants the core.
+//! The niceness of CPU workers. A thread that wakes for I/O may have to wait for the end of a
+//! worker's time slice; it preempts a less urgent worker at once. Lowering the urgency needs no
+//! privilege.
 
-/// Raises the niceness of this thread alone by `nice`.
 #[cfg(target_os = "linux")]
 pub(super) fn be_nice(nice: u8) {
     use rustix::process::{getpriority_process, setpriority_process};
@@ -12,18 +9,15 @@ pub(super) fn be_nice(nice: u8) {
     // On Linux each thread has its own priority, under its thread id.
     let own = Some(rustix::thread::gettid());
     let set = getpriority_process(own)
-        // Relative, so a process started with `nice` stays nice.
         .and_then(|before| setpriority_process(own, (before + i32::from(nice)).min(LEAST_URGENT)));
     if let Err(error) = set {
         tracing::warn!(%error, nice, "a CPU worker keeps its priority");
     }
 }
 
-/// Greatest niceness that the kernel knows.
 #[cfg(target_os = "linux")]
 const LEAST_URGENT: i32 = 19;
 
-/// Elsewhere priorities are not per thread, or not set by this call.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn be_nice(nice: u8) {
     tracing::debug!(nice, "the priority of threads is set on Linux only");

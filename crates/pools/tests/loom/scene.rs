@@ -194,7 +194,6 @@ fn told(stream: Stream, seen: &Arc<Seen>) -> Stream {
 }
 
 impl Seen {
-    /// Adds a counting `on_close` call.
     pub(crate) fn on_close(self: &Arc<Self>, stream: &Stream) {
         let seen = self.clone();
         stream.on_close(move || {
@@ -202,7 +201,7 @@ impl Seen {
         });
     }
 
-    /// Closes of the source, and calls of `on_close`.
+    /// Returns the number of closes of the source, and of calls of `on_close`.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (
             self.closes.load(Ordering::Relaxed),
@@ -211,7 +210,7 @@ impl Seen {
     }
 }
 
-/// Takes everything: number of batches, and the end.
+/// Takes everything. Returns the number of batches, and the end.
 pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()>>) {
     let mut taken = 0;
     loop {
@@ -229,7 +228,7 @@ pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()
     }
 }
 
-/// Waits for a future on loom's threads: a lost wake leaves it parked.
+/// Awaits a future on loom's threads; a lost wake leaves the thread parked.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unparks(Thread);
 

@@ -24,10 +24,8 @@ use crate::policy::{self, Admitted, PipelinePorts, Refused, Terms};
 use crate::submit_error::SubmitError;
 use crate::ticket::{JobTicket, block_on};
 
-/// Runs jobs on a fixed set of threads.
-///
-/// Dropping it shuts it down: running slots finish, everything else stops, every ticket fires, and
-/// the threads are joined.
+/// Runs jobs on a fixed set of threads. Dropping it shuts it down: running slots finish, every
+/// ticket fires, and the threads are joined.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -43,8 +41,8 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Submits jobs without owning the executor; steps may use it too. After the executor's end it
-/// returns every job.
+/// Submits jobs without owning the executor, from steps too. After the executor's end it returns
+/// every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
     hub: Arc<Hub>,
@@ -99,16 +97,13 @@ impl PipelineExecutor {
     }
 
     /// Helps the ticket's job: this thread runs slots of that job alone until the job has ended. So
-    /// the job makes progress while all workers are busy. [`JobTicket::run`] also returns the end.
+    /// the job makes progress while all workers are busy.
     ///
     /// The thread sleeps while nothing can be claimed. It counts against
     /// [`max_workers`](crate::JobBuilder::max_workers), and its time does not count as service. Its
     /// steps see [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id)
-    /// behind the last worker's. A second helper of one job only waits.
-    ///
-    /// The call blocks; async code should await the ticket. A cancel, a deadline and a shutdown end
-    /// it at the next slot boundary. A shutdown does not wait for a slot that runs here.
-    ///
+    /// behind the last worker's. A second helper of one job only waits. A shutdown does not wait
+    /// for a slot that runs here. The call blocks; async code should await the ticket.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
     ///
@@ -127,7 +122,7 @@ impl PipelineExecutor {
         self.handle.run_until(ticket);
     }
 
-    /// Number of main and reserve threads, without helpers and spare threads.
+    /// Number of main and reserve threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.handle.workers()
@@ -223,8 +218,7 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // Pending looks return without effect. A spare thread cannot join itself, so another thread
-        // drops the executor then; on a worker the executor handles this itself.
+        // A spare thread cannot join itself, so another thread drops the executor then.
         if hub
             .own_worker()
             .is_some_and(|worker| worker >= hub.shared().workers())
@@ -358,7 +352,7 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // The tickets report how the jobs ended. A stage whose drop panics affects no other job.
+        // A stage whose drop panics affects no other job.
         for job in self.stop() {
             quietly_drop(job);
         }
@@ -383,6 +377,5 @@ impl fmt::Debug for PipelineHandle {
 fn leave_behind(executor: Executor<PipelineTask>) {
     executor.handle().shutdown();
     let joins = std::thread::Builder::new().name("pipeline-exec-end".to_owned());
-    // If no thread can be started, the executor is dropped here.
     drop(joins.spawn(move || drop(executor)));
 }

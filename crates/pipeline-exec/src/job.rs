@@ -23,31 +23,26 @@ use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 
-/// Work for a pipeline executor: stages, each cut into slots that run in parallel.
-///
-/// [`Job::from_steps`] or [`Job::builder`] makes it,
-/// [`PipelineExecutor::submit`](crate::PipelineExecutor::submit) runs it. `T` is its output
-/// ([`JobBuilder::output`]), which its ticket returns.
+/// Work for a pipeline executor: stages, each cut into slots that run in parallel. `T` is its
+/// output ([`JobBuilder::output`]).
 pub struct Job<T = ()> {
     /// The job's subject; for people.
     pub table_name: Cow<'static, str>,
     /// Name in messages and logs.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share; best is the number of bytes to
-    /// read, times a factor. With 0 (unknown) the number of slots that start with the job is used.
+    /// Estimated work, in a unit that all jobs of an executor share, such as bytes to read. With 0
+    /// the number of slots that start with the job is used.
     pub cost: u64,
     /// `None` means the default options. Boxed to keep a job inside an error small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
-    /// Set once the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
     output: Output<T>,
 }
 
 impl Job {
-    /// Makes a job of one stage with a slot for each step. Steps may run at the same time and in
-    /// any order. Its cost is unknown. For other options use [`Job::builder`] and
-    /// [`steps`](crate::steps).
+    /// Makes a job of one stage with a slot for each step, without options. Steps may run at the
+    /// same time and in any order.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -68,8 +63,8 @@ impl Job {
     }
 
     /// Restores the type of the output of a job that
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) returned. Without that type, the job still
-    /// makes its output when submitted, but its ticket does not return it.
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) returned, so that its ticket returns the
+    /// output.
     ///
     /// ```
     /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
@@ -108,8 +103,7 @@ impl<T> Job<T> {
     /// Returns `None` if every slot is claimed or the job has failed.
     ///
     /// Any number of threads may call it. A stage's last slot finishes the stage and starts its
-    /// followers. A failure closes the job. A job run in part may be submitted.
-    ///
+    /// followers. A job run in part may be submitted.
     /// ```
     /// use pipeline_exec::{Job, step};
     ///
@@ -181,7 +175,7 @@ impl<T> Job<T> {
         })
     }
 
-    /// Slots done and slots in all, over the stages that were started by hand.
+    /// Returns the slots done and in all, of the stages that were started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.by_hand
@@ -268,15 +262,11 @@ impl<'a> StepCx<'a> {
     /// Runs a job inside this slot and returns its end.
     ///
     /// The job goes to the same executor, so idle workers join in. Meanwhile this worker runs slots
-    /// of that job and of no other, as a [helper](crate::PipelineExecutor::run_until): they see
-    /// [`Role::Lent`] and the number behind the last worker's. The worker sleeps only while others
-    /// run the last slots, so nested waits cannot deadlock. If the executor is full or closed, the
-    /// whole job runs here, by hand.
+    /// of that job and of no other, as a [helper](crate::PipelineExecutor::run_until), so nested
+    /// waits cannot deadlock. If the executor is full or closed, the whole job runs here, by hand.
     ///
     /// When this slot's job is closed, the inner job ends as
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. Until then the
-    /// slot holds its worker, past its quantum.
-    ///
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
     /// use std::sync::Arc;
@@ -395,16 +385,14 @@ impl<T> JobBuilder<T> {
         }
     }
 
-    /// Adds a stage after all stages that have no follower yet. Stages added by this method alone
-    /// run one after another.
+    /// Adds a stage after all stages that have no follower yet.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
         self.stages.then(stage);
         self
     }
 
-    /// Adds a stage that starts when the stages numbered `before` are finished; if `before` is
-    /// empty, it starts with the job. Stages are numbered from 0 in the order of adding. Slots of
-    /// independent stages run at the same time.
+    /// Adds a stage that starts when the stages numbered `before` are finished; without any, it
+    /// starts with the job. Stages are numbered from 0 in the order of adding.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -464,14 +452,14 @@ impl<T> JobBuilder<T> {
     }
 
     /// Closes the job this long after submission, at the next slot boundary; it fails with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). A waiting job is closed by the
-    /// next worker that looks at the board: while any worker works, within four quanta and a slot.
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that looks at
+    /// the board closes a waiting job: while any worker works, within four quanta and a slot.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// The most workers in the job at the same time. Default: all.
+    /// Largest number of workers in the job at the same time. Default: all.
     ///
     /// # Panics
     ///

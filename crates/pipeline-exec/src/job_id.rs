@@ -1,5 +1,4 @@
-//! Names for jobs, from a generator with a seed. The same program makes the same names in the same
-//! order, so two runs can be compared line by line.
+//! Names for jobs, from a generator with a seed, so that two runs can be compared line by line.
 
 use std::fmt;
 use std::ops::Deref;
@@ -36,7 +35,7 @@ pub struct JobIds {
 }
 
 impl JobId {
-    /// The name of number `number`, in hexadecimal.
+    /// Makes the name of a number.
     #[must_use]
     pub fn new(number: u64) -> Self {
         let mut text = [0; PREFIX.len() + DIGITS];
@@ -49,7 +48,7 @@ impl JobId {
         Self(text)
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a name is made of ASCII")
@@ -57,13 +56,13 @@ impl JobId {
 }
 
 impl JobIds {
-    /// The names that follow from `seed`.
+    /// Makes the source of the names that follow from `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next name.
+    /// Returns the next name.
     pub fn next_id(&mut self) -> JobId {
         self.state = self.state.wrapping_add(STEP);
         JobId::new(mixed(self.state))
@@ -78,7 +77,7 @@ pub(crate) fn next_id() -> JobId {
 
 const SEED: u64 = 0x853c_49e6_748f_ea9b;
 
-/// Increment of the state: odd, so every state occurs.
+/// An odd increment, so that every state occurs.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64.

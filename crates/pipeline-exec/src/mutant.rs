@@ -115,7 +115,7 @@ executor_core::planted_bugs! {
     m126_arms_once,
     /// A slot counts as done without running.
     m127_last_slot_of_a_claim_is_skipped,
-    /// All reserve turns may fall on old jobs.
+    /// Turns on a used-up allowance count with the others.
     m128_turns_counted_together,
     /// A watcher is told before it is named.
     m129_told_before_it_is_named,

@@ -16,18 +16,14 @@ use crate::ticket::JobTicket;
 /// A job that grows: [tasks](Task) are added to it while it runs.
 ///
 /// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. Its tasks share the job's
-/// service, class, deadline, limit of workers and cancel, so many tasks get no more of the workers
-/// than one.
-///
-/// Clones are the same handle. The job ends when the last clone is dropped and the last task is
-/// over, or when it is cancelled or fails.
+/// service, class, deadline and limit of workers. The job ends when the last clone is dropped and
+/// the last task is over, or when it is cancelled or fails.
 ///
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
-/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task of the
-/// job.
+/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// A worker that looks at the board closes late jobs. If all tasks are parked and no worker has
-/// work, no worker looks; the job's owner must then cancel it.
+/// Late jobs are closed by workers that look at the board. If all tasks are parked and no worker
+/// has work, the job's owner must cancel it.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Task, Terms, Turn};

@@ -6,9 +6,8 @@
 //!       └─────► JobTicket<T>: the cell ◄────────────────────────────────┘ before the ticket fires
 //! ```
 //!
-//! Only both ends know the type, because the executor's table holds jobs of all kinds. The ledger
-//! orders the write and the read of the cell. The ticket holds no closure, so it does not keep the
-//! stages alive.
+//! The ledger orders the write and the read of the cell. The ticket holds no closure, so it does
+//! not keep the stages alive.
 
 use std::any::Any;
 use std::fmt;
@@ -17,9 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// Makes a job's output when its stages are over.
-///
-/// Users call [`JobBuilder::output`](crate::JobBuilder::output); this is the policy's view.
+/// Makes a job's output; users call [`JobBuilder::output`](crate::JobBuilder::output).
 pub struct JobOutput {
     make: Box<Make<()>>,
     /// A [`Cell`], whose type only the job and its ticket know.

@@ -21,8 +21,8 @@ pub struct JobReport<T = ()> {
     pub wait: Duration,
     /// Time from the first claim to the end.
     pub run: Duration,
-    /// Slots that each worker ran, by its number, and last those of a helper. A spare thread's
-    /// slots count for the worker that it stood in for.
+    /// Slots that each worker ran, by its number, and last those of a helper. A spare thread counts
+    /// for the worker that it stood in for.
     pub slots_per_worker: Vec<usize>,
 }
 

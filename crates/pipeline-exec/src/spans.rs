@@ -6,9 +6,8 @@
 //!       └─ claim   worker, role, first, slots   while a worker runs what it claimed at once  DEBUG
 //! ```
 //!
-//! Events of a slot or of a stage's `finish` are inside all three, on any thread. The job's parent
-//! is the submitter's span. Without a subscriber no span is made, and a claim tests one pointer. A
-//! subscriber that panics loses the event and disturbs no job.
+//! Events of a slot or of a stage's `finish` are inside all three. The job's parent is the
+//! submitter's span. Without a subscriber no span is made.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! What a job is made of: stages that are cut into slots, and single steps. A slot is a number;
-//! only the stage knows what the number stands for.
+//! What a job is made of: stages that are cut into slots, and single steps.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -7,10 +6,9 @@ use std::sync::Arc;
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// A part of a job that is cut into slots, which run at the same time and in any order.
-///
-/// If each slot writes to a place of its own (a `OnceLock` or a `Mutex`), and [`Stage::finish`]
-/// merges the places in order, results do not depend on timing.
+/// A part of a job that is cut into slots, which run at the same time and in any order. If each
+/// slot writes to a place of its own, and [`Stage::finish`] merges the places in order, results do
+/// not depend on timing.
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -74,7 +72,7 @@ pub trait Stage: Send + Sync {
 }
 
 /// Undivided work: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps). Every
-/// closure of this signature is a step; [`step`] boxes it.
+/// closure of this signature is one.
 pub trait PipelineStep: Send + Sync {
     /// Name in messages and errors.
     fn name(&self) -> &str {

@@ -72,9 +72,9 @@ impl<'a> StepCx<'a> {
         }
     }
 
-    /// Number of the worker that runs the slot, from 0. A helper has the number behind the last
-    /// worker's; [spare threads](crate::PipelineExecutorBuilder::spares) have those behind it.
-    /// Threads in one job at the same time have different numbers.
+    /// Number of the worker that runs the slot, from 0, different from that of any other thread in
+    /// the job. A helper has the number behind the last worker's; [spare
+    /// threads](crate::PipelineExecutorBuilder::spares) have those behind it.
     #[must_use]
     pub fn worker_id(&self) -> usize {
         self.worker
@@ -99,17 +99,15 @@ impl<'a> StepCx<'a> {
         self.watch.is_cancelled()
     }
 
-    /// Returns whether the worker leaves the job after this slot, because its time is over or a
-    /// young job waits while this one is old. A slot that can pause cheaply may then submit its
-    /// rest elsewhere and return.
+    /// Returns whether the worker leaves the job after this slot. A slot that can pause cheaply may
+    /// then submit its rest elsewhere and return.
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()
     }
 
     /// Sets the service to count for this slot or turn, for example its time on a core, up to the
-    /// time that passes. By default all of that time counts, even while the operating system gives
-    /// the core to others. The last call in a slot or turn counts.
+    /// time that passes. By default all of that time counts. The last call counts.
     pub fn charge_for(&self, time: Duration) {
         self.watch
             .charge_for(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));

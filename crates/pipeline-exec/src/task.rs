@@ -19,10 +19,8 @@ pub enum Turn {
 
 /// A part of a job that runs in turns, and may wait between two turns without a worker.
 ///
-/// [`OpenJob::spawn`](crate::OpenJob::spawn) adds it to a job. One worker at a time runs it. A turn
-/// is not interrupted and should end after about a millisecond; [`StepCx::should_yield`] says when
-/// another job wants the worker.
-///
+/// [`OpenJob::spawn`](crate::OpenJob::spawn) adds it to a job. A turn is not interrupted and should
+/// end after about a millisecond; [`StepCx::should_yield`] says when another job wants the worker.
 /// A task is dropped once: after its last turn, or when it or its job is cancelled.
 pub trait Task: Send {
     /// Name in messages, events and errors.

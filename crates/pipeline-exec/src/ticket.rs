@@ -20,11 +20,8 @@ use crate::report::{JobReport, StageProgress};
 /// Fires when the job has ended, in any way.
 ///
 /// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. Dropping it
-/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. `T` is the output in the
-/// [report](JobReport::output).
-///
-/// After the ticket fires no slot runs, but a worker may still hold the job's stages for a moment.
-/// So do not rely on the `Arc` of a stage to be the last one; return results as the job's output.
+/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. After it fires no slot runs, but
+/// a worker may still hold the job's stages for a moment; so return results as the job's output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
@@ -148,8 +145,8 @@ impl<T> fmt::Debug for JobTicket<T> {
     }
 }
 
-/// Watches and stops a job, for example in a progress bar or a Ctrl-C handler. It can be cloned and
-/// sent, and keeps only a few numbers of the job alive.
+/// Watches and stops a job, for example in a progress bar or a Ctrl-C handler. It does not keep the
+/// job's data alive.
 #[derive(Clone)]
 pub struct JobControl {
     hub: Arc<Hub>,
@@ -158,8 +155,8 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Returns slots done (run or abandoned) and slots of the started stages; for a job that grows,
-    /// tasks over and tasks spawned. Both only grow, and are equal when the job has ended.
+    /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
+    /// tasks spawned. Both only grow, and are equal when the job has ended.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
@@ -209,20 +206,19 @@ impl JobControl {
     }
 
     /// Cancels the job at its next slot boundary. The ticket fires when the running slots have
-    /// returned. It has no effect on a job that has ended.
+    /// returned.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while there is work; if all tasks
-    /// of a job are parked, its owner calls this.
+    /// Closes the job if its deadline has passed. While all tasks of a job are parked, only its
+    /// owner does so.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
 
     /// Returns why the job was closed; `None` if it runs or completed.
-    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends. The ticket fires
-    /// later if slots still run.
+    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.hub.change(self.state.ledger(), |ledger| ledger.stopped())

@@ -1,7 +1,5 @@
-//! A run of jobs as a picture, in a file for Perfetto and `chrome://tracing`.
-//!
-//! Each worker has a lane, and so has each other thread that submits, cancels or helps. A lane is a
-//! bounded list behind its own lock; later entries are counted and dropped.
+//! A run of jobs as a picture, in a file for Perfetto and `chrome://tracing`. Each thread has a
+//! lane, a bounded list behind its own lock; later entries are counted and dropped.
 
 mod drawing;
 mod entry;
@@ -20,8 +18,7 @@ pub use entry::JobEntry;
 /// Number of entries that a lane keeps by default.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// Number of lanes of threads other than workers. Entries of further threads are counted and
-/// dropped.
+/// Number of lanes of threads other than workers.
 const OTHERS_MAX: usize = 64;
 
 /// Records the jobs of an executor. Clones are the same trace.

@@ -56,8 +56,8 @@ pub struct PoolsBuilder {
 }
 
 impl Pools {
-    /// Returns the pools that a process shares, with the [builder](Self::builder)'s defaults. They
-    /// are never dropped. If `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
+    /// Returns the pools that a process shares, with the defaults; they are never dropped. If
+    /// `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
     /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
     #[must_use]
     pub fn global() -> &'static Self {
@@ -165,15 +165,14 @@ impl PoolsBuilder {
     }
 
     /// Largest number of blocking calls that run at once, default 512; further calls queue. A
-    /// foreign [runtime](Self::runtime) has its own limit; this number then only separates queued
-    /// from running calls in the counters.
+    /// foreign [runtime](Self::runtime) has its own limit.
     pub fn blocking_max(mut self, threads: usize) -> Self {
         self.blocking_max = threads;
         self
     }
 
-    /// Runs mixed work on this runtime, of either flavour, instead of an own one. The runtime
-    /// outlives the pools. Tasks on a current-thread runtime run only while a thread blocks on it.
+    /// Runs mixed work on this runtime, of either flavour, instead of an own one; it outlives the
+    /// pools. Tasks on a current-thread runtime run only while a thread blocks on it.
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self

@@ -5,7 +5,6 @@
 //!
 //! A task's future is its job's ticket. `crates/pipeline-exec/tests/loom/hand_over.rs` models the
 //! races; `tests/integration/hand_over.rs` plays them on threads.
-//! plays them on threads.
 //!
 //! | race | outcome | model |
 //! |---|---|---|

@@ -18,7 +18,6 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct State {
     closed: bool,
-    /// Set by `abort_all`: `may_abort` then aborts at once.
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
@@ -41,7 +40,6 @@ pub(crate) struct Abort {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// An async task.
     Task,
     /// A blocking call without a thread yet.
     Waiting,
@@ -83,7 +81,6 @@ impl Gate {
         })
     }
 
-    /// Sets how to end the piece of work with this number.
     pub(crate) fn may_abort(&self, number: u64, abort: Abort) {
         let mut state = lock(&self.state);
         if state.aborting {
@@ -163,7 +160,6 @@ impl fmt::Debug for Abort {
     }
 }
 
-/// A piece of work inside; a drop leaves.
 #[derive(Debug)]
 pub(crate) struct Pass {
     gate: Arc<Gate>,
@@ -175,7 +171,6 @@ impl Pass {
         self.number
     }
 
-    /// The blocking call has its thread.
     pub(crate) fn starts(&self) {
         let mut state = lock(&self.gate.state);
         if let Some(inside) = state.inside.get_mut(&self.number) {

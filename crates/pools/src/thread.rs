@@ -14,9 +14,7 @@ use crate::lock::lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// An async task of the mixed pool.
     Async,
-    /// A blocking call of the mixed pool.
     Blocking,
     /// Destructors of a CPU task that never ran, on any thread.
     GivenUp,
@@ -51,7 +49,6 @@ pub(crate) fn pool_here() -> Option<PoolKind> {
     })
 }
 
-/// Refuses a call into `to` from CPU work.
 pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     if on_worker_thread() {
         return Err(WrongPool {

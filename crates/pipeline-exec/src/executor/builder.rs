@@ -76,10 +76,8 @@ impl PipelineExecutorBuilder {
     }
 
     /// Number of main and of reserve threads, instead of the split of [`threads`](Self::threads).
-    ///
     /// Without reserve threads a heavy job gets what young ones leave. Without main threads a light
-    /// job waits while there is a heavier one. `(1, 0)` is one thread that alternates between both
-    /// roles.
+    /// job waits for heavier ones. `(1, 0)` is one thread that alternates between both roles.
     pub fn roles(mut self, main: usize, reserve: usize) -> Self {
         self.threads = main.saturating_add(reserve);
         self.roles = Some((main, reserve));
@@ -89,8 +87,8 @@ impl PipelineExecutorBuilder {
     /// Number of spare threads, at most one for each thread. Default 0.
     ///
     /// When every thread has been in one slot or turn for two quanta and a young job waits, a spare
-    /// thread takes that job. Without spare threads the job waits for the first long slot to end.
-    /// With a quantum of zero no job is young, and no spare thread is started.
+    /// thread takes that job. With a quantum of zero no job is young, and no spare thread is
+    /// started.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -114,16 +112,16 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// The most jobs that wait and run at the same time; beyond that
+    /// Largest number of jobs that wait and run at the same time; beyond it
     /// [`submit`](crate::PipelineExecutor::submit) returns `Full`. Default 65,536.
     pub fn queue_capacity(mut self, jobs: usize) -> Self {
         self.queue_capacity = jobs;
         self
     }
 
-    /// How long a worker stays in a young job before it looks at the board again. Default 2 ms;
-    /// with zero it stays for one slot. In an old job, which has received four quanta, it stays for
-    /// four, and leaves at the next slot boundary when a young job comes.
+    /// Time that a worker stays in a young job before it looks at the board again. Default 2 ms;
+    /// zero means one slot. In an old job, which has received four quanta, it stays for four, or
+    /// until a young job comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -148,8 +146,7 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Sets a function that each thread calls with its worker's number before it works, for example
-    /// to set the thread's priority.
+    /// Sets a function that each thread calls with its worker's number before it works.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self

@@ -103,7 +103,7 @@ fn start(hub: Hub, builder: ExecutorBuilder<PipelineTask>) -> Result<PipelineExe
     })
 }
 
-/// One look. After a panic outside of user steps, such as a subscriber's, the worker looks again.
+/// Looks once. After a panic outside of user steps, such as a subscriber's, the worker looks again.
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {

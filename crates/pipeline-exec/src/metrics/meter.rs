@@ -1,8 +1,5 @@
-//! The counters of an executor: a place for each worker, and one for all other threads.
-//!
-//! A worker loads and stores its own words, which no other thread writes. Other threads share the
-//! last place, with read-modify-writes. The numbers of waiting and running jobs follow from other
-//! counts.
+//! The counters of an executor: a place for each worker, and one for all other threads. A worker
+//! loads and stores its own words; other threads share the last place, with read-modify-writes.
 
 mod stopwatch;
 
@@ -207,7 +204,7 @@ impl Place {
     }
 
     fn entered(&self, role: Role, at_ns: u64) {
-        // Several threads may share this place: their time is added when they leave.
+        // The time of threads that share this place is added when they leave.
         if self.shared {
             return;
         }

@@ -8,8 +8,8 @@ use executor_core::{thousands, write_columns};
 use super::counts::{Activity, JobCounts, Times};
 use crate::policy::job::spec::Class;
 
-/// The counters of a pipeline executor at one moment; the numbers may be some operations apart.
-/// Counters only grow, and [`PipelineSnapshot::since`] returns the difference of two snapshots.
+/// The counters of a pipeline executor; the numbers may be some operations apart.
+/// [`PipelineSnapshot::since`] returns the difference of two snapshots.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step};
@@ -62,8 +62,7 @@ pub struct PipelineSnapshot {
     pub jobs: JobCounts,
     /// What each worker did, by its number.
     pub workers: Vec<Activity>,
-    /// What other threads did: helpers, spare threads, and threads on which a job ended as they
-    /// submitted or cancelled it.
+    /// What other threads did: helpers, spare threads, and callers on which a job ended.
     pub others: Activity,
     /// Workers in the main role; higher numbers are in the reserve role. A single worker has both.
     pub workers_main: usize,
@@ -72,8 +71,8 @@ pub struct PipelineSnapshot {
 }
 
 impl PipelineSnapshot {
-    /// Returns the difference to `earlier`, a snapshot of the same executor. Numbers of waiting and
-    /// running jobs are those of now.
+    /// Returns the difference to an earlier snapshot. Numbers of waiting and running jobs are those
+    /// of now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();

@@ -1,9 +1,7 @@
-//! A bounded table of places, each behind its own lock. Memory grows in blocks as places are first
-//! used.
+//! A bounded table of places, each behind its own lock. Memory grows in blocks.
 //!
-//! Emptied places wait in a lock-free queue. The gate admits no more parties than places, and a
-//! place is queued before its count is released. So a submitter that finds the queue empty finds a
-//! fresh place.
+//! Emptied places wait in a lock-free queue. A place is queued before the gate releases its count,
+//! so a submitter that finds the queue empty finds a fresh place.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

@@ -11,12 +11,8 @@ use super::hub::Hub;
 use crate::error::panic_message;
 use crate::policy::{PipelinePorts, guard, stand_in};
 
-/// Starts the spare threads of `hub`, named `{name}-spare-{number}`; each first calls `on_start`
-/// with its worker's number.
-///
-/// # Errors
-///
-/// If a thread cannot be started. The threads that were started end.
+/// Starts the spare threads of `hub`; each first calls `on_start` with its worker's number. If a
+/// thread cannot be started, the others end.
 pub(crate) fn start_spares(
     hub: &Arc<Hub>,
     name: &str,

@@ -1,5 +1,4 @@
-//! Turns entries into rows of a file: bars for submissions, visits, claims and finishes, instants
-//! for the rest, and an arrow from each submission to its job's first claim.
+//! Turns entries into bars, instants, and an arrow from each submission to its job's first claim.
 //!
 //! ```text
 //!    outside   ▕submit▏─────────╮

@@ -182,7 +182,7 @@ fn main_takes_heavy_work_when_there_is_no_other_and_reserve_light() {
 #[test]
 fn a_job_behind_many_old_ones_is_found() {
     let plain = Plain::new(1, 0);
-    // More young jobs than the capacity of 16 allows a worker to miss.
+    // With a capacity of 16 a main worker compares all of these jobs.
     for n in 0..15 {
         plain.submit(&format!("old {n}"), 5, Class::Normal, slots(1));
     }

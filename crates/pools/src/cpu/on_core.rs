@@ -3,9 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// This thread's clock of its time on a core.
 pub(super) struct OnCore {
-    /// Start of the lap; `None` where the operating system does not report it.
     began: Option<Duration>,
     of_this_thread: PhantomData<*const ()>,
 }

@@ -82,11 +82,9 @@ struct Polling<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paused {
     BudgetUsedUp,
-    /// It has units left: it wanted more at once, or yielded by itself.
     WithoutProgress,
 }
 
-/// Number of units of tokio's budget that a poll keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Budget {
     units: u32,
@@ -307,7 +305,6 @@ impl Wake for TurnWaker {
     }
 }
 
-/// Returns the CPU time that a poll counts for, in a job whose polls have used `busy` with it.
 fn counts(took: Duration, busy: Duration) -> Duration {
     if busy <= LENIENT {
         took.min(COUNTS_MAX)
@@ -316,7 +313,6 @@ fn counts(took: Duration, busy: Duration) -> Duration {
     }
 }
 
-/// Returns a number of this thread among those alive; never 0.
 fn this_thread() -> usize {
     thread_local! {
         static HERE: u8 = const { 0 };

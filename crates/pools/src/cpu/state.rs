@@ -32,8 +32,8 @@ pub(crate) struct CpuState {
     stop: Arc<Stop>,
 }
 
-/// Tells running closures that the pool's time is up. The executor lets the last slot of a job
-/// complete, and a closure is always in its last.
+/// Tells running closures that the pool's time is up, because the executor lets the last slot of a
+/// job complete.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
 

@@ -12,7 +12,6 @@ pub(super) struct Schedule {
     closed: bool,
     queue: VecDeque<(Instant, Once)>,
     timers: BTreeMap<(Instant, u64), Timer>,
-    /// Numbers of timers that run now and are to go on.
     out: HashSet<u64>,
     next_timer: u64,
     threads: usize,
@@ -28,7 +27,6 @@ type Once = Box<dyn FnOnce() + Send>;
 pub(super) struct Timer {
     pub(super) call: Box<dyn FnMut() + Send>,
     number: u64,
-    /// `None` for one run.
     period: Option<Duration>,
     due: Instant,
 }
@@ -48,7 +46,6 @@ pub(super) enum Next {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// A sleeping thread, or a working one when it is free.
     Sleeper,
     NewThread,
 }
@@ -64,7 +61,6 @@ impl Schedule {
         self.closed
     }
 
-    /// Returns which thread one more task gets.
     pub(super) fn wanted(&self, threads_max: usize) -> Wake {
         if self.queue.len() + 1 > self.sleeping && self.threads < threads_max {
             Wake::NewThread
@@ -139,7 +135,6 @@ impl Schedule {
         Next::Wait(first_due.map(|due| due.saturating_duration_since(now)))
     }
 
-    /// Returns whether a thread that takes a task should start another.
     pub(super) fn lacks_thread(&self, threads_max: usize) -> bool {
         let is_more = !self.queue.is_empty() || !self.timers.is_empty();
         is_more && self.sleeping == 0 && self.threads < threads_max
@@ -219,7 +214,6 @@ impl fmt::Debug for Schedule {
 mod tests {
     use super::*;
 
-    /// Returns the due timer, without adding any.
     fn runs(schedule: &mut Schedule, now: Instant) -> Option<Timer> {
         match schedule.next(now) {
             Next::Run(Task::Again(timer)) => Some(timer),

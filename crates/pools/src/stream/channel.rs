@@ -29,7 +29,6 @@ struct State<B, E> {
     bytes_peak: usize,
     batches: u64,
     largest: usize,
-    /// Whether reading ends; set by a stop and never cleared.
     stop: bool,
     end: End<E>,
     consumer: Option<Waker>,
@@ -38,22 +37,17 @@ struct State<B, E> {
 }
 
 enum Phase<B, E> {
-    /// With a reader, or on its way to one or to its close.
     Away,
-    /// In the channel, without room for `expected` bytes more.
     Parked { source: Source<B, E>, expected: usize },
-    /// Closed, and every call of `on_close` was made.
     Closed,
 }
 
 enum End<E> {
     NotYet,
     Failed(StreamError<E>),
-    /// The end, or the error was taken.
     Nothing,
 }
 
-/// A reader's next action.
 pub(super) enum Admitted<B, E> {
     Read(Source<B, E>),
     /// Return: the source is parked, and the release that makes room starts a reader.
@@ -61,7 +55,6 @@ pub(super) enum Admitted<B, E> {
     Stop(Source<B, E>),
 }
 
-/// Why a stream is stopped.
 pub(super) enum Stop<E> {
     /// The consumer needs no more.
     Consumer,
@@ -73,7 +66,6 @@ pub(super) enum Stop<E> {
 
 #[must_use = "a source in it has to be closed"]
 pub(super) struct Stopped<B, E> {
-    /// A parked source, to be closed.
     pub(super) source: Option<Source<B, E>>,
     pub(super) _dropped: (VecDeque<Counted<B>>, Option<StreamError<E>>),
 }
@@ -98,7 +90,6 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Decides whether a reader reads a batch of `expected` bytes; `None` if the source cannot say.
     pub(super) fn admit(&self, source: Source<B, E>, expected: Option<usize>) -> Admitted<B, E> {
         let mut state = self.lock();
         if state.stop {
@@ -130,7 +121,6 @@ impl<B, E> Channel<B, E> {
         wake(consumer);
     }
 
-    /// Returns ready when the stream is stopped, for a reader that awaits its source.
     pub(super) fn poll_stop(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.stop {

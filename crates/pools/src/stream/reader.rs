@@ -52,7 +52,6 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
     }
 }
 
-/// Owns the source until it is parked in the channel or closed; a drop closes it.
 pub(super) struct Reader<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     source: Option<Source<B, E>>,

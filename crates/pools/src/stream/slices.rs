@@ -173,7 +173,6 @@ where
     S: Send + 'static,
     T: Send + 'static,
 {
-    /// Starts tasks for ready batches, and returns the values of the next batch in order.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Sliced<T, E>>> {
         while self.end.is_none() {
             match self.stream.poll_next_held(cx) {

@@ -1,10 +1,7 @@
 //! How much of its time a worker may give to young jobs while old ones wait: in the long run 17
-//! parts of 20.
-//!
-//! Without a bound, endless young jobs would starve the old ones. While an old job waits, a visit
-//! of a young one takes three times its length from the worker's allowance. A visit of an old job
-//! adds seventeen times its length. A used-up allowance puts old jobs first; a full one lasts for
-//! ten quanta.
+//! parts of 20. While an old job waits, a visit of a young one takes three times its length from
+//! the worker's allowance. A visit of an old job adds seventeen times its length. A used-up
+//! allowance puts old jobs first; a full one lasts for ten quanta.
 //!
 //! ```text
 //!   old first │ young first
@@ -46,9 +43,9 @@ pub(crate) struct Allowances<W> {
 
 #[derive(Debug)]
 struct Allowance<W> {
-    /// The allowance, as in the module's picture. Only its worker touches it.
+    /// As in the module's picture. Only its worker touches it.
     word: W,
-    /// Number of choices between a single and a young job. Only its worker touches it.
+    /// Choices between a single and a young job. Only its worker touches it.
     turns: W,
 }
 

@@ -1,12 +1,9 @@
 //! How many workers a job is worth, so that a short job does not wake all of them.
 //!
 //! A job is worth one worker for each [`WORTH_NS`] of work, up to its slots and its limit. Its work
-//! is estimated from the time that a unit of cost took in earlier jobs: once for stated costs, once
-//! for numbers of slots. Without experience a job gets all the workers that it can use.
-//!
-//! The estimate rises at once and falls slowly, because too few wakes leave a long slot alone and
-//! too many cost a few microseconds. A worker that finds the rest worth more workers
-//! [invites](crate::policy::worker::visit) them. No result depends on the estimate.
+//! is estimated from the time of a unit of cost in earlier jobs; without experience it gets all the
+//! workers that it can use. The estimate rises at once and falls slowly, because too few wakes cost
+//! more than too many. No result depends on it.
 
 use std::sync::atomic::Ordering;
 

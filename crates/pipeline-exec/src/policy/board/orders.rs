@@ -1,7 +1,7 @@
 //! The job board: which jobs have unclaimed slots.
 //!
-//! The board holds small keys that never change. Bodies are in a table at [`JobHandle::index`],
-//! because a skip list frees removed entries late.
+//! The board holds small keys; bodies are in a table at [`JobHandle::index`], because a skip list
+//! frees removed entries late.
 //!
 //! A job with something to claim is in two orders: heaviest first, and least served first. After
 //! each visit it gets a new key in the second, with a new *tag*. The new key goes in before the old

@@ -74,8 +74,8 @@ impl<W> StandIns<W> {
 
     /// Step rest: the thread is about to park.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
-        // Ordering: Relaxed. The fence behind it orders it. It is a read-modify-write because loom
-        // does not order a store and another party's read-modify-write that did not read it.
+        // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
+        // either way with a read-modify-write that did not read it.
         mem.fetch(&self.awake[spare], Fetch::And(0), Ordering::Relaxed);
     }
 

@@ -64,6 +64,7 @@ pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle)
     }
 }
 
+/// Step say, with one more worker wanted.
 fn say<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     state.claims.give_back(env, 1);
     changed(env, state, job, Change::Ready { workers: 1 });

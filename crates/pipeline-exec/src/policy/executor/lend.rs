@@ -17,10 +17,7 @@ use crate::step_cx::Role;
 
 /// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
 /// can be claimed, `sleep` blocks until `waker` is woken after its last return; it may return
-/// spuriously.
-///
-/// One thread at a time runs slots of a job like this, because helpers share a worker's number.
-/// Another helper only waits.
+/// spuriously. One thread at a time runs slots of a job like this; another helper only waits.
 pub fn lend<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,

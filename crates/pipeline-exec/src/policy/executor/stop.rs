@@ -29,11 +29,9 @@ pub fn close_gate<E: PipelinePorts>(env: &E) {
     }
 }
 
-/// Shuts down: closes the gate and every job. Returns the jobs without a claimed slot; their
-/// tickets say that they are handed back.
-///
-/// Other jobs end when their running slots return. A job that is being submitted is among those
-/// returned, or its submitter closes it.
+/// Shuts down: closes the gate and every job. Returns the jobs without a claimed slot. Other jobs
+/// end when their running slots return. A job that is being submitted is among those returned, or
+/// its submitter closes it.
 pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     let shared = env.shared();
     close_gate(env);

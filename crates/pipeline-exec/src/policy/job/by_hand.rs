@@ -24,8 +24,8 @@ pub(crate) struct Work<'a> {
     pub(crate) output: Option<&'a JobOutput>,
 }
 
-/// Runs the next free slot, and what follows it: the stage's end, the next stages, the output.
-/// Returns `None` if no slot can be claimed. A failure closes the job.
+/// Runs the next free slot, and what follows it. Returns `None` if no slot can be claimed. A
+/// failure closes the job.
 pub(crate) fn next<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,

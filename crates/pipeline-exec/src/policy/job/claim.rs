@@ -125,8 +125,8 @@ impl<W> Claims<W> {
         mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
-    /// Claims slots of one stage: `wanted(stage, left)` of them, at least one and at most `left`.
-    /// Returned pieces go first.
+    /// Claims `wanted(stage, left)` slots of one stage, at least one and at most `left`. Returned
+    /// pieces go first.
     pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
             // Ordering: Relaxed. The exchange decides, and a run is acquired with its row. A worker
@@ -312,8 +312,8 @@ impl<W> Claims<W> {
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// Returns the stage and slot that are claimed next. If nothing is left, returns the stage
-    /// claimed last and its number of slots.
+    /// Returns the stage and slot that are claimed next; if none is left, the last stage and its
+    /// slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -323,8 +323,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Returns the number of unclaimed slots of started stages, without returned ones, as a
-    /// snapshot.
+    /// Returns the number of unclaimed slots of started stages, without returned ones.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -340,8 +339,7 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Returns the number of slots accounted for, and of slots of the started stages. Both only
-    /// grow, and the first is at most the second.
+    /// Returns the numbers of slots accounted for, and of slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
             // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party

@@ -8,12 +8,8 @@ use super::ledger::Failure;
 use crate::stage_graph::StageGraph;
 use crate::step_cx::StepCx;
 
-/// Finishes `stage` and starts the stages that waited for it last. The caller is its last finisher
-/// and then calls [`Claims::finished`]. `before_start` runs after each call into a stage.
-///
-/// # Errors
-///
-/// The failure of `finish`, or of a later stage's `slots`.
+/// Finishes `stage` and starts the stages that waited for it last. `before_start` runs after each
+/// call into a stage. The caller, its last finisher, then calls [`Claims::finished`].
 pub(crate) fn finish<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,

@@ -16,11 +16,10 @@ pub struct JobSpec {
     pub table_name: Cow<'static, str>,
     /// The job's name, for people and logs.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share. With 0 (unknown) the number of
-    /// slots that start with the job is used.
+    /// Estimated work; 0 if unknown. See [`Job::cost`](crate::Job::cost).
     pub cost: u64,
-    /// The job's options; `None` means the defaults. Boxed to keep the many jobs with default
-    /// options small.
+    /// The job's options; `None` means the defaults. Boxed to keep the many jobs without options
+    /// small.
     pub terms: Option<Box<Terms>>,
     /// The job's stages, at least one.
     pub stages: StageGraph,
@@ -84,16 +83,16 @@ impl JobSpec {
     }
 }
 
-/// How urgent a job is: the weight of the service that it receives. Main workers take the job with
-/// the least service.
+/// How urgent a job is: the weight of the service that it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// A person waits. Service counts a quarter: the job gets four times a normal job's share.
+    /// A person waits. Service counts a quarter, so the job gets four times a normal job's share.
     Interactive,
     /// Service counts as it is.
     #[default]
     Normal,
-    /// No person waits. Service counts four times: the job gets a quarter of a normal job's share.
+    /// No person waits. Service counts four times, so the job gets a quarter of a normal job's
+    /// share.
     Batch,
 }
 

@@ -349,9 +349,8 @@ impl<W, P> JobState<W, P> {
     }
 
     /// Charges the job for `ns` nanoseconds of a worker's time. A job that grows old continues at
-    /// `floor` plus this visit, behind the jobs that have waited, so none of them starves. A job
-    /// gets at most `young`, or this visit, ahead of the floor, so it need not wait until all
-    /// others have had as much.
+    /// `floor` plus this visit, behind the jobs that have waited, and at most `young` or this visit
+    /// ahead of it.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
         let charged = self.weigh(us).max(1);

@@ -89,8 +89,8 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     search.take(select_heaviest).or_else(|| search.take_single())
 }
 
-/// A single worker counts turns on a used-up allowance apart. Counted together, all of them could
-/// fall on reserve turns, and the heaviest old job would get all the time.
+/// A single worker counts turns on a used-up allowance apart; together, all of them could fall on
+/// reserve turns.
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let shared = env.shared();
     let PipelineConfig { main, reserve, .. } = *shared.config();
@@ -181,7 +181,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
                 visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
-            // User data may take long to drop, so the worker rests afterwards.
+            // The visit includes the drop of user data, which may take long.
             env.shared().stand_ins.rests(env, self.worker);
             if stops || ended_ns.is_some() {
                 return ended_ns;

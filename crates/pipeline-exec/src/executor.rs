@@ -238,10 +238,6 @@ impl PipelineExecutor {
 
 impl PipelineHandle {
     /// As [`PipelineExecutor::submit`].
-    ///
-    /// # Errors
-    ///
-    /// The job, if the executor is full or closed.
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let submitted = self.offer(job);
         if let Err(SubmitError::Full(_)) = submitted {
@@ -251,10 +247,6 @@ impl PipelineHandle {
     }
 
     /// As [`PipelineExecutor::open`].
-    ///
-    /// # Errors
-    ///
-    /// If the executor is full or closed.
     pub fn open(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -281,14 +273,6 @@ impl PipelineHandle {
     }
 
     /// As [`PipelineExecutor::submit_blocking`].
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError::Closed`] with the job.
-    ///
-    /// # Panics
-    ///
-    /// In a step of the same executor, if there is no room.
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.offer(job) {
             Err(SubmitError::Full(job)) => {
@@ -300,10 +284,6 @@ impl PipelineHandle {
     }
 
     /// As [`PipelineExecutor::submit_async`].
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError::Closed`] with the job.
     pub fn submit_async<T: Send + 'static>(
         &self,
         job: Job<T>,
@@ -329,10 +309,6 @@ impl PipelineHandle {
     }
 
     /// As [`PipelineExecutor::run_until`].
-    ///
-    /// # Panics
-    ///
-    /// In a step of the same executor, as [`JobTicket::wait`]; or if the job is another executor's.
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         ticket.lend(&self.hub, "run_until");
     }

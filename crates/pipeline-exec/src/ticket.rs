@@ -200,7 +200,6 @@ impl JobControl {
             let (done, slots) = state.progress(&**hub);
             (stages[0].done, stages[0].slots) = (done, Some(slots));
         }
-        // The job may have ended meanwhile; then this is the last reference to the user's data.
         quietly_drop(body);
         stages
     }

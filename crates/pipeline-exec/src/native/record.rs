@@ -32,7 +32,6 @@ impl Hub {
         if let Some(entry) = JobEntry::of(event, known) {
             recorder.record(worker, at_ns, entry);
         }
-        // This may be the last reference to the user's data.
         quietly_drop(body);
     }
 }

@@ -92,7 +92,6 @@ impl Hub {
         if let Some(body) = &body {
             tell(body);
         }
-        // This may be the last reference to the user's data.
         quietly_drop(body);
     }
 }

@@ -31,6 +31,7 @@ pub(crate) fn quietly(call: impl FnOnce()) {
     }
 }
 
+/// Drops a value that may be the last reference to a user's data.
 pub(crate) fn quietly_drop<T>(value: T) {
     quietly(|| drop(value));
 }

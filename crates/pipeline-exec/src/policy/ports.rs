@@ -116,7 +116,7 @@ pub enum PipelineEvent<'a> {
         /// Number of its slots.
         slots: usize,
     },
-    /// A worker has come to a job and is about to claim slots; it may find none.
+    /// A worker has come to a job and is about to claim slots.
     Entered {
         /// The job.
         job: JobHandle,
@@ -127,7 +127,7 @@ pub enum PipelineEvent<'a> {
         /// The time in nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The first slots of a job were claimed: its wait is over.
+    /// The first slots of a job were claimed.
     Started {
         /// The job.
         job: JobHandle,
@@ -138,8 +138,7 @@ pub enum PipelineEvent<'a> {
         /// Nanoseconds since submission.
         wait_ns: u64,
     },
-    /// A worker has claimed a returned piece or a turn of a task, and takes it out of the ledger
-    /// next.
+    /// A worker is about to take a returned piece or a turn of a task out of the ledger.
     Takes {
         /// The job.
         job: JobHandle,
@@ -160,7 +159,7 @@ pub enum PipelineEvent<'a> {
         /// Its role.
         role: Role,
     },
-    /// A party begins a round: it reads what can be claimed of the job, and makes the board agree.
+    /// A party begins a round: it reads the claims, and makes the board agree.
     Settles {
         /// The job.
         job: JobHandle,
@@ -178,15 +177,14 @@ pub enum PipelineEvent<'a> {
         /// Its role.
         role: Role,
     },
-    /// A slot of a job, or a stage's `slots` or `finish`, failed. A job may have several failures.
+    /// A slot of a job, or a stage's `slots` or `finish`, failed.
     Failed {
         /// The job.
         job: JobHandle,
         /// Place, name and error of the failure.
         failure: &'a Failure,
     },
-    /// A worker leaves a job that it [entered](Self::Entered). If user code between steps panics,
-    /// the event is missing.
+    /// A worker leaves a job. If user code between steps panics, the event is missing.
     Left {
         /// The job.
         job: JobHandle,
@@ -231,14 +229,14 @@ pub enum PipelineEvent<'a> {
         /// Number of the stage.
         stage: usize,
     },
-    /// A ready task was added to a job that grows, and is claimable soon after.
+    /// A ready task was added to a job that grows.
     TaskSpawned {
         /// The job.
         job: JobHandle,
         /// Number of the task.
         task: usize,
     },
-    /// A task was woken, in whatever state. A parked one is claimable soon after.
+    /// A task was woken, in whatever state.
     TaskWoken {
         /// The job.
         job: JobHandle,
@@ -252,8 +250,8 @@ pub enum PipelineEvent<'a> {
         /// Number of the task.
         task: usize,
     },
-    /// A turn of a task is over, and the task is back in its job's table or is dropped. It follows
-    /// the turn's [`SlotRan`](Self::SlotRan), unless the task was cancelled and not run.
+    /// A turn of a task is over. It follows the turn's [`SlotRan`](Self::SlotRan), unless the task
+    /// was cancelled and not run.
     TurnOver {
         /// The job.
         job: JobHandle,
@@ -281,7 +279,7 @@ pub enum PipelineEvent<'a> {
         /// The answer.
         answer: NestAnswer,
     },
-    /// The slot goes on, after its [`NestAnswered`](Self::NestAnswered).
+    /// The slot goes on.
     NestOver {
         /// The job whose slot it is.
         job: JobHandle,
@@ -300,7 +298,7 @@ pub enum PipelineEvent<'a> {
         error: Option<&'a JobError>,
         /// Slots that ran.
         slots: usize,
-        /// Nanoseconds from submission to the first claim, or to the end if there was none.
+        /// Nanoseconds from submission to the first claim, or else to the end.
         wait_ns: u64,
         /// Nanoseconds from the first claim to the end, if anything was claimed.
         run_ns: Option<u64>,

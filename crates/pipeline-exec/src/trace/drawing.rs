@@ -113,7 +113,6 @@ impl<'a> JobLane<'a> {
                 self.row(at_ns, ChromePhase::Instant, name, args, rows);
             }
             JobEntry::Entered { seq, role } => {
-                // A visit that user code left by a panic has not recorded its end.
                 self.leave(at_ns, rows);
                 let name = format!("{}, {}", names.job(*seq), role.name());
                 self.begin(at_ns, name, names.args(*seq), rows);

@@ -130,7 +130,7 @@ impl<B, E> Channel<B, E> {
         Poll::Pending
     }
 
-    /// Makes the calls of `on_close`, after the source was closed because of `error` or at its end.
+    /// Makes the calls of `on_close` after the source was closed. `error` is the reason, if any.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
         loop {
             let mut state = self.lock();

@@ -6,7 +6,7 @@
 //!   each     the 22 queries of TPC-H by one client: time and memory beside plain, and the same rows
 //!   shorts   many clients with short queries only: throughput
 //!   objects  a query over an object that is far away, beside heavy ones
-//!   timeline a picture of each thread's polls, for each engine
+//!   timeline a picture of who polls what, for each engine
 //!   cancel   a query is dropped beside heavy ones: how long until its last task is dropped
 //! ```
 //!

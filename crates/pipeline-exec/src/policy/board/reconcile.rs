@@ -68,7 +68,6 @@ pub(crate) fn reconcile<E: PipelinePorts>(
         }
         Change::Returned { pieces } => {
             tell(env, state);
-            // The worker that returned them looks again.
             Some(state.usable(pieces))
         }
         Change::Ready { workers } => {

@@ -147,7 +147,6 @@ pub(crate) fn find<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<Body
     if body.is(job) {
         return Some(body);
     }
-    // This may be the last reference to the user's data of a later job in that place.
     quietly_drop(body);
     None
 }

@@ -133,7 +133,6 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
             end(env, &state, job, Closing::Touched, env.now_ns());
         }
     }
-    // The job may be over already; then this is the last reference to the user's data.
     quietly_drop(body);
     Ok(Admitted { state, job })
 }

@@ -33,7 +33,6 @@ pub(crate) fn next<M: Memory>(
     cx: &StepCx<'_>,
 ) -> Option<Result<usize, Failure>> {
     loop {
-        // In inline execution no slot is returned.
         let Claim::Slots { piece, .. } = claims.claim(mem, |_stage, _left| 1) else {
             return None;
         };

@@ -85,7 +85,6 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
 
     pub(crate) fn width(&self, stage: usize, left: usize, now_ns: u64) -> usize {
         let Some(slot_ns) = self.state.claims.slot_ns(self.env, stage) else {
-            // The time of a slot is unknown; the first one shows it.
             return 1;
         };
         let time_ns = CLAIM_NS.min(self.visitor.until_ns.saturating_sub(now_ns));

@@ -62,7 +62,6 @@ pub(crate) fn visit<E: PipelinePorts>(
     while claims == 0 || !stay.is_over(now_ns) && !stops(env) {
         let is_late = close_if_late(env, state, job, now_ns);
         if stay.close_if_orphaned(now_ns) || is_late {
-            // Closing takes time; the look continues from here.
             now_ns = env.now_ns();
             break;
         }
@@ -151,7 +150,6 @@ fn claim<E: PipelinePorts>(
         worker: stay.visitor.worker,
         role: stay.visitor.role,
     });
-    // Other workers that look should now go to another job first.
     let moves = is_first && env.shared().workers() > 1;
     if (may_be_last || moves) && !stay.visitor.single || mutant::m15_off_the_board_too_early() {
         // Reconciled before the slots run, so that no worker looks at the job meanwhile.
@@ -210,7 +208,6 @@ fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64
         AfterTurn::Parked => now_ns,
         AfterTurn::Ready => {
             state.claims.give_back(env, 1);
-            // This worker stays, or looks at the board again.
             changed(env, state, job, Change::Ready { workers: 0 });
             now_ns
         }
@@ -231,7 +228,6 @@ fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64)
     if mutant::m71_one_worker_invited() {
         return;
     }
-    // Slots of other stages may take another time; their own workers learn it.
     let left = state.claims.unclaimed_slots(env);
     let worth = need::workers(slot_ns.saturating_mul(left as u64));
     let workers = if left == 0 {

@@ -1,5 +1,4 @@
-//! The CPU pool: pure computation, on the pipeline executor's workers. A closure is a job of one
-//! slot.
+//! The CPU pool: pure computation, on the pipeline executor's workers.
 //!
 //! # The hand-over
 //!

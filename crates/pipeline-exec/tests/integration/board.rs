@@ -150,7 +150,6 @@ fn without_a_cost_the_number_of_slots_is_the_weight() {
     assert_eq!(plain.board(), ["five", "four", "three"]);
 }
 
-/// Checks the test bench.
 #[test]
 #[should_panic(expected = "the policy still looks at the board")]
 fn a_board_that_is_looked_at_for_ever_is_a_failure() {

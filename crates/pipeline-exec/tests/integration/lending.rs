@@ -254,7 +254,6 @@ fn a_job_that_has_ended_needs_no_thread() {
     assert_eq!(ticket.run().unwrap().slots, 1);
 }
 
-/// Returns the message with which a job's step panicked.
 fn panicked(executor: &PipelineExecutor, lent: bool, body: impl Fn() + Send + Sync + 'static) -> String {
     let job = Job::from_steps(
         "t",

@@ -29,7 +29,6 @@ pub(crate) struct Plain {
     clock: RefCell<Arc<AtomicU64>>,
     pub(crate) handed_over: Cell<usize>,
     pub(crate) events: RefCell<Vec<String>>,
-    /// Job, stage and slots of each started stage.
     pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
     names: RefCell<BTreeMap<usize, String>>,
     /// Whether the workers are leaving, so that no worker takes a look.
@@ -40,7 +39,6 @@ pub(crate) struct Plain {
     pub(crate) ran: Cell<usize>,
     /// Acts of other parties right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
-    /// Spare threads in the order of their wakes.
     pub(crate) spares_woken: RefCell<Vec<usize>>,
     /// Acts of other parties right after a worker next enters a job, before it claims.
     pub(crate) after_entering: RefCell<Option<Meanwhile>>,

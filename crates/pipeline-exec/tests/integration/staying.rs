@@ -45,7 +45,6 @@ fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     assert!(claims(plain).iter().all(|claim| claim.starts_with("young")));
 }
 
-/// Returns the job and first slot of each claim since the last call.
 fn claims(plain: &Plain) -> Vec<String> {
     let claim = |event: String| Some(event.split_once(" claims ")?.1.to_owned());
     plain.take_events().into_iter().filter_map(claim).collect()

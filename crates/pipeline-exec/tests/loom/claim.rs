@@ -28,7 +28,6 @@ fn claim_one(claims: &Claims<AtomicUsize>) -> Claim {
     claims.claim(&LoomMemory, |_stage, _left| 1)
 }
 
-/// Claims and runs one slot. Returns it, and whether the claimer was the last finisher.
 fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Option<(usize, bool)> {
     let Claim::Slots { piece, .. } = claim_one(claims) else {
         return None;

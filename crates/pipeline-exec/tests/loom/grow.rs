@@ -98,7 +98,6 @@ impl Grown {
         })
     }
 
-    /// Adds a task. Returns its number, or `None` if the job refused it.
     fn spawn(&self, task: Box<Planned>) -> Option<usize> {
         let waker = |_number| Waker::noop().clone();
         grow::spawn(&*self.scene, &self.state, self.job, task, waker).ok()
@@ -148,7 +147,6 @@ impl Grown {
         end.expect("the loop ends with the job")
     }
 
-    /// Checks the end, after `turns` turns.
     fn assert_over(&self, turns: usize) {
         self.scene.assert_over(&[self.state.clone()]);
         assert_eq!(self.books.turns(), turns);

@@ -77,7 +77,6 @@ impl Stage for Old {
     }
 }
 
-/// The state of the old job's slots, all on one thread.
 struct SeenBySlots {
     scene: Weak<Scene>,
     young: Arc<Cells>,

@@ -47,7 +47,6 @@ pub(crate) fn listen(run: impl FnOnce()) -> Heard {
     heard
 }
 
-/// Keeps tickets until the test has heard everything.
 pub(crate) fn keep(tickets: Vec<JobTicket>) {
     lock(&KEPT).extend(tickets);
 }
@@ -81,7 +80,6 @@ impl Heard {
             .count()
     }
 
-    /// Returns the spans around an event, the outermost first.
     pub(crate) fn around(&self, event: &HeardEvent) -> impl Iterator<Item = &HeardSpan> {
         let mut spans = Vec::new();
         let mut next = event.parent;

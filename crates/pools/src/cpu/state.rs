@@ -95,8 +95,8 @@ impl CpuState {
         }
     }
 
-    /// Closes the pool and waits for its jobs. Jobs unfinished at `deadline` are cancelled and left
-    /// behind. Returns their number.
+    /// Closes the pool and waits for its jobs. Returns the number of jobs that are unfinished at
+    /// `deadline`, which are cancelled and left behind.
     pub(crate) fn end_by(&self, deadline: Instant) -> usize {
         let Running::Yes(executor) = self.take() else {
             return 0;

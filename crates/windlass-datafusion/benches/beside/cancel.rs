@@ -46,7 +46,6 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Begins a query and drops it. Returns the time until its tasks are gone.
 fn drop_one(
     engine: &Engine,
     recorder: &Recorder,

@@ -91,7 +91,6 @@ fn reset_peak() -> anyhow::Result<u64> {
     memory("VmRSS")
 }
 
-/// Returns a line of the process's status, in bytes.
 fn memory(name: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status").context("no status of this process")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));

@@ -124,7 +124,6 @@ impl Engine {
         })
     }
 
-    /// Returns a query's future, which runs where it is polled.
     pub(crate) fn plain_query(
         &self,
         sql: &'static str,

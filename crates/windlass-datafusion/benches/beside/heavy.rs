@@ -27,7 +27,6 @@ impl HeavyClients {
         })
     }
 
-    /// Starts the clients of `options`. `ask` gets a client's number and query.
     pub(crate) fn start<F>(
         options: &Options,
         runtime: &Handle,
@@ -56,7 +55,6 @@ impl HeavyClients {
         Ok(Self { over, clients })
     }
 
-    /// Waits for each client's last answer. Returns the number of answers.
     pub(crate) async fn stop(mut self) -> anyhow::Result<usize> {
         // Ordering: Relaxed. As above.
         self.over.store(true, Ordering::Relaxed);

@@ -90,7 +90,6 @@ pub(crate) fn run(engine: &Engine, load: &Load, runtime: &Handle) -> anyhow::Res
     })
 }
 
-/// Sends the short query at its pace. Returns latencies, and the number of unasked queries.
 fn paced_client(
     engine: &Engine,
     load: &Load,
@@ -109,7 +108,6 @@ fn paced_client(
     Ok((latencies, (left / load.pace.as_secs_f64()) as usize))
 }
 
-/// Sends heavy queries until stopped. Returns the number of each kind within the span.
 fn heavy_client(
     engine: &Engine,
     load: &Load,

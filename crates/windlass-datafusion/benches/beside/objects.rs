@@ -98,7 +98,6 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Measures queries a second over the object, one after another, and heavy ones a second.
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
     let heavies = HeavyClients::of(engine, options, &Handle::current())?;
     let began = Instant::now();

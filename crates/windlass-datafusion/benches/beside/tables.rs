@@ -44,7 +44,6 @@ impl Tables {
         ))
     }
 
-    /// Reads the tables from files in `folder`, and writes missing ones.
     pub(crate) async fn in_files(folder: &Path, scale: f64) -> anyhow::Result<Self> {
         let folder = folder.join(format!("tpch-{scale}"));
         fs::create_dir_all(&folder)?;
@@ -67,7 +66,6 @@ impl Tables {
         Ok(Self::Parquet(folder))
     }
 
-    /// Registers the tables in a session, each in `partitions` parts.
     pub(crate) async fn register(&self, session: &SessionContext, partitions: usize) -> anyhow::Result<()> {
         match self {
             Self::Memory(tables) => {

@@ -22,7 +22,6 @@ const DRAWN_MS: f64 = 250.0;
 /// Milliseconds between two pieces of a query on a thread up to which they are drawn as one.
 const GAP_MS: f64 = 0.05;
 
-/// Sizes of the picture, in pixels.
 const LEFT: f64 = 74.0;
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 20.0;
@@ -139,7 +138,6 @@ impl Panel {
         lanes
     }
 
-    /// Draws the picture below `top`. Returns its lower end.
     fn draw(&self, options: &Options, top: f64, body: &mut String) -> f64 {
         let x = |ms: f64| LEFT + ms / DRAWN_MS * WIDTH;
         let title = match self.name {

@@ -1,8 +1,8 @@
 //! Names the operator of a query's longest poll.
 //!
 //! Operators run inside one another, in one task, so their own timers are read before and after
-//! each poll. The longest poll is attributed to the operator whose timers grew by at least half of
-//! it; of several, to the deepest in the plan, since some timers include an operator's inputs.
+//! each poll. The poll belongs to the operator whose timers grew by at least half of it; of
+//! several, to the deepest in the plan.
 
 use std::any::Any;
 use std::fmt;

@@ -13,7 +13,6 @@ pub(crate) trait Engine {
 
     fn session_with(&self, config: SessionConfig) -> SessionContext;
 
-    /// Makes a session whose plans have `partitions` partitions.
     fn session(&self, partitions: usize) -> SessionContext {
         self.session_with(SessionConfig::new().with_target_partitions(partitions))
     }
@@ -63,7 +62,6 @@ impl Engine for Ours {
     }
 }
 
-/// Runs a test on a runtime with two workers, as servers have.
 pub(crate) fn block_on_many_threads<F: Future>(test: F) -> F::Output {
     many_threads().block_on(test)
 }
@@ -73,7 +71,6 @@ pub(crate) fn many_threads() -> Runtime {
     runtime.expect("two threads")
 }
 
-/// Makes a runtime that runs while this thread blocks on it.
 pub(crate) fn one_thread() -> Runtime {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.expect("no thread at all")

@@ -21,7 +21,6 @@ const QUERIES: [&str; 3] = [
     "select n from numbers order by n desc limit 3",
 ];
 
-/// Returns the result of a query over a table with a fault, with the text of its error or panic.
 async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize, String> {
     let session = engine.session(PARTITIONS);
     numbers.register_in(&session);

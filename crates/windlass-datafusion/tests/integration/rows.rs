@@ -72,7 +72,6 @@ fn cells(batch: &RecordBatch, float: fn(f64) -> String) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// Returns a column's values as text; fractions have no trailing zeros.
 fn values(column: &ArrayRef, float: fn(f64) -> String) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).expect("a type that can be shown");

@@ -63,7 +63,6 @@ impl Numbers {
         }
     }
 
-    /// Registers the table in a session, in place of an earlier one.
     pub(crate) fn register_in(&self, session: &SessionContext) {
         let partition = || Arc::new(self.clone()) as Arc<dyn PartitionStream>;
         let partitions = (0..self.partitions).map(|_| partition()).collect();

@@ -49,7 +49,6 @@ async fn answers(engine: &impl Engine, source: &impl Source, partitions: usize) 
     answers
 }
 
-/// Compares an engine's answers with the published ones and with `plain`.
 async fn check(
     published: &impl Published,
     engine: &impl Engine,

@@ -16,12 +16,9 @@ pub(crate) enum Published {
     Stopping,
 }
 
-/// Has up to `lookers` more workers look. The job's keys are on the board, or the holder of its
-/// membership word publishes too.
-///
-/// A job that grows is never [`Published::Stopping`]: a wake may come under a lock that the job's
-/// tasks take when they are dropped. A shutdown finds such a job in the table, or the submitter
-/// finds the shutdown.
+/// Has up to `lookers` more workers look; this party or the holder has put the job's keys on the
+/// board. A job that grows is never [`Published::Stopping`], because a wake may come under a lock
+/// that its tasks take when they are dropped; a shutdown finds it in the table.
 pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: usize) -> Published {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs

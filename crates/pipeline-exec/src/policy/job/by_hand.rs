@@ -24,7 +24,7 @@ pub(crate) struct Work<'a> {
     pub(crate) output: Option<&'a JobOutput>,
 }
 
-/// Runs the next free slot, and what follows it. Returns `None` if no slot can be claimed. A
+/// Runs the next free slot, and what follows it; returns `None` if no slot can be claimed. A
 /// failure closes the job.
 pub(crate) fn next<M: Memory>(
     mem: &M,

@@ -137,7 +137,6 @@ struct News {
 }
 
 impl Scene {
-    /// Makes a scene of `workers` workers and exactly `jobs` jobs.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
         Self::seen(workers, jobs, Seen::default())
     }
@@ -187,7 +186,6 @@ impl Scene {
         })
     }
 
-    /// Submits a job that goes onto the board. Returns `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_narrow(stages, usize::MAX)
     }
@@ -267,7 +265,6 @@ impl Scene {
         });
     }
 
-    /// Waits until the spare thread is woken. Returns `false` once every job has ended.
     fn is_woken(&self, spare: usize) -> bool {
         let mut news = self.news.lock().unwrap();
         loop {
@@ -305,7 +302,6 @@ impl Scene {
         }
     }
 
-    /// Waits for a look. Returns `false` once every job has ended.
     fn next_look(&self) -> bool {
         let mut news = self.news.lock().unwrap();
         loop {

@@ -353,5 +353,6 @@ impl fmt::Debug for PipelineHandle {
 fn leave_behind(executor: Executor<PipelineTask>) {
     executor.handle().shutdown();
     let joins = std::thread::Builder::new().name("pipeline-exec-end".to_owned());
+    // If no thread can be started, the executor is dropped here.
     drop(joins.spawn(move || drop(executor)));
 }

@@ -119,6 +119,7 @@ impl fmt::Display for CpuError {
 impl Error for CpuError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
+            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             _ => None,
         }

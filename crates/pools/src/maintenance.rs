@@ -153,6 +153,7 @@ impl Drop for Repeating {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let task = self.state.lock().cancel(number);
+            // User code is dropped outside the lock.
             drop(task);
         }
     }

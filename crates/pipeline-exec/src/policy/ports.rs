@@ -124,7 +124,7 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// Its role.
         role: Role,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
     /// The first slots of a job were claimed.
@@ -192,9 +192,9 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// Its role.
         role: Role,
-        /// When it entered, in nanoseconds on the executor's clock.
+        /// Nanoseconds at which it entered.
         since_ns: u64,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
         /// Number of its claims.
         claims: usize,
@@ -302,7 +302,7 @@ pub enum PipelineEvent<'a> {
         wait_ns: u64,
         /// Nanoseconds from the first claim to the end, if anything was claimed.
         run_ns: Option<u64>,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
 }

@@ -121,7 +121,7 @@ impl AsyncJob {
             .flatten()
     }
 
-    /// Calls `call` on this thread, as code of this job.
+    /// Calls `call` on this thread, with this job as the [`current`](Self::current) one.
     pub fn enter<R>(&self, call: impl FnOnce() -> R) -> R {
         struct Before(Option<AsyncJob>);
 

@@ -65,6 +65,7 @@ impl<T> Output<T> {
 
     pub(super) fn end(&self, ended: Ended<T>) {
         let before = std::mem::replace(&mut *lock(&self.0), State::Ended(ended));
+        // A waker may run any code, so it is woken outside the lock.
         if let State::Pending(Some(waker)) = before {
             waker.wake();
         }

@@ -9,6 +9,7 @@ pub(super) fn be_nice(nice: u8) {
     // On Linux each thread has its own priority, under its thread id.
     let own = Some(rustix::thread::gettid());
     let set = getpriority_process(own)
+        // Relative, so a process started with `nice` stays nice.
         .and_then(|before| setpriority_process(own, (before + i32::from(nice)).min(LEAST_URGENT)));
     if let Err(error) = set {
         tracing::warn!(%error, nice, "a CPU worker keeps its priority");
@@ -18,6 +19,7 @@ pub(super) fn be_nice(nice: u8) {
 #[cfg(target_os = "linux")]
 const LEAST_URGENT: i32 = 19;
 
+/// Elsewhere priorities are not per thread, or not set by this call.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn be_nice(nice: u8) {
     tracing::debug!(nice, "the priority of threads is set on Linux only");

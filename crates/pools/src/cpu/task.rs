@@ -102,6 +102,7 @@ impl<T> Future for CpuTask<T> {
                     self.state = State::Over;
                     return Poll::Ready(match ended {
                         Ok(_report) => Ok(self.value.take()),
+                        // The task was not started.
                         Err(error) if error.kind == JobErrorKind::Failed => Err(CpuError::Closed),
                         Err(error) => Err(CpuError::of_job(error)),
                     });

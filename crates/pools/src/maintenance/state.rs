@@ -45,6 +45,7 @@ impl MaintenanceState {
             Wake::Sleeper => {}
             Wake::NewThread => match Self::start_thread(state, &mut schedule) {
                 Ok(()) => {}
+                // The running threads will take the work.
                 Err(_) if schedule.has_threads() => {}
                 Err(error) => return Err(MaintenanceError::Unavailable(error)),
             },
@@ -87,6 +88,7 @@ impl MaintenanceState {
                 }
                 Next::Wait(due) => {
                     let keep_alive = self.config.keep_alive;
+                    // One thread stays for work that is due later.
                     let wait = match due {
                         Some(due) if !schedule.may_leave() => due,
                         due => due.map_or(keep_alive, |due| due.min(keep_alive)),
@@ -113,6 +115,7 @@ impl MaintenanceState {
     pub(crate) fn close(&self) {
         let forgotten = self.lock().close();
         self.news.notify_all();
+        // User code is dropped outside the lock.
         drop(forgotten);
     }
 

@@ -127,6 +127,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 return Err(Refused::Stopped(body));
             }
         }
+        // Every slot ran by hand before.
         Ok(_) => end(env, &state, job, Closing::Touched, env.now_ns()),
         Err(failure) => {
             fail(env, &state, job, failure);

@@ -208,6 +208,7 @@ fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64
         AfterTurn::Parked => now_ns,
         AfterTurn::Ready => {
             state.claims.give_back(env, 1);
+            // This worker stays, or looks at the board again.
             changed(env, state, job, Change::Ready { workers: 0 });
             now_ns
         }

@@ -210,8 +210,8 @@ impl JobControl {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner of a
-    /// job whose tasks are all parked calls this.
+    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner of
+    /// a job whose tasks are all parked calls this.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }

@@ -93,8 +93,8 @@ pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
 }
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
-    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a CPU
-    /// task, and after the end of the pool, the stream's only item is that error.
+    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a
+    /// CPU task, and after the end of the pool, the stream's only item is that error.
     ///
     /// ```
     /// use pools::Pools;

@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 
 use pipeline_exec::{Class, Job, PipelineExecutor, Stage, StepCx, StepError, trace::PipelineTrace};
 
-/// Slots that each keep a core busy for a while.
 struct Spin {
     name: &'static str,
     slots: usize,

@@ -1,6 +1,5 @@
 //! A job with two stages and a result: async code awaits its ticket, a thread watches its progress.
-//!
-//! The first stage counts the words in each part of a text, the second finds the most frequent
+//! The first stage counts the words in each part of a text; the second finds the most frequent
 //! ones.
 //!
 //! `cargo run -p pipeline-exec --example stages_and_ticket`
@@ -13,10 +12,9 @@ use pipeline_exec::{Job, JobError, PipelineExecutor, Stage, StepCx, StepError};
 
 type Counts = HashMap<&'static str, usize>;
 
-/// A word and its count.
 type Count = (&'static str, usize);
 
-/// A slot for each part of the text. Each slot has a place for its counts; `finish` merges them in
+/// Each slot counts one part of the text in a place of its own; `finish` merges the places in
 /// order.
 struct CountWords {
     parts: Vec<&'static str>,
@@ -56,7 +54,7 @@ impl Stage for CountWords {
     }
 }
 
-/// One slot, which reads what the stage before it has merged.
+/// Its one slot reads what the stage before it has merged.
 struct MostFrequent {
     total: Arc<OnceLock<Counts>>,
     found: Mutex<Vec<Count>>,

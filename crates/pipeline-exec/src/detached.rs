@@ -1,4 +1,4 @@
-//! A slot without an executor: for tests of stages, and for jobs that run by hand.
+//! A slot without an executor, for tests of stages and for inline execution.
 
 use std::any::Any;
 use std::time::Instant;
@@ -11,8 +11,7 @@ use crate::report::JobEnd;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 
 impl StepCx<'static> {
-    /// A context without a job, for tests of stages: worker 0, never cancelled, never asked to
-    /// yield.
+    /// Makes a context without a job: worker 0, never cancelled, never asked to yield.
     ///
     /// ```
     /// use pipeline_exec::{PipelineStep, StepCx};

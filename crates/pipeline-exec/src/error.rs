@@ -1,4 +1,4 @@
-//! What can go wrong: in a step, in a job, when an executor is built.
+//! Errors of steps, of jobs, and of building an executor.
 
 use std::any::Any;
 use std::error::Error;
@@ -6,9 +6,8 @@ use std::fmt;
 
 pub use executor_threaded::BuildError as ThreadsError;
 
-/// Any error of a step. Every error and text converts into it, so `?` works in steps.
-///
-/// It is not a [`std::error::Error`] itself; [`StepError::into_source`] returns the error inside.
+/// Any error of a step. Every error and text converts into it, so `?` works in steps. It does not
+/// implement [`std::error::Error`]; [`StepError::into_source`] returns the error inside.
 ///
 /// ```
 /// use pipeline_exec::StepError;
@@ -58,29 +57,30 @@ impl fmt::Debug for StepError {
 pub struct JobError {
     /// The kind of end.
     pub kind: JobErrorKind,
-    /// Name of the step or stage that failed, if one did; `output` for the closure that makes the
+    /// Name of the failed step or stage, if one failed; `output` for the closure that makes the
     /// output.
     pub step: Option<String>,
-    /// Number of the failed slot in its stage. `None` for a stage's `slots` or `finish`, or if no
-    /// step failed.
+    /// Number of the failed slot in its stage. `None` if a stage's `slots` or `finish` failed, or
+    /// no step.
     pub slot: Option<usize>,
     /// The step's error.
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
-/// The ways in which a job can end without completing.
+/// Why a job ended without completing. Of several failures the one with the lowest stage and slot
+/// counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobErrorKind {
-    /// A step returned an error. Of several failures the lowest stage and slot that ran counts.
+    /// A step returned an error.
     Failed,
-    /// A step panicked. Of several failures the lowest stage and slot that ran counts.
+    /// A step panicked.
     Panicked,
     /// It was cancelled, or its executor was shut down while it ran.
     Cancelled,
-    /// It was not done by its deadline.
+    /// Its deadline passed.
     DeadlineExceeded,
     /// Its executor was shut down before a slot ran.
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns the job; dropping the executor drops
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns the job; a dropped executor drops
     /// it.
     HandedBack,
 }
@@ -130,7 +130,7 @@ impl Error for JobError {
     }
 }
 
-/// Why an executor could not be built. No thread is left running.
+/// Why an executor could not be built. The threads that were started have ended.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -145,7 +145,7 @@ pub enum BuildError {
         /// The largest allowed value.
         max: usize,
     },
-    /// The threads could not be started as asked.
+    /// The threads could not be started.
     Threads(ThreadsError),
 }
 

@@ -24,10 +24,8 @@ use crate::policy::{self, Admitted, PipelinePorts, Refused, Terms};
 use crate::submit_error::SubmitError;
 use crate::ticket::{JobTicket, block_on};
 
-/// Runs jobs on a fixed set of threads.
-///
-/// Dropping it shuts it down: running slots finish, everything else stops, every ticket fires, and
-/// the threads are joined.
+/// Runs jobs on a fixed set of threads. Dropping it shuts it down: running slots finish, every
+/// ticket fires, and the threads are joined.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -43,8 +41,8 @@ pub struct PipelineExecutor {
     executor: Option<Executor<PipelineTask>>,
 }
 
-/// Submits jobs without owning the executor, from anywhere, steps included. After the executor's
-/// end it returns every job.
+/// Submits jobs without owning the executor, from steps too. After the executor's end it returns
+/// every job.
 #[derive(Clone)]
 pub struct PipelineHandle {
     hub: Arc<Hub>,
@@ -98,18 +96,14 @@ impl PipelineExecutor {
         self.handle.submit_async(job)
     }
 
-    /// Helps the ticket's job: runs its slots, and no other job's, on this thread until the job has
-    /// ended. So the job makes progress while all workers are busy. [`JobTicket::run`] also returns
-    /// the end.
+    /// Helps the ticket's job: this thread runs slots of that job alone until the job has ended. So
+    /// the job makes progress while all workers are busy.
     ///
     /// The thread sleeps while nothing can be claimed. It counts against
-    /// [`max_workers`](crate::JobBuilder::max_workers), and its time is not charged. Its steps see
-    /// [`Role::Lent`](crate::Role::Lent) and a [`worker_id`](crate::StepCx::worker_id) one behind
-    /// the last worker's. A second helper of one job only waits.
-    ///
-    /// The call blocks: in async code, await the ticket. A cancel, a deadline and a shutdown end it
-    /// at the next slot boundaries; a shutdown does not wait for a slot that runs here.
-    ///
+    /// [`max_workers`](crate::JobBuilder::max_workers), and its time does not count as service. Its
+    /// steps see [`Role::Lent`](crate::Role::Lent) and the [`worker_id`](crate::StepCx::worker_id)
+    /// behind the last worker's. A second helper of one job only waits. A shutdown does not wait
+    /// for a slot that runs here. The call blocks; async code should await the ticket.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
     ///
@@ -128,7 +122,7 @@ impl PipelineExecutor {
         self.handle.run_until(ticket);
     }
 
-    /// Number of workers: main and reserve threads, without helpers.
+    /// Number of main and reserve threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.handle.workers()
@@ -140,13 +134,13 @@ impl PipelineExecutor {
         self.handle.clone()
     }
 
-    /// The executor's counters.
+    /// Returns the executor's counters.
     #[must_use]
     pub fn snapshot(&self) -> PipelineSnapshot {
         self.handle.snapshot()
     }
 
-    /// Lets in no more jobs, finishes those inside, and ends the threads.
+    /// Refuses new jobs, finishes those inside, and ends the threads.
     ///
     /// # Panics
     ///
@@ -182,7 +176,7 @@ impl PipelineExecutor {
     ///
     /// # Errors
     ///
-    /// The executor, if a job has not ended by then. It lets in no more jobs; those inside go on.
+    /// Returns the executor if a job has not ended by then. It stays closed; the jobs inside go on.
     ///
     /// # Panics
     ///
@@ -199,12 +193,12 @@ impl PipelineExecutor {
         Ok(())
     }
 
-    /// Stops: running slots finish, and no other job begins.
+    /// Stops the executor: running slots finish, and no other slot begins.
     ///
-    /// Returns the jobs of which no slot ran, in the order of submission, without the type of their
+    /// Returns the jobs that ran no slot, in the order of submission, without the type of their
     /// output ([`Job::downcast`]); their tickets say
     /// [`HandedBack`](crate::JobErrorKind::HandedBack). Jobs with slots left are
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled); those whose last slots run complete.
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled). Jobs whose last slots are running complete.
     ///
     /// # Panics
     ///
@@ -224,8 +218,7 @@ impl PipelineExecutor {
         let hub = &self.handle.hub;
         let mut handed_back = policy::stop(&**hub);
         hub.room.tell();
-        // Pending looks return and have no effect; running ones find every job closed. On its own
-        // spare thread the executor is not waited for; on its workers it sees to that itself.
+        // A spare thread cannot join itself, so another thread drops the executor then.
         if hub
             .own_worker()
             .is_some_and(|worker| worker >= hub.shared().workers())
@@ -244,11 +237,7 @@ impl PipelineExecutor {
 }
 
 impl PipelineHandle {
-    /// Submits a job; never blocks.
-    ///
-    /// # Errors
-    ///
-    /// The job, if the executor is full or closed.
+    /// As [`PipelineExecutor::submit`].
     pub fn submit<T>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         let submitted = self.offer(job);
         if let Err(SubmitError::Full(_)) = submitted {
@@ -257,11 +246,7 @@ impl PipelineHandle {
         submitted
     }
 
-    /// Opens a job that grows: see [`PipelineExecutor::open`].
-    ///
-    /// # Errors
-    ///
-    /// If the executor is full or closed.
+    /// As [`PipelineExecutor::open`].
     pub fn open(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -287,15 +272,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Submits a job; waits for room while the executor is full.
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError::Closed`] with the job.
-    ///
-    /// # Panics
-    ///
-    /// In a step of the same executor, if there is no room: it might wait for itself.
+    /// As [`PipelineExecutor::submit_blocking`].
     pub fn submit_blocking<T: Send + 'static>(&self, job: Job<T>) -> Result<JobTicket<T>, SubmitError<T>> {
         match self.offer(job) {
             Err(SubmitError::Full(job)) => {
@@ -306,11 +283,7 @@ impl PipelineHandle {
         }
     }
 
-    /// Submits a job; waits for room while the executor is full.
-    ///
-    /// # Errors
-    ///
-    /// [`SubmitError::Closed`] with the job.
+    /// As [`PipelineExecutor::submit_async`].
     pub fn submit_async<T: Send + 'static>(
         &self,
         job: Job<T>,
@@ -335,17 +308,12 @@ impl PipelineHandle {
         })
     }
 
-    /// Helps the ticket's job on this thread until it has ended: see
-    /// [`PipelineExecutor::run_until`].
-    ///
-    /// # Panics
-    ///
-    /// In a step of the same executor, as [`JobTicket::wait`]; or if the job is another executor's.
+    /// As [`PipelineExecutor::run_until`].
     pub fn run_until<T>(&self, ticket: &JobTicket<T>) {
         ticket.lend(&self.hub, "run_until");
     }
 
-    /// Number of workers: main and reserve threads, without helpers.
+    /// Number of main and reserve threads.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.hub.shared().workers()
@@ -360,7 +328,7 @@ impl PipelineHandle {
 
 impl Drop for PipelineExecutor {
     fn drop(&mut self) {
-        // The tickets report the jobs' ends. A stage that panics in its drop affects no other job.
+        // A stage whose drop panics affects no other job.
         for job in self.stop() {
             quietly_drop(job);
         }

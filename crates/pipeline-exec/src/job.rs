@@ -23,33 +23,26 @@ use crate::stage::{PipelineStep, Stage};
 use crate::stage_graph::StageGraph;
 use crate::step_cx::{Nest, Role, StepCx, Watch};
 
-/// Work for a pipeline executor: stages, each cut into slots that run in parallel.
-///
-/// [`Job::from_steps`] or [`Job::builder`] makes it,
-/// [`PipelineExecutor::submit`](crate::PipelineExecutor::submit) runs it. `T` is its output
-/// ([`JobBuilder::output`]), which its ticket returns.
+/// Work for a pipeline executor: stages, each cut into slots that run in parallel. `T` is its
+/// output ([`JobBuilder::output`]).
 pub struct Job<T = ()> {
     /// The job's subject; for people.
     pub table_name: Cow<'static, str>,
-    /// The job's name in messages and logs: `pipe-` and sixteen hexadecimal digits.
+    /// Name in messages and logs.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share: best the bytes to read, times
-    /// a factor. 0: unknown; the number of slots that start with the job stands in.
+    /// Estimated work, in a unit that all jobs of an executor share, such as bytes to read. With 0
+    /// the number of slots that start with the job is used.
     pub cost: u64,
-    /// `None` for the default options. Boxed, so that a job inside an error is small.
+    /// `None` means the default options. Boxed to keep a job inside an error small.
     terms: Option<Box<Terms>>,
     stages: StageGraph,
-    /// Set once the first stages have been asked for their slots.
     by_hand: OnceLock<Box<Claims<NativeWord>>>,
     output: Output<T>,
 }
 
 impl Job {
-    /// A job of one stage with a slot for each step. Steps may run at the same time and in any
-    /// order.
-    ///
-    /// The number of steps stands in for its cost. For other options use [`Job::builder`] and
-    /// [`steps`](crate::steps).
+    /// Makes a job of one stage with a slot for each step, without options. Steps may run at the
+    /// same time and in any order.
     #[must_use]
     pub fn from_steps(table_name: impl Into<Cow<'static, str>>, steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let mut builder = Self::builder(table_name);
@@ -69,10 +62,9 @@ impl Job {
         }
     }
 
-    /// Restores the type of the job's output, if it is `T`.
-    ///
-    /// [`shutdown`](crate::PipelineExecutor::shutdown) returns jobs without that type. Submitted
-    /// like that, a job makes its output but its ticket does not return it.
+    /// Restores the type of the output of a job that
+    /// [`shutdown`](crate::PipelineExecutor::shutdown) returned, so that its ticket returns the
+    /// output.
     ///
     /// ```
     /// use pipeline_exec::{Job, JobStatus, PipelineExecutor, step};
@@ -92,7 +84,7 @@ impl Job {
     ///
     /// # Errors
     ///
-    /// The job as it was, if its output is of another type or it has none.
+    /// Returns the unchanged job if it has no output or one of another type.
     pub fn downcast<T: Send + 'static>(self) -> Result<Job<T>, Self> {
         match self.output.remember() {
             Some(output) => Ok(self.giving(output).0),
@@ -107,12 +99,11 @@ impl Job {
 }
 
 impl<T> Job<T> {
-    /// Claims the next free slot and runs it here, by hand: for tests of stages. Any number of
-    /// threads may do so. A stage's last slot finishes it and starts the next ones. A failure
-    /// closes the job. The rest of a job may be submitted.
+    /// Claims the next slot and runs it on this thread, without an executor; for tests of stages.
+    /// Returns `None` if every slot is claimed or the job has failed.
     ///
-    /// `None`: every slot is claimed, or the job has failed.
-    ///
+    /// Any number of threads may call it. A stage's last slot finishes the stage and starts its
+    /// followers. A job run in part may be submitted.
     /// ```
     /// use pipeline_exec::{Job, step};
     ///
@@ -184,7 +175,7 @@ impl<T> Job<T> {
         })
     }
 
-    /// Slots done and slots in all, over the stages that were started by hand.
+    /// Returns the slots done and in all, of the stages that were started by hand.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.by_hand
@@ -215,7 +206,6 @@ impl<T> Job<T> {
         (spec, self.output)
     }
 
-    /// The inverse of [`into_body`](Self::into_body), before another party knows the job.
     pub(crate) fn from_body(body: NativeBody, output: Output<T>) -> Self {
         let (spec, claims, begun) = body.into_parts();
         let mut job = Self::from_parts(spec, output);
@@ -225,7 +215,6 @@ impl<T> Job<T> {
         job
     }
 
-    /// A job of which no slot has run.
     pub(crate) fn from_parts(spec: JobSpec, output: Output<T>) -> Self {
         let JobSpec {
             table_name,
@@ -270,19 +259,14 @@ impl<T> Job<T> {
 }
 
 impl<'a> StepCx<'a> {
-    /// Runs a job inside this slot and returns its end. Meanwhile the slot runs slots of that job,
-    /// and of no other.
+    /// Runs a job inside this slot and returns its end.
     ///
-    /// The job goes to the same executor, so idle workers join in. This worker [helps
-    /// it](crate::PipelineExecutor::run_until): its steps see [`Role::Lent`] and the number behind
-    /// the last worker's. It sleeps only while others run the last slots. So it cannot deadlock,
-    /// however many slots wait, and never runs foreign code with its own locks held. If the
-    /// executor is full or drains, the whole job runs here, by hand.
+    /// The job goes to the same executor, so idle workers join in. Meanwhile this worker runs slots
+    /// of that job and of no other, as a [helper](crate::PipelineExecutor::run_until), so nested
+    /// waits cannot deadlock. If the executor is full or closed, the whole job runs here, by hand.
     ///
     /// When this slot's job is closed, the inner job ends as
-    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries. The slot holds
-    /// its worker, past its quantum, until then.
-    ///
+    /// [`Cancelled`](crate::JobErrorKind::Cancelled) at its next slot boundaries.
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step, steps};
     /// use std::sync::Arc;
@@ -353,15 +337,14 @@ pub struct JobBuilder<T = ()> {
 
 #[derive(Clone)]
 enum Making<T> {
-    /// No output.
     Nothing(T),
     By(Arc<Make<T>>),
 }
 
 impl<T> JobBuilder<T> {
     /// Sets the job's output. `make` runs once, on the worker that finished the last stage, and
-    /// sees what all stages wrote; the ticket's report has the result. If it fails or panics, the
-    /// job does. It does not run if the job ends early.
+    /// sees what all stages wrote. If it fails or panics, the job fails. It does not run if the job
+    /// ends early.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Stage, StepCx, StepError};
@@ -402,16 +385,14 @@ impl<T> JobBuilder<T> {
         }
     }
 
-    /// Adds a stage after all stages that have no follower yet. Stages added by this method alone
-    /// run one after another.
+    /// Adds a stage after all stages that have no follower yet.
     pub fn stage(mut self, stage: Arc<dyn Stage>) -> Self {
         self.stages.then(stage);
         self
     }
 
-    /// Adds a stage that starts when the stages numbered `before` are finished, or with the job if
-    /// there are none. Stages are numbered from 0 in the order of adding. Slots of stages that do
-    /// not wait for one another run at the same time.
+    /// Adds a stage that starts when the stages numbered `before` are finished; without any, it
+    /// starts with the job. Stages are numbered from 0 in the order of adding.
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
@@ -445,7 +426,8 @@ impl<T> JobBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If `before` repeats a number, or has one of no stage added before; so stages form no circle.
+    /// If `before` repeats a number, or contains the number of no earlier stage. So stages form no
+    /// circle.
     pub fn stage_after(mut self, before: &[usize], stage: Arc<dyn Stage>) -> Self {
         self.stages.after(before, stage);
         self
@@ -470,14 +452,14 @@ impl<T> JobBuilder<T> {
     }
 
     /// Closes the job this long after submission, at the next slot boundary; it fails with
-    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that comes to
+    /// [`DeadlineExceeded`](crate::JobErrorKind::DeadlineExceeded). The next worker that looks at
     /// the board closes a waiting job: while any worker works, within four quanta and a slot.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// The most workers in the job at the same time. Default: all.
+    /// Largest number of workers in the job at the same time. Default: all.
     ///
     /// # Panics
     ///
@@ -491,7 +473,7 @@ impl<T> JobBuilder<T> {
         self
     }
 
-    /// Builds the job. Without stages it has no work, and completes when a worker visits it.
+    /// Builds the job. A job without stages completes when a worker visits it.
     ///
     /// # Panics
     ///

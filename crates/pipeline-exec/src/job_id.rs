@@ -1,13 +1,10 @@
-//! Names for jobs: `pipe-` and sixteen hexadecimal digits, from a generator with a seed.
-//!
-//! The same program makes the same names in the same order, so two runs can be compared line by
-//! line.
+//! Names for jobs, from a generator with a seed, so that two runs can be compared line by line.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A job's name in messages and logs: `Copy` text.
+/// A job's name in messages and logs: `pipe-` and sixteen hexadecimal digits.
 ///
 /// ```
 /// use pipeline_exec::JobId;
@@ -38,7 +35,7 @@ pub struct JobIds {
 }
 
 impl JobId {
-    /// The name of number `number`, in hexadecimal.
+    /// Makes the name of a number.
     #[must_use]
     pub fn new(number: u64) -> Self {
         let mut text = [0; PREFIX.len() + DIGITS];
@@ -51,7 +48,7 @@ impl JobId {
         Self(text)
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("a name is made of ASCII")
@@ -59,13 +56,13 @@ impl JobId {
 }
 
 impl JobIds {
-    /// The names that follow from `seed`.
+    /// Makes the source of the names that follow from `seed`.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next name.
+    /// Returns the next name.
     pub fn next_id(&mut self) -> JobId {
         self.state = self.state.wrapping_add(STEP);
         JobId::new(mixed(self.state))
@@ -74,13 +71,13 @@ impl JobIds {
 
 pub(crate) fn next_id() -> JobId {
     static STATE: AtomicU64 = AtomicU64::new(SEED);
-    // Ordering: Relaxed. Names differ, whichever thread is first.
+    // Ordering: Relaxed. Names differ, whichever thread comes first.
     JobId::new(mixed(STATE.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP)))
 }
 
 const SEED: u64 = 0x853c_49e6_748f_ea9b;
 
-/// Increment of the state: odd, so that every state occurs.
+/// An odd increment, so that every state occurs.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// SplitMix64.

@@ -58,7 +58,7 @@
 //!   sees what the slots wrote.
 //! - A step that fails or panics fails its own job alone; workers live on.
 //! - Every ticket fires: on completion, failure, cancel, deadline, shutdown and drop.
-//! - A job that was refused, or of which no slot ran, is returned.
+//! - The caller gets back each job that was refused, and from `shutdown` each job that ran no slot.
 //! - A short job waits about one slot, however many heavy ones run, and heavy ones keep 15 % of the
 //!   time. `docs/latency.md` in the repository has figures.
 //!

@@ -1,8 +1,7 @@
-//! The counters of a pipeline executor, in one snapshot: a few lines for people, plain numbers for
-//! machines.
+//! The counters of a pipeline executor, in one snapshot.
 //!
 //! Counting is always on. A slot costs a load and a store of its worker's own word, a job about a
-//! dozen, and workers share none; see the decision record 0026.
+//! dozen; see the decision record 0026.
 
 mod counts;
 mod meter;

@@ -3,47 +3,47 @@
 executor_core::planted_bugs! {
     /// Two workers may get one slot.
     m14_claim_by_load_and_store,
-    /// After the stage's first claim, not its last.
+    /// A job leaves the board after its first claim.
     m15_off_the_board_too_early,
-    /// The last submitted comes first.
+    /// The job submitted last comes first.
     m16_tie_break_inverted,
     /// Equal weights give equal keys.
     m17_sequence_not_in_the_key,
-    /// The old place is lost before the new one is there.
+    /// The old place goes before the new one comes.
     m18_rekeyed_by_remove_and_insert,
-    /// Before the slot runs.
+    /// A slot counts as done before it runs.
     m19_accounted_at_claim,
-    /// As the main role does.
+    /// Reserve works as main.
     m20_reserve_takes_the_least_served,
-    /// A slot that ran during a cancel is forgotten.
+    /// A slot that runs during a cancel is lost.
     m29_cancelled_claims_not_accounted,
-    /// The ticket lies.
+    /// The ticket of a cancelled job reports success.
     m41_cancelled_is_told_as_completed,
-    /// When the last slot of the last stage is claimed.
+    /// An exhausted job stays on the board.
     m45_never_off_the_board,
     /// Slots claimed before the close run.
     m46_closed_claims_are_run,
-    /// Above the capacity.
+    /// The gate admits one job above the capacity.
     m48_one_job_too_many,
-    /// A worker goes on looking.
+    /// A worker never ends its look.
     m50_quantum_never_over,
-    /// A change during another's round is lost.
+    /// A change during a round is lost.
     m55_no_dirty_bit,
     /// A publisher does not check for a shutdown.
     m56_stop_misses_a_submission,
-    /// They do not go behind those that waited.
+    /// A newcomer passes those that waited.
     m57_newcomers_do_not_get_in_line,
     /// Young jobs come first for ever.
     m58_allowance_ignored,
-    /// A submitter that clears dead handles drops live ones.
+    /// A submitter drops live handles.
     m59_singles_lost_in_the_clearance,
     /// Looks close no late job.
     m60_deadlines_not_looked_at,
-    /// In jobs that are not closed yet.
+    /// A worker begins a job during a stop.
     m61_jobs_begin_during_a_stop,
-    /// Main takes the most served.
+    /// Main takes the most served job.
     m51_most_served_first,
-    /// Not after the last of them.
+    /// A stage does not wait for all before it.
     m63_started_after_one_of_several,
     /// Later stages are not accounted for.
     m64_closed_in_the_current_run_alone,
@@ -51,72 +51,72 @@ executor_core::planted_bugs! {
     m65_closed_and_not_sealed,
     /// Returned slots are not made claimable.
     m66_given_back_in_silence,
-    /// The ledger keeps them.
+    /// A closed ledger drops returned slots.
     m67_given_back_to_a_closed_job,
-    /// In the ledger, and is claimed.
+    /// A returned piece is claimed twice.
     m68_returned_piece_stays,
-    /// However long it takes.
+    /// A claim never ends early.
     m69_claims_run_to_their_end,
-    /// However little is left to others.
+    /// A claim takes everything that fits.
     m70_claims_leave_nothing,
-    /// However long the job takes.
+    /// A long job gets one worker.
     m71_one_worker_invited,
-    /// In `open`.
+    /// A started stage is not counted in `open`.
     m72_started_stage_not_counted,
-    /// Of a helper that has registered.
+    /// A helper sleeps without a last look.
     m73_sleeps_without_a_last_look,
-    /// A sleeping helper misses it.
+    /// A sleeping helper misses a new stage.
     m74_stage_start_wakes_no_lent_thread,
     /// Two helpers run slots at once.
     m75_lent_number_shared,
-    /// By a worker that leaves a limited job.
+    /// A worker leaves a limited job silently.
     m76_room_is_not_told,
-    /// Of other jobs.
+    /// A waiting slot runs other jobs.
     m85_nested_wait_runs_anything,
-    /// The outer one is closed.
+    /// An inner job outlives its closed outer job.
     m86_inner_job_outlives_the_outer,
-    /// By a nested submission.
+    /// A nested submission waits for room.
     m87_full_is_waited_for,
-    /// In the main role.
+    /// Main takes old jobs first.
     m79_old_before_young,
-    /// And then all main turns.
+    /// Reserve turns come in a row.
     m80_reserve_turns_in_a_row,
-    /// Whatever service it has received.
+    /// An unvisited job comes first.
     m81_nobody_in_it_comes_first,
-    /// After old jobs.
+    /// Singles come after old jobs.
     m82_singles_last,
-    /// Instead of 3 of 20.
+    /// Old jobs get three parts of 23.
     m83_three_to_twenty,
-    /// Although another job is heavier.
+    /// Reserve avoids a job with workers.
     m84_reserve_avoids_company,
-    /// For young arrivals.
+    /// An old stay ignores young arrivals.
     m114_old_stay_does_not_look,
-    /// No worker learns of it.
+    /// No worker learns of a wake.
     m115_wake_makes_nothing_claimable,
-    /// The task parks all the same.
+    /// A task woken in its turn parks.
     m116_wake_in_a_turn_is_lost,
-    /// They stay in the table.
+    /// A cancelled job keeps its tasks.
     m117_tasks_kept_after_a_cancel,
-    /// A new task gets its number.
+    /// A new task gets an old number.
     m118_waker_outlives_its_task,
-    /// To their job.
+    /// Turns are not charged.
     m119_turns_are_not_charged,
-    /// Of young work, with every worker busy.
+    /// No spare thread learns of young work.
     m120_no_spare_is_told,
-    /// Other workers may be free.
+    /// A spare thread ignores free workers.
     m121_stands_in_for_one_long_turn,
-    /// For young work.
+    /// A spare thread parks without a last look.
     m122_spare_parks_without_a_second_look,
-    /// To workers.
+    /// A spare thread leaves work without a look.
     m124_spare_hands_on_nothing,
-    /// By a worker that goes into another job.
+    /// Young work is left unwatched.
     m125_young_work_left_unwatched,
-    /// Not again when every spare thread was awake.
+    /// A failed arming is not repeated.
     m126_arms_once,
-    /// It is accounted for.
+    /// A slot counts as done without running.
     m127_last_slot_of_a_claim_is_skipped,
-    /// On a used-up allowance, and others.
+    /// Turns on a used-up allowance count with the others.
     m128_turns_counted_together,
-    /// As the watching thread.
+    /// A watcher is told before it is named.
     m129_told_before_it_is_named,
 }

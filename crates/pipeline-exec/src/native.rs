@@ -1,6 +1,5 @@
-//! The policy's ports on threads: the machine's atomics, crossbeam's skip list and queue, mutexes,
-//! and the monotonic clock. Each method is the operation that its port names; nothing here decides
-//! anything.
+//! The policy's ports on threads: atomics, crossbeam's skip list and queue, mutexes, and the
+//! monotonic clock. This module decides nothing.
 
 mod hub;
 mod job_table;

@@ -1,4 +1,4 @@
-//! A job that grows: opened first, given its tasks while it runs.
+//! The handles of jobs that grow.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -14,21 +14,17 @@ use crate::ticket::JobTicket;
 
 pub use crate::task::{Task, Turn};
 
-/// The handle of a job that grows: [tasks](Task) are added to it while it runs.
+/// A job that grows: [tasks](Task) are added to it while it runs.
 ///
-/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. The executor charges the job for
-/// its tasks, so many tasks get no more of the workers than one. Class, deadline, limit of workers
-/// and cancel are the job's.
-///
-/// Clones are the same handle. The job ends when the last clone is dropped and the last task is
-/// over, or when it is cancelled or fails.
+/// [`PipelineHandle::open`](crate::PipelineHandle::open) makes it. Its tasks share the job's
+/// service, class, deadline and limit of workers. The job ends when the last clone is dropped and
+/// the last task is over, or when it is cancelled or fails.
 ///
 /// The thread that closes the job drops the tasks that no worker runs. So do not cancel it under a
-/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task of the
-/// job.
+/// lock that a task takes when it is dropped. [`spawn`](Self::spawn) and wakes drop no task.
 ///
-/// A worker that comes to the board closes late jobs. None comes if all tasks are parked and no
-/// worker has work: then cancel the job if its tasks must be gone in time.
+/// Late jobs are closed by workers that look at the board. If all tasks are parked and no worker
+/// has work, the job's owner must cancel it.
 ///
 /// ```
 /// use pipeline_exec::{PipelineExecutor, StepCx, StepError, Terms, open_job::{Task, Turn}};
@@ -69,8 +65,7 @@ struct Opened {
     job: JobHandle,
 }
 
-/// A task of a job that grows, for its spawner: wakes and cancels it. Dropping the handle has no
-/// effect.
+/// Wakes and cancels a task of a job that grows. Dropping it has no effect.
 #[derive(Clone)]
 pub struct OpenTask {
     hub: Arc<Hub>,
@@ -82,9 +77,9 @@ pub struct OpenTask {
 /// Why a job could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The executor admits no jobs any more.
+    /// The executor drains or was shut down.
     Closed,
-    /// The executor is full: try again later.
+    /// The executor has no room now.
     Full,
 }
 
@@ -123,7 +118,7 @@ impl OpenJob {
     ///
     /// # Errors
     ///
-    /// The task, if the job was cancelled or has failed, or its executor ends.
+    /// Returns the task if the job was cancelled or has failed, or its executor ends.
     pub fn spawn(&self, task: Box<dyn Task>) -> Result<OpenTask, Box<dyn Task>> {
         let Opened { hub, state, job } = &*self.opened;
         let handle = |number| OpenTask {
@@ -151,8 +146,8 @@ impl OpenTask {
         grow::wake(&*self.hub, &self.state, self.job, self.number);
     }
 
-    /// Has a worker drop the task, after the turn that may be running. No effect on a task that is
-    /// over.
+    /// Makes a worker drop the task, after the turn that may be running. It has no effect on a task
+    /// that is over.
     pub fn cancel(&self) {
         grow::cancel_task(&*self.hub, &self.state, self.job, self.number);
     }

@@ -6,9 +6,8 @@
 //!       └─────► JobTicket<T>: the cell ◄────────────────────────────────┘ before the ticket fires
 //! ```
 //!
-//! The executor's table holds jobs of all kinds, so only both ends know the type. One party writes
-//! the cell, one reads it, and the ledger orders them. The ticket has the cell and not the closure,
-//! so a ticket that a user keeps does not keep the stages.
+//! The ledger orders the write and the read of the cell. The ticket holds no closure, so it does
+//! not keep the stages alive.
 
 use std::any::Any;
 use std::fmt;
@@ -17,9 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// Makes a job's output when its stages are over.
-///
-/// Users call [`JobBuilder::output`](crate::JobBuilder::output); this is the policy's view.
+/// Makes a job's output; users call [`JobBuilder::output`](crate::JobBuilder::output).
 pub struct JobOutput {
     make: Box<Make<()>>,
     /// A [`Cell`], whose type only the job and its ticket know.
@@ -30,23 +27,19 @@ type Cell<T> = Mutex<Option<T>>;
 
 pub(crate) type Make<T> = dyn Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync;
 
-/// The job's part.
 pub(crate) enum Output<T> {
-    /// The output of a job that makes none.
     Given(T),
-    /// Boxed, so that a job inside an error is small.
+    /// Boxed to keep a job inside an error small.
     Made(Box<(Arc<JobOutput>, Place<T>)>),
 }
 
-/// The ticket's part.
 pub(crate) enum Place<T> {
     Given(T),
-    /// Filled when the job has completed.
     Cell(Arc<Cell<T>>),
 }
 
 impl JobOutput {
-    /// An output made by `make`. A driver of the policy has no ticket that takes it.
+    /// Makes an output by `make`, for drivers of the policy that have no ticket.
     pub fn new<T: Send + 'static>(
         make: impl Fn(&StepCx<'_>) -> Result<T, StepError> + Send + Sync + 'static,
     ) -> Self {
@@ -62,7 +55,7 @@ impl JobOutput {
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .replace(output);
-            // Outside the lock, because the drop is the user's code.
+            // The drop is the user's code, so it runs outside the lock.
             drop(before);
             Ok(())
         };
@@ -102,7 +95,6 @@ impl<T> Output<T> {
 }
 
 impl Output<()> {
-    /// Without the type of the output, which stays in the cell.
     pub(crate) fn forgotten(maker: Option<Arc<JobOutput>>) -> Self {
         match maker {
             None => Self::Given(()),
@@ -110,7 +102,6 @@ impl Output<()> {
         }
     }
 
-    /// Restores the type, if the output is a `T`.
     pub(crate) fn remember<T: Send + 'static>(&self) -> Option<Output<T>> {
         let maker = self.maker()?;
         let cell = Arc::clone(&maker.cell).downcast::<Cell<T>>().ok()?;

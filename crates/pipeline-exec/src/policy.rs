@@ -1,10 +1,9 @@
-//! Every decision of the pipeline executor, over ports: what is claimed, by which worker, in which
-//! order, and how it ends.
+//! Every decision of the pipeline executor: which worker claims what, in which order, and how a job
+//! ends.
 //!
-//! The policy names no thread, lock, atomic or clock. Its functions take an environment, one
-//! party's handle to everything that is shared ([`PipelinePorts`]), and each port call is one
-//! shared operation. So the same code runs on threads, under a simulator that may switch workers
-//! before each operation, and under the loom model checker.
+//! The policy names no thread, lock, atomic or clock. Each function takes an environment
+//! ([`PipelinePorts`]), and each call of a port is one shared operation. So the same code runs on
+//! threads, under the simulator and under the loom model checker.
 //!
 //! # Four floors
 //!
@@ -23,9 +22,9 @@
 //!    job        claims     ledger     standing     tasks     calls into stages
 //! ```
 //!
-//! [`job`] is one job by itself, [`board`] all jobs in their orders, [`worker`] what a worker does
-//! with them, [`executor`] what callers ask for. The [`ports`] are between the board's data and its
-//! steps. `docs/decisions/0043-four-floors.md` in the repository says why.
+//! [`job`] is one job, [`board`] all jobs in their orders, [`worker`] what a worker does with them,
+//! [`executor`] what callers ask for. The [`ports`] connect the board's data to its steps.
+//! `docs/decisions/0043-four-floors.md` in the repository gives the reasons.
 
 pub mod board;
 pub mod executor;

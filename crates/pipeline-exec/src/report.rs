@@ -1,4 +1,4 @@
-//! What a completed job returns, and how far a running one is.
+//! The report of a job, and its progress.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::job_id::JobId;
 /// How a job ended, without its output.
 pub type JobEnd = Result<JobReport, JobError>;
 
-/// A completed job: its output, and its run in numbers.
+/// A completed job: its output and its figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobReport<T = ()> {
-    /// Made by [`JobBuilder::output`](crate::JobBuilder::output); `()` without one.
+    /// The job's output; `()` if it makes none.
     pub output: T,
-    /// The job's id.
+    /// Name of the job.
     pub id: JobId,
     /// Slots that ran, over all stages.
     pub slots: usize,
@@ -21,8 +21,8 @@ pub struct JobReport<T = ()> {
     pub wait: Duration,
     /// Time from the first claim to the end.
     pub run: Duration,
-    /// Slots that each worker ran, by its number, and last those of a helper. A spare thread's
-    /// slots count for the worker for which it stood in.
+    /// Slots that each worker ran, by its number, and last those of a helper. A spare thread counts
+    /// for the worker that it stood in for.
     pub slots_per_worker: Vec<usize>,
 }
 
@@ -33,12 +33,12 @@ pub struct StageProgress {
     pub name: String,
     /// Slots that have run or were abandoned.
     pub done: usize,
-    /// Slots in all. `None` while the stage waits for others: it is asked when it starts.
+    /// Slots in all; `None` before the stage has started.
     pub slots: Option<usize>,
 }
 
 impl StageProgress {
-    /// Whether it has started and slots are left. Its `finish` does not count.
+    /// Returns whether the stage has started and slots are left. Its `finish` does not count.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.slots.is_some_and(|slots| self.done < slots)

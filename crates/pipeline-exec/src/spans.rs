@@ -1,4 +1,4 @@
-//! The `tracing` spans of a job: one for the job, one for each stage, one for each claim.
+//! The `tracing` spans of a job.
 //!
 //! ```text
 //!    job     id, table, class, cost, seq   from submission until the last worker has left     INFO
@@ -6,9 +6,8 @@
 //!       └─ claim   worker, role, first, slots   while a worker runs what it claimed at once  DEBUG
 //! ```
 //!
-//! What a slot or a stage's `finish` emits is inside all three, on any thread. The job's parent is
-//! the submitter's span. Without a subscriber for the job's span none is made, and a claim tests
-//! one pointer. A subscriber that panics loses the event, and disturbs no job.
+//! Events of a slot or of a stage's `finish` are inside all three. The job's parent is the
+//! submitter's span. Without a subscriber no span is made.
 
 use std::fmt;
 use std::ops::Range;
@@ -22,13 +21,13 @@ use crate::policy::guard::{self, quietly_drop};
 use crate::stage::Stage;
 use crate::step_cx::Role;
 
-/// The spans of one job, if a subscriber listens. Clones are the same spans.
+/// The spans of one job; clones are the same spans.
 #[derive(Clone, Default)]
 pub struct JobSpans(Option<Arc<Open>>);
 
 struct Open {
     job: Span,
-    /// From a stage's first claim, or its start, until it is over.
+    /// One for each stage, open from its first claim or its start until it is over.
     stages: Box<[Mutex<StageSpan>]>,
 }
 
@@ -44,7 +43,6 @@ enum StageSpan {
 pub(crate) struct Inside(Option<Box<(EnteredSpan, EnteredSpan)>>);
 
 impl JobSpans {
-    /// On the thread that lets the job in.
     pub(crate) fn open(table: &str, stages: usize, id: &JobId, class: &str, cost: u64, seq: usize) -> Self {
         let mut spans = Self(None);
         if are_possible() {
@@ -83,11 +81,11 @@ impl JobSpans {
         }
     }
 
-    /// Threads inside keep the span.
+    /// Closes the stage's span once the last thread inside has left it.
     pub(crate) fn stage_over(&self, number: usize) {
         if let Some(open) = &self.0 {
             let over = open.change(number, |stage| std::mem::replace(stage, StageSpan::Over));
-            // Outside the lock: a subscriber may run any code when a span closes.
+            // A subscriber may run any code when a span closes, so the drop is outside the lock.
             drop(over);
         }
     }
@@ -134,7 +132,6 @@ impl Open {
         Box::new((claim.entered(), stage))
     }
 
-    /// New if there is none.
     fn stage(&self, number: usize, stage: &dyn Stage) -> Span {
         if let StageSpan::Open(span) = self.change(number, |stage| stage.clone()) {
             return span;
@@ -142,7 +139,6 @@ impl Open {
         let name = guard::name(stage, number);
         let new = info_span!(parent: &self.job, "stage", stage = number, name, slots = field::Empty);
         self.change(number, |stage| match stage {
-            // Another thread was first.
             StageSpan::Open(span) => span.clone(),
             StageSpan::NotYet => {
                 *stage = StageSpan::Open(new.clone());
@@ -164,7 +160,6 @@ impl Drop for Open {
     }
 }
 
-/// One load.
 pub(crate) fn are_possible() -> bool {
     tracing::level_enabled!(Level::INFO)
 }

@@ -1,9 +1,9 @@
-//! How many workers look first for short jobs, and how many for heavy ones.
+//! How threads are split into main and reserve.
 
 use std::num::NonZeroUsize;
 
-/// Splits `total` threads into (main, reserve): main is 85 %, rounded up; from two threads on each
-/// role has at least one.
+/// Splits `total` threads into (main, reserve). Main gets 85 %, rounded up. From two threads on,
+/// each role has at least one.
 ///
 /// | total | 1 | 2 | 4 | 8 | 16 | 32 | 100 |
 /// |---|---|---|---|---|---|---|---|
@@ -24,7 +24,7 @@ pub fn split_threads(total: NonZeroUsize) -> (usize, usize) {
     if total == 1 {
         return (1, 0);
     }
-    // 85 % rounded up is the whole without 15 % rounded down; computed this way it cannot overflow.
+    // 85 % rounded up is the whole without 15 % rounded down; this form cannot overflow.
     let reserve = total / 100 * 15 + total % 100 * 15 / 100;
     let reserve = reserve.max(1);
     (total - reserve, reserve)

@@ -1,7 +1,4 @@
 //! What a job is made of: stages that are cut into slots, and single steps.
-//!
-//! These two traits are the boundary to the work itself: a slot is a number, and the stage knows
-//! what it stands for.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -9,11 +6,9 @@ use std::sync::Arc;
 use crate::error::StepError;
 use crate::step_cx::StepCx;
 
-/// A part of a job that is cut into slots, which run at the same time and in any order.
-///
-/// A stage starts when those before it are finished. If each slot writes to a place of its own (a
-/// `OnceLock` or a `Mutex`), and [`Stage::finish`] merges the places in order, results do not
-/// depend on timing.
+/// A part of a job that is cut into slots, which run at the same time and in any order. If each
+/// slot writes to a place of its own, and [`Stage::finish`] merges the places in order, results do
+/// not depend on timing.
 ///
 /// ```
 /// use std::sync::{Arc, OnceLock};
@@ -57,16 +52,15 @@ pub trait Stage: Send + Sync {
     /// the submitting thread for first stages, on a worker for later ones.
     fn slots(&self) -> usize;
 
-    /// Runs one slot. Called once for each slot below [`Stage::slots`], on any worker, beside other
-    /// slots.
+    /// Runs one slot. Called once for each slot below [`Stage::slots`], on any worker.
     ///
     /// # Errors
     ///
     /// Any error fails the job, and so does a panic.
     fn run(&self, slot: usize, cx: &StepCx<'_>) -> Result<(), StepError>;
 
-    /// Runs once, after the last slot, and sees what every slot wrote; not called if a slot failed
-    /// or the job was closed before.
+    /// Runs once, after the last slot, and sees what every slot wrote. It does not run in a job
+    /// that failed or was closed before.
     ///
     /// # Errors
     ///
@@ -77,9 +71,8 @@ pub trait Stage: Send + Sync {
     }
 }
 
-/// Undivided work: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps).
-///
-/// Every closure of this signature is one; [`step`] boxes it.
+/// Undivided work: one slot of a job made by [`Job::from_steps`](crate::Job::from_steps). Every
+/// closure of this signature is one.
 pub trait PipelineStep: Send + Sync {
     /// Name in messages and errors.
     fn name(&self) -> &str {
@@ -103,7 +96,7 @@ where
     }
 }
 
-/// Boxes a closure as a step, with the types of its parameters inferred.
+/// Boxes a closure as a step, and lets the compiler infer the types of its parameters.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -140,7 +133,7 @@ impl Stage for OneStep {
     }
 }
 
-/// Makes a stage with a slot for each step: for a job with options or other stages.
+/// Makes a stage with a slot for each step.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step, steps};

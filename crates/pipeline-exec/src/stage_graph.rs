@@ -1,4 +1,4 @@
-//! The stages of a job and what each comes after.
+//! The stages of a job and their order.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use crate::step_cx::StepCx;
 
 /// Stages, and for each the stages that must be finished before it starts.
 ///
-/// A stage's number counts the stages added before it, and it can come after those alone, so stages
-/// form no circle. Unordered stages run at the same time.
+/// Stages are numbered in the order of adding, and a stage comes after earlier ones alone, so
+/// stages form no circle. Unordered stages run at the same time.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -36,13 +36,11 @@ pub struct StageGraph {
     nodes: Nodes,
 }
 
-/// One stage needs neither a list nor edges.
 #[derive(Clone)]
 enum Nodes {
     One(Arc<dyn Stage>),
-    /// One step, inline: there are many such jobs.
+    /// One step, inline: most jobs have this form.
     Step(OneStep),
-    /// The stage of a job that grows.
     Tasks,
     /// None yet, or several. Boxed, because every job holds a graph.
     #[expect(clippy::box_collection, reason = "a word here, and three in a vector")]
@@ -63,7 +61,6 @@ struct Node {
 }
 
 impl StageGraph {
-    /// A slot for each step.
     pub(crate) fn of_steps(mut steps: Vec<Box<dyn PipelineStep>>) -> Self {
         let nodes = match (steps.pop(), steps.is_empty()) {
             (Some(step), true) => Nodes::Step(OneStep(step.into())),
@@ -83,7 +80,7 @@ impl StageGraph {
         matches!(self.nodes, Nodes::Tasks)
     }
 
-    /// A single step has no `finish` and no follower.
+    /// Returns whether the job is a single step, which has no `finish` and no follower.
     pub(crate) fn is_step(&self) -> bool {
         matches!(self.nodes, Nodes::Step(_))
     }
@@ -99,7 +96,7 @@ impl StageGraph {
     ///
     /// # Panics
     ///
-    /// If `before` repeats a number, or has one of no stage added before.
+    /// If `before` repeats a number, or contains the number of no earlier stage.
     pub fn after(&mut self, before: &[usize], stage: Arc<dyn Stage>) -> usize {
         let number = self.len();
         if number == 0 && before.is_empty() {
@@ -146,7 +143,6 @@ impl StageGraph {
         }
     }
 
-    /// `None` if there is only one.
     fn nodes(&self) -> Option<&[Node]> {
         match &self.nodes {
             Nodes::One(_) | Nodes::Step(_) | Nodes::Tasks => None,
@@ -206,12 +202,10 @@ impl StageGraph {
         (0..self.len()).filter(|&number| self.before(number).is_empty())
     }
 
-    /// For each stage, the stages before it.
     pub(crate) fn counts(&self) -> impl ExactSizeIterator<Item = usize> + '_ {
         (0..self.len()).map(|number| self.before(number).len())
     }
 
-    /// `None` for a single stage.
     fn edges(&self, number: usize) -> Option<&Node> {
         match self.nodes() {
             None if number == 0 => None,
@@ -237,7 +231,7 @@ impl Stage for TasksStage {
     }
 }
 
-/// One after another.
+/// Each stage comes after the one before it.
 impl From<Vec<Arc<dyn Stage>>> for StageGraph {
     fn from(stages: Vec<Arc<dyn Stage>>) -> Self {
         let mut graph = Self::default();

@@ -1,4 +1,4 @@
-//! What a running slot can learn: where it runs, for which job, and whether to stop.
+//! The context of a running slot.
 
 use std::any::Any;
 use std::fmt;
@@ -10,14 +10,14 @@ use crate::report::JobEnd;
 /// How the thread that runs a slot came to its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// A worker that takes the least served job first, so that short jobs keep moving.
+    /// A worker that takes the least served job first.
     Main,
-    /// A worker that takes the heaviest job first, so that heavy ones keep moving.
+    /// A worker that takes the heaviest job first.
     Reserve,
     /// A helper: a thread that waits for this job and runs its slots meanwhile
     /// ([`run_until`](crate::PipelineExecutor::run_until)).
     Lent,
-    /// A spare thread: every worker is in a long slot or turn, and this job is young.
+    /// A spare thread, which takes a young job while every worker is in a long slot or turn.
     Spare,
 }
 
@@ -38,22 +38,21 @@ impl Role {
 pub struct StepCx<'a> {
     worker: usize,
     role: Role,
-    /// `None` without a job.
     job: Option<&'a JobId>,
     watch: &'a dyn Watch,
-    /// By hand inside another slot: the outer one's, so that calls do not grow with the depth.
+    /// Inside an inline job this is the outer slot's, so calls do not nest with the depth.
     nest: &'a dyn Nest,
 }
 
 pub(crate) trait Watch {
     fn is_cancelled(&self) -> bool;
     fn should_yield(&self) -> bool;
-    /// Nanoseconds to charge for the running slot or turn.
+    /// Sets the nanoseconds of service to count for the running slot or turn.
     fn charge_for(&self, _ns: u64) {}
 }
 
 pub(crate) trait Nest {
-    /// `job` passes without its type; see `policy::job::nested`.
+    /// `job` is passed without its type; see `policy::job::nested`.
     fn nest(&self, cx: &StepCx<'_>, job: &mut dyn Any) -> JobEnd;
 }
 
@@ -73,9 +72,9 @@ impl<'a> StepCx<'a> {
         }
     }
 
-    /// Number of the worker that runs the slot, from 0. A helper has the number behind the last
-    /// worker's, and [spare threads](crate::PipelineExecutorBuilder::spares) those behind it. No
-    /// two threads have the same number in a job at once.
+    /// Number of the worker that runs the slot, from 0, different from that of any other thread in
+    /// the job. A helper has the number behind the last worker's; [spare
+    /// threads](crate::PipelineExecutorBuilder::spares) have those behind it.
     #[must_use]
     pub fn worker_id(&self) -> usize {
         self.worker
@@ -93,25 +92,22 @@ impl<'a> StepCx<'a> {
         self.job.map_or("pipe-detached", |id| id)
     }
 
-    /// Whether the job is closed or late: cancelled, failed, past its deadline, or its executor
-    /// shut down. The slot should return soon; its result is not used.
+    /// Returns whether the job is cancelled, failed or past its deadline, or its executor was shut
+    /// down. The slot should then return soon; its result is not used.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.watch.is_cancelled()
     }
 
-    /// Whether the worker leaves the job after this slot, because its time is over, or the job is
-    /// old and a young one waits. A slot that can pause cheaply, with its rest submitted elsewhere,
-    /// may return.
+    /// Returns whether the worker leaves the job after this slot. A slot that can pause cheaply may
+    /// then submit its rest elsewhere and return.
     #[must_use]
     pub fn should_yield(&self) -> bool {
         self.watch.should_yield()
     }
 
-    /// Charges the job for `time` for this slot or turn, for example its time on a core, but at
-    /// most for the time that passes. Without it all of that is charged, even while the operating
-    /// system gives the core to others, so a young job would grow old. The last call in a slot or
-    /// turn counts.
+    /// Sets the service to count for this slot or turn, for example its time on a core, up to the
+    /// time that passes. By default all of that time counts. The last call counts.
     pub fn charge_for(&self, time: Duration) {
         self.watch
             .charge_for(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
@@ -119,12 +115,10 @@ impl<'a> StepCx<'a> {
 }
 
 impl<'a> StepCx<'a> {
-    /// `cx` is this slot's, or of one by hand inside it.
     pub(crate) fn nest(&self, cx: &StepCx<'_>, job: &mut dyn Any) -> JobEnd {
         self.nest.nest(cx, job)
     }
 
-    /// For a slot by hand inside this one.
     pub(crate) fn inside<'b>(&'b self, id: &'b JobId, watch: &'b dyn Watch) -> StepCx<'b> {
         StepCx {
             worker: self.worker,

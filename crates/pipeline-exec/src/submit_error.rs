@@ -1,20 +1,20 @@
-//! A job that an executor did not admit.
+//! A job that was not admitted.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::job::Job;
 
-/// The executor did not admit the job. The job is unchanged, and can be submitted again.
+/// A job that the executor did not admit. The job is unchanged and can be submitted again.
 pub enum SubmitError<T = ()> {
-    /// The executor was shut down, or drains.
+    /// The executor drains or was shut down.
     Closed(Job<T>),
-    /// As many jobs wait and run as the executor admits.
+    /// The executor holds as many jobs as it admits.
     Full(Job<T>),
 }
 
 impl<T> SubmitError<T> {
-    /// The job.
+    /// Returns the job.
     #[must_use]
     pub fn into_job(self) -> Job<T> {
         match self {

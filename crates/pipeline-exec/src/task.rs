@@ -10,22 +10,18 @@ use crate::step_cx::StepCx;
 pub enum Turn {
     /// The task is over: it is dropped.
     Done,
-    /// The task can go on at once. It is claimed again after the tasks of its job that are ready
-    /// now.
+    /// The task can go on at once. It is claimed again after its job's tasks that are ready now.
     Again,
-    /// The task waits, without a worker, until its waker is woken. A wake during the turn counts:
-    /// the task is ready at once.
+    /// The task waits without a worker until its waker is woken. A wake during the turn makes it
+    /// ready at once.
     Parked,
 }
 
 /// A part of a job that runs in turns, and may wait between two turns without a worker.
 ///
-/// [`OpenJob::spawn`](crate::open_job::OpenJob::spawn) adds it to a job. One worker at a time runs it, not
-/// always the same. A turn is not interrupted and should end after about a millisecond, because
-/// other jobs wait; [`StepCx::should_yield`] says when one wants the worker.
-///
-/// A task is dropped once: after its last turn, or instead of a turn when it or its job is
-/// cancelled.
+/// [`OpenJob::spawn`](crate::open_job::OpenJob::spawn) adds it to a job. A turn is not interrupted
+/// and should end after about a millisecond; [`StepCx::should_yield`] says when another job wants
+/// the worker. A task is dropped once: after its last turn, or when it or its job is cancelled.
 pub trait Task: Send {
     /// Name in messages, events and errors.
     fn name(&self) -> &str {

@@ -1,4 +1,4 @@
-//! How a caller learns of a job's end, watches the job, and stops it.
+//! The caller's side of a submitted job: its end, its progress, its cancel.
 
 use std::fmt;
 use std::future::Future;
@@ -17,20 +17,14 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::{self, JobHandle, JobStatus, PipelinePorts};
 use crate::report::{JobReport, StageProgress};
 
-/// The end of a submitted job, which always comes: when it completes, fails, is cancelled, or the
-/// executor ends.
+/// Fires when the job has ended, in any way.
 ///
 /// A ticket is a [`Future`] for any async runtime; threads call [`JobTicket::wait`]. Dropping it
-/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. `T` is the output in the
-/// [report](JobReport::output).
-///
-/// After the ticket fires no slot runs, but a worker may still hold the job's stages on its way
-/// out. So an outside `Arc` of a stage need not be the last one yet; return results as the job's
-/// output.
+/// has no effect, unless [`JobTicket::cancel_on_drop`] was called. After it fires no slot runs, but
+/// a worker may still hold the job's stages for a moment; so return results as the job's output.
 #[must_use = "the ticket tells how the job ended; drop it to let the job run unobserved"]
 pub struct JobTicket<T = ()> {
     control: JobControl,
-    /// `None` after the end.
     output: Option<Place<T>>,
     cancel_on_drop: bool,
 }
@@ -96,7 +90,7 @@ impl<T> JobTicket<T> {
         self.control.lend(method);
     }
 
-    /// How far the job has come.
+    /// Returns how far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.control.status()
@@ -108,7 +102,7 @@ impl<T> JobTicket<T> {
         self.control.id()
     }
 
-    /// A handle to watch and stop the job.
+    /// Returns a handle to watch and stop the job.
     #[must_use]
     pub fn control(&self) -> JobControl {
         self.control.clone()
@@ -151,10 +145,8 @@ impl<T> fmt::Debug for JobTicket<T> {
     }
 }
 
-/// Watches and stops a job: for a progress bar or a Ctrl-C handler while another thread waits for
-/// the ticket.
-///
-/// It can be cloned and sent, and keeps nothing of the job alive but a few numbers.
+/// Watches and stops a job, for example in a progress bar or a Ctrl-C handler. It does not keep the
+/// job's data alive.
 #[derive(Clone)]
 pub struct JobControl {
     hub: Arc<Hub>,
@@ -163,15 +155,14 @@ pub struct JobControl {
 }
 
 impl JobControl {
-    /// Slots that ran or were abandoned, and slots of the started stages; of a job that grows,
-    /// tasks over and tasks spawned. Both only grow, and are equal when the job has ended.
+    /// Returns slots done and slots of the started stages; for a job that grows, tasks over and
+    /// tasks spawned. Both only grow, and are equal when the job has ended.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         self.state.progress(&*self.hub)
     }
 
-    /// How far each stage is, in the order of adding. Empty when the job has ended, because the
-    /// names are gone.
+    /// Returns how far each stage is, in the order of adding; empty when the job has ended.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, step};
@@ -209,26 +200,24 @@ impl JobControl {
             let (done, slots) = state.progress(&**hub);
             (stages[0].done, stages[0].slots) = (done, Some(slots));
         }
-        // The job may have ended meanwhile, and this be the last reference to the user's data.
         quietly_drop(body);
         stages
     }
 
-    /// Cancels the job at its next slot boundaries. The ticket fires when the running slots have
-    /// returned. No effect on a job that has ended.
+    /// Cancels the job at its next slot boundary. The ticket fires when the running slots have
+    /// returned.
     pub fn cancel(&self) {
         policy::cancel(&*self.hub, &self.state, self.job);
     }
 
-    /// Closes the job if its deadline has passed. Workers do so while there is work; the owner of a
-    /// job all of whose tasks are parked calls this.
+    /// Closes the job if its deadline has passed. Workers do so while they have work; the owner of
+    /// a job whose tasks are all parked calls this.
     pub fn stop_if_late(&self) {
         policy::executor::stop::stop_if_late(&*self.hub, &self.state, self.job);
     }
 
-    /// Why the job was closed; `None` while it may go on, and if it completed.
-    /// [`HandedBack`](JobErrorKind::HandedBack): its executor ends. The ticket fires later if slots
-    /// still run.
+    /// Returns why the job was closed; `None` if it runs or completed.
+    /// [`HandedBack`](JobErrorKind::HandedBack) means that its executor ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.hub.change(self.state.ledger(), |ledger| ledger.stopped())
@@ -240,7 +229,7 @@ impl JobControl {
         *self.state.id()
     }
 
-    /// How far the job has come.
+    /// Returns how far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         self.hub.change(self.state.ledger(), |ledger| ledger.status())
@@ -254,7 +243,7 @@ impl JobControl {
         });
     }
 
-    /// The job's key on the board: cost and number of submission.
+    /// Returns the job's key on the board.
     #[must_use]
     pub fn handle(&self) -> JobHandle {
         self.job
@@ -271,7 +260,6 @@ impl fmt::Debug for JobControl {
     }
 }
 
-/// The thread parks between polls.
 #[expect(
     clippy::disallowed_methods,
     reason = "for threads that wait, never on a worker"
@@ -282,7 +270,6 @@ pub(crate) fn block_on<F: Future + Unpin>(mut future: F) -> F::Output {
     loop {
         match Pin::new(&mut future).poll(&mut cx) {
             Poll::Ready(output) => return output,
-            // A spurious return polls once more.
             Poll::Pending => thread::park(),
         }
     }

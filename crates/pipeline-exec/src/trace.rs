@@ -1,8 +1,5 @@
-//! A run of jobs as a picture, in a file for Perfetto and `chrome://tracing`.
-//!
-//! Each worker has a lane, and each other thread that submits, cancels or helps. A lane is a
-//! bounded list behind its own lock; later entries are counted and not kept. A claim costs a clock
-//! read and an entry; without a trace, nothing.
+//! A run of jobs as a picture, in a file for Perfetto and `chrome://tracing`. Each thread has a
+//! lane, a bounded list behind its own lock; later entries are counted and dropped.
 
 mod drawing;
 mod entry;
@@ -18,10 +15,10 @@ use executor_core::{ChromeArg, ChromeFile, ChromePhase, ChromeRow};
 pub use drawing::{JobLane, JobNames};
 pub use entry::JobEntry;
 
-/// Entries that a lane keeps by default.
+/// Number of entries that a lane keeps by default.
 const ENTRIES_MAX: usize = 1 << 18;
 
-/// Lanes of threads other than workers. Entries of further threads are counted and not drawn.
+/// Number of lanes of threads other than workers.
 const OTHERS_MAX: usize = 64;
 
 /// Records the jobs of an executor. Clones are the same trace.
@@ -49,7 +46,6 @@ pub struct PipelineTrace {
 }
 
 pub(crate) struct Recorder {
-    /// From the beginning of the trace to that of the executor's clock.
     offset_ns: u64,
     entries_max: usize,
     workers: Box<[Mutex<Recorded>]>,
@@ -65,19 +61,18 @@ struct Recorded {
 #[derive(Default)]
 struct Others {
     lanes: Vec<(ThreadId, Recorded)>,
-    /// Of threads without a lane.
     lost: u64,
 }
 
 impl PipelineTrace {
-    /// An empty trace; time counts from now. A lane keeps up to 262,144 entries.
+    /// Makes an empty trace; time counts from now. A lane keeps up to 262,144 entries.
     #[must_use]
     pub fn new() -> Self {
         Self::with_entries_max(ENTRIES_MAX)
     }
 
-    /// An empty trace with room for `entries_max` entries in each lane. A claim is one entry, a
-    /// visit two, a job three plus one or two for each stage.
+    /// Makes an empty trace with room for `entries_max` entries in each lane. A claim is one entry,
+    /// a visit two, a job three plus one or two for each stage.
     #[must_use]
     pub fn with_entries_max(entries_max: usize) -> Self {
         Self {
@@ -91,7 +86,7 @@ impl PipelineTrace {
     ///
     /// # Errors
     ///
-    /// An error of `out`.
+    /// If `out` returns one.
     pub fn write_to(&self, mut out: impl io::Write) -> io::Result<()> {
         let (mut names, mut rows) = (Vec::new(), Vec::new());
         for recorder in lock(&self.recorders).iter() {
@@ -122,7 +117,6 @@ impl PipelineTrace {
 }
 
 impl Recorder {
-    /// By the executor's clock, on the thread of `worker`.
     pub(crate) fn record(&self, worker: Option<usize>, at_ns: u64, mut entry: JobEntry) {
         let at_ns = self.offset_ns.saturating_add(at_ns);
         if let JobEntry::Submitted { since_ns, .. } = &mut entry {

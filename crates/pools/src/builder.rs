@@ -1,4 +1,4 @@
-//! Settings of the pools, checked before anything starts.
+//! The builder of the pools, and its checks.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -14,16 +14,16 @@ use crate::maintenance::state::{MaintenanceConfig, MaintenanceState};
 use crate::mixed::state::{MixedConfig, MixedState};
 use crate::pools::Pools;
 
-/// Most threads of one pool.
+/// Largest number of threads of one pool.
 const THREADS_MAX: usize = 32_767;
 
-/// Most jobs that a pipeline executor admits.
+/// Largest number of jobs that a pipeline executor admits.
 const QUEUE_MAX: usize = 1 << 24;
 
-/// Greatest niceness of a thread: the least urgent.
+/// Greatest niceness of a thread.
 const NICE_MAX: u8 = 19;
 
-/// Sets up [`Pools`]; nothing starts before its first use.
+/// Sets up [`Pools`]. Each pool starts at its first use.
 ///
 /// ```
 /// use std::time::Duration;
@@ -56,10 +56,8 @@ pub struct PoolsBuilder {
 }
 
 impl Pools {
-    /// The pools that a process shares, with the [builder](Self::builder)'s defaults. They are
-    /// never dropped.
-    ///
-    /// If `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
+    /// Returns the pools that a process shares, with the defaults; they are never dropped. If
+    /// `WINDLASS_WORKERS` is not a number of workers, CPU tasks return
     /// [`CpuError::Unavailable`](crate::CpuError::Unavailable).
     #[must_use]
     pub fn global() -> &'static Self {
@@ -72,8 +70,8 @@ impl Pools {
         PoolsBuilder::default()
     }
 
-    /// Pools whose CPU work runs on `executor`, beside its other jobs. The executor ends with the
-    /// pools.
+    /// Makes pools whose CPU work runs on `executor`, beside its other jobs. The executor ends with
+    /// the pools.
     ///
     /// ```
     /// use pipeline_exec::PipelineExecutor;
@@ -126,52 +124,48 @@ impl PoolsBuilder {
         self
     }
 
-    /// Most spare threads of the CPU pool. Default: one per worker. While every worker is in a long
-    /// slot or poll, a spare thread runs young jobs
-    /// ([`spares`](pipeline_exec::PipelineExecutorBuilder::spares)); with 0 they wait.
+    /// Largest number of spare threads of the CPU pool. Default: one per worker. While every worker
+    /// is in a long slot or poll, a spare thread runs young jobs
+    /// ([`spares`](pipeline_exec::PipelineExecutorBuilder::spares)).
     pub fn cpu_spares(mut self, spares: usize) -> Self {
         self.cpu_spares = Some(spares);
         self
     }
 
-    /// Niceness of CPU workers, 0 (default) to 19. Linux only; elsewhere it has no effect.
-    ///
-    /// While CPU workers keep all cores busy, a thread that wakes for I/O, or another process, gets
-    /// a core sooner.
+    /// Niceness of CPU workers, 0 (default) to 19; Linux only. With a greater one, a thread that
+    /// wakes for I/O gets a core sooner while CPU workers keep all cores busy.
     pub fn cpu_nice(mut self, nice: u8) -> Self {
         self.cpu_nice = nice;
         self
     }
 
-    /// Stack of each CPU worker in bytes, default 2 MiB. Each nested wait of a CPU task goes
-    /// deeper.
+    /// Bytes of each CPU worker's stack, default 2 MiB. Each nested wait of a CPU task goes deeper.
     pub fn cpu_stack_size(mut self, bytes: usize) -> Self {
         self.cpu_stack_size = Some(bytes);
         self
     }
 
-    /// Most CPU jobs that wait and run at once, default 65,536.
+    /// Largest number of CPU jobs that wait and run at once, default 65,536.
     pub fn cpu_queue_capacity(mut self, jobs: usize) -> Self {
         self.cpu_queue_capacity = Some(jobs);
         self
     }
 
-    /// Runs CPU work on `executor`, beside its other jobs, instead of on own workers. It ends with
-    /// the pools. The other CPU settings do not apply.
+    /// Runs CPU work on `executor`, beside its other jobs, instead of on own workers. The executor
+    /// ends with the pools. The other CPU settings do not apply.
     pub fn cpu_executor(mut self, executor: PipelineExecutor) -> Self {
         self.cpu_executor = Some(executor);
         self
     }
 
-    /// Threads that poll async tasks, default 2: they park most of the time.
+    /// Number of threads that poll async tasks, default 2.
     pub fn mixed_threads(mut self, threads: usize) -> Self {
         self.mixed_threads = threads;
         self
     }
 
-    /// Most blocking calls that run at once, default 512; further calls queue. A foreign
-    /// [runtime](Self::runtime) has its own limit; this number then only tells queued calls from
-    /// running ones.
+    /// Largest number of blocking calls that run at once, default 512; further calls queue. A
+    /// foreign [runtime](Self::runtime) has its own limit.
     pub fn blocking_max(mut self, threads: usize) -> Self {
         self.blocking_max = threads;
         self
@@ -184,13 +178,13 @@ impl PoolsBuilder {
         self
     }
 
-    /// Most maintenance threads, default 4.
+    /// Largest number of maintenance threads, default 4.
     pub fn maintenance_threads_max(mut self, threads: usize) -> Self {
         self.maintenance_threads_max = threads;
         self
     }
 
-    /// How long an idle maintenance thread stays, default 10 seconds.
+    /// Time that an idle maintenance thread stays, default 10 seconds.
     pub fn maintenance_keep_alive(mut self, keep_alive: Duration) -> Self {
         self.maintenance_keep_alive = keep_alive;
         self
@@ -228,7 +222,6 @@ impl PoolsBuilder {
         Ok(self.build_unchecked())
     }
 
-    /// As `build`, without checks. The first use of the CPU pool reads the environment.
     fn build_unchecked(self) -> Pools {
         let Self {
             name,

@@ -1,13 +1,9 @@
 //! The CPU pool: pure computation, on the pipeline executor's workers.
 //!
-//! A closure is a job of one slot, a query a job of many, all on one board: one set of workers
-//! serves a process. The pool starts at first use.
-//!
 //! # The hand-over
 //!
-//! A task's future is its job's ticket, so the races are between steps of the pipeline executor.
-//! `crates/pipeline-exec/tests/loom/hand_over.rs` models them; `tests/integration/hand_over.rs`
-//! plays them on threads.
+//! A task's future is its job's ticket. `crates/pipeline-exec/tests/loom/hand_over.rs` models the
+//! races; `tests/integration/hand_over.rs` plays them on threads.
 //!
 //! | race | outcome | model |
 //! |---|---|---|
@@ -18,8 +14,7 @@
 //! | the last slot of a part, and the task that waits for it | the task continues | `a_nested_wait_against_a_worker_that_takes_the_last_slot` |
 //! | room, and a future that waits for it | admission, or an error | the proof is in `pipeline-exec`, `native/room.rs` |
 //!
-//! The simulator's scenario `jobs` runs them under all oracles: awaited tickets, cancels, drains,
-//! shutdowns, nested jobs. Exhaustive search closes four configurations with nested jobs.
+//! The simulator's scenario `jobs` runs them under all oracles.
 
 mod async_job;
 mod async_task;
@@ -48,17 +43,15 @@ pub use task::CpuTask;
 use crate::error::CpuError;
 use crate::inner::Inner;
 
-/// Runs computation. A handle; clones share the pool.
-///
-/// Calls hand over and never block, so any code may make them, async code included. The [`CpuTask`]
-/// waits.
+/// Runs computation. Clones share the pool. Its calls never block, so async code may make them; the
+/// [`CpuTask`] waits.
 #[derive(Clone, Debug)]
 pub struct CpuPool {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl CpuPool {
-    /// Computes `compute` on a worker and gives its value, or its panic as an error.
+    /// Computes `compute` on a worker. Returns a task for its value, or its panic as an error.
     ///
     /// Dropping the task cancels it: it never starts, or its context reports the cancellation.
     /// [`CpuTask::detach`] lets it run unobserved. While the pool is full the task waits for room.
@@ -83,10 +76,8 @@ impl CpuPool {
         }
     }
 
-    /// Opens a job for async work: futures that compute much and await in between.
-    ///
-    /// It never fails. If the pool admits no more jobs, has ended or cannot start, each spawned
-    /// future is returned as [`TaskError::NotRun`].
+    /// Opens a job for async work: futures that compute much and await in between. If the pool does
+    /// not admit the job, each spawned future is returned as [`TaskError::NotRun`].
     ///
     /// The futures are polled inside the caller's tokio runtime, or else the mixed pool's: their
     /// timers, sockets and `spawn_blocking` are that runtime's. [`AsyncJob`] has an example.
@@ -107,7 +98,7 @@ impl CpuPool {
         }
     }
 
-    /// The executor below, for jobs of the caller's own, such as queries. Starts it if necessary.
+    /// Returns the executor below, for jobs such as queries. Starts it if necessary.
     ///
     /// # Errors
     ///
@@ -116,7 +107,7 @@ impl CpuPool {
         self.inner.cpu.executor()
     }
 
-    /// The executor's counters; `None` before its first use and after its end.
+    /// Returns the executor's counters; `None` before its first use and after its end.
     #[must_use]
     pub fn snapshot(&self) -> Option<PipelineSnapshot> {
         self.inner.cpu.snapshot()

@@ -1,4 +1,4 @@
-//! Errors: calls from the wrong pool, ended pools, failed work.
+//! Errors of calls, of work and of settings.
 
 use std::error::Error;
 use std::fmt;
@@ -36,10 +36,10 @@ impl fmt::Display for PoolKind {
     }
 }
 
-/// A refused call from one pool into another. Nothing was done.
+/// A refused call from one pool into another. The call had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrongPool {
-    /// The pool whose thread called: a worker, or a thread that helps run a job.
+    /// The pool whose thread called.
     pub from: PoolKind,
     /// The pool that was called.
     pub to: PoolKind,
@@ -72,7 +72,7 @@ impl Error for WrongPool {}
 pub enum CpuError {
     /// A CPU task awaited it, or waited for it.
     WrongPool(WrongPool),
-    /// It panicked.
+    /// The task panicked.
     Panicked {
         /// The panic's message.
         message: String,
@@ -83,12 +83,12 @@ pub enum CpuError {
     Closed,
     /// The pool admits no more jobs.
     Full,
-    /// The pool could not start; the reason.
+    /// The pool could not start, for this reason.
     Unavailable(String),
 }
 
 impl CpuError {
-    /// For the end of a job of computations, which fail only by a panic or when the pool's time is
+    /// The error of a job of computations, which fail only by a panic or when the pool's time is
     /// up.
     pub(crate) fn of_job(error: JobError) -> Self {
         match error.kind {
@@ -138,17 +138,17 @@ impl From<WrongPool> for CpuError {
 pub enum MixedError {
     /// A CPU task called it.
     WrongPool(WrongPool),
-    /// Async code made a blocking call, which would hold up other tasks: await instead.
+    /// Async code made a blocking call: it should await instead.
     InAsync {
         /// The call.
         call: &'static str,
     },
-    /// It panicked.
+    /// The work panicked.
     Panicked {
         /// The panic's message.
         message: String,
     },
-    /// Its task aborted it, or the pool's time was up.
+    /// The work was aborted, or the pool's time was up.
     Cancelled,
     /// The pool is closed.
     Closed,
@@ -175,7 +175,6 @@ impl fmt::Display for MixedError {
 impl Error for MixedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             Self::Unavailable(error) => Some(error),
             _ => None,
@@ -214,7 +213,6 @@ impl fmt::Display for MaintenanceError {
 impl Error for MaintenanceError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            // `Display` shows it in full.
             Self::WrongPool(error) => error.source(),
             Self::Closed => None,
             Self::Unavailable(error) => Some(error),
@@ -228,7 +226,7 @@ impl From<WrongPool> for MaintenanceError {
     }
 }
 
-/// Invalid settings. Nothing was started.
+/// Invalid settings. No pool was started.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -243,7 +241,7 @@ pub enum ConfigError {
         /// Largest valid value.
         max: usize,
     },
-    /// The name contains a NUL byte, which thread names cannot.
+    /// The name contains a NUL byte, which a thread's name cannot.
     NulInName {
         /// The name.
         name: String,
@@ -271,7 +269,6 @@ impl Error for ConfigError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::OutOfRange { .. } | Self::NulInName { .. } => None,
-            // `Display` shows it in full.
             Self::Host(error) => error.source(),
         }
     }

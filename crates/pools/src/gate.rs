@@ -1,6 +1,4 @@
-//! The gate of the mixed pool: counts the work inside, and rejects work once closed.
-//!
-//! One lock guards it: a mixed task does I/O, which costs far more.
+//! The gate of the mixed pool counts the work inside, and rejects work once closed.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,11 +18,10 @@ pub(crate) struct Gate {
 #[derive(Debug, Default)]
 struct State {
     closed: bool,
-    /// Set by `abort_all`: `may_abort` then aborts at once.
     aborting: bool,
     next: u64,
     inside: HashMap<u64, Inside>,
-    /// Number inside, by stage.
+    /// Number of pieces of work inside, by stage.
     now: [usize; 3],
     counts: GateCounts,
 }
@@ -41,10 +38,8 @@ pub(crate) struct Abort {
     tell: Option<Box<dyn FnOnce() + Send>>,
 }
 
-/// Kind and progress of a piece of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// An async task.
     Task,
     /// A blocking call without a thread yet.
     Waiting,
@@ -56,7 +51,6 @@ pub(crate) enum Stage {
 pub(crate) struct GateCounts {
     pub(crate) tasks: u64,
     pub(crate) blocking_calls: u64,
-    /// Blocking calls that arrived while `blocking_max` were inside.
     pub(crate) queued: u64,
 }
 
@@ -64,7 +58,6 @@ pub(crate) struct GateCounts {
 pub(crate) struct Closed;
 
 impl Gate {
-    /// Enters; `blocking_max` is the most blocking calls with a thread.
     pub(crate) fn enter(self: &Arc<Self>, stage: Stage, blocking_max: usize) -> Result<Pass, Closed> {
         let mut state = lock(&self.state);
         if state.closed {
@@ -88,7 +81,6 @@ impl Gate {
         })
     }
 
-    /// Sets how to end the piece of work with this number, if it is inside.
     pub(crate) fn may_abort(&self, number: u64, abort: Abort) {
         let mut state = lock(&self.state);
         if state.aborting {
@@ -126,13 +118,13 @@ impl Gate {
                 .filter_map(|inside| inside.abort.take())
                 .collect()
         };
-        // Outside the lock: an aborted task may be dropped at once, and leaves through the gate.
+        // An aborted task may be dropped at once, and leaves through the gate, so this is outside
+        // the lock.
         for abort in all {
             abort.abort();
         }
     }
 
-    /// The counters, and how many are inside: tasks, waiting and running blocking calls.
     pub(crate) fn snapshot(&self) -> (GateCounts, [usize; 3]) {
         let state = lock(&self.state);
         (state.counts, state.now)
@@ -144,7 +136,7 @@ impl Abort {
         Self { task, tell: None }
     }
 
-    /// Also calls `tell`, for a waiter that nothing else would end.
+    /// Also calls `tell`, for a waiter that would otherwise wait for a running call.
     pub(crate) fn telling(task: AbortHandle, tell: Box<dyn FnOnce() + Send>) -> Self {
         Self {
             task,
@@ -168,7 +160,6 @@ impl fmt::Debug for Abort {
     }
 }
 
-/// A piece of work inside; a drop leaves.
 #[derive(Debug)]
 pub(crate) struct Pass {
     gate: Arc<Gate>,
@@ -180,7 +171,6 @@ impl Pass {
         self.number
     }
 
-    /// The blocking call has its thread.
     pub(crate) fn starts(&self) {
         let mut state = lock(&self.gate.state);
         if let Some(inside) = state.inside.get_mut(&self.number) {

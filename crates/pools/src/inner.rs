@@ -6,7 +6,6 @@ use crate::cpu::state::CpuState;
 use crate::maintenance::state::MaintenanceState;
 use crate::mixed::state::MixedState;
 
-/// The three pools. They end with the last handle to any of them.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) mixed: MixedState,

@@ -1,10 +1,9 @@
 #![doc = include_str!("../README.md")]
 //! # One direction
 //!
-//! Mixed work hands computation to the CPU pool and awaits it. The reverse is refused: a CPU task
-//! that waits for mixed work holds its worker, and once all workers wait, the computation that they
-//! wait for never runs. [`CpuCx`], the context of CPU tasks, has no way to block; a call into the
-//! mixed pool from a CPU worker returns [`WrongPool`], through any handle.
+//! Mixed work hands computation to the CPU pool and awaits it. A CPU task that waited for mixed
+//! work would hold its worker, so a call into the mixed pool from a CPU worker returns
+//! [`WrongPool`]. [`CpuCx`], the context of CPU tasks, has no way to block.
 //!
 //! A CPU task that waits for its own parts runs them, and nothing else: [`CpuCx::map`],
 //! [`CpuCx::join`], [`CpuCx::run_job`]. Futures that compute much, such as a query engine's
@@ -13,9 +12,8 @@
 //! # What a foreign handle can still do
 //!
 //! The checks cover calls of this crate. A CPU task that captured a `tokio::runtime::Handle` can
-//! block on it and take its worker out of the pool, which only the runtime could detect.
-//! [`MixedPool::tokio_handle`] gives such a handle outside CPU tasks, for libraries that need one;
-//! do not carry it into CPU tasks.
+//! block on it, and take its worker out of the pool. So do not carry the handle of
+//! [`MixedPool::tokio_handle`] into CPU tasks.
 //!
 //! # What is where
 //!

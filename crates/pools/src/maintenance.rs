@@ -1,6 +1,5 @@
-//! The maintenance pool: cache refresh, housekeeping, metrics.
-//!
-//! Its few threads start on demand and stop when idle. A process may end while one of them runs.
+//! The maintenance pool runs housekeeping on a few threads, which start on demand and stop when
+//! idle. A process may end while one of them runs.
 
 mod schedule;
 pub(crate) mod state;
@@ -15,7 +14,7 @@ use crate::snapshot::MaintenanceSnapshot;
 use crate::thread::refuse_cpu;
 use state::MaintenanceState;
 
-/// Runs housekeeping, at once or at intervals. A handle; clones share the pool.
+/// Runs housekeeping, at once or at intervals. Clones share the pool.
 #[derive(Clone, Debug)]
 pub struct MaintenancePool {
     pub(crate) inner: Arc<Inner>,
@@ -35,7 +34,7 @@ impl MaintenancePool {
     }
 
     /// Runs a task every `period`, first after one period, until the returned guard is dropped. A
-    /// run that takes longer delays the next and skips those due meanwhile.
+    /// run that takes longer delays the next, and skips those due meanwhile.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -62,7 +61,7 @@ impl MaintenancePool {
         self.repeat(period, task)
     }
 
-    /// As [`every`](Self::every), allowed in CPU tasks too: it does not hold up a worker.
+    /// As [`every`](Self::every), in CPU tasks too: it does not hold up a worker.
     pub(crate) fn repeat(
         &self,
         period: Duration,
@@ -122,7 +121,7 @@ impl MaintenancePool {
         })
     }
 
-    /// Its work now, and its counters.
+    /// Returns the pool's counters.
     #[must_use]
     pub fn snapshot(&self) -> MaintenanceSnapshot {
         self.inner.maintenance.lock().snapshot()
@@ -136,7 +135,7 @@ pub struct Repeating {
     number: Option<u64>,
 }
 
-/// A task that runs once, later. Dropping this revokes it unless it has begun.
+/// A task that runs once, later. Dropping this revokes the task unless it has begun.
 #[derive(Debug)]
 #[must_use = "dropping it revokes the task"]
 pub struct Delayed {
@@ -144,7 +143,7 @@ pub struct Delayed {
 }
 
 impl Repeating {
-    /// Lets it repeat until the pool ends.
+    /// Lets the task repeat until the pool ends.
     pub fn detach(mut self) {
         self.number = None;
     }
@@ -154,7 +153,7 @@ impl Drop for Repeating {
     fn drop(&mut self) {
         if let Some(number) = self.number {
             let task = self.state.lock().cancel(number);
-            // Outside the lock: user code.
+            // User code is dropped outside the lock.
             drop(task);
         }
     }

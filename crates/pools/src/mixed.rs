@@ -1,7 +1,5 @@
-//! The mixed pool: async tasks and blocking calls, on tokio.
-//!
-//! The runtime is its own, started at first use, or a foreign one of either flavour. Each call
-//! checks first that it does not come from a CPU worker, then that the pool is open.
+//! The mixed pool: async tasks and blocking calls, on tokio. Each call is checked: it must not come
+//! from a CPU worker, and the pool must be open.
 
 mod marked;
 pub(crate) mod state;
@@ -22,16 +20,15 @@ use crate::inner::Inner;
 use crate::snapshot::MixedSnapshot;
 use crate::thread::{Work, as_work, refuse_async, refuse_cpu};
 
-/// Runs work that may block: files, network, waiting. A handle; clones share the pool.
-///
-/// Every call from a CPU task is refused with [`WrongPool`](crate::WrongPool), through any handle.
+/// Runs work that may block: files, network, waiting. Clones share the pool. A call from a CPU task
+/// returns [`WrongPool`](crate::WrongPool).
 #[derive(Clone, Debug)]
 pub struct MixedPool {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl MixedPool {
-    /// Starts an async task. Dropping the returned task lets it run unobserved.
+    /// Starts an async task. If the returned task is dropped, the work runs unobserved.
     ///
     /// ```
     /// use pools::Pools;
@@ -73,8 +70,8 @@ impl MixedPool {
     ///
     /// # Errors
     ///
-    /// In a CPU task; in async code, where it would hold up other tasks; after a shutdown; and on a
-    /// thread that ends, whose tokio thread-locals are gone.
+    /// In a CPU task, in async code, after a shutdown, and on a thread whose tokio thread-locals
+    /// are gone.
     pub fn block_on<F: Future>(&self, future: F) -> Result<F::Output, MixedError> {
         refuse_cpu(PoolKind::Mixed)?;
         refuse_async("MixedPool::block_on")?;
@@ -86,8 +83,8 @@ impl MixedPool {
         Ok(handle.block_on(Marked::new(future, pass)))
     }
 
-    /// The runtime's handle, for libraries that need one. Work started with it bypasses this pool:
-    /// uncounted, not waited for by a shutdown, not refused in CPU tasks.
+    /// Returns the runtime's handle, for libraries that need one. The pool neither counts nor
+    /// refuses work started with it, and a shutdown does not wait for that work.
     ///
     /// # Errors
     ///
@@ -97,7 +94,7 @@ impl MixedPool {
         self.inner.mixed.handle()
     }
 
-    /// Its work now, and its counters.
+    /// Returns the pool's counters.
     #[must_use]
     pub fn snapshot(&self) -> MixedSnapshot {
         let (counts, [tasks, blocking_waiting, blocking_running]) = self.inner.mixed.gate.snapshot();
@@ -112,11 +109,7 @@ impl MixedPool {
         }
     }
 
-    /// Whether the pool accepts work. Starts the runtime if necessary.
-    ///
-    /// # Errors
-    ///
-    /// Why not.
+    /// Returns an error if the pool accepts no work. Starts the runtime if necessary.
     pub(crate) fn check(&self) -> Result<(), MixedError> {
         if self.inner.mixed.gate.is_closed() {
             return Err(MixedError::Closed);
@@ -124,7 +117,7 @@ impl MixedPool {
         self.inner.mixed.handle().map(drop)
     }
 
-    /// Starts an async task, allowed on a CPU worker too: the worker does not wait for it.
+    /// Starts an async task, on a CPU worker too: the worker does not wait for it.
     pub(crate) fn start<F>(&self, future: F) -> Result<MixedTask<F::Output>, MixedError>
     where
         F: Future<Output: Send + 'static> + Send + 'static,

@@ -1,15 +1,14 @@
-//! Times: moments to come, and spans in nanoseconds.
+//! Arithmetic of moments and time spans.
 
 use std::time::{Duration, Instant};
 
-/// `wait` after `start`; a century after it where the clock's range ends.
+/// Returns `wait` after `start`, or a century after it where the clock's range ends.
 pub(crate) fn after(start: Instant, wait: Duration) -> Instant {
     start.checked_add(wait).unwrap_or_else(|| start + CENTURY)
 }
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3_600);
 
-/// Nanoseconds of `time`, at most `u64::MAX`.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

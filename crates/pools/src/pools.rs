@@ -15,16 +15,16 @@ use crate::snapshot::PoolsSnapshot;
 /// Three pools: [mixed](MixedPool), [CPU](CpuPool), [maintenance](MaintenancePool). Clones share
 /// them.
 ///
-/// Each pool starts at first use. Dropping the last handle to any of them ends them: mixed tasks
-/// end at their next await, CPU tasks that have not started never start, running CPU closures are
-/// waited for, maintenance is left behind. [`shutdown`](Self::shutdown) ends them in order.
+/// Dropping the last handle to any of them ends them: mixed tasks end at their next await, running
+/// CPU closures are waited for, other CPU tasks never start, and maintenance is left behind.
+/// [`shutdown`](Self::shutdown) ends them in order.
 #[derive(Clone)]
 pub struct Pools {
     pub(crate) inner: Arc<Inner>,
 }
 
 impl Pools {
-    /// For work that may block.
+    /// Returns the pool for work that may block.
     #[must_use]
     pub fn mixed(&self) -> MixedPool {
         MixedPool {
@@ -32,7 +32,7 @@ impl Pools {
         }
     }
 
-    /// For work that computes.
+    /// Returns the pool for work that computes.
     #[must_use]
     pub fn cpu(&self) -> CpuPool {
         CpuPool {
@@ -40,7 +40,7 @@ impl Pools {
         }
     }
 
-    /// For housekeeping.
+    /// Returns the pool for housekeeping.
     #[must_use]
     pub fn maintenance(&self) -> MaintenancePool {
         MaintenancePool {
@@ -48,7 +48,7 @@ impl Pools {
         }
     }
 
-    /// Their work now, and their counters.
+    /// Returns the counters of all pools.
     #[must_use]
     pub fn snapshot(&self) -> PoolsSnapshot {
         PoolsSnapshot {
@@ -59,9 +59,9 @@ impl Pools {
     }
 
     /// Ends the pools in order, and blocks for about `timeout` at most. The mixed pool closes and
-    /// is waited for first, since its tasks may still compute; CPU work is drained; remaining mixed
-    /// tasks are aborted, remaining CPU tasks cancelled and left behind; maintenance ends last.
-    /// Later calls return an error; a second shutdown does nothing.
+    /// is waited for first, since its tasks may still compute. Then CPU work is drained, remaining
+    /// mixed tasks are aborted, and remaining CPU tasks are cancelled and left behind. Maintenance
+    /// ends last. Later calls return an error; a second shutdown has no effect.
     ///
     /// ```
     /// use std::time::Duration;
@@ -75,12 +75,12 @@ impl Pools {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// Async code outside the pools uses `tokio::task::spawn_blocking`: a direct call may block the
-    /// thread that polls the tasks it waits for.
+    /// Async code outside the pools calls it in `tokio::task::spawn_blocking`, because it blocks
+    /// its thread.
     ///
     /// # Errors
     ///
-    /// In work of a pool, destructors included: it would wait for itself. Nothing ends then.
+    /// In work of a pool, destructors included: it would wait for itself. No pool ends then.
     pub fn shutdown(&self, timeout: Duration) -> Result<ShutdownReport, WrongPool> {
         shutdown::shut_down(&self.inner, Instant::now(), timeout)
     }

@@ -1,4 +1,4 @@
-//! Pools end in order: mixed first, since it feeds the others; then CPU; maintenance last.
+//! The shutdown of the pools: mixed first, since it feeds the others, then CPU, then maintenance.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use crate::inner::Inner;
 use crate::moment::after;
 use crate::thread::pool_here;
 
-/// What was left at the end of the timeout.
+/// Number of tasks left at the end of the timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "it says whether anything was cut short"]
 pub struct ShutdownReport {
@@ -23,7 +23,7 @@ pub struct ShutdownReport {
 }
 
 impl ShutdownReport {
-    /// Whether everything ended by itself.
+    /// Returns whether everything ended by itself.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.mixed_left + self.cpu_left + self.maintenance_left == 0
@@ -45,7 +45,6 @@ impl fmt::Display for ShutdownReport {
     }
 }
 
-/// Ends the pools in order, from `now` on for about `timeout`.
 pub(crate) fn shut_down(inner: &Inner, now: Instant, timeout: Duration) -> Result<ShutdownReport, WrongPool> {
     if let Some(from) = pool_here() {
         return Err(WrongPool {

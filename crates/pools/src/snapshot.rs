@@ -1,10 +1,10 @@
-//! Work in the pools at one moment, and their counters.
+//! The counters of the pools, and their text.
 
 use std::fmt;
 
 use pipeline_exec::metrics::PipelineSnapshot;
 
-/// All three pools at one moment.
+/// The counters of all pools at one moment.
 #[derive(Clone, Debug)]
 pub struct PoolsSnapshot {
     /// The mixed pool.
@@ -15,7 +15,7 @@ pub struct PoolsSnapshot {
     pub maintenance: MaintenanceSnapshot,
 }
 
-/// The mixed pool at one moment.
+/// The counters of the mixed pool at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MixedSnapshot {
     /// Async tasks that have not ended.
@@ -24,17 +24,17 @@ pub struct MixedSnapshot {
     pub blocking_running: usize,
     /// Blocking calls without a thread yet.
     pub blocking_waiting: usize,
-    /// Most blocking calls that run at once.
+    /// Largest number of blocking calls that run at once.
     pub blocking_max: usize,
     /// Async tasks accepted so far.
     pub tasks_in_all: u64,
     /// Blocking calls accepted so far.
     pub blocking_in_all: u64,
-    /// Those of them that had to queue: `blocking_max` were inside.
+    /// Blocking calls that had to queue, because `blocking_max` were inside.
     pub blocking_queued: u64,
 }
 
-/// The maintenance pool at one moment.
+/// The counters of the maintenance pool at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MaintenanceSnapshot {
     /// Live threads.
@@ -47,7 +47,7 @@ pub struct MaintenanceSnapshot {
     pub repeating: usize,
     /// Runs that have ended so far.
     pub ran: u64,
-    /// Those of them that panicked.
+    /// Runs that panicked.
     pub panicked: u64,
 }
 

@@ -5,8 +5,8 @@
 //!                                                                   └──► for_each_slice: slices on the CPU pool
 //! ```
 //!
-//! The reader reads ahead of the consumer up to a bound. Then the source is parked with the stream,
-//! and holds neither a thread nor a task until the consumer makes room.
+//! The reader reads ahead up to a bound. Then the source is parked in the stream, and holds neither
+//! a thread nor a task until the consumer makes room.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -36,19 +36,19 @@
 //!
 //! # What the bound bounds
 //!
-//! The bytes, by [`Weigh`], of batches that were read and not taken, and of batches whose slices
-//! are not done. A batch of [`next`](BatchStream::next) counts no more; one of
-//! [`poll_next_held`](BatchStream::poll_next_held) counts until its [`Held`] is dropped. A read
-//! needs room for [`BatchSource::expected_bytes`], or else for the largest batch so far; with
-//! nothing held, a batch of any size is read. So the bytes are at most the bound, or one larger
-//! batch alone, plus what a batch weighs more than expected.
+//! The bound counts bytes, by [`Weigh`]: of batches that were read and not taken, and of batches
+//! whose slices are not done. A batch of [`poll_next_held`](BatchStream::poll_next_held) counts
+//! until its [`Held`] is dropped. A read needs room for [`BatchSource::expected_bytes`], or else
+//! for the largest batch so far; an empty stream reads a batch of any size. So the bytes are at
+//! most the bound, or one larger batch, plus what a batch weighs more than expected.
 //!
 //! # How it ends
 //!
-//! By its end; by an error, the last item; by [`close`](BatchStream::close) or a drop. Then the
-//! source is closed once, on the mixed pool, and each [`on_close`](BatchStream::on_close) call is
-//! made once: before a consumer gets the end or the source's error; after a close or a shutdown,
-//! when the source returns from a blocking call.
+//! A stream ends by its source's end, by an error (the last item), or by
+//! [`close`](BatchStream::close) or a drop. Then the source is closed once, on the mixed pool, and
+//! each [`on_close`](BatchStream::on_close) call is made once: before a consumer gets the end or
+//! the source's error, or, after a close or a shutdown, when the source returns from a blocking
+//! call.
 //!
 //! `crates/pools/src/stream/README.md` has the protocol between reader and consumer, and its proof.
 
@@ -79,10 +79,9 @@ use host::Host;
 use reader::Shared;
 use source::Source;
 
-/// Batches of a source that is read ahead of its consumer. See the [module](self).
-///
-/// `stream.next()` is awaited, a `for` loop blocks. The first error is the last item. Dropping the
-/// stream closes it.
+/// Batches of a source that is read ahead of its consumer. See the [module](self). `stream.next()`
+/// is awaited, a `for` loop blocks. The first error is the last item. Dropping the stream closes
+/// it.
 #[must_use = "dropping it closes it"]
 pub struct BatchStream<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
@@ -94,9 +93,8 @@ pub struct StreamHandle<B: Send + 'static, E: Send + 'static> {
 }
 
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
-    /// Reads `source` up to `bytes` ahead, on threads of `mixed` that may block.
-    ///
-    /// In a CPU task, and after the end of the pool, the stream's only item is that error.
+    /// Reads `source` up to `read_ahead_bytes` ahead, on threads of `mixed` that may block. In a
+    /// CPU task, and after the end of the pool, the stream's only item is that error.
     ///
     /// ```
     /// use pools::Pools;
@@ -163,30 +161,26 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         if let Err(wrong) = refuse_cpu(PoolKind::Mixed) {
             shared.stop(Stop::Failed(wrong.into()));
         }
-        // A stopped reader closes its source.
         shared.read(source);
         Self { shared }
     }
 
-    /// The next batch; an error, which is the last item; `None` after it and at the end.
+    /// Returns the next batch; an error, which is the last item; or `None` at the end.
     ///
-    /// Dropping the future loses nothing. In a CPU task it gives [`StreamError::WrongPool`] and
+    /// Dropping the future loses no batch. In a CPU task it returns [`StreamError::WrongPool`] and
     /// closes the stream.
     pub async fn next(&mut self) -> Option<Result<B, StreamError<E>>> {
         poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// Polls for [`next`](Self::next), like `futures::Stream`.
+    /// Polls for the [`next`](Self::next) batch, like `futures::Stream`.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<B, StreamError<E>>>> {
-        // A taken batch counts no more.
         self.poll_next_held(cx)
             .map(|item| item.map(|batch| batch.map(|(batch, _held)| batch)))
     }
 
-    /// Blocks for the [`next`](Self::next) batch.
-    ///
-    /// It gives [`StreamError::WrongPool`] in a CPU task, [`StreamError::InAsync`] in async code,
-    /// and then closes the stream: an error is the last item.
+    /// Blocks for the [`next`](Self::next) batch. It returns [`StreamError::WrongPool`] in a CPU
+    /// task and [`StreamError::InAsync`] in async code, and then closes the stream.
     pub fn next_blocking(&mut self) -> Option<Result<B, StreamError<E>>> {
         if let Err(refused) = may_block("BatchStream::next_blocking") {
             return self.refuse(refused);
@@ -194,21 +188,19 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         pollster::block_on(self.next())
     }
 
-    /// Calls `call` once, when the source is closed, or now if it is.
-    ///
-    /// It runs on the mixed pool. Its panic becomes the stream's error, unless there is another.
+    /// Calls `call` once, when the source is closed, or now if it is. It runs on the mixed pool.
+    /// Its panic becomes the stream's error, unless there is another.
     pub fn on_close(&self, call: impl FnOnce() + Send + 'static) {
         let call: OnClose = Box::new(call);
         self.shared.channel.on_close(call);
     }
 
-    /// Closes the stream without waiting: no more items, ready batches are dropped, the source will
-    /// be closed. A second close does nothing.
+    /// Closes the stream without waiting: ready batches are dropped, and the source will be closed.
     pub fn close(&mut self) {
         self.shared.stop(Stop::Consumer);
     }
 
-    /// A handle that closes it from elsewhere.
+    /// Returns a handle that closes the stream.
     #[must_use]
     pub fn handle(&self) -> StreamHandle<B, E> {
         StreamHandle {
@@ -216,7 +208,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// Its state now, and its counters.
+    /// Returns the stream's state and counters.
     #[must_use]
     pub fn snapshot(&self) -> StreamSnapshot {
         self.shared.channel.snapshot()
@@ -264,7 +256,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
         }
     }
 
-    /// The item of a refused call: an error, the last item, unless there was one before.
+    /// Returns the item of a refused call: an error, unless there was one before.
     fn refuse<T>(&mut self, error: StreamError<E>) -> Item<T, E> {
         self.shared.stop(Stop::Refused(error));
         let last = self
@@ -273,7 +265,6 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
             .poll_next(&mut Context::from_waker(Waker::noop()));
         match last {
             Poll::Ready(Some(Err(error))) => Some(Err(error)),
-            // The stop has dropped the ready batches.
             Poll::Ready(Some(Ok(_)) | None) | Poll::Pending => None,
         }
     }
@@ -306,12 +297,12 @@ pub mod model {
 
 impl<B: Send + 'static, E: Send + 'static> StreamHandle<B, E> {
     /// Closes the stream: ready batches are dropped, and the source will be closed. A consumer that
-    /// has not had everything gets [`StreamError::Closed`] instead of the end.
+    /// has not had everything gets [`StreamError::Closed`].
     pub fn close(&self) {
         self.shared.stop(Stop::Refused(StreamError::Closed));
     }
 
-    /// Its state now, and its counters.
+    /// Returns the stream's state and counters.
     #[must_use]
     pub fn snapshot(&self) -> StreamSnapshot {
         self.shared.channel.snapshot()
@@ -359,12 +350,11 @@ impl<B: Send + 'static, E: Send + 'static> fmt::Debug for StreamHandle<B, E> {
     }
 }
 
-/// The next item of a stream; `None` at the end.
 type Item<T, E> = Option<Result<T, StreamError<E>>>;
 
 type Counting<B, E> = (B, Held<B, E>);
 
-/// Bytes that a consumer holds; a drop releases them: see [`BatchStream::poll_next_held`].
+/// Bytes that a consumer holds until it drops this: see [`BatchStream::poll_next_held`].
 pub struct Held<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     bytes: usize,
@@ -384,7 +374,6 @@ impl<B: Send + 'static, E: Send + 'static> fmt::Debug for Held<B, E> {
     }
 }
 
-/// Refuses a blocking call in CPU work and in async code.
 fn may_block<E>(call: &'static str) -> Result<(), StreamError<E>> {
     refuse_cpu(PoolKind::Mixed)?;
     Ok(refuse_async(call)?)

@@ -1,7 +1,6 @@
 //! Which pool the running thread belongs to, and which calls that forbids.
 //!
-//! The pipeline executor knows its workers and the threads that help run a job. The other two pools
-//! mark each piece of work, which holds on foreign threads too.
+//! The pipeline executor knows its own threads. The other two pools mark each piece of work.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -15,11 +14,9 @@ use crate::lock::lock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// An async task of the mixed pool.
     Async,
-    /// A blocking call of the mixed pool.
     Blocking,
-    /// Destructors of what a CPU task that never ran had captured, on any thread.
+    /// Destructors of a CPU task that never ran, on any thread.
     GivenUp,
     Maintenance,
 }
@@ -41,7 +38,6 @@ pub(crate) fn as_work<R>(work: Work, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// The pool whose work this thread runs, if any.
 pub(crate) fn pool_here() -> Option<PoolKind> {
     if on_worker_thread() {
         return Some(PoolKind::Cpu);
@@ -53,7 +49,6 @@ pub(crate) fn pool_here() -> Option<PoolKind> {
     })
 }
 
-/// Refuses a call into `to` from CPU work.
 pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     if on_worker_thread() {
         return Err(WrongPool {
@@ -65,7 +60,7 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
 }
 
 /// Refuses a blocking `call` where a runtime polls futures. Inside a runtime, only the pool's own
-/// blocking calls are known to be on a thread that may block.
+/// blocking calls may block.
 pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
     if Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking) {
         return Err(MixedError::InAsync { call });

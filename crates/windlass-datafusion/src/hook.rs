@@ -33,12 +33,10 @@ type Block = Box<dyn FnOnce() -> Output + Send>;
 
 static HOOK: Hook = Hook;
 
-/// The tracer inside the hook, once installed.
 static AROUND: OnceLock<Option<Box<dyn JoinSetTracer>>> = OnceLock::new();
 
 static INSTALLED: Mutex<Option<&'static Location<'static>>> = Mutex::new(None);
 
-/// Sets the hook of the process, unless an earlier call did.
 pub(crate) fn install(
     around: Option<Box<dyn JoinSetTracer>>,
     at: &'static Location<'static>,
@@ -49,8 +47,7 @@ pub(crate) fn install(
         Some(at) => return Err(HookTaken::ByWindlass { at }),
         None => {}
     }
-    // Set before the first call of the hook. If another tracer has the hook this stays unused for
-    // ever.
+    // Set before the first call of the hook. If another tracer has the hook, this is never used.
     AROUND.get_or_init(|| around);
     set_join_set_tracer(&HOOK).map_err(|_already_set| HookTaken::ByAnother)?;
     *installed = Some(at);
@@ -79,7 +76,6 @@ impl JoinSetTracer for Hook {
     }
 }
 
-/// Adds the spawner's watch to a future.
 #[cfg(feature = "plan")]
 fn watched(future: Spawned) -> Spawned {
     match watch::current() {
@@ -88,7 +84,6 @@ fn watched(future: Spawned) -> Spawned {
     }
 }
 
-/// Without plans there is no watch.
 #[cfg(not(feature = "plan"))]
 fn watched(future: Spawned) -> Spawned {
     future
@@ -102,14 +97,12 @@ fn around() -> Option<&'static dyn JoinSetTracer> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HookTaken {
-    /// This crate installed it without the tracer to be wrapped. Queries remain jobs; the tracer
-    /// sees none of their tasks.
+    /// This crate installed the hook without the tracer to be wrapped.
     ByWindlass {
         /// The first call that installed it.
         at: &'static Location<'static>,
     },
-    /// Another part of the program called `set_join_set_tracer` first; DataFusion does not say
-    /// which. No query becomes a job.
+    /// Another part of the program called `set_join_set_tracer` first, so no query becomes a job.
     ByAnother,
 }
 

@@ -59,7 +59,7 @@ impl WindlassExt for SessionStateBuilder {
     }
 }
 
-/// The planner of a session that has set none, since DataFusion's own is not public.
+/// The planner of a session that has set none, because DataFusion's own is not public.
 #[derive(Debug)]
 struct DefaultPlanner;
 

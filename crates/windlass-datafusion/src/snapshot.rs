@@ -1,4 +1,4 @@
-//! The open jobs of a [`Windlass`](crate::Windlass): since when, and how far.
+//! The open jobs of a [`Windlass`](crate::Windlass).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use pools::{AsyncJob, JobUse, Pools, PoolsSnapshot};
 
-/// A [`Windlass`](crate::Windlass) at one moment.
+/// The state of a [`Windlass`](crate::Windlass) at one moment.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct WindlassSnapshot {
     /// The open jobs, in order of opening.
     pub jobs: Vec<RunningJob>,
-    /// The pools below, which may have other work too.
+    /// Counters of the pools below, other work included.
     pub pools: PoolsSnapshot,
 }
 
@@ -20,15 +20,15 @@ pub struct WindlassSnapshot {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunningJob {
-    /// Its name from its options.
+    /// Name of the job.
     pub name: String,
-    /// How long it has been open.
+    /// Time since its opening.
     pub open_for: Duration,
-    /// Tasks spawned in it.
+    /// Number of tasks spawned in it.
     pub tasks_spawned: usize,
-    /// Those that have ended.
+    /// Number of tasks that have ended.
     pub tasks_done: usize,
-    /// Resources that its tasks have used so far.
+    /// What its tasks have used so far.
     pub used: JobUse,
 }
 
@@ -51,7 +51,6 @@ struct Open {
 }
 
 impl Registry {
-    /// Counts a job as open until the returned value is dropped.
     pub(crate) fn enter(self: &Arc<Self>, name: &str, job: &AsyncJob) -> Registration {
         let mut jobs = self.lock();
         let number = jobs.opened;
@@ -100,7 +99,8 @@ pub(crate) struct Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         let open = self.all.lock().open.remove(&self.number);
-        // Outside the lock: the last handle to a job may drop futures, which may drop other jobs.
+        // The last handle to a job may drop futures, which may drop other jobs, so it is dropped
+        // outside the lock.
         drop(open);
     }
 }

@@ -1,4 +1,4 @@
-//! The handle that a program installs once: it opens jobs, and lists the open ones.
+//! The handle that a program installs once.
 
 use std::fmt;
 use std::future::Future;
@@ -69,7 +69,7 @@ impl Windlass {
         }
     }
 
-    /// The pools of its jobs.
+    /// Returns the pools of its jobs.
     #[must_use]
     pub fn pools(&self) -> &Pools {
         &self.shared.pools
@@ -77,9 +77,7 @@ impl Windlass {
 
     /// Runs a future as the first task of a new job; what it spawns by DataFusion belongs to the
     /// job. For a whole query, planning included: `async { ctx.sql(..).await?.collect().await }`.
-    ///
-    /// Dropping the task cancels the job, with all that was spawned in it. The future is polled in
-    /// turns, between tasks of other jobs.
+    /// Dropping the task cancels the job.
     pub fn spawn<F>(&self, options: JobOptions, future: F) -> AsyncTask<F::Output>
     where
         F: Future + Send + 'static,
@@ -100,7 +98,7 @@ impl Windlass {
         (job, open)
     }
 
-    /// The open jobs, and the state of the pools.
+    /// Returns the open jobs, and the state of the pools.
     #[must_use]
     pub fn snapshot(&self) -> WindlassSnapshot {
         self.shared.open.snapshot(&self.shared.pools)

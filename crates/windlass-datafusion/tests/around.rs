@@ -13,7 +13,6 @@ use windlass_datafusion::{HookTaken, Windlass};
 
 type Output = Box<dyn Any + Send>;
 
-/// Counts the tracer's calls, and polls inside a job.
 #[derive(Clone, Debug, Default)]
 struct Counting {
     futures: Arc<AtomicUsize>,
@@ -51,7 +50,7 @@ fn a_tracer_inside_sees_every_future_and_is_polled_by_the_job() {
     let windlass = Windlass::install_around(pools(), tracer.clone()).expect("the hook is free");
     let pools_here = windlass.pools().clone();
     let sum = pools_here.mixed().block_on(async {
-        // Outside a job: traced, and polled by tokio.
+        // Outside a job the future is traced, and polled by tokio.
         assert_eq!(SpawnedTask::spawn(async { 1 }).await.expect("no panic"), 1);
         let task = windlass.spawn(JobOptions::new(), async {
             let future = SpawnedTask::spawn(async { 2 });

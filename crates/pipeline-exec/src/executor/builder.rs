@@ -1,4 +1,4 @@
-//! Settings of a pipeline executor: threads, capacity, quantum, pinning and names.
+//! The settings of a pipeline executor.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use executor_core::Pin;
 
 use crate::trace::PipelineTrace;
 
-/// Jobs admitted at the same time, by default.
+/// Number of jobs admitted at the same time, by default.
 const CAPACITY: usize = 65_536;
 
 /// Sets up a [`PipelineExecutor`](crate::PipelineExecutor).
@@ -30,7 +30,6 @@ const CAPACITY: usize = 65_536;
 #[must_use = "`build` starts the executor"]
 pub struct PipelineExecutorBuilder {
     pub(super) threads: usize,
-    /// Main and reserve threads, instead of the split of `threads`.
     pub(super) roles: Option<(usize, usize)>,
     pub(super) spares: usize,
     pub(super) queue_capacity: usize,
@@ -77,22 +76,19 @@ impl PipelineExecutorBuilder {
     }
 
     /// Number of main and of reserve threads, instead of the split of [`threads`](Self::threads).
-    ///
     /// Without reserve threads a heavy job gets what young ones leave. Without main threads a light
-    /// job waits while there is a heavier one. `(1, 0)` is one thread that alternates between both
-    /// roles.
+    /// job waits for heavier ones. `(1, 0)` is one thread that alternates between both roles.
     pub fn roles(mut self, main: usize, reserve: usize) -> Self {
         self.threads = main.saturating_add(reserve);
         self.roles = Some((main, reserve));
         self
     }
 
-    /// Number of spare threads, reduced to at most one for each thread. Default 0.
+    /// Number of spare threads, at most one for each thread. Default 0.
     ///
-    /// No slot or turn is interrupted. When every thread has been in one for two quanta and a young
-    /// job waits, a spare thread takes that job, and the operating system shares the cores. Without
-    /// them the job waits for the first long slot to end. With a quantum of zero no job is young,
-    /// and there are no spare threads.
+    /// When every thread has been in one slot or turn for two quanta and a young job waits, a spare
+    /// thread takes that job. With a quantum of zero no job is young, and no spare thread is
+    /// started.
     ///
     /// ```
     /// use pipeline_exec::{Job, PipelineExecutor, Role, step};
@@ -116,16 +112,16 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// The most jobs that wait and run at the same time; beyond that
+    /// Largest number of jobs that wait and run at the same time; beyond it
     /// [`submit`](crate::PipelineExecutor::submit) returns `Full`. Default 65,536.
     pub fn queue_capacity(mut self, jobs: usize) -> Self {
         self.queue_capacity = jobs;
         self
     }
 
-    /// How long a worker stays with a young job before it looks at the board again. Default 2 ms;
-    /// zero is one slot at a time. In an old job, which has received four quanta, it stays for
-    /// four, and leaves at the next slot boundary when a young one comes.
+    /// Time that a worker stays in a young job before it looks at the board again. Default 2 ms;
+    /// zero means one slot. In an old job, which has received four quanta, it stays for four, or
+    /// until a young job comes.
     pub fn quantum(mut self, quantum: Duration) -> Self {
         self.quantum = quantum;
         self
@@ -150,8 +146,7 @@ impl PipelineExecutorBuilder {
         self
     }
 
-    /// Called on each thread with its worker's number before it works: to set the operating
-    /// system's properties of threads.
+    /// Sets a function that each thread calls with its worker's number before it works.
     pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.on_thread_start = Some(Hook(Arc::new(hook)));
         self

@@ -1,4 +1,4 @@
-//! Starting a pipeline executor: settings are checked before a thread is started.
+//! Starts a pipeline executor, after checking its settings.
 
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,7 +15,7 @@ use crate::native::{Hub, PipelineTask, start_spares};
 use crate::policy::{self, LookEnd, PipelineConfig, guard};
 use crate::split::split_threads;
 
-/// The largest number of jobs that can be admitted.
+/// Largest number of jobs that can be admitted.
 const CAPACITY_MAX: usize = 1 << 24;
 
 impl PipelineExecutor {
@@ -103,7 +103,7 @@ fn start(hub: Hub, builder: ExecutorBuilder<PipelineTask>) -> Result<PipelineExe
     })
 }
 
-/// One look, again after a panic that is not a user step's, such as a subscriber's.
+/// Looks once. After a panic outside of user steps, such as a subscriber's, the worker looks again.
 fn run_look(hub: &Arc<Hub>, worker: usize) -> LookEnd {
     let look = AssertUnwindSafe(|| hub.as_worker(worker, || policy::look(&**hub, worker)));
     catch_unwind(look).unwrap_or_else(|payload| {

@@ -1,16 +1,16 @@
-//! What is counted: jobs, what a worker did, how long jobs took.
+//! Counts of jobs, activities and times.
 
 use std::time::Duration;
 
 use executor_core::{TimeHistogram, thousands};
 
-/// How many jobs came, and how they ended.
+/// Number of jobs submitted, and of jobs that ended in each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct JobCounts {
-    /// Jobs that were let in.
+    /// Jobs that were admitted.
     pub submitted: u64,
-    /// Jobs that were refused by a full executor; one that waits for room is not refused.
+    /// Jobs that a full executor refused; a job that waits for room is not refused.
     pub refused_full: u64,
     /// Jobs that completed.
     pub completed: u64,
@@ -26,7 +26,7 @@ pub struct JobCounts {
     pub handed_back: u64,
 }
 
-/// What a worker did.
+/// What one worker did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Activity {
@@ -60,12 +60,12 @@ pub struct Activity {
 pub struct Times {
     /// From submission to the first claim, or to the end if there was none.
     pub wait: TimeHistogram,
-    /// From the first claim to the end, however the job ended.
+    /// From the first claim to the end, in whatever way the job ended.
     pub run: TimeHistogram,
 }
 
 impl JobCounts {
-    /// Jobs that have ended, in any way.
+    /// Number of jobs that have ended, in any way.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.ends().into_iter().map(|(count, _)| count).sum()

@@ -1,8 +1,5 @@
-//! The counters of an executor: a place for each worker, and one for all other threads.
-//!
-//! A worker loads and stores its own words, which no other thread writes. Other threads share the
-//! last place, with read-modify-writes. Each fact is counted once: waiting and running jobs follow
-//! from the jobs admitted, those that have stopped waiting, and those that have ended.
+//! The counters of an executor: a place for each worker, and one for all other threads. A worker
+//! loads and stores its own words; other threads share the last place, with read-modify-writes.
 
 mod stopwatch;
 
@@ -20,14 +17,14 @@ use stopwatch::Stopwatch;
 
 #[derive(Debug)]
 pub(crate) struct Meter {
-    /// By worker; the last is for all other threads.
+    /// By worker's number; the last is for all other threads.
     places: Box<[CachePadded<Place>]>,
     refused_full: AtomicU64,
 }
 
 #[derive(Debug)]
 struct Place {
-    /// Several threads count here.
+    /// Whether several threads count here.
     shared: bool,
     main: InRole,
     reserve: InRole,
@@ -36,7 +33,7 @@ struct Place {
     visits: AtomicU64,
     claims: AtomicU64,
     ended: Ended,
-    /// By class, made when needed.
+    /// By class, allocated when needed.
     times: [OnceLock<Box<TimeWords>>; Class::ALL.len()],
 }
 
@@ -100,7 +97,6 @@ impl Meter {
         place.took(&place.times(class).wait, wait_ns);
     }
 
-    /// `run_ns` is `None` if the job never ran.
     pub(crate) fn ended(
         &self,
         worker: Option<usize>,
@@ -118,11 +114,10 @@ impl Meter {
     }
 
     pub(crate) fn refused_full(&self) {
-        // Ordering: Relaxed. A number for people.
+        // Ordering: Relaxed. A statistic.
         self.refused_full.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// By worker, and last of all other threads.
     pub(crate) fn activities(&self, now_ns: u64) -> Vec<Activity> {
         self.places.iter().map(|place| place.activity(now_ns)).collect()
     }
@@ -191,8 +186,7 @@ impl Place {
 
     #[inline]
     fn add(&self, word: &AtomicU64, n: u64) {
-        // Ordering: Relaxed, all. Numbers for people; a worker's own place is written by one
-        // thread.
+        // Ordering: Relaxed, all. Statistics; only one thread writes a worker's own place.
         if self.shared {
             word.fetch_add(n, Ordering::Relaxed);
         } else {
@@ -203,14 +197,14 @@ impl Place {
     fn took(&self, samples: &Samples, ns: u64) {
         self.add(&samples.counts[TimeHistogram::bucket_of(ns)], 1);
         self.add(&samples.sum_ns, ns);
-        // Ordering: Relaxed, both. As above.
+        // Ordering: Relaxed, both. Statistics.
         if samples.max_ns.load(Ordering::Relaxed) < ns {
             samples.max_ns.fetch_max(ns, Ordering::Relaxed);
         }
     }
 
     fn entered(&self, role: Role, at_ns: u64) {
-        // Several threads may share a place: their time is added when they leave.
+        // The time of threads that share this place is added when they leave.
         if self.shared {
             return;
         }
@@ -299,6 +293,6 @@ impl Default for Samples {
 }
 
 fn read(word: &AtomicU64) -> u64 {
-    // Ordering: Relaxed. A number for people.
+    // Ordering: Relaxed. A statistic.
     word.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! A snapshot of an executor's counters, and its text.
+//! A snapshot of the counters, and its text.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,8 +8,8 @@ use executor_core::{thousands, write_columns};
 use super::counts::{Activity, JobCounts, Times};
 use crate::policy::job::spec::Class;
 
-/// A pipeline executor in numbers at one moment; the numbers may be some operations apart. Counters
-/// only grow, and [`PipelineSnapshot::since`] returns the difference of two snapshots.
+/// The counters of a pipeline executor; the numbers may be some operations apart.
+/// [`PipelineSnapshot::since`] returns the difference of two snapshots.
 ///
 /// ```
 /// use pipeline_exec::{Class, Job, PipelineExecutor, step};
@@ -33,8 +33,8 @@ use crate::policy::job::spec::Class;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Its `Display` looks like this. *busy* is time in jobs; a line *others* appears if threads other
-/// than workers did something.
+/// Its `Display` looks like this. *busy* is time in jobs. The line *others* appears if threads
+/// other than workers counted something.
 ///
 /// ```text
 /// 11 jobs submitted, 0 wait, 0 run in 1.4ms
@@ -62,8 +62,7 @@ pub struct PipelineSnapshot {
     pub jobs: JobCounts,
     /// What each worker did, by its number.
     pub workers: Vec<Activity>,
-    /// What other threads did: helpers, spare threads, and those on which a job ends as they submit
-    /// or cancel it.
+    /// What other threads did: helpers, spare threads, and callers on which a job ended.
     pub others: Activity,
     /// Workers in the main role; higher numbers are in the reserve role. A single worker has both.
     pub workers_main: usize,
@@ -72,8 +71,8 @@ pub struct PipelineSnapshot {
 }
 
 impl PipelineSnapshot {
-    /// The difference to `earlier`, a snapshot of the same executor. Jobs that wait and run are
-    /// those of now.
+    /// Returns the difference to an earlier snapshot. Numbers of waiting and running jobs are those
+    /// of now.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut since = self.clone();
@@ -90,7 +89,7 @@ impl PipelineSnapshot {
         since
     }
 
-    /// What all workers and other threads did together.
+    /// Returns what all workers and other threads did together.
     #[must_use]
     pub fn total(&self) -> Activity {
         self.workers

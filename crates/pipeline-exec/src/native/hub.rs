@@ -1,4 +1,4 @@
-//! What all parties of an executor on threads share, and which thread works for which executor.
+//! What all parties of an executor on threads share.
 
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
@@ -17,7 +17,7 @@ use crate::metrics::Meter;
 use crate::policy::{JobBoard, JobBody, JobHandle, JobState, Ledger, PipelineConfig, PipelineShared};
 use crate::trace::{PipelineTrace, Recorder};
 
-/// Looks at the board.
+/// The task that looks at the board.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PipelineTask;
 
@@ -27,10 +27,8 @@ pub(crate) type NativeState = JobState<NativeWord, NativePlace>;
 
 pub(super) type Shared = PipelineShared<NativeWord, KeySet, SegQueue<JobHandle>, JobTable<Arc<NativeBody>>>;
 
-/// What all parties of an executor on threads share, and the ports of each.
 pub(crate) struct Hub {
     pub(super) shared: Shared,
-    /// Set when the threads run.
     pub(super) workers: OnceLock<ExecutorHandle<PipelineTask>>,
     pub(super) epoch: Instant,
     pub(super) ended: Mutex<bool>,
@@ -74,7 +72,6 @@ impl Hub {
         debug_assert!(first, "an executor is built once");
     }
 
-    /// Blocks until the last job has ended.
     #[expect(
         clippy::disallowed_methods,
         reason = "for the owner's thread, never on a worker"
@@ -85,7 +82,6 @@ impl Hub {
         drop(ended.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// `false` if a job has not ended by then.
     #[expect(
         clippy::disallowed_methods,
         reason = "for the owner's thread, never on a worker"
@@ -99,7 +95,7 @@ impl Hub {
     }
 
     pub(crate) fn as_worker<R>(self: &Arc<Self>, worker: usize, work: impl FnOnce() -> R) -> R {
-        // Its threads never work for another executor.
+        // A worker's thread never works for another executor, so the mark stays.
         WORKS_FOR.set((Arc::as_ptr(self).addr(), worker));
         work()
     }
@@ -114,7 +110,7 @@ impl Hub {
                     let mut hubs = hubs.borrow_mut();
                     hubs.pop();
                     if hubs.is_empty() {
-                        // The thread's end does not drop it.
+                        // A thread's end does not drop the vector, so its memory is freed here.
                         *hubs = Vec::new();
                     }
                 });
@@ -135,7 +131,7 @@ impl Hub {
         &self.meter
     }
 
-    /// A step that waits for its own executor may wait for itself.
+    /// Panics in a step of this executor, which could wait for itself.
     pub(crate) fn assert_not_on_own_worker(&self, method: &str) {
         let own = std::ptr::from_ref(self).addr();
         assert!(
@@ -150,14 +146,13 @@ thread_local! {
     /// The hub's address and the worker's number, while this thread runs looks; else 0.
     static WORKS_FOR: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 
-    /// Hubs whose jobs this thread helps, the current one last. Nothing is dropped, so it can be
-    /// read while the thread ends: another crate's thread-local may wait for a job in its drop.
+    /// Addresses of hubs whose jobs this thread helps, the current one last. It is never dropped,
+    /// because another thread-local may wait for a job while the thread ends.
     static LENT_TO: ManuallyDrop<RefCell<Vec<usize>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// Whether this thread works for any pipeline executor now: as a worker, or helping a job. Such a
-/// thread must wait for nothing but its own work, because others wait for it; a blocking function
-/// can refuse here.
+/// Returns whether this thread works for a pipeline executor now, as a worker or helper. Such a
+/// thread must wait only for its own work; a blocking function can refuse here.
 ///
 /// ```
 /// use pipeline_exec::{Job, PipelineExecutor, on_worker_thread};

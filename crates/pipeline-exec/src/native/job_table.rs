@@ -1,9 +1,7 @@
-//! A bounded table of places, each behind its own lock. Memory grows in blocks as places are first
-//! used.
+//! A bounded table of places, each behind its own lock. Memory grows in blocks.
 //!
-//! Emptied places wait in a lock-free queue, so submitters and endings do not hold each other up.
-//! The gate admits no more parties than places, and a place is queued before its count is free. So
-//! a submitter that finds the queue empty finds a place that was never used.
+//! Emptied places wait in a lock-free queue. A place is queued before the gate releases its count,
+//! so a submitter that finds the queue empty finds a fresh place.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -14,9 +12,7 @@ const BLOCK: usize = 1024;
 
 pub(crate) struct JobTable<V> {
     blocks: Box<[OnceLock<Block<V>>]>,
-    /// Used and empty.
     emptied: SegQueue<usize>,
-    /// The first never used.
     fresh: AtomicUsize,
     capacity: usize,
 }
@@ -52,7 +48,7 @@ impl<V> JobTable<V> {
 
     fn take_fresh(&self) -> Option<usize> {
         let more = |fresh| (fresh < self.capacity).then_some(fresh + 1);
-        // Ordering: Relaxed, both. A number for each; the block comes by its `OnceLock`.
+        // Ordering: Relaxed, both. The number is unique; the block comes by its `OnceLock`.
         self.fresh
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .ok()

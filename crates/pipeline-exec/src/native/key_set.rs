@@ -1,8 +1,7 @@
-//! A set of jobs' keys that is quick to find empty: crossbeam's skip list, and a count of its keys.
+//! A set of jobs' keys: crossbeam's skip list, and a count that shows quickly that it is empty.
 //!
-//! Most looks find most orders empty, and searching an empty skip list still pins an epoch. The
-//! count rises before a key goes in and falls after it has come out, so 0 means empty. The skip
-//! list's own count promises nothing under concurrent changes.
+//! Most looks find most orders empty, and searching even an empty skip list pins an epoch. The
+//! count rises before a key goes in and falls after it has come out, so 0 means empty.
 
 use std::cell::Cell;
 use std::ops::Bound;
@@ -20,10 +19,9 @@ pub(crate) struct KeySet {
 }
 
 impl KeySet {
-    /// `false` if it was there.
     pub(crate) fn insert(&self, key: JobHandle) -> bool {
-        // Ordering: Relaxed. A party that must miss no key has passed a fence, and so has the one
-        // that inserts; then the count is seen with the key.
+        // Ordering: Relaxed. The inserting party, and a reader that must miss no key, have both
+        // passed a fence; then the reader sees the count with the key.
         self.count.fetch_add(1, Ordering::Relaxed);
         let was_there = Cell::new(false);
         self.keys.compare_insert(key, (), |()| {
@@ -37,20 +35,18 @@ impl KeySet {
         !was_there.get()
     }
 
-    /// `false` if it was not there.
     pub(crate) fn remove(&self, key: &JobHandle) -> bool {
         let was_there = self.keys.remove(key).is_some();
         if was_there {
-            // Ordering: Relaxed. As above; it comes after the addition for this key, which the skip
-            // list has published.
+            // Ordering: Relaxed. It comes after the addition for this key, which the skip list has
+            // published.
             self.count.fetch_sub(1, Ordering::Relaxed);
         }
         was_there
     }
 
-    /// The largest key, or the largest below `below`.
     pub(crate) fn last(&self, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Ordering: Relaxed. As above.
+        // Ordering: Relaxed. As in `insert`.
         if self.count.load(Ordering::Relaxed) == 0 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! The ports themselves: each method is one operation on what the hub holds.
+//! The ports of an executor on threads.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
@@ -21,7 +21,7 @@ executor_core::delegate_memory!(impl[] Memory<NativeWord> for Hub, |_hub| Native
 impl Clock for Hub {
     #[inline]
     fn now_ns(&self) -> u64 {
-        // Enough for 584 years.
+        // Nanoseconds in a `u64` last for 584 years.
         self.epoch.elapsed().as_nanos() as u64
     }
 }
@@ -139,7 +139,7 @@ impl PipelinePorts for Hub {
         self.room.tell();
     }
 
-    // Always: each call site knows the kind of event, and only that kind's part is left.
+    // Always inlined: each call site knows the kind of event, so only that arm remains.
     #[inline(always)]
     fn observe(&self, event: PipelineEvent<'_>) {
         match event {

@@ -1,4 +1,4 @@
-//! What a trace keeps of events, on which lane and by which clock.
+//! How a trace keeps events: on which lane, and by which clock.
 
 use executor_core::ports::Clock;
 
@@ -11,7 +11,7 @@ use crate::trace::{JobEntry, Recorder};
 impl Hub {
     #[cold]
     pub(super) fn record(&self, recorder: &Recorder, event: &PipelineEvent<'_>) {
-        // Visits bring their own times, so that a bar is as long as the time counted as busy.
+        // Visits bring their own times, so a bar is as long as the time counted as busy.
         let (worker, at_ns) = match *event {
             PipelineEvent::Entered { worker, at_ns, .. } | PipelineEvent::Left { worker, at_ns, .. } => {
                 (Some(worker), at_ns)
@@ -22,7 +22,6 @@ impl Hub {
             PipelineEvent::Ended { at_ns, .. } => (self.own_worker(), at_ns),
             _ => (self.own_worker(), self.now_ns()),
         };
-        // Only these need more of the job than its number.
         let job = match *event {
             PipelineEvent::Submitted { job } | PipelineEvent::StageStarted { job, .. } => Some(job),
             _ => None,
@@ -33,7 +32,6 @@ impl Hub {
         if let Some(entry) = JobEntry::of(event, known) {
             recorder.record(worker, at_ns, entry);
         }
-        // This may be the last reference to the user's data.
         quietly_drop(body);
     }
 }

@@ -4,16 +4,15 @@
 //! - **try again**: the waiter is admitted, or refused because the count of jobs is at its limit;
 //!   then it sleeps.
 //! - **settle**: a party that ends a job lowers the count, and learns whether it was at its limit.
-//! - **tell**: if so, it takes all wakers out, under the lock, and wakes them.
+//! - **tell**: if so, the party takes all wakers out, under the lock, and wakes them.
 //!
-//! The race is between *try again* and *settle*. A refused waiter has read the limit; call `S` the
-//! next change of that word. No job is admitted meanwhile, so `S` is a *settle* that tells, or the
-//! gate closes and all waiters are told. If `S`'s *tell* locked before *register*, `S` would have
-//! happened before *try again*, which could not have read the value before `S`. So *tell* comes
-//! later, and finds the waker.
+//! The race is between *try again* and *settle*. A refused waiter has read the limit. Let `S` be
+//! the next change of that word: a *settle* that tells, or the closing of the gate, which tells
+//! too. If `S`'s *tell* had locked before *register*, `S` would have happened before *try again*,
+//! which would then have read a later value. So *tell* locks after *register*, and finds the waker.
 //!
-//! Every waiter is woken, since one that gave up must not swallow the only wake. While there is
-//! room, no party touches the lock. A waiter that gives up removes its waker.
+//! Every waiter is woken, since a waiter that gave up must not swallow the only wake. A waiter that
+//! gives up removes its waker.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
@@ -25,28 +24,27 @@ pub(crate) struct Room(Mutex<Registered>);
 
 #[derive(Debug, Default)]
 struct Registered {
-    /// By the waiter's number.
     wakers: Vec<(u64, Waker)>,
     next: u64,
 }
 
-/// A party that waits for room until it is dropped.
 pub(crate) struct Waiter {
     room: Arc<Room>,
     number: Option<u64>,
 }
 
 impl Room {
-    /// There is room, or there never will be.
+    /// Wakes all waiters: there is room, or the gate has closed.
     pub(crate) fn tell(&self) {
         let woken = std::mem::take(&mut self.lock().wakers);
         for (_, waker) in woken {
-            // A panicking waker is its owner's problem; the others are woken all the same.
+            // A waker that panics does not keep the others from being woken.
             guard::quietly(|| waker.wake());
         }
     }
 
-    /// Returns the waiter's number and former waker, whose drop may run any code, outside the lock.
+    /// Returns the waiter's number and former waker. The caller drops the waker outside the lock,
+    /// because the drop may run any code.
     fn register(&self, number: Option<u64>, waker: Waker) -> (u64, Option<Waker>) {
         let mut registered = self.lock();
         let number = number.unwrap_or_else(|| {
@@ -79,7 +77,7 @@ impl Waiter {
         Self { room, number: None }
     }
 
-    /// The waiter tries once more after this, and only then sleeps.
+    /// Registers the waker. The waiter must try once more before it sleeps.
     pub(crate) fn register(&mut self, waker: &Waker) {
         let (number, before) = self.room.register(self.number, waker.clone());
         self.number = Some(number);

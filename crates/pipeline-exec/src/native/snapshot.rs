@@ -1,4 +1,4 @@
-//! Reads an executor's counters into a snapshot.
+//! Reads the counters into a snapshot.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use crate::policy::ports::PipelinePorts;
 impl Hub {
     pub(crate) fn snapshot(&self) -> PipelineSnapshot {
         let (shared, meter) = (self.shared(), self.meter());
-        // In reverse order of events: a job that has ended was submitted, whatever happens during
-        // the reading.
+        // Reads in reverse order of events, so that a job counted as ended is also counted as
+        // submitted.
         let ended = meter.jobs(0);
         let times = Class::ALL.map(|class| meter.times(class));
         let submitted = shared.submitted(self) as u64;

@@ -1,5 +1,4 @@
-//! The life of a spare thread: parked until the policy wakes it, then it stands in for workers in
-//! long turns.
+//! The life of a spare thread: it is parked until the policy wakes it to stand in for workers.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +11,8 @@ use super::hub::Hub;
 use crate::error::panic_message;
 use crate::policy::{PipelinePorts, guard, stand_in};
 
-/// Starts the spare threads of `hub`, named `{name}-spare-{number}`; each first calls `on_start`
-/// with its worker's number.
-///
-/// # Errors
-///
-/// If a thread cannot be started. Those that were started end.
+/// Starts the spare threads of `hub`; each first calls `on_start` with its worker's number. If a
+/// thread cannot be started, the others end.
 pub(crate) fn start_spares(
     hub: &Arc<Hub>,
     name: &str,
@@ -56,7 +51,7 @@ impl Hub {
                     || stand_in::run_spare(&*self, spare, |until_ns| self.spare_sleeps(spare, until_ns));
                 match std::panic::catch_unwind(std::panic::AssertUnwindSafe(life)) {
                     Ok(()) => return,
-                    // Foreign code that should not panic, such as a subscriber's.
+                    // Catches panics of user code outside of steps, such as a subscriber's.
                     Err(payload) => {
                         let message = panic_message(&*payload);
                         guard::discard(payload);
@@ -68,7 +63,8 @@ impl Hub {
         });
     }
 
-    /// Blocks until a time, or until awake. `false` when the executor ends.
+    /// Blocks until `until_ns`, or until the policy wakes this thread. Returns whether the executor
+    /// goes on.
     #[expect(
         clippy::disallowed_methods,
         reason = "a spare thread sleeps until it is needed"

@@ -1,4 +1,4 @@
-//! The spare threads of an executor: how one is woken, and how all of them end.
+//! Wakes and ends the spare threads.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -29,7 +29,7 @@ impl Spares {
         }
     }
 
-    /// Ends the threads after what they run; with `joins`, waits for that.
+    /// Ends each thread after its current visit; with `joins`, waits for that.
     #[expect(
         clippy::disallowed_methods,
         reason = "for the owner's thread, never on a worker"
@@ -42,7 +42,6 @@ impl Spares {
             join.thread().unpark();
         }
         for join in threads.into_iter().filter(|_| joins) {
-            // A panic of user code is caught in its job.
             guard::quietly(|| drop(join.join()));
         }
     }

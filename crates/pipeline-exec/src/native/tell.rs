@@ -1,5 +1,4 @@
-//! The `tracing` events of jobs, at level DEBUG, and of failures, at level WARN, each in its job's
-//! span.
+//! The `tracing` events of jobs, each in its job's span: DEBUG, and WARN for failures.
 
 use tracing::{debug, warn};
 
@@ -8,7 +7,6 @@ use crate::policy::board::select::find;
 use crate::policy::guard::{self, quietly_drop};
 use crate::policy::{JobHandle, PipelineEvent};
 
-/// Most events are not; a claim's span stands for them.
 #[inline(always)]
 pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
     matches!(
@@ -22,7 +20,6 @@ pub(super) fn is_told(event: &PipelineEvent<'_>) -> bool {
 }
 
 impl Hub {
-    /// A panicking subscriber is its owner's problem.
     #[cold]
     pub(super) fn tell(&self, event: &PipelineEvent<'_>) {
         match *event {
@@ -38,7 +35,7 @@ impl Hub {
                 body.spans.stage_over(stage);
             }),
             PipelineEvent::Failed { job, failure } => self.with(job, |body| {
-                // The thread that runs a slot is in its stage's span already.
+                // The thread that runs a slot is already in its stage's span.
                 let tell = || {
                     warn!(
                         stage = failure.stage,
@@ -83,7 +80,6 @@ impl Hub {
         if let Some(body) = &body {
             tell(body);
         }
-        // This may be the last reference to the user's data.
         quietly_drop(body);
     }
 }

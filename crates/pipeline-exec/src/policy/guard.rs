@@ -1,6 +1,5 @@
-//! Calls into foreign code that may panic: a waker, a destructor, a name, the text of an error.
-//!
-//! No panic leaves this module, not even one of dropping a panic's payload.
+//! Calls into user code that may panic: a waker, a destructor, a name, the text of an error. No
+//! panic leaves this module.
 
 use std::any::Any;
 use std::fmt;
@@ -32,11 +31,12 @@ pub(crate) fn quietly(call: impl FnOnce()) {
     }
 }
 
+/// Drops a value that may be the last reference to a user's data.
 pub(crate) fn quietly_drop<T>(value: T) {
     quietly(|| drop(value));
 }
 
-/// A payload whose drop panics gives another, which is leaked: it could go on for ever.
+/// Drops a panic's payload. If that drop panics too, the second payload is leaked.
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(endless);

@@ -1,4 +1,4 @@
-//! What the policy asks of its environment: core's ports, and a few calls of its own.
+//! The policy's view of its environment: core's ports, and a few calls of its own.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -18,7 +18,7 @@ use crate::spans::JobSpans;
 use crate::step_cx::{Role, StepCx};
 use crate::task::Turn;
 
-/// One party's access to a pipeline executor: the operations, and what they operate on.
+/// One party's access to a pipeline executor.
 pub trait PipelinePorts:
     Sized
     + Memory
@@ -31,43 +31,43 @@ pub trait PipelinePorts:
     /// The words and collections that all parties of this executor share.
     fn shared(&self) -> &SharedOf<Self>;
 
-    /// A new word of value `value`, for a job that only the caller knows.
+    /// Makes a word of value `value`, for a job that is not yet shared.
     fn word(&self, value: usize) -> Self::Word;
 
-    /// A new ledger in its place, for a job that only the caller knows.
+    /// Makes an empty ledger, for a job that is not yet shared.
     fn place(&self) -> <Self as Exclusive<Ledger>>::Place;
 
-    /// Calls `wait` with a waker and a function that blocks this party. It blocks until the waker
-    /// is woken after its last return; it may also return for no reason.
+    /// Calls `wait` with a waker and a function that blocks this party until the waker is woken
+    /// after the function's last return. The function may also return spuriously.
     fn park_with(&self, wait: impl FnOnce(&Waker, &mut dyn FnMut()));
 
     /// Runs a job inside the slot of `outer` whose context is `cx`, and returns its end. An
     /// environment calls [`nest_in`](super::nest_in), because submission is on a floor above the
-    /// workers that run slots.
+    /// workers.
     fn nest(&self, outer: (&Arc<StateOf<Self>>, JobHandle), cx: &StepCx<'_>, spec: JobSpec) -> JobEnd;
 
-    /// Lets `looks` workers look at the board: each runs [`look`](super::look()) once, and again as
-    /// long as it returns [`Again`](super::LookEnd::Again). `false`: none will, because the workers
-    /// are leaving.
+    /// Makes `looks` workers look at the board: each runs [`look`](super::look()) once, and again
+    /// while it returns [`Again`](super::LookEnd::Again). Returns `false` if the workers are
+    /// leaving.
     fn hand_over(&self, looks: usize) -> bool;
 
     /// Wakes spare thread number `spare`, which [is awake](PipelineShared::spare_is_awake) from now
-    /// on. Not called without spare threads.
+    /// on.
     fn wake_spare(&self, _spare: usize) {}
 
-    /// No job is in flight, and none will be: wakes the parties that wait for that.
+    /// Wakes the parties that wait for the last job: no job is in flight, and none will be.
     fn all_ended(&self);
 
-    /// There is room again after a job was refused: wakes the parties that wait for room.
+    /// Wakes the parties that wait for room, after a job was refused.
     fn place_freed(&self) {}
 
-    /// Wakes a party that waits for a job, or for a slot of it.
+    /// Wakes a party that waits for a job or for a slot of it.
     fn wake(&self, waker: Waker) {
-        // A panicking waker is its owner's problem; the others are woken all the same.
+        // A waker that panics does not keep the others from being woken.
         guard::quietly(|| waker.wake());
     }
 
-    /// Reports an event to oracles, counters and traces; the policy does not depend on it.
+    /// Reports an event to oracles, counters and traces. The policy does not depend on it.
     #[inline]
     fn observe(&self, _event: PipelineEvent<'_>) {}
 }
@@ -78,7 +78,7 @@ pub type StateOf<E> = JobState<<E as Memory>::Word, <E as Exclusive<Ledger>>::Pl
 /// A job's body in environment `E`.
 pub type BodyOf<E> = JobBody<<E as Memory>::Word, <E as Exclusive<Ledger>>::Place>;
 
-/// What is shared in environment `E`.
+/// The shared state in environment `E`.
 pub type SharedOf<E> = PipelineShared<
     <E as Memory>::Word,
     <E as OrderedSet<JobHandle>>::Set,
@@ -89,15 +89,15 @@ pub type SharedOf<E> = PipelineShared<
 /// The answer to submitting a job inside a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NestAnswer {
-    /// It was let in, as this job.
+    /// The job was admitted, under this handle.
     Admitted(JobHandle),
-    /// There was no room: it runs by hand.
+    /// There was no room: the job runs by hand.
     Full,
-    /// The gate is closed: it runs by hand.
+    /// The gate is closed: the job runs by hand.
     Closed,
 }
 
-/// Something that happened to a job, reported when it is certain.
+/// An event of a job, reported when it is certain.
 #[derive(Clone, Copy, Debug)]
 pub enum PipelineEvent<'a> {
     /// The job was let in, and is in the table.
@@ -111,10 +111,10 @@ pub enum PipelineEvent<'a> {
         job: JobHandle,
         /// Number of the stage.
         stage: usize,
-        /// Its slots.
+        /// Number of its slots.
         slots: usize,
     },
-    /// A worker has come to a job and is about to claim slots; it may find none.
+    /// A worker has come to a job and is about to claim slots.
     Entered {
         /// The job.
         job: JobHandle,
@@ -122,10 +122,10 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// Its role.
         role: Role,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
     },
-    /// The first slots of a job were claimed: its wait is over.
+    /// The first slots of a job were claimed.
     Started {
         /// The job.
         job: JobHandle,
@@ -165,15 +165,14 @@ pub enum PipelineEvent<'a> {
         /// Its role.
         role: Role,
     },
-    /// A slot of a job, or a stage's `slots` or `finish`, failed. Several slots may.
+    /// A slot of a job, or a stage's `slots` or `finish`, failed.
     Failed {
         /// The job.
         job: JobHandle,
-        /// What failed, and how.
+        /// Place, name and error of the failure.
         failure: &'a Failure,
     },
-    /// A worker leaves a job. It follows its [`Entered`](Self::Entered), unless user code between
-    /// steps panicked.
+    /// A worker leaves a job. If user code between steps panics, the event is missing.
     Left {
         /// The job.
         job: JobHandle,
@@ -181,9 +180,9 @@ pub enum PipelineEvent<'a> {
         worker: usize,
         /// Its role.
         role: Role,
-        /// When it entered, in nanoseconds on the executor's clock.
+        /// Nanoseconds at which it entered.
         since_ns: u64,
-        /// The time in nanoseconds on the executor's clock.
+        /// Nanoseconds on the executor's clock.
         at_ns: u64,
         /// Number of its claims.
         claims: usize,
@@ -247,7 +246,7 @@ pub enum InnerEvent<'a> {
         /// Their number.
         slots: usize,
     },
-    /// Claimed slots were abandoned, since the job is closed: they will not run.
+    /// Claimed slots of a closed job were abandoned: they will not run.
     GivenUp {
         /// The job.
         job: JobHandle,
@@ -265,8 +264,7 @@ pub enum InnerEvent<'a> {
         /// Number of the task.
         task: usize,
     },
-    /// A task was woken: parked, in a turn, ready already, or over. A parked one is claimable soon
-    /// after.
+    /// A task was woken, in whatever state.
     TaskWoken {
         /// The job.
         job: JobHandle,
@@ -280,9 +278,8 @@ pub enum InnerEvent<'a> {
         /// Number of the task.
         task: usize,
     },
-    /// A turn of a task is over, and the task is back in its job's table, unless it is dropped. It
-    /// follows the turn's [`SlotRan`](PipelineEvent::SlotRan), unless the task was not run because it, or
-    /// its job, is cancelled.
+    /// A turn of a task is over. It follows the turn's [`SlotRan`](PipelineEvent::SlotRan), unless
+    /// the task was cancelled and not run.
     TurnOver {
         /// The job.
         job: JobHandle,
@@ -303,14 +300,14 @@ pub enum InnerEvent<'a> {
         /// The job whose slot it is.
         job: JobHandle,
     },
-    /// The answer to that submission. It follows its [`Nests`](Self::Nests).
+    /// The answer to that submission, after its [`Nests`](Self::Nests).
     NestAnswered {
         /// The job whose slot it is.
         job: JobHandle,
         /// The answer.
         answer: NestAnswer,
     },
-    /// The slot goes on. It follows its [`NestAnswered`](Self::NestAnswered).
+    /// The slot goes on.
     NestOver {
         /// The job whose slot it is.
         job: JobHandle,

@@ -1,13 +1,5 @@
-//! The third floor: what a worker does with the board.
-//!
-//! | module | decides |
-//! |---|---|
-//! | [`mod@look`] | how long a worker looks at the board, and that no job is overlooked |
-//! | [`role`] | which job a worker takes |
-//! | [`visit`] | how many slots it claims, how long it stays, what it returns to the job |
-//! | [`stay`] | until when a visit lasts, and what a slot that runs in it may ask |
-//! | `piece` | how the slots of one claim run, and why they stop |
-//! | [`mod@stand_in`] | when a spare thread takes young work that every worker leaves waiting |
+//! The third floor: what a worker does with the board. A worker's [`mod@look`] takes a job by its
+//! [`role`], and stays in it for a [`visit`].
 
 pub mod look;
 pub(crate) mod piece;

@@ -1,13 +1,10 @@
-//! How entries become rows of a file: bars for submissions, visits, claims and finishes, instants
-//! for the rest, and an arrow from each submission to its job's first claim.
+//! Turns entries into bars, instants, and an arrow from each submission to its job's first claim.
 //!
 //! ```text
 //!    outside   ▕submit▏─────────╮
 //!    worker 0        ▕ cities, main     ▼                                ▏
 //!                      ▕ scan 0..4 ▏▕ scan 4..8 ▏▕ finish scan ▏ ✕ completed
 //! ```
-//!
-//! The simulator draws its runs with the same code.
 
 use std::collections::HashMap;
 
@@ -16,7 +13,7 @@ use executor_core::{ChromeArg, ChromePhase, ChromeRow};
 use super::entry::JobEntry;
 use crate::error::JobErrorKind;
 
-/// Known names of jobs and stages.
+/// Names of jobs and stages.
 #[derive(Clone, Debug, Default)]
 pub struct JobNames {
     jobs: HashMap<usize, (String, String)>,
@@ -31,14 +28,14 @@ pub struct JobLane<'a> {
     open: Vec<String>,
     /// The visited job, and the number of open bars around the work there.
     visiting: Option<(usize, usize)>,
-    /// Of the last row. Clock readings do not always arrive in their order.
+    /// Time of the last row, in nanoseconds. Clock readings may arrive out of order.
     last_ns: u64,
 }
 
 type Args = Vec<(&'static str, ChromeArg)>;
 
 impl JobNames {
-    /// The names in `entries`.
+    /// Collects the names in `entries`.
     pub fn of<'e>(entries: impl IntoIterator<Item = &'e JobEntry>) -> Self {
         let mut names = Self::default();
         for entry in entries {
@@ -116,7 +113,6 @@ impl<'a> JobLane<'a> {
                 self.row(at_ns, ChromePhase::Instant, name, args, rows);
             }
             JobEntry::Entered { seq, role } => {
-                // A visit that user code left by a panic has not recorded its end.
                 self.leave(at_ns, rows);
                 let name = format!("{}, {}", names.job(*seq), role.name());
                 self.begin(at_ns, name, names.args(*seq), rows);
@@ -151,14 +147,14 @@ impl<'a> JobLane<'a> {
         }
     }
 
-    /// Ends the open bars at `at_ns` at the latest; no more is known of the lane.
+    /// Ends the open bars, at the lane's last known time.
     pub fn finish(mut self, at_ns: u64, rows: &mut Vec<ChromeRow<String>>) {
         while !self.open.is_empty() {
             self.end(at_ns, rows);
         }
     }
 
-    /// `true` if the worker visits `seq`.
+    /// Ends the bars of work in `seq`. Returns whether the worker visits that job.
     fn work_ends(&mut self, seq: usize, at_ns: u64, rows: &mut Vec<ChromeRow<String>>) -> bool {
         match self.visiting {
             Some((visited, bars)) if visited == seq => {

@@ -1,4 +1,4 @@
-//! What a picture of a run keeps of an event.
+//! The entries of a recorded trace.
 
 use std::ops::Range;
 
@@ -6,18 +6,18 @@ use crate::error::JobErrorKind;
 use crate::policy::{JobSpec, PipelineEvent, guard};
 use crate::step_cx::Role;
 
-/// Something that happened to a job in a lane. `seq` is the job's number of submission.
+/// An event of a job in a lane. `seq` is the job's number of submission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEntry {
     /// The lane's party has submitted a job.
     Submitted {
         /// The job.
         seq: usize,
-        /// The job's subject.
+        /// Name of the job's subject.
         table: String,
         /// The job's id.
         id: String,
-        /// When the submission began.
+        /// Nanoseconds at which the submission began.
         since_ns: u64,
     },
     /// A stage has started.
@@ -28,7 +28,7 @@ pub enum JobEntry {
         stage: usize,
         /// The stage's name.
         name: String,
-        /// Its slots.
+        /// Number of its slots.
         slots: usize,
     },
     /// The lane's worker has come to a job.
@@ -38,7 +38,7 @@ pub enum JobEntry {
         /// Its role.
         role: Role,
     },
-    /// The job's wait is over.
+    /// The job's first slot was claimed.
     Started {
         /// The job.
         seq: usize,
@@ -56,7 +56,7 @@ pub enum JobEntry {
     Failed {
         /// The job.
         seq: usize,
-        /// What failed, and how.
+        /// Name and error of what failed.
         what: String,
     },
     /// A stage is over, and the lane's party is about to finish it.
@@ -70,7 +70,7 @@ pub enum JobEntry {
     Ended {
         /// The job.
         seq: usize,
-        /// How, unless it completed.
+        /// The reason, unless it completed.
         early: Option<JobErrorKind>,
     },
     /// The lane's worker leaves its job.
@@ -78,8 +78,8 @@ pub enum JobEntry {
 }
 
 impl JobEntry {
-    /// The entry of `event`, if it has one. `job` is what the user said about the job, if known,
-    /// and when its submission began.
+    /// Makes the entry of `event`, or `None` if the event is not drawn. `job` is the job's
+    /// specification and the nanoseconds at which its submission began, if known.
     #[must_use]
     pub fn of(event: &PipelineEvent<'_>, job: Option<(&JobSpec, u64)>) -> Option<Self> {
         Some(match *event {

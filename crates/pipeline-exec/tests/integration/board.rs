@@ -1,4 +1,4 @@
-//! The worked examples of the board: which jobs are on it, in which order, and when they leave.
+//! The order of jobs on the board, and when they leave it.
 
 use std::sync::Arc;
 
@@ -13,7 +13,6 @@ fn slots(n: usize) -> Vec<Arc<dyn Stage>> {
     vec![Counting::new(n)]
 }
 
-/// States 0 to 6: jobs A > B > C > D come in the order B, D, A, C, then reserve takes the heaviest.
 #[test]
 fn four_jobs_stand_by_cost_and_leave_heaviest_first() {
     let plain = Plain::new(1, 1);
@@ -151,7 +150,6 @@ fn without_a_cost_the_number_of_slots_is_the_weight() {
     assert_eq!(plain.board(), ["five", "four", "three"]);
 }
 
-/// Of the test bench: a test that waits for ever fails with a message.
 #[test]
 #[should_panic(expected = "the policy still looks at the board")]
 fn a_board_that_is_looked_at_for_ever_is_a_failure() {
@@ -161,7 +159,6 @@ fn a_board_that_is_looked_at_for_ever_is_a_failure() {
 }
 
 proptest! {
-    /// Higher cost first, then lower number of submission, whatever the place in the table.
     #[test]
     fn handles_are_ordered_by_cost_and_then_by_submission(
         a in (0_u64..3, 0_usize..100, 0_usize..3), b in (0_u64..3, 0_usize..100, 0_usize..3),

@@ -1,4 +1,4 @@
-//! Cancel, deadline and dropped tickets: before, while and after a job runs.
+//! Cancel, deadline and dropped tickets, before, during and after a run.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -48,7 +48,6 @@ fn a_job_cancelled_while_it_runs_ends_with_the_slots_that_run() {
             ran.fetch_add(1, Ordering::Relaxed);
             gate.pass();
             saw.fetch_add(usize::from(cx.is_cancelled()), Ordering::Relaxed);
-            // The result of a cancelled job's slot does not matter.
             Err("cancelled".into())
         })
     });
@@ -144,7 +143,6 @@ fn a_job_past_its_deadline_is_closed_when_a_worker_comes_by() {
     let error = executor.submit(job).unwrap().wait().unwrap_err();
     assert_eq!(error.kind, JobErrorKind::DeadlineExceeded);
     assert_eq!(stage.ran(), 0);
-    // A distant deadline has no effect.
     let job = Job::builder("early")
         .stage(stage.clone())
         .deadline(Duration::MAX)
@@ -167,7 +165,6 @@ fn a_slot_that_asks_sees_that_the_deadline_has_passed() {
         .deadline(Duration::from_millis(5))
         .build();
     let error = executor.submit(job).unwrap().wait().unwrap_err();
-    // Whether the slot had started by then or not.
     assert_eq!(error.kind, JobErrorKind::DeadlineExceeded, "{error}");
 }
 

@@ -1,4 +1,4 @@
-//! Claims: by hand, by two workers, by many threads; each slot once.
+//! Each slot is claimed once: by hand, by two workers, by many threads.
 
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
@@ -55,7 +55,7 @@ fn a_claim_of_several_slots_takes_no_more_than_are_left() {
     assert_eq!(claim(1), Claim::Exhausted);
 }
 
-/// Three quarters of a word for the slot, the rest for the stage and the closing bit.
+/// A slot has three quarters of a word; the stage and the closing bit have the rest.
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_job_has_room_for_as_many_stages_and_slots_as_the_table_of_its_word_says() {
@@ -78,7 +78,7 @@ fn two_threads_claim_the_ten_steps_of_a_job_by_hand_each_once() {
         let claimed = thread::scope(|scope| {
             let workers = [0, 1].map(|_| {
                 scope.spawn(|| {
-                    // One more than there are, so that an endless job shows as a wrong list.
+                    // One claim more than there are slots, so an endless job shows as a wrong list.
                     let claims = std::iter::from_fn(|| job.get_next()).take(11);
                     claims.map(Result::unwrap).collect::<Vec<_>>()
                 })
@@ -145,7 +145,6 @@ impl Stage for Held {
 #[test]
 fn what_is_left_of_a_job_begun_by_hand_is_its_weight_and_its_run_is_told_from_where_it_goes_on() {
     let executor = pipeline_exec::PipelineExecutor::new(2).unwrap();
-    // In the middle of the first stage, and after it.
     for (by_hand, left) in [(2, 3), (5, 2)] {
         let gate = Gate::new();
         let job = Job::builder("half")

@@ -1,4 +1,4 @@
-//! The ways in which an executor ends: every ticket fires, and jobs that never ran are returned.
+//! The ways in which an executor ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -119,7 +119,6 @@ fn shutdown_hands_back_what_never_started_in_the_order_of_submission() {
     assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), ids);
     assert_eq!(jobs.iter().map(|job| job.cost).collect::<Vec<_>>(), [5, 9, 7]);
     assert!(stages.iter().all(|stage| stage.ran() == 0));
-    // They can be run like new ones.
     let executor = PipelineExecutor::new(2).unwrap();
     for job in jobs {
         executor.submit(job).unwrap().wait().unwrap();
@@ -220,7 +219,6 @@ fn an_executor_dropped_by_its_own_step_ends() {
     let (inside, passed) = (std::sync::Mutex::new(Some(executor.clone())), gate.clone());
     let last = step(move |_cx| {
         passed.pass();
-        // This step is the last owner.
         drop(inside.lock().unwrap().take());
         Ok(())
     });

@@ -1,4 +1,4 @@
-//! Steps that fail or panic: their own ticket tells, and other jobs are not affected.
+//! Steps that fail or panic affect their own job alone.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -147,7 +147,6 @@ fn a_failure_names_step_and_slot_and_stops_the_job_whatever_fails() {
             assert_eq!(done, total, "every slot is accounted for");
             other.wait().unwrap();
             bystander.assert_each_ran_once();
-            // The workers live.
             let again = Counting::new(100);
             executor
                 .submit(Job::builder("again").stage(again.clone()).build())
@@ -197,7 +196,6 @@ fn of_several_failures_the_lowest_slot_that_ran_is_told() {
             let gate = gate.clone();
             step(move |_cx| {
                 gate.pass();
-                // Slot 0 succeeds; 1 panics, 2 and 3 fail.
                 assert_ne!(n, 1, "one");
                 if n == 0 {
                     Ok(())

@@ -1,4 +1,4 @@
-//! Foreign code that fails in unlikely places: panic payloads, wakers, error texts, drops.
+//! Foreign code that fails: panic payloads, wakers, error texts, drops.
 
 use std::error::Error;
 use std::fmt;
@@ -17,7 +17,7 @@ use pipeline_exec::{
 use crate::plain::Plain;
 use crate::support::{Counting, hold_workers};
 
-/// Panics this many times in nested drops.
+/// Number of panics in nested drops.
 struct Endless(usize);
 
 impl Drop for Endless {
@@ -28,7 +28,7 @@ impl Drop for Endless {
     }
 }
 
-/// Where a stage panics with a payload whose drop panics.
+/// The call in which a stage panics with a payload whose drop panics.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Slots,
@@ -219,7 +219,6 @@ fn a_ticket_that_was_polled_too_often_still_says_how_its_job_ended() {
     assert_eq!(ticket.status(), JobStatus::Completed);
 }
 
-/// An error whose text panics.
 #[derive(Debug)]
 struct Speechless;
 

@@ -1,4 +1,4 @@
-//! Jobs that grow: tasks that are added, run in turns, wait without a worker, and end.
+//! Jobs that grow, and their tasks.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -39,12 +39,11 @@ struct Told(Sender<()>);
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // The test may have ended.
         self.0.send(()).ok();
     }
 }
 
-/// A task that parks for good; a receiver of its waker in its turn, and one of its drop.
+/// Makes a task that parks for good. The receivers get its waker in its turn, and its drop.
 fn parked() -> (Box<dyn Task>, Receiver<Waker>, Receiver<()>) {
     let (turned, turn) = channel();
     let (dropped, drop) = channel();
@@ -113,7 +112,6 @@ fn a_task_that_parks_leaves_its_worker_to_others_and_goes_on_when_it_is_woken() 
     ticket.control().cancel();
     dropped.recv().unwrap();
     assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
-    // No effect.
     waker.wake();
     drop(job);
 }
@@ -297,7 +295,7 @@ fn a_wake_during_a_shutdown_drops_no_task() {
     // The only worker has put its task back by then.
     let other = executor.submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]));
     other.unwrap().wait().unwrap();
-    // The shutdown has begun when it closes the first job, and has not come to the second.
+    // The shutdown closes the first job when it has begun, and has not come to the second.
     assert!(executor.shutdown().is_empty());
     for ticket in [first_ticket, second_ticket] {
         assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::Cancelled);
@@ -360,7 +358,6 @@ fn a_job_past_its_deadline_gets_no_further_turn() {
     };
     let (job, ticket) = executor.open("late", terms).unwrap();
     let turns = task(|_cx, _waker| Ok(Turn::Again));
-    // It may be late already.
     drop(job.spawn(turns));
     assert_eq!(ticket.wait().unwrap_err().kind, JobErrorKind::DeadlineExceeded);
 }
@@ -469,7 +466,7 @@ fn an_old_job_that_waited_for_a_wake_gets_in_line_with_those_that_ran_meanwhile(
     for _ in 0..10 {
         assert!(plain.main_runs_one(0));
     }
-    // It is owed nothing for the time in which it had nothing to run, so the two take turns.
+    // A job is owed nothing for the time in which it had nothing to run, so the two take turns.
     let since = stage.ran() - 100;
     assert!((4..=6).contains(&since), "{since} of 10 visits");
 }

@@ -123,7 +123,7 @@ fn a_lent_thread_that_found_nothing_is_woken_by_the_next_stage() {
             Ok(())
         }
     }
-    // The worker is in its only slot before a thread helps.
+    // The worker is in the only slot before a thread helps.
     let job = Job::builder("t")
         .stage(Arc::new(Held(passed)))
         .stage(second.clone());
@@ -193,7 +193,7 @@ fn lending_ends_with_a_cancel_a_failure_and_a_deadline() {
 
 #[test]
 fn lending_ends_with_a_shutdown_also_asleep() {
-    // Asleep: the worker holds the job's only slot.
+    // The helper sleeps: the worker holds the job's only slot.
     let executor = PipelineExecutor::new(1).unwrap();
     let gate = Gate::new();
     let passed = gate.clone();
@@ -213,7 +213,7 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     });
     assert_eq!(ticket.status(), JobStatus::Completed);
 
-    // Inside: the helper runs the last slot.
+    // The helper runs the last slot.
     let executor = PipelineExecutor::new(1).unwrap();
     let held = hold_workers(&executor, 1);
     let gate = Gate::new();
@@ -227,7 +227,7 @@ fn lending_ends_with_a_shutdown_also_asleep() {
     let ticket = executor.submit(Job::from_steps("t", steps.collect())).unwrap();
     let lent = thread::spawn(move || ticket.run());
     gate.wait_for(1);
-    // The worker is let go and ends; the shutdown does not wait for the helper's slot.
+    // The worker ends; the shutdown does not wait for the helper's slot.
     held.open();
     let stopper = thread::spawn(move || executor.shutdown().len());
     while !stopper.is_finished() && !gate.has_come(2) {
@@ -254,7 +254,6 @@ fn a_job_that_has_ended_needs_no_thread() {
     assert_eq!(ticket.run().unwrap().slots, 1);
 }
 
-/// The message with which a job's step panicked.
 fn panicked(executor: &PipelineExecutor, lent: bool, body: impl Fn() + Send + Sync + 'static) -> String {
     let job = Job::from_steps(
         "t",
@@ -285,14 +284,12 @@ fn lending_in_a_step_of_the_same_executor_panics_like_waiting_there() {
         "{said}"
     );
 
-    // The same holds on a helper: a step must not depend on the thread that runs it.
     let gate = hold_workers(&executor, 1);
     let said = panicked(&executor, true, move || {
         let _ = handle.submit(plain()).unwrap().wait();
     });
     assert!(said.contains("`JobTicket::wait` was called in a step"), "{said}");
     gate.open();
-    // Afterwards the thread is free again.
     executor.submit(plain()).unwrap().wait().unwrap();
 }
 

@@ -66,7 +66,7 @@ fn the_inner_job_gives_its_output_and_knows_that_it_is_on_a_worker() {
 fn idle_workers_join_in() {
     let executor = PipelineExecutor::new(2).unwrap();
     outer(&executor, |cx| {
-        // Two slots that wait for each other: one worker could not end them.
+        // Two slots wait for each other: one worker could not end them.
         let meet = Arc::new(Barrier::new(2));
         let steps = (0..2).map(|_| {
             let meet = meet.clone();
@@ -222,7 +222,7 @@ fn what_an_inner_job_fails_with_is_for_its_slot_to_handle() {
 
 #[test]
 fn locks_that_are_held_while_waiting_meet_no_strangers() {
-    // If waiting workers ran anything, one would come to another of these slots and want the lock
+    // If waiting workers ran any job, one would come to another of these slots and want the lock
     // again.
     for threads in [1, 2, 4] {
         let executor = PipelineExecutor::new(threads).unwrap();

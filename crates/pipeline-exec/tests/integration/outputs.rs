@@ -1,4 +1,4 @@
-//! A job's output: made once, after everything else, and returned by the ticket.
+//! Outputs of jobs, from closure to ticket.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,8 @@ use pipeline_exec::{
 
 use crate::support::{Counting, Gate, block_on, hold_workers};
 
-/// A job whose output is the number of slots of `stages` that ran, and how often it was made.
+/// Makes a job whose output is the number of slots of `stages` that ran. Counts how often it was
+/// made.
 fn counted(stages: &[Arc<Counting>]) -> (Job<usize>, Arc<AtomicUsize>) {
     let made = Arc::new(AtomicUsize::new(0));
     let (counts, all) = (Arc::clone(&made), stages.to_vec());
@@ -73,7 +74,6 @@ fn an_output_that_fails_or_panics_fails_the_job_by_name() {
     let error = executor.submit(panicking).unwrap().wait().unwrap_err();
     assert_eq!(error.kind, JobErrorKind::Panicked);
     assert!(error.to_string().contains("out of ink"), "{error}");
-    // The workers live.
     executor.submit(counted(&[]).0).unwrap().wait().unwrap();
 }
 
@@ -133,7 +133,7 @@ fn a_job_that_was_not_taken_comes_back_with_its_output_and_can_be_submitted_agai
     assert_eq!((report.output, made.load(Ordering::Relaxed)), (2, 1));
 }
 
-/// A job that an executor returns from its shutdown, because its only worker waits at a gate.
+/// Returns a job from the shutdown of an executor whose only worker waits at a gate.
 fn handed_back<T: Send + 'static>(job: Job<T>) -> Job {
     let executor = PipelineExecutor::new(1).unwrap();
     let gate = hold_workers(&executor, 1);

@@ -1,8 +1,5 @@
-//! The policy's ports as plain data for one thread: a test spells out the workers' steps and sets
-//! the clock.
-//!
-//! A budget of operations, far above the need of any test, turns an endless loop into a panic with
-//! a message: every loop of the policy operates on its ports.
+//! The policy's ports as plain data for one thread: a test makes the workers' steps and sets the
+//! clock. A budget of operations turns an endless loop into a panic.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,39 +25,34 @@ type Queue = RefCell<VecDeque<JobHandle>>;
 type Body = JobBody<Cell<usize>, RefCell<Ledger>>;
 type Places = RefCell<Vec<Option<Arc<Body>>>>;
 
-/// Operations on words and sets that a test may make.
+/// Number of operations on words and sets that a test may make.
 const OPERATIONS_MAX: u32 = 1_000_000;
 
 pub(crate) struct Plain {
     shared: PipelineShared<Cell<usize>, Set, Queue, Places>,
-    /// Nanoseconds, moved by the holders of the clock.
     clock: RefCell<Arc<AtomicU64>>,
     pub(crate) handed_over: Cell<usize>,
     pub(crate) events: RefCell<Vec<String>>,
-    /// Job, stage and slots of each started stage.
     pub(crate) started: RefCell<Vec<(String, usize, usize)>>,
     names: RefCell<BTreeMap<usize, String>>,
-    /// The workers are leaving: no worker takes a look.
+    /// Whether the workers are leaving, so that no worker takes a look.
     pub(crate) workers_leave: Cell<bool>,
     pub(crate) roles: RefCell<Vec<Role>>,
     pub(crate) widths: RefCell<Vec<usize>>,
-    /// Slots returned, and slots that ran.
     pub(crate) given_back: Cell<usize>,
     pub(crate) ran: Cell<usize>,
-    /// What other parties do right after the next change of a ledger.
+    /// Acts of other parties right after the next change of a ledger.
     pub(crate) after_change: RefCell<Option<Meanwhile>>,
-    /// Spare threads in the order of their wakes.
     pub(crate) spares_woken: RefCell<Vec<usize>>,
-    /// What other parties do right after a worker next enters a job, before it claims.
+    /// Acts of other parties right after a worker next enters a job, before it claims.
     pub(crate) after_entering: RefCell<Option<Meanwhile>>,
-    /// How long it takes to wake workers for looks.
+    /// Time that it takes to wake workers for looks.
     pub(crate) waking_takes: Cell<Duration>,
     operations: Cell<u32>,
 }
 
 thread_local! {
-    /// The executor under test, for stages that act on it. It is not `Send`, so a stage cannot hold
-    /// it.
+    /// The executor under test. It is not `Send`, so a stage cannot hold it.
     static UNDER_TEST: RefCell<Weak<Plain>> = RefCell::default();
 }
 
@@ -107,7 +99,7 @@ pub(crate) struct PlainJob {
 }
 
 impl Plain {
-    /// With a quantum of zero: each visit is one slot.
+    /// Makes an executor with a quantum of zero: each visit is one slot.
     pub(crate) fn new(main: usize, reserve: usize) -> Self {
         Self::with_quantum(main, reserve, Duration::ZERO)
     }

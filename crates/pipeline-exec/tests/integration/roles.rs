@@ -1,5 +1,4 @@
-//! Main keeps short work moving, reserve pushes the heaviest, and neither sleeps while something is
-//! claimable.
+//! The order in which main and reserve workers take jobs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -95,7 +94,7 @@ fn of_equally_served_jobs_the_first_submitted_comes_first() {
 #[test]
 fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
     let plain = Plain::new(1, 0);
-    // A clock that has run for long: only the time between matters.
+    // The clock has run for long: only the time between matters.
     let clock = Arc::new(AtomicU64::new(3_600_000_000_000));
     for (name, us) in [("three", 3), ("none", 0)] {
         let stage = Takes {
@@ -112,7 +111,6 @@ fn a_slot_that_takes_no_time_counts_as_a_microsecond() {
     );
 }
 
-/// Slots of a quantum each, for the tests of young and old jobs.
 fn quanta(clock: &Arc<AtomicU64>) -> Vec<Arc<dyn Stage>> {
     vec![Arc::new(Takes {
         clock: clock.clone(),
@@ -148,7 +146,6 @@ fn a_stream_of_young_jobs_leaves_an_old_one_three_parts_of_twenty() {
     let one = |clock: &Arc<AtomicU64>| -> Arc<dyn Stage> { Arc::new(One(clock.clone())) };
     let mut names = Vec::new();
     for _ in 0..500 {
-        // There is always one.
         if names.last().is_none_or(|name| name == "young") {
             plain.submit("young", 9, Class::Normal, vec![one(&clock)]);
         }
@@ -185,8 +182,7 @@ fn main_takes_heavy_work_when_there_is_no_other_and_reserve_light() {
 #[test]
 fn a_job_behind_many_old_ones_is_found() {
     let plain = Plain::new(1, 0);
-    // More jobs than a main worker compares; capacity is 16, so it sees all of them here, and the
-    // heaviest order covers the rest in any case.
+    // With a capacity of 16 a main worker compares all of these jobs.
     for n in 0..15 {
         plain.submit(&format!("old {n}"), 5, Class::Normal, slots(1));
     }
@@ -226,7 +222,6 @@ fn classes_share_four_to_one() {
 #[test]
 fn reserve_takes_the_heaviest_first_while_main_is_held() {
     let executor = PipelineExecutor::new(2).unwrap();
-    // Two workers, held by one job of two slots.
     let (main_gate, reserve_gate) = (Gate::new(), Gate::new());
     let both = {
         let (main_gate, reserve_gate) = (main_gate.clone(), reserve_gate.clone());

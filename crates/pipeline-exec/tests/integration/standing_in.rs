@@ -1,4 +1,4 @@
-//! Spare threads: they take young work while every worker is in a long slot or turn.
+//! Spare threads take young work while every worker is in a long slot or turn.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -31,7 +31,6 @@ fn hold(executor: &PipelineExecutor) -> (Vec<JobTicket>, Vec<Sender<()>>) {
         let (open, gate) = channel();
         let gate = Mutex::new(gate);
         let waits = step(move |_cx| {
-            // An error once the sender is dropped.
             gate.lock().unwrap().recv().ok();
             Ok(())
         });
@@ -148,7 +147,6 @@ fn an_executor_ends_whatever_its_spare_threads_do() {
         let steps = (0..4).map(|_| step(|_cx| Ok(()))).collect();
         let ticket = executor.submit(Job::from_steps("few", steps)).unwrap();
         drop(executor);
-        // It may have been cut short.
         drop(ticket.wait());
     }
     let executor = executor(2, 2);
@@ -180,7 +178,7 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         let job = Job::builder("young");
         let job = match two_stages {
             true => job.stage(steps(vec![first])).stage(steps(vec![second])),
-            // Full while the spare thread is in it.
+            // The job is full while the spare thread is in it.
             false => job.stage(steps(vec![first, second])).max_workers(1),
         };
         let young = executor.submit(job.build()).unwrap();
@@ -189,7 +187,7 @@ fn what_a_spare_thread_leaves_open_is_a_workers_again() {
         }
         drop(gates);
         held.into_iter().for_each(|ticket| drop(ticket.wait().unwrap()));
-        // The worker finds nothing to go into, and sleeps.
+        // The worker finds no job to go into, and sleeps.
         executor
             .submit(Job::from_steps("other", vec![step(|_cx| Ok(()))]))
             .unwrap()
@@ -205,7 +203,6 @@ fn an_executor_that_is_dropped_in_a_slot_of_a_spare_thread_waits_for_no_worker()
     let executor = Arc::new(executor(1, 1));
     let (told, tells) = channel();
     let tells = Mutex::new(tells);
-    // The worker waits for the spare thread's work.
     let waits = step(move |_cx| Ok(tells.lock().unwrap().recv()?));
     let waits = executor.submit(Job::from_steps("waits", vec![waits])).unwrap();
     while waits.status() == JobStatus::Queued {
@@ -242,7 +239,6 @@ fn look_until_over(plain: &Plain, worker: usize) {
     while plain.look(worker) == LookEnd::Again {}
 }
 
-/// Every job has completed, so no assertion in a slot failed.
 fn assert_completed(plain: &Plain, jobs: usize) {
     let events = plain.take_events();
     let completed = events.iter().filter(|event| event.ends_with(" completed"));

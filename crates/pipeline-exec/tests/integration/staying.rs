@@ -1,4 +1,4 @@
-//! How long a worker stays in an old job, and for which jobs it leaves: in virtual time.
+//! How long a worker stays in an old job, in virtual time.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::plain::{Does, Plain, PlainJob};
 const SLOT: Duration = Duration::from_micros(100);
 const QUANTUM: Duration = Duration::from_millis(1);
 
-/// Quanta for which a job is young, and for which a visit of an old one lasts.
+/// Number of quanta for which a job is young, and for which a visit of an old one lasts.
 const QUANTA: u32 = 4;
 
 fn executor(main: usize, reserve: usize) -> std::rc::Rc<Plain> {
@@ -35,8 +35,7 @@ fn submit_young(plain: &Plain) {
     submit(plain, "young", 2, Class::Normal, takes_a_slot);
 }
 
-/// A worker runs slots of a young job for ten quanta while an old one waits. The job stays young,
-/// with slots left.
+/// Runs slots of a young job for ten quanta while an old one waits. The job stays young.
 fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     submit(plain, "young", 900, Class::Interactive, takes_a_slot);
     let began = plain.now();
@@ -46,7 +45,6 @@ fn use_up_the_allowance(plain: &Plain, run_one: impl Fn(&Plain) -> bool) {
     assert!(claims(plain).iter().all(|claim| claim.starts_with("young")));
 }
 
-/// The job and first slot of each claim since the last call.
 fn claims(plain: &Plain) -> Vec<String> {
     let claim = |event: String| Some(event.split_once(" claims ")?.1.to_owned());
     plain.take_events().into_iter().filter_map(claim).collect()
@@ -56,7 +54,6 @@ fn claims(plain: &Plain) -> Vec<String> {
 fn an_old_visit_ends_at_the_next_slot_boundary_when_a_young_job_is_submitted() {
     fn submits(plain: &Plain, slot: usize) {
         takes_a_slot(plain, slot);
-        // In the middle of a claim of several slots.
         if slot == 3 {
             submit_young(plain);
         }
@@ -73,7 +70,6 @@ fn an_old_visit_ends_at_the_next_slot_boundary_when_a_young_job_is_submitted() {
 fn an_old_visit_lasts_four_quanta_when_no_young_job_comes() {
     let plain = executor(2, 0);
     submit_old(&plain, takes_a_slot);
-    // The young jobs that came before the visit are over.
     submit_young(&plain);
     assert_eq!(plain.look(0), LookEnd::Again);
     let before = plain.now();
@@ -110,7 +106,6 @@ fn a_young_job_that_another_worker_has_taken_keeps_nobody_from_staying() {
     let plain = executor(2, 0);
     submit(&plain, "old", 3, Class::Batch, submits);
     assert_eq!(plain.look(0), LookEnd::Over);
-    // Worker 1 stays in the old job after it.
     assert_eq!(claims(&plain), ["old.0", "young.0", "young.1", "old.1", "old.2"]);
 }
 
@@ -215,7 +210,6 @@ fn a_slot_of_an_old_job_is_to_yield_as_soon_as_a_young_job_waits_and_then_its_wo
 fn a_slot_of_an_old_job_is_to_yield_when_four_quanta_are_over() {
     let plain = executor(2, 0);
     plain.submit("old", 1_000, Class::Batch, vec![Arc::new(Asks)]);
-    // A job submitted in its second slot is over first.
     assert_eq!(plain.look(0), LookEnd::Again);
     ANSWERS.take();
     assert_eq!(plain.look(0), LookEnd::Again);

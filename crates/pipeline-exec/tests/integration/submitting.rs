@@ -135,7 +135,8 @@ fn a_step_may_submit_jobs_of_its_own() {
     for threads in [1, 2, 8] {
         let executor = PipelineExecutor::new(threads).unwrap();
         let leaves = Arc::new(AtomicUsize::new(0));
-        // Its children are admitted before it ends, so the gate may close only when the tree is in.
+        // Children are admitted before their parent ends, so the gate may close only when the tree
+        // is in.
         let snapshot = || executor.snapshot().jobs;
         drop(executor.submit(tree(&executor.handle(), &leaves, 6)).unwrap());
         while snapshot().completed < 127 {

@@ -1,4 +1,4 @@
-//! The picture of a run: a file for Perfetto, with a lane for each worker.
+//! Recorded runs for Perfetto, with a lane for each worker.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -42,8 +42,7 @@ fn read(trace: &PipelineTrace) -> (Vec<String>, Vec<Row>) {
     (lanes, told)
 }
 
-/// In every lane time does not go back and bars close in reverse order; arrows lead from one open
-/// bar to a later one.
+/// Checks that time does not go back in a lane, bars close in reverse order, and arrows go forward.
 fn assert_well_formed(lanes: &[String], rows: &[Row]) {
     let mut open: HashMap<u64, Vec<&str>> = HashMap::new();
     let mut last: HashMap<u64, f64> = HashMap::new();
@@ -181,7 +180,7 @@ fn jobs_that_end_early_say_how_and_whose_step_failed() {
     gate.open();
     executor.drain();
     let (lanes, rows) = read(&trace);
-    // The job cancelled before a claim has an arrow to nowhere.
+    // The job cancelled before a claim has an arrow without an end.
     let [from] = named(&rows, "B", "submit waits").collect::<Vec<_>>()[..] else {
         panic!("it was submitted once: {rows:?}")
     };

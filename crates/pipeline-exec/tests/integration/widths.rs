@@ -1,5 +1,4 @@
-//! How many slots a claim takes, where they go when the quantum is over, and how many workers are
-//! invited: in virtual time.
+//! The width of claims, and the number of workers invited, in virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +55,6 @@ fn slots_that_become_a_thousand_times_longer_hold_a_worker_no_longer_than_its_vi
         plain.pass(Duration::from_micros(if slot < 2_000 { 1 } else { 1_000 }));
     }
     const SLOT: Duration = Duration::from_millis(1);
-    // A young job that grows old on the way, and one that is old from the beginning.
     for class in [Class::Normal, Class::Batch] {
         let plain = Plain::with_quantum(2, 0, QUANTUM).under_test();
         let stage = |slots, does| vec![Arc::new(Does(slots, does)) as Arc<dyn Stage>];
@@ -119,7 +117,7 @@ fn a_job_of_two_milliseconds_does_not_wake_sixty_four_workers() {
     assert_eq!(plain.looks_out(), 0);
     assert_eq!(invited(short), 4, "one for each half millisecond");
     look(4);
-    // The worker that runs its first slot finds out that it takes longer than others.
+    // The worker that runs the first slot finds that it takes longer than others.
     assert_eq!(invited(long), 4);
     let before = plain.handed_over.get();
     assert!(plain.main_runs_one(0));

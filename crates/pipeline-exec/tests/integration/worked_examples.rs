@@ -20,7 +20,6 @@ fn submit(plain: &Plain, name: &str, cost: u64) {
     plain.submit(name, cost, Class::Normal, vec![slot]);
 }
 
-/// Runs the slot of the heaviest job. Returns that job's key and the board afterwards.
 fn take_heaviest(plain: &Plain) -> ((u64, usize), Vec<(u64, usize)>) {
     let (selected, _body) = select_heaviest(plain).expect("a job is on the board");
     assert_eq!(

@@ -17,8 +17,7 @@ fn with_table() -> Rc<Scene> {
     Scene::seen(1, 1, seen)
 }
 
-/// A submission against a worker that finds the job in one order: it cannot claim before the job is
-/// in both, so nothing stays on the board.
+/// A worker finds the job in one order only: it cannot claim before the job is in both.
 #[test]
 fn board_insert_against_removal() {
     model("board_insert_against_removal", None, || {
@@ -40,7 +39,6 @@ fn board_insert_against_removal() {
     });
 }
 
-/// Two workers, two stages: the job comes off the board and on again, and every slot runs once.
 #[test]
 fn next_stage_against_a_worker_that_stays() {
     model("next_stage_against_a_worker_that_stays", Some(2), || {
@@ -60,8 +58,6 @@ fn next_stage_against_a_worker_that_stays() {
     });
 }
 
-/// A cancel against a worker that claims the only slot: the job leaves the board once, and its
-/// ticket fires once.
 #[test]
 fn cancel_against_the_last_claim() {
     model("cancel_against_the_last_claim", Some(6), || {
@@ -73,7 +69,6 @@ fn cancel_against_the_last_claim() {
     });
 }
 
-/// The same with a single: the worker may find its handle in the queue when the job is over.
 #[test]
 fn cancel_against_a_single() {
     model("cancel_against_a_single", None, || {

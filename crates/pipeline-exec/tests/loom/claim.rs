@@ -1,5 +1,4 @@
-//! Claims, completion and close: which worker gets which slot, and which party is the last
-//! finisher.
+//! Models of claims, completion and close.
 
 use std::sync::atomic::Ordering;
 
@@ -11,12 +10,12 @@ use pipeline_exec::policy::claim::{Claim, Claims, Piece};
 use crate::harness::memory::LoomMemory;
 use crate::harness::model;
 
-/// Claims of a chain of `stages` stages; the first has started with `slots` slots.
+/// Makes the claims of a chain of `stages` stages; the first has started with `slots` slots.
 fn claims(stages: usize, slots: usize) -> Arc<Claims<AtomicUsize>> {
     graph((0..stages).map(|stage| stage.min(1)), &[slots])
 }
 
-/// Claims of stages, each after `before` others; the first ones have started, with `first` slots.
+/// Makes the claims of stages, each after `before` others; the first ones have started.
 fn graph(before: impl ExactSizeIterator<Item = usize>, first: &[usize]) -> Arc<Claims<AtomicUsize>> {
     let claims = Claims::new(before, AtomicUsize::new);
     for (stage, &slots) in first.iter().enumerate() {
@@ -29,7 +28,6 @@ fn claim_one(claims: &Claims<AtomicUsize>) -> Claim {
     claims.claim(&LoomMemory, |_stage, _left| 1)
 }
 
-/// Claims and runs one slot: returns it, and whether the claimer was the last finisher.
 fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Option<(usize, bool)> {
     let Claim::Slots { piece, .. } = claim_one(claims) else {
         return None;
@@ -39,8 +37,7 @@ fn claim_and_run(claims: &Claims<AtomicUsize>, effects: &[AtomicUsize]) -> Optio
     Some((slots.start, claims.account(&LoomMemory, stage, slots.len())))
 }
 
-/// Closes, and accounts for the unclaimed. `true`: the closer was the last finisher of a job of one
-/// stage.
+/// Closes, and accounts for the unclaimed slots. Returns whether the closer was the last finisher.
 fn close(claims: &Claims<AtomicUsize>) -> bool {
     claims
         .close(&LoomMemory)
@@ -56,8 +53,6 @@ fn effects<const N: usize>() -> Arc<[AtomicUsize; N]> {
     Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)))
 }
 
-/// Two workers claim two slots against a cancel: each slot is claimed at most once and accounted
-/// for, and exactly one of the three is the last finisher.
 #[test]
 fn claim_against_claim_against_cancel() {
     model("claim_against_claim_against_cancel", None, || {
@@ -79,7 +74,6 @@ fn claim_against_claim_against_cancel() {
     });
 }
 
-/// Two workers run a slot each: the last finisher sees what both wrote.
 #[test]
 fn last_finisher_sees_every_slots_writes() {
     model("last_finisher_sees_every_slots_writes", None, || {
@@ -101,8 +95,7 @@ fn last_finisher_sees_every_slots_writes() {
     });
 }
 
-/// The same with the rest abandoned: a canceller that is the last finisher sees what the slot
-/// wrote.
+/// The rest is abandoned.
 #[test]
 fn a_canceller_that_finishes_sees_every_slots_writes() {
     model("a_canceller_that_finishes_sees_every_slots_writes", None, || {
@@ -127,8 +120,7 @@ fn a_canceller_that_finishes_sees_every_slots_writes() {
     });
 }
 
-/// The next stage starts while another worker tries to claim: a claimer sees what the stage before
-/// wrote, and its number of slots.
+/// A claimer sees what the stage before wrote.
 #[test]
 fn stage_start_against_claim() {
     model("stage_start_against_claim", None, || {
@@ -175,8 +167,7 @@ fn stage_start_against_claim() {
     });
 }
 
-/// A cancel while the last finisher starts the next stage: the stage does not start, or the
-/// canceller accounts for it. One of them ends the job.
+/// Either the stage does not start, or the canceller accounts for it.
 #[test]
 fn stage_start_against_cancel() {
     model("stage_start_against_cancel", None, || {
@@ -201,8 +192,7 @@ fn stage_start_against_cancel() {
     });
 }
 
-/// A worker goes on to the next stage during its start and a close, which may read the number of a
-/// run without its row: each slot is claimed or the closer's, and the job ends once.
+/// A worker may read the number of a run without its row.
 #[test]
 fn going_on_to_a_stage_against_close() {
     model("going_on_to_a_stage_against_close", Some(5), || {
@@ -229,8 +219,7 @@ fn going_on_to_a_stage_against_close() {
     });
 }
 
-/// Two workers claim while the next stage starts: one that finds nothing came before the start, so
-/// only the starter knows of the stage, and all of it can be claimed afterwards.
+/// A worker that finds nothing came before the start. All of the stage is claimable afterwards.
 #[test]
 fn two_claims_against_stage_start() {
     model("two_claims_against_stage_start", None, || {
@@ -263,7 +252,7 @@ fn two_claims_against_stage_start() {
     });
 }
 
-/// Claims of two first stages of one slot each, and of more after them. The two slots have run.
+/// Makes the claims of two first stages of one slot each, which have run, and of more after them.
 fn two_run(before: impl ExactSizeIterator<Item = usize>) -> Arc<Claims<AtomicUsize>> {
     let claims = graph(before, &[1, 1]);
     for stage in 0..2 {
@@ -280,7 +269,6 @@ fn both<R: 'static>(finisher: impl Fn(usize) -> R + Clone + 'static) -> [R; 2] {
     [finisher(0), other.join().unwrap()]
 }
 
-/// Two last finishers start a stage each: each has its row, and both can be claimed.
 #[test]
 fn two_stages_start_at_once() {
     model("two_stages_start_at_once", None, || {
@@ -293,7 +281,6 @@ fn two_stages_start_at_once() {
                 assert!(claims.arrive(&LoomMemory, stage + 2));
                 assert!(claims.start(&LoomMemory, stage + 2, 1), "nobody closes here");
                 assert!(!claims.finished(&LoomMemory), "the next stage is open");
-                // Whatever this worker gets, it sees what came before it.
                 let Claim::Slots { piece, .. } = claim_one(&claims) else {
                     return None;
                 };
@@ -311,8 +298,6 @@ fn two_stages_start_at_once() {
     });
 }
 
-/// Two last finishers arrive at one stage: one starts it, and sees what the other's stage wrote.
-/// The job ends once.
 #[test]
 fn two_last_finishers() {
     model("two_last_finishers", None, || {
@@ -348,7 +333,6 @@ fn two_last_finishers() {
     });
 }
 
-/// Two independent stages end at the same time: one ends the job, and sees what the other wrote.
 #[test]
 fn two_last_finishers_of_a_job() {
     model("two_last_finishers_of_a_job", None, || {
@@ -369,7 +353,7 @@ fn two_last_finishers_of_a_job() {
 }
 
 /// The ledger's place for one piece: empty, the first slot of stage 0, or refusing. It adds no
-/// ordering of its own.
+/// ordering.
 struct Kept(AtomicUsize);
 
 const EMPTY: usize = 0;
@@ -400,8 +384,6 @@ impl Kept {
     }
 }
 
-/// A slot is returned during a cancel, and a third party claims: exactly one accounts for it, and
-/// the job ends once.
 #[test]
 fn give_back_against_close() {
     model("give_back_against_close", None, || {
@@ -438,8 +420,6 @@ fn give_back_against_close() {
     });
 }
 
-/// A slot is returned while another worker claims the last one: its taker sees what its giver saw,
-/// and afterwards nothing is left to claim.
 #[test]
 fn give_back_against_the_last_claim() {
     model("give_back_against_the_last_claim", None, || {
@@ -475,7 +455,6 @@ fn give_back_against_the_last_claim() {
     });
 }
 
-/// A reader that sees a slot as done, while it runs, sees what it wrote.
 #[test]
 fn progress_sees_a_done_slots_writes() {
     model("progress_sees_a_done_slots_writes", None, || {
@@ -495,8 +474,6 @@ fn progress_sees_a_done_slots_writes() {
     });
 }
 
-/// Progress is read while slots run and the next stage starts: done never exceeds the total, and
-/// both only grow.
 #[test]
 fn progress_against_stage_start() {
     model("progress_against_stage_start", None, || {

@@ -1,8 +1,7 @@
-//! Jobs that grow: named after the races in
+//! Models of jobs that grow, named after the races in
 //! `crates/pipeline-exec/src/policy/executor/grow/README.md`.
 //!
-//! A woken task that gets no turn keeps its job from ending, and the worker of the model waits for
-//! that end: loom reports a deadlock.
+//! The worker of a model waits for the job's end, so loom reports a lost wake as a deadlock.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -25,7 +24,7 @@ use crate::harness::model;
 use crate::harness::scene::{Scene, Seen, State};
 
 thread_local! {
-    /// The job of the execution, for turns that add tasks. Loom runs the threads of a model on one.
+    /// The job of the execution, for turns that add tasks. Loom runs all threads of a model on one.
     static GROWN: RefCell<Weak<Grown>> = const { RefCell::new(Weak::new()) };
 }
 
@@ -65,14 +64,14 @@ impl Began {
 
 struct Planned {
     turns: VecDeque<Turn>,
-    /// Turns so far: each must find what the one before has written, on any thread.
+    /// Number of turns so far. Each turn must read what the one before has written.
     had: AtomicUsize,
     adds: Option<Box<Planned>>,
     books: Arc<Books>,
 }
 
 impl Grown {
-    /// A job for `workers` workers, with changes ordered for loom as well.
+    /// Makes a job for `workers` workers. The model sees the order of changes.
     fn new(workers: usize) -> Rc<Self> {
         let seen = Seen {
             ledgers: true,
@@ -103,7 +102,6 @@ impl Grown {
         })
     }
 
-    /// Adds a task. Returns its number; `None` if the job refused it.
     fn spawn(&self, task: Box<Planned>) -> Option<usize> {
         let waker = |_number| Waker::noop().clone();
         grow::spawn(&*self.scene, &self.state, self.job, task, waker).ok()
@@ -153,7 +151,6 @@ impl Grown {
         end.expect("the loop ends with the job")
     }
 
-    /// What must hold at the end, after `turns` turns.
     fn assert_over(&self, turns: usize) {
         self.scene.assert_over(&[self.state.clone()]);
         assert_eq!(self.books.turns(), turns);
@@ -162,8 +159,7 @@ impl Grown {
 
 impl Books {
     fn turns(&self) -> usize {
-        // Ordering: Relaxed, here and below. What a task writes is published by the policy, or not
-        // at all.
+        // Ordering: Relaxed, here and below. Only the policy publishes what a task writes.
         self.turns.load(Ordering::Relaxed)
     }
 
@@ -193,7 +189,6 @@ impl Drop for Planned {
     }
 }
 
-/// A task is woken during its first turn, as it parks, or afterwards: it has its second turn.
 #[test]
 fn a_wake_against_a_park() {
     model("a_wake_against_a_park", Some(3), || {
@@ -209,7 +204,6 @@ fn a_wake_against_a_park() {
     });
 }
 
-/// A task is woken during its last turn, as it ends, or when it is over.
 #[test]
 fn a_wake_against_done() {
     model("a_wake_against_done", None, || {
@@ -225,7 +219,6 @@ fn a_wake_against_done() {
     });
 }
 
-/// Two parties wake a parked task: it has one turn, since it parks again.
 #[test]
 fn two_wakes_of_a_parked_task() {
     model("two_wakes_of_a_parked_task", None, || {
@@ -244,7 +237,6 @@ fn two_wakes_of_a_parked_task() {
     });
 }
 
-/// A job is cancelled during a turn of a task that would go on, with another one parked.
 #[test]
 fn a_cancel_of_the_job_against_a_turn() {
     model("a_cancel_of_the_job_against_a_turn", Some(4), || {
@@ -263,7 +255,6 @@ fn a_cancel_of_the_job_against_a_turn() {
     });
 }
 
-/// A task is cancelled before, during or after its turn: it has no other one, and is dropped.
 #[test]
 fn a_cancel_of_a_task_against_its_turn() {
     model("a_cancel_of_a_task_against_its_turn", Some(4), || {
@@ -280,7 +271,6 @@ fn a_cancel_of_a_task_against_its_turn() {
     });
 }
 
-/// The last task ends while the handle is dropped: one of the two ends the job.
 #[test]
 fn the_last_task_against_the_handle_that_is_dropped() {
     model("the_last_task_against_the_handle_that_is_dropped", None, || {
@@ -294,7 +284,6 @@ fn the_last_task_against_the_handle_that_is_dropped() {
     });
 }
 
-/// A task that adds another ends while that one ends on another worker. The handle is gone.
 #[test]
 fn the_last_task_against_the_task_that_has_added_it() {
     model(
@@ -316,8 +305,6 @@ fn the_last_task_against_the_task_that_has_added_it() {
     );
 }
 
-/// A job is closed while its parked task is woken: the closer, or the worker that has taken it,
-/// drops it once, and the job is off the board.
 #[test]
 fn a_close_against_a_wake() {
     model("a_close_against_a_wake", Some(4), || {
@@ -337,7 +324,6 @@ fn a_close_against_a_wake() {
     });
 }
 
-/// A shutdown while a parked task is woken, and a worker comes to the board.
 #[test]
 fn a_shutdown_against_a_wake_of_a_parked_task() {
     model("a_shutdown_against_a_wake_of_a_parked_task", Some(2), || {
@@ -360,8 +346,6 @@ fn a_shutdown_against_a_wake_of_a_parked_task() {
     });
 }
 
-/// A shutdown while a job is opened: the stopper finds it in the table, or the opener finds the
-/// shutdown.
 #[test]
 fn a_shutdown_against_the_opening_of_a_job() {
     model("a_shutdown_against_the_opening_of_a_job", None, || {
@@ -391,8 +375,6 @@ fn a_shutdown_against_the_opening_of_a_job() {
     });
 }
 
-/// A parked task is woken while its job's helper finds nothing and falls asleep: no worker comes to
-/// run it.
 #[test]
 fn a_wake_against_a_lent_thread_that_falls_asleep() {
     model("a_wake_against_a_lent_thread_that_falls_asleep", Some(4), || {

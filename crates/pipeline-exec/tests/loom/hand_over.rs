@@ -1,6 +1,5 @@
-//! Hand-over from async code to workers, and of a slot's own job: named after the races.
-//!
-//! A waker that is not woken shows as a deadlock, which loom reports.
+//! Models of hand-over between workers and parties that wait. Loom reports a lost wake as a
+//! deadlock.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use pipeline_exec::{JobErrorKind, JobId, Stage, StepCx, StepError};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 
-/// Scenes that depend on the order of a ledger's changes.
 fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     let seen = Seen {
         ledgers: true,
@@ -22,7 +20,7 @@ fn scene(workers: usize, jobs: usize) -> Rc<Scene> {
     Scene::seen(workers, jobs, seen)
 }
 
-/// An async runtime: polls the ticket, and again after each wake.
+/// Polls the ticket as an async runtime does: again after each wake.
 fn await_end(scene: &Scene, state: &State) -> JobEnd {
     let mut end = None;
     scene.park_with(|waker, sleep| {
@@ -46,7 +44,6 @@ fn stopper(scene: &Rc<Scene>) -> thread::JoinHandle<usize> {
     thread::spawn(move || policy::stop(&*scene).len())
 }
 
-/// A worker ends a job while its future is polled for the first time.
 #[test]
 fn the_end_of_a_job_against_the_first_poll_of_its_future() {
     model(
@@ -66,8 +63,6 @@ fn the_end_of_a_job_against_the_first_poll_of_its_future() {
     );
 }
 
-/// The future of a job is dropped, which cancels it, while a worker takes it up: it runs whole or
-/// not at all.
 #[test]
 fn a_dropped_future_against_the_start_of_its_job() {
     model("a_dropped_future_against_the_start_of_its_job", Some(3), || {
@@ -92,8 +87,6 @@ fn a_dropped_future_against_the_start_of_its_job() {
     });
 }
 
-/// A shutdown while a worker takes up a job whose future is polled: the awaiting party learns what
-/// happened.
 #[test]
 fn a_shutdown_against_the_start_of_a_job_that_is_awaited() {
     model(
@@ -114,7 +107,6 @@ fn a_shutdown_against_the_start_of_a_job_that_is_awaited() {
     );
 }
 
-/// A future is dropped, which cancels its job, during a shutdown, while a worker takes the job up.
 #[test]
 fn a_dropped_future_against_a_shutdown() {
     model("a_dropped_future_against_a_shutdown", Some(2), || {
@@ -132,8 +124,7 @@ fn a_dropped_future_against_a_shutdown() {
     });
 }
 
-/// A one-slot job that a shutdown may have met: it ran whole, or was returned untouched, or was
-/// closed before its slot ran or as it ended.
+/// Checks that a job that met a shutdown ran whole, was returned untouched, or was closed.
 fn assert_is_what_happened(end: &JobEnd, stage: &Cells, handed_back: usize) {
     let ran = stage.ran();
     match end {
@@ -172,8 +163,6 @@ impl Stage for Nests {
     }
 }
 
-/// Another worker takes a slot of the inner job while the waiting one finds nothing and falls
-/// asleep.
 #[test]
 fn a_nested_wait_against_a_worker_that_takes_the_last_slot() {
     model(

@@ -1,7 +1,6 @@
-//! Helpers: named after the races in `crates/pipeline-exec/src/policy/executor/lend/README.md`.
-//!
-//! A helper that sleeps through a slot that only it would run shows as a deadlock, which loom
-//! reports.
+//! Models of helpers, named after the races in
+//! `crates/pipeline-exec/src/policy/executor/lend/README.md`. Loom reports an endless sleep as a
+//! deadlock.
 
 use std::rc::Rc;
 use std::task::Waker;
@@ -13,7 +12,6 @@ use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, Seen, State};
 use pipeline_exec::policy::JobHandle;
 
-/// A worker and a job. The sleep depends on the order of the ledger's changes.
 fn scene() -> Rc<Scene> {
     let seen = Seen {
         ledgers: true,
@@ -26,11 +24,11 @@ fn lend(scene: &Scene, (state, job): &(std::sync::Arc<State>, JobHandle)) {
     scene.park_with(|waker, sleep| policy::lend(scene, state, *job, waker, sleep));
 }
 
-/// The calling thread helps a job while a worker goes into it, until the job has ended.
+/// Helps a job on the calling thread while a worker goes into it, until the job has ended.
 fn lend_beside_a_worker(scene: &Rc<Scene>, submitted: (std::sync::Arc<State>, JobHandle)) {
     let worker = thread::spawn({
         let scene = scene.clone();
-        // One claim, since its time is over at once.
+        // The worker claims once, since its time is over at once.
         move || pipeline_exec::policy::run_main_worker(&*scene, 0, 0)
     });
     lend(scene, &submitted);
@@ -43,8 +41,6 @@ fn end(scene: &Scene, state: &State) -> JobEnd {
     end.expect("the job has ended")
 }
 
-/// A worker starts the second stage and leaves while the helper finds nothing and falls asleep: no
-/// other party will run it.
 #[test]
 fn stage_start_against_a_lent_thread_that_falls_asleep() {
     model(
@@ -62,7 +58,6 @@ fn stage_start_against_a_lent_thread_that_falls_asleep() {
     );
 }
 
-/// A worker ends the job while the helper falls asleep.
 #[test]
 fn end_against_a_lent_thread_that_falls_asleep() {
     model("end_against_a_lent_thread_that_falls_asleep", Some(6), || {
@@ -74,8 +69,6 @@ fn end_against_a_lent_thread_that_falls_asleep() {
     });
 }
 
-/// A worker takes a single out of its queue while the helper, which needs no queue, claims its
-/// slot: one of the two has it.
 #[test]
 fn a_single_against_a_lent_thread() {
     model("a_single_against_a_lent_thread", None, || {
@@ -87,8 +80,6 @@ fn a_single_against_a_lent_thread() {
     });
 }
 
-/// The only worker that a job admits leaves it with a slot unclaimed, while the helper finds the
-/// job full and falls asleep.
 #[test]
 fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     model(
@@ -106,7 +97,6 @@ fn leaving_a_full_job_against_a_lent_thread_that_falls_asleep() {
     );
 }
 
-/// A cancel while the helper runs the job or falls asleep.
 #[test]
 fn cancel_against_a_lent_thread() {
     model("cancel_against_a_lent_thread", Some(4), || {
@@ -123,7 +113,6 @@ fn cancel_against_a_lent_thread() {
     });
 }
 
-/// Two helpers of one job: one runs its slots, so none is lost in a count that one thread writes.
 #[test]
 fn two_threads_lent_to_one_job() {
     model("two_threads_lent_to_one_job", None, || {

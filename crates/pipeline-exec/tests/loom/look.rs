@@ -1,6 +1,6 @@
-//! Looks: named after the races in `crates/pipeline-exec/src/policy/worker/look/README.md`.
-//!
-//! A job without a look shows as a deadlock, which loom reports.
+//! Models of looks, named after the races in
+//! `crates/pipeline-exec/src/policy/worker/look/README.md`. Loom reports a job without a look as a
+//! deadlock.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,8 +21,6 @@ fn as_a_single(scene: &Scene, stage: Arc<Cells>) -> Option<(Arc<State>, JobHandl
     scene.submit_single(stage)
 }
 
-/// A job comes while the only look lays itself down: it sees the job when it looks again, or the
-/// publisher hands over another.
 #[test]
 fn look_lays_itself_down_against_publish() {
     model("look_lays_itself_down_against_publish", Some(3), || {
@@ -30,7 +28,6 @@ fn look_lays_itself_down_against_publish() {
     });
 }
 
-/// The same with jobs of the queue of singles.
 #[test]
 fn look_lays_itself_down_against_a_single() {
     model("look_lays_itself_down_against_a_single", Some(4), || {
@@ -56,7 +53,6 @@ fn look_lays_itself_down(submit: Submit) {
     assert_eq!(policy::PipelinePorts::shared(&*scene).looks().out(&*scene), 0);
 }
 
-/// Two looks lay themselves down while the next stage of a job starts: all its slots run.
 #[test]
 fn two_looks_against_the_next_stage() {
     model("two_looks_against_the_next_stage", Some(1), || {
@@ -77,14 +73,12 @@ fn two_looks_against_the_next_stage() {
     });
 }
 
-/// A shutdown while a job is submitted, without a worker: one of the two returns the job. The
-/// stopper finds it in the table, or the submitter sees the shutdown.
+/// Without a worker, either the stopper or the submitter returns the job.
 #[test]
 fn stop_against_submit() {
     model("stop_against_submit", None, || stop_against(on_the_board));
 }
 
-/// The same with a job in none of the board's orders.
 #[test]
 fn stop_against_a_single() {
     model("stop_against_a_single", None, || stop_against(as_a_single));
@@ -116,8 +110,7 @@ fn stop_against(submit: Submit) {
     assert_eq!(stage.ran(), (0, 0));
 }
 
-/// A worker whose job is closed by a shutdown looks for another one, which may not be closed yet:
-/// it does not begin that.
+/// A worker whose job a shutdown closed must not begin one that is still open.
 #[test]
 fn stop_against_a_worker_that_comes_back() {
     model("stop_against_a_worker_that_comes_back", None, || {

@@ -1,9 +1,8 @@
-//! The loom models of the pipeline's policy: every interleaving and reordering that C11 allows, of
+//! Loom models of the pipeline's policy: every interleaving and reordering that C11 allows, of
 //! small scenes.
 //!
-//! `cargo xtask loom` runs them and prints each one's bound, executions and seconds. A model is
-//! named after its interleaving; `docs/memory-model.md` names its edges. Without `--cfg
-//! windlass_loom` this binary is empty.
+//! `cargo xtask loom` runs them. A model is named after its interleaving; `docs/memory-model.md`
+//! names its edges. Without `--cfg windlass_loom` this binary is empty.
 #![cfg(windlass_loom)]
 
 mod board;

@@ -1,9 +1,8 @@
-//! Spare threads: named after the races in
+//! Models of spare threads, named after the races in
 //! `crates/pipeline-exec/src/policy/worker/stand_in/README.md`.
 //!
-//! The only worker is in a slot that ends when the young jobs have: a young job that no spare
-//! thread takes shows as a deadlock, which loom reports. Time passes only for spare threads, while
-//! they sleep.
+//! The only worker's slot ends after the young jobs, so loom reports a young job that no spare
+//! thread takes as a deadlock. Time passes only while spare threads sleep.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -16,8 +15,8 @@ use pipeline_exec::{JobStatus, Stage, StepCx, StepError, policy};
 use crate::harness::model;
 use crate::harness::scene::{Cells, Scene, State};
 
-/// A spare thread was told to watch for a job that the worker has taken. It rests while the worker,
-/// in another slot by then, publishes a second one.
+/// The worker takes the first young job, so the watching thread rests, and then publishes a second
+/// one.
 #[test]
 fn young_work_published_while_the_watching_thread_rests() {
     model(
@@ -36,7 +35,7 @@ fn young_work_published_while_the_watching_thread_rests() {
     );
 }
 
-/// The same with a spare thread that has stood in, so that another party may arm while it parks.
+/// The spare thread has stood in, so another party may arm while it parks.
 #[test]
 fn young_work_published_while_the_last_spare_thread_parks() {
     model(
@@ -54,8 +53,7 @@ fn young_work_published_while_the_last_spare_thread_parks() {
     );
 }
 
-/// A parked spare thread wakes by itself just when it is told to watch. It takes the young job and
-/// parks before the teller goes on, and must be told again for the next one.
+/// The thread takes the young job and parks before the teller goes on, and must be told again.
 #[test]
 fn a_thread_that_wakes_by_itself_while_it_is_told() {
     model("a_thread_that_wakes_by_itself_while_it_is_told", Some(3), || {
@@ -73,8 +71,7 @@ fn a_thread_that_wakes_by_itself_while_it_is_told() {
     });
 }
 
-/// The watching spare thread goes into a job whose slot ends after a second job, which is published
-/// meanwhile: another spare thread is told.
+/// The slot of the first job ends after the second job, so another spare thread must take that.
 #[test]
 fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     model(
@@ -97,8 +94,7 @@ fn young_work_published_while_the_watching_thread_goes_into_a_job() {
     );
 }
 
-/// A spare thread leaves a job in which it was alone, and which is old by then, while the worker,
-/// which found the job full, lays down its look.
+/// The job is old by then, and the worker found it full.
 #[test]
 fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
     model(
@@ -123,8 +119,6 @@ fn a_job_that_a_spare_thread_leaves_against_a_look_that_lays_itself_down() {
 /// Nanoseconds of service that make a job old.
 const LONG_NS: u64 = 10_000_000_000;
 
-/// A shutdown while a spare thread is told to watch, or goes into the job: the job ends, and so
-/// does the thread.
 #[test]
 fn a_shutdown_against_a_thread_that_is_told_to_watch() {
     model("a_shutdown_against_a_thread_that_is_told_to_watch", None, || {
@@ -137,7 +131,7 @@ fn a_shutdown_against_a_thread_that_is_told_to_watch() {
     });
 }
 
-/// The worker runs the job that holds it, beside `spares` spare threads.
+/// Runs the job that holds the worker, beside `spares` spare threads.
 fn play(scene: &Rc<Scene>, spares: usize, held: Arc<State>) {
     let spares = (0..spares).map(|spare| {
         let scene = scene.clone();
@@ -158,7 +152,6 @@ fn submit_young(scene: &Scene) {
     scene.submit_single(Cells::new(1)).expect("nobody closes here");
 }
 
-/// A stage of one slot that acts in `scene`.
 fn does(scene: &Rc<Scene>, act: fn(&Scene)) -> Vec<Arc<dyn Stage>> {
     SCENE.set(Rc::downgrade(scene));
     vec![does_again(act)]
@@ -170,7 +163,7 @@ fn does_again(act: fn(&Scene)) -> Arc<dyn Stage> {
 
 struct Does(fn(&Scene));
 
-// A stage cannot hold the scene, which is not for several threads; but loom's threads run on one.
+// A stage must be `Send` and the scene is not, but loom runs all threads on one.
 std::thread_local! {
     static SCENE: RefCell<Weak<Scene>> = const { RefCell::new(Weak::new()) };
 }

@@ -1,5 +1,4 @@
-//! Parties reconcile a job while its claims change: the board agrees in the end, and a job with
-//! slots is found.
+//! Models of parties that reconcile a job while its claims change.
 
 use loom::thread;
 use pipeline_exec::policy;
@@ -7,8 +6,6 @@ use pipeline_exec::policy;
 use crate::harness::model;
 use crate::harness::scene::{Cells, SLOW_NS, Scene, Seen};
 
-/// One worker claims a stage's last slot and takes the job off; another, which stayed in the job,
-/// finishes that stage and starts the next: the job is on the board again, in either order.
 #[test]
 fn claim_of_the_last_against_stage_start() {
     model("claim_of_the_last_against_stage_start", Some(3), || {
@@ -23,15 +20,13 @@ fn claim_of_the_last_against_stage_start() {
         });
         pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         other.join().unwrap();
-        // No party reconciles it any more: if a slot is left, the job is found.
+        // No party reconciles the job any more: if a slot is left, the job is found.
         while pipeline_exec::policy::run_main_worker(&*scene, 0, 0) {}
         scene.assert_over(&[state]);
         assert_eq!((stages[0].ran(), stages[1].ran()), ((2, 1), (1, 1)));
     });
 }
 
-/// A cancel while the first stage's last slot runs and the next stage starts: the job comes off the
-/// board, whichever party put it there.
 #[test]
 fn cancel_against_stage_start() {
     model("cancel_against_stage_start", Some(3), || {
@@ -50,8 +45,7 @@ fn cancel_against_stage_start() {
     });
 }
 
-/// A visit is over, and the job gets another key, while another party claims its last slot and
-/// takes it off the board. That party finds it all the while, under the old key or the new one.
+/// The party that removes the job finds it all the while, under the old key or the new one.
 #[test]
 fn rekey_against_removal() {
     model("rekey_against_removal", Some(3), || {
@@ -62,7 +56,6 @@ fn rekey_against_removal() {
             let scene = scene.clone();
             move || pipeline_exec::policy::run_main_worker(&*scene, 1, 0)
         });
-        // One claim each.
         let found = pipeline_exec::policy::run_main_worker(&*scene, 0, 0);
         assert!(
             found && other.join().unwrap(),
@@ -73,17 +66,15 @@ fn rekey_against_removal() {
     });
 }
 
-/// A quantum is over within a claim, and the rest is returned, while another worker claims what is
-/// left and takes the job off: neither finds the other's, and the job is on the board while a slot
-/// can be claimed.
+/// The rest of a claim is returned while another worker claims what is left.
 #[test]
 fn give_back_against_the_claim_of_the_last() {
     model("give_back_against_the_claim_of_the_last", Some(2), || {
-        // The width of a claim counts on one worker, so five slots are enough for a claim of two.
+        // Only one worker counts for the width of a claim, so five slots allow a claim of two.
         let scene = Scene::new(1, 1);
         let stage = Cells::with_slow(5, 1);
         let (state, _) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        // The time of a slot is known now: none.
+        // The slots take no time, which the policy knows now.
         assert!(pipeline_exec::policy::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();
@@ -103,8 +94,6 @@ fn give_back_against_the_claim_of_the_last() {
     });
 }
 
-/// A quantum is over within a claim during a cancel: the ledger takes the rest and the canceller
-/// accounts for it, or the ledger refuses it and the giver does.
 #[test]
 fn give_back_against_cancel() {
     model("give_back_against_cancel", Some(6), || {
@@ -115,7 +104,7 @@ fn give_back_against_cancel() {
         let scene = Scene::seen(1, 1, seen);
         let stage = Cells::with_slow(5, 1);
         let (state, job) = scene.submit(vec![stage.clone()]).expect("nobody closes here");
-        // The time of a slot is known now: none.
+        // The slots take no time, which the policy knows now.
         assert!(pipeline_exec::policy::run_main_worker(&*scene, 0, 0));
         let giver = thread::spawn({
             let scene = scene.clone();

@@ -1,7 +1,5 @@
-//! Old stays: a worker in an old job gives way to a young one that is submitted meanwhile.
-//!
-//! Time stands still, so no visit ends by the clock. A young job without a look shows as a
-//! deadlock, which loom reports.
+//! Models of a worker in an old job, which gives way to a young one. Time stands still, so no visit
+//! ends by the clock. Loom reports a young job without a look as a deadlock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -20,7 +18,6 @@ use crate::harness::scene::{Cells, Scene, State};
 
 type Submit = fn(&Scene, Arc<Cells>) -> Option<(Arc<State>, JobHandle)>;
 
-/// A young job comes onto the board while the only worker is in an old one.
 #[test]
 fn a_young_arrival_against_an_old_stay() {
     model("a_young_arrival_against_an_old_stay", Some(3), || {
@@ -28,7 +25,6 @@ fn a_young_arrival_against_an_old_stay() {
     });
 }
 
-/// The same with a job of the queue of singles.
 #[test]
 fn a_single_against_an_old_stay() {
     model("a_single_against_an_old_stay", Some(5), || {
@@ -60,8 +56,8 @@ fn arrival(submit: Submit) {
     assert_eq!(seen.missed.get(), None, "this slot ran, and the young job waited");
 }
 
-/// A job of three slots, each of which checks for the arrival of a young job. By the slot after
-/// that the young job has run: this worker cannot have missed it.
+/// A job of three slots, which check for a young arrival. By the slot after it, the young job has
+/// run.
 struct Old;
 
 impl Stage for Old {
@@ -81,7 +77,6 @@ impl Stage for Old {
     }
 }
 
-/// What the slots of the old job know. All of them run on one thread.
 struct SeenBySlots {
     scene: Weak<Scene>,
     young: Arc<Cells>,
@@ -90,7 +85,7 @@ struct SeenBySlots {
     missed: Cell<Option<usize>>,
 }
 
-// A stage cannot hold the scene, which is not for several threads; but loom's threads run on one.
+// A stage must be `Send` and the scene is not, but loom runs all threads on one.
 std::thread_local! {
     static SEEN: RefCell<Option<Rc<SeenBySlots>>> = const { RefCell::new(None) };
 }
@@ -102,14 +97,14 @@ impl SeenBySlots {
     }
 }
 
-/// Loads that acquire nothing: the slots' checks must not help the worker.
+/// Loads that acquire nothing, so the slots' checks do not help the worker.
 struct Relaxed;
 
 impl Memory for Relaxed {
     type Word = AtomicUsize;
 
     fn load(&self, word: &AtomicUsize, _order: Ordering) -> usize {
-        // Ordering: Relaxed. See above.
+        // Ordering: Relaxed. The check must not help the worker.
         LoomMemory.load(word, Ordering::Relaxed)
     }
 

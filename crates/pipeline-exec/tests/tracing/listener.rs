@@ -47,7 +47,6 @@ pub(crate) fn listen(run: impl FnOnce()) -> Heard {
     heard
 }
 
-/// Keeps tickets until the test has heard everything.
 pub(crate) fn keep(tickets: Vec<JobTicket>) {
     lock(&KEPT).extend(tickets);
 }
@@ -81,7 +80,6 @@ impl Heard {
             .count()
     }
 
-    /// The spans around an event, the outermost first.
     pub(crate) fn around(&self, event: &HeardEvent) -> impl Iterator<Item = &HeardSpan> {
         let mut spans = Vec::new();
         let mut next = event.parent;
@@ -92,7 +90,7 @@ impl Heard {
         spans.into_iter().rev()
     }
 
-    /// Their names; of a stage, its own name as well.
+    /// Returns the names of the spans around an event; for a stage, its own name as well.
     pub(crate) fn names_around(&self, event: &HeardEvent) -> Vec<String> {
         let named = |span: &HeardSpan| match span.fields.get("name") {
             Some(name) => format!("{} {name}", span.name),

@@ -1,7 +1,5 @@
-//! What a subscriber of `tracing` hears of jobs: spans of jobs, stages and claims, and what slots
-//! emit in them.
-//!
-//! A separate program, because workers hear only the subscriber of the whole process.
+//! Spans and events that a subscriber of `tracing` hears. A separate program, because workers hear
+//! only the subscriber of the whole process.
 #![cfg(not(windlass_loom))]
 
 mod listener;

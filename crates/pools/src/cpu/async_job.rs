@@ -1,4 +1,4 @@
-//! A job for async work: its options, its use of cores, its end.
+//! A job for async work.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,15 +14,14 @@ use crate::inner::Inner as PoolsInner;
 use crate::maintenance::{MaintenancePool, Repeating};
 use crate::moment::nanos;
 
-/// A job for async work. A handle; clones share the job.
+/// A job for async work. Clones share the job.
 ///
-/// CPU workers run futures [spawned](Self::spawn) into it in turns. However many there are, they
-/// share the job's class, deadline, limit of workers and share of time. A waiting future has no
-/// worker.
+/// CPU workers run futures [spawned](Self::spawn) into it in turns. All of them share the job's
+/// class, deadline, limit of workers and share of time. A waiting future has no worker.
 ///
-/// A poll should end within about a millisecond, or young jobs wait for it. Streams that use
-/// tokio's cooperative budget pause in time; a future that computes longer in one poll calls
-/// `tokio::task::yield_now().await` in between.
+/// A poll should end within about a millisecond, because young jobs wait for it. A future that
+/// computes longer calls `tokio::task::yield_now().await` in between. Streams that use tokio's
+/// cooperative budget pause in time.
 ///
 /// The job ends when all handles are dropped and all futures have ended.
 ///
@@ -57,18 +56,15 @@ pub struct AsyncJob {
 
 struct Inner {
     options: JobOptions,
-    /// `None` if the pool did not admit the job.
     admitted: Option<Admitted>,
     used: Counters,
     /// Enforces the deadline while all futures wait.
     alarm: OnceLock<Repeating>,
 }
 
-/// The executor's part of an admitted job.
 pub(super) struct Admitted {
     pub(super) open: OpenJob,
     control: JobControl,
-    /// Where its futures are polled.
     pub(super) runtime: Handle,
 }
 
@@ -80,22 +76,21 @@ struct Counters {
     longest_turn_ns: AtomicU64,
 }
 
-/// Resources that a job has used so far.
+/// What a job has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUse {
-    /// Polls of its futures; after each a worker can leave the job.
+    /// Number of polls of its futures.
     pub turns: u64,
-    /// Time that the polls were on a core, summed over workers; where the operating system does not
-    /// report it, their elapsed time.
+    /// Time that the polls were on a core, summed over workers; elapsed time where the operating
+    /// system does not report it.
     pub busy: Duration,
-    /// Elapsed time of the longest poll: its worker served no other job meanwhile.
+    /// Elapsed time of the longest poll.
     pub longest_turn: Duration,
     /// Time from spawn or wake to poll, summed over the futures.
     pub waited: Duration,
 }
 
 thread_local! {
-    /// Job whose code this thread runs.
     static CURRENT: RefCell<Option<AsyncJob>> = const { RefCell::new(None) };
 }
 
@@ -116,8 +111,8 @@ impl AsyncJob {
         self.inner.admitted.as_ref()
     }
 
-    /// The job whose code this thread runs: in one of its futures, inside [`enter`](Self::enter) or
-    /// a [`scope`](Self::scope).
+    /// Returns the job whose code this thread runs: in one of its futures, inside
+    /// [`enter`](Self::enter) or a [`scope`](Self::scope).
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT
@@ -143,27 +138,27 @@ impl AsyncJob {
         call()
     }
 
-    /// Ends the job: waiting futures are dropped now, running ones after their poll. Does nothing
-    /// if it has ended.
+    /// Ends the job: waiting futures are dropped now, running ones after their poll. A job that has
+    /// ended is not affected.
     pub fn cancel(&self) {
         if let Some(admitted) = &self.inner.admitted {
             admitted.control.cancel();
         }
     }
 
-    /// Ended and spawned futures. Both only grow.
+    /// Returns the number of ended and of spawned futures. Both only grow.
     #[must_use]
     pub fn progress(&self) -> (usize, usize) {
         let admitted = self.inner.admitted.as_ref();
         admitted.map_or((0, 0), |admitted| admitted.control.progress())
     }
 
-    /// The options that it was opened with.
+    /// Returns the options of the job.
     pub fn options(&self) -> &JobOptions {
         &self.inner.options
     }
 
-    /// Resources that its futures have used so far.
+    /// Returns what its futures have used so far.
     #[must_use]
     pub fn used(&self) -> JobUse {
         let Counters {
@@ -172,7 +167,7 @@ impl AsyncJob {
             waited_ns,
             longest_turn_ns,
         } = &self.inner.used;
-        // Ordering: Relaxed, all. Numbers for people.
+        // Ordering: Relaxed, all. Statistics.
         JobUse {
             turns: turns.load(Ordering::Relaxed),
             busy: Duration::from_nanos(busy_ns.load(Ordering::Relaxed)),
@@ -181,24 +176,23 @@ impl AsyncJob {
         }
     }
 
-    /// Why its futures are polled no more; `None` while they may be, and if the job was not
-    /// admitted. [`HandedBack`](JobErrorKind::HandedBack): the pool ends.
+    /// Returns why its futures are polled no more; `None` while they may be, and if the job was not
+    /// admitted. [`HandedBack`](JobErrorKind::HandedBack) means that the pool ends.
     #[must_use]
     pub fn stopped(&self) -> Option<JobErrorKind> {
         self.inner.admitted.as_ref()?.control.stopped()
     }
 
-    /// Whether the pool admitted it. If not, every spawned future is returned.
+    /// Returns whether the pool admitted the job. If not, every spawned future is returned.
     #[must_use]
     pub fn is_admitted(&self) -> bool {
         self.inner.admitted.is_some()
     }
 
-    /// Counts a poll that used a core for `busy`, lasted for `lasted` and began `waited` after its
-    /// wake. Returns the CPU time of all polls.
+    /// Counts a poll. Returns the CPU time of all polls.
     pub(super) fn note_turn(&self, busy: Duration, lasted: Duration, waited: Duration) -> Duration {
         let used = &self.inner.used;
-        // Ordering: Relaxed, all. Numbers for people.
+        // Ordering: Relaxed, all. Statistics.
         used.turns.fetch_add(1, Ordering::Relaxed);
         let busy_before = used.busy_ns.fetch_add(nanos(busy), Ordering::Relaxed);
         used.waited_ns.fetch_add(nanos(waited), Ordering::Relaxed);
@@ -206,7 +200,7 @@ impl AsyncJob {
         Duration::from_nanos(busy_before).saturating_add(busy)
     }
 
-    /// Workers end a late job when they read the board, which they do not while every job waits.
+    /// Ends a late job by a timer, because workers do so only while they have work.
     fn set_alarm(&self, pools: &Arc<PoolsInner>) {
         let Some(deadline) = self.inner.options.terms.deadline else {
             return;
@@ -225,7 +219,7 @@ impl AsyncJob {
         };
         match maintenance.repeat(deadline, look) {
             Ok(alarm) => drop(self.inner.alarm.set(alarm)),
-            // Maintenance ends last: the pools have ended, and the job with them.
+            // The pools have ended, and the job with them.
             Err(_closed) => admitted.control.cancel(),
         }
     }

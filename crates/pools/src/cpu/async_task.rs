@@ -1,4 +1,4 @@
-//! The output of a future that was spawned into a job.
+//! The outcome of a future in a job.
 
 use std::any::Any;
 use std::error::Error;
@@ -14,31 +14,27 @@ use pipeline_exec::open_job::OpenTask;
 use super::async_job::AsyncJob;
 use crate::lock::lock;
 
-/// A future of erased type.
+/// A boxed future.
 pub type TaskFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// A future that its job returned without running it. Await it to run it here.
+/// A future that its job returned without running it. Awaiting it runs it.
 pub struct HandedBack<T>(Mutex<TaskFuture<T>>);
 
 /// The output of a future spawned by [`AsyncJob::spawn`](super::AsyncJob::spawn). Dropping it
 /// cancels the future; after [`AsyncJob::spawn_root`](super::AsyncJob::spawn_root), the whole job.
-///
-/// Any runtime, or a task of the same job, can await it. A panic of the future resumes in its
-/// awaiter.
+/// Any runtime can await it. A panic of the future resumes in its awaiter.
 #[must_use = "dropping it cancels the future"]
 pub struct AsyncTask<T> {
     output: Arc<Output<T>>,
-    /// `None` if the job did not take it.
     task: Option<OpenTask>,
-    /// A drop cancels this job instead of the task.
+    /// Set if a drop cancels this job instead of the task.
     root_of: Option<AsyncJob>,
 }
 
 /// Why a spawned future has no output.
 #[non_exhaustive]
 pub enum TaskError<T> {
-    /// It never ran and will not: the pool has ended, was full, or could not start. Returns the
-    /// future.
+    /// The future never ran and will not: the pool has ended, was full, or could not start.
     NotRun(HandedBack<T>),
     /// Its job was cancelled.
     Cancelled,
@@ -48,11 +44,9 @@ pub enum TaskError<T> {
     Closed,
 }
 
-/// A future's outcome and the waker of its awaiter.
 pub(super) struct Output<T>(Mutex<State<T>>);
 
 enum State<T> {
-    /// Not ended; holds the awaiter's waker.
     Pending(Option<Waker>),
     Ended(Ended<T>),
     Taken,
@@ -69,10 +63,9 @@ impl<T> Output<T> {
         Arc::new(Self(Mutex::new(State::Pending(None))))
     }
 
-    /// Stores the outcome and wakes the awaiter.
     pub(super) fn end(&self, ended: Ended<T>) {
         let before = std::mem::replace(&mut *lock(&self.0), State::Ended(ended));
-        // Outside the lock: a waker may do anything.
+        // A waker may run any code, so it is woken outside the lock.
         if let State::Pending(Some(waker)) = before {
             waker.wake();
         }
@@ -93,7 +86,7 @@ impl<T> AsyncTask<T> {
         self
     }
 
-    /// Whether awaiting it returns at once.
+    /// Returns whether awaiting it returns at once.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         !matches!(&*lock(&self.output.0), State::Pending(_))
@@ -107,7 +100,7 @@ impl<T> Future for AsyncTask<T> {
     ///
     /// With the future's own panic; and if it is polled after it was ready.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        // Cloned and dropped outside the lock: a waker may do anything.
+        // The waker is cloned and dropped outside the lock, because that runs foreign code.
         let mut waker = Some(cx.waker().clone());
         let mut state = lock(&self.output.0);
         if let State::Pending(before) = &mut *state {

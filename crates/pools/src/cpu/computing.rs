@@ -1,4 +1,4 @@
-//! A computation as a step, and the place of its value.
+//! A computation as a step, with a place for its value.
 
 use std::sync::{Arc, Mutex};
 

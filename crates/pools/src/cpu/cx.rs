@@ -1,4 +1,4 @@
-//! The context of a CPU task: compute, check for cancellation, wait for own parts.
+//! The context of a CPU task.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,18 +7,16 @@ use pipeline_exec::{Job, JobError, JobReport, StepCx};
 
 use super::state::Stop;
 
-/// The context of a CPU task. It has no way to block or to reach another pool.
-///
-/// A wait for parts of its own work does not block: the worker runs those parts and no other job's,
-/// and idle workers join in. So even one worker cannot deadlock, and a lock held meanwhile meets no
-/// other task's code.
+/// The context of a CPU task. It has no way to block or to reach another pool. A wait for parts of
+/// its own work does not block: the worker runs those parts and no other job's, and idle workers
+/// join in. So one worker cannot deadlock, and a lock held meanwhile meets no other task's code.
 pub struct CpuCx<'a> {
     step: &'a StepCx<'a>,
     stop: Arc<Stop>,
 }
 
 impl<'a> CpuCx<'a> {
-    /// The context of a slot, for steps that compute as CPU tasks do.
+    /// Makes the context of a slot, for steps that compute as CPU tasks do.
     #[must_use]
     pub fn new(step: &'a StepCx<'a>) -> Self {
         Self {
@@ -27,7 +25,6 @@ impl<'a> CpuCx<'a> {
         }
     }
 
-    /// The context of a task in a pool that may stop.
     pub(super) fn of(step: &'a StepCx<'a>, stop: &Arc<Stop>) -> Self {
         Self {
             step,
@@ -39,14 +36,14 @@ impl<'a> CpuCx<'a> {
         &self.stop
     }
 
-    /// Whether the result is no longer needed: the task was dropped, or the pool's time is up. The
-    /// task should then return soon, with any value.
+    /// Returns whether the task was dropped or the pool's time is up. The task should then return
+    /// soon, with any value.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.stop.is_told() || self.step.is_cancelled()
     }
 
-    /// Runs a job of this task's own: [`StepCx::run`].
+    /// Runs a job of this task's own, as [`StepCx::run`] does.
     ///
     /// # Errors
     ///

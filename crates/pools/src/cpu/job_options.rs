@@ -1,11 +1,11 @@
-//! Options of a job for async work.
+//! The options of a job for async work.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
 use pipeline_exec::{Class, Terms};
 
-/// Name and limits of a job for async work: plain data for [`CpuPool::open`](super::CpuPool::open).
+/// Name and limits of a job for [`CpuPool::open`](super::CpuPool::open).
 ///
 /// ```
 /// use pipeline_exec::Class;
@@ -39,55 +39,55 @@ impl Default for JobOptions {
 }
 
 impl JobOptions {
-    /// A normal job without limits.
+    /// Makes the options of a normal job without limits.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Its name in events, spans and traces. Default `async`.
+    /// Name in events, spans and traces. Default `async`.
     pub fn name(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Its urgency. Default [`Class::Normal`].
+    /// How urgent the job is. Default [`Class::Normal`].
     pub fn class(mut self, class: Class) -> Self {
         self.terms.class = class;
         self
     }
 
-    /// Longest time from its opening. A late job gets no further turn, and its tasks return
+    /// Longest time from the job's opening. A late job gets no further turn, and its tasks return
     /// [`TaskError::DeadlineExceeded`](super::TaskError::DeadlineExceeded). Default: none.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.terms.deadline = Some(deadline);
         self
     }
 
-    /// Most workers that run its tasks at once. Default: all.
+    /// Largest number of workers that run its tasks at once. Default: all.
     ///
     /// # Panics
     ///
-    /// If it is 0: the job would never run.
+    /// If it is 0.
     pub fn max_workers(mut self, workers: usize) -> Self {
         assert!(workers > 0, "a job needs a worker");
         self.terms.workers_max = workers;
         self
     }
 
-    /// Bytes that it may hold. The pools do not account for memory: the query engine reads
-    /// [`memory_limit`](Self::memory_limit) and enforces it. Default: no limit.
+    /// Bytes that the job may hold, as a note for the query engine, which enforces it. Default: no
+    /// limit.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = Some(bytes);
         self
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn job_name(&self) -> &str {
         &self.name
     }
 
-    /// Bytes that it may hold, if limited.
+    /// Returns the bytes that the job may hold, if limited.
     #[must_use]
     pub fn memory_limit(&self) -> Option<usize> {
         self.memory

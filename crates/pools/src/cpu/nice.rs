@@ -1,10 +1,7 @@
-//! Niceness of CPU workers.
-//!
-//! Where workers use all cores, a thread that wakes for I/O has to preempt one. A fair scheduler
-//! may let it wait until a worker's slice ends; a less urgent worker is preempted at once. Lowering
-//! needs no privilege, and costs nothing while no other thread wants the core.
+//! The niceness of CPU workers. A thread that wakes for I/O may have to wait for the end of a
+//! worker's time slice; it preempts a less urgent worker at once. Lowering the urgency needs no
+//! privilege.
 
-/// Raises the niceness of this thread alone by `nice`.
 #[cfg(target_os = "linux")]
 pub(super) fn be_nice(nice: u8) {
     use rustix::process::{getpriority_process, setpriority_process};
@@ -19,7 +16,6 @@ pub(super) fn be_nice(nice: u8) {
     }
 }
 
-/// Greatest niceness that the kernel knows.
 #[cfg(target_os = "linux")]
 const LEAST_URGENT: i32 = 19;
 

@@ -1,11 +1,9 @@
-//! Time that this thread was on a core: elapsed time less what other threads got.
+//! The time that a thread was on a core.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// This thread's clock of its own time on a core; it stays with the thread.
 pub(super) struct OnCore {
-    /// Start of the lap; `None` where the operating system does not report it.
     began: Option<Duration>,
     of_this_thread: PhantomData<*const ()>,
 }
@@ -18,8 +16,8 @@ impl OnCore {
         }
     }
 
-    /// Time on a core since the start or the last call; `None` where the operating system does not
-    /// report it.
+    /// Returns the time on a core since the start or the last call, if the operating system reports
+    /// it.
     pub(super) fn lap(&mut self) -> Option<Duration> {
         let ends = read();
         let began = std::mem::replace(&mut self.began, ends);

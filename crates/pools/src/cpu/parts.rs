@@ -1,4 +1,4 @@
-//! Parts of a CPU task's own work: two, or many by number.
+//! How a CPU task computes parts of its own work.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use crate::error::CpuError;
 use crate::lock::lock;
 
 impl CpuCx<'_> {
-    /// Computes both, in parallel if a worker is idle, and returns both values.
+    /// Computes both closures, in parallel if a worker is idle, and returns both values.
     ///
     /// ```
     /// use pools::Pools;
@@ -90,7 +90,6 @@ impl CpuCx<'_> {
     }
 }
 
-/// Values by number, one slot each.
 struct Mapping<F, T> {
     stop: Arc<Stop>,
     each: F,

@@ -1,15 +1,14 @@
 //! A future as a task of a job: a turn polls it once or more.
 //!
-//! A poll runs inside a tokio runtime, whose timers, sockets and `spawn_blocking` the future uses,
-//! and inside tokio's cooperative budget. A unit of the budget is one step of a stream, such as a
-//! batch of rows; a stream that has used the budget up pauses until its next poll. All 128 units
-//! may last 50 ms where a unit aggregates a batch, so each poll first burns units and keeps
-//! those for about [`POLL_NS`].
+//! A poll runs inside a tokio runtime, and inside tokio's cooperative budget. A unit of the budget
+//! is one step of a stream, such as a batch of rows; a stream without units pauses until its next
+//! poll. All 128 units may last 50 ms, so each poll first burns units and keeps those for about
+//! [`POLL_NS`].
 //!
-//! A job is charged for its polls' time on a core. Other threads still slow a poll down: each page
-//! that they map or return interrupts every core of the process, and a poll may have to return what
-//! others freed. So that one such poll does not age a short query, a long poll counts for at most
-//! [`COUNTS_MAX`] at first (`docs/decisions/0042-long-polls-of-young-jobs.md`).
+//! A job is charged for its polls' time on a core. Other threads still slow a poll down, by
+//! interrupts for pages that they map or return. So that one such poll does not age a short query,
+//! a long poll counts for at most [`COUNTS_MAX`] at first
+//! (`docs/decisions/0042-long-polls-of-young-jobs.md`).
 //!
 //! A future that paused for want of budget is polled again in the same turn, up to [`TURN`], unless
 //! its worker is to leave the job: the core's caches hold its data.
@@ -36,26 +35,25 @@ use crate::moment::nanos;
 /// Nanoseconds that a poll should last.
 const POLL_NS: u64 = 400_000;
 
-/// Time after which a turn ends with its poll. Shorter than what a spare thread takes for a long
-/// turn.
+/// Time after which a turn ends with its poll, below what a spare thread takes for a long turn.
 const TURN: Duration = Duration::from_millis(2);
 
 /// CPU time of a job's polls up to which each counts for at most [`COUNTS_MAX`].
 const LENIENT: Duration = Duration::from_millis(32);
 
-/// Most CPU time that one poll counts for, in a job that has used little.
+/// Largest CPU time that one poll counts for, in a job that has used little.
 const COUNTS_MAX: Duration = Duration::from_millis(1);
 
 /// Units of tokio's cooperative budget in a poll.
 const BUDGET: u32 = 128;
 
-/// Fewest units that a poll keeps: nested streams each take one for a step.
+/// Smallest number of units that a poll keeps: nested streams each take one for a step.
 const UNITS_MIN: u32 = 2;
 
-/// Units that the first poll keeps.
+/// Number of units that the first poll keeps.
 const UNITS_FIRST: u32 = 3;
 
-/// Most units kept because a poll made no progress.
+/// Largest number of units kept because a poll made no progress.
 const UNITS_STUCK_MAX: u32 = 32;
 
 pub(super) struct Polled<T> {
@@ -70,13 +68,12 @@ pub(super) struct Polled<T> {
 }
 
 /// The waker that a future sees. A future that pauses for want of budget wakes itself on the thread
-/// that polls it; any other wake ends a wait.
+/// that polls it.
 struct TurnWaker {
     task: Waker,
-    /// Identifies the polling thread; 0: none.
     polled_by: AtomicUsize,
     paused: AtomicBool,
-    /// Nanoseconds from `epoch` to the first wake after the last poll began; 0: no wake.
+    /// Nanoseconds from `epoch` to the first wake after the last poll began; 0 without a wake.
     woken_ns: AtomicU64,
     epoch: Instant,
 }
@@ -85,16 +82,12 @@ struct Polling<'a> {
     waker: &'a TurnWaker,
 }
 
-/// How a future that woke itself paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Paused {
-    /// It used all its units.
     BudgetUsedUp,
-    /// It has units left: it wanted more at once, or yielded by itself.
     WithoutProgress,
 }
 
-/// Units of tokio's budget that a poll keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Budget {
     units: u32,
@@ -139,16 +132,15 @@ impl<T> Polled<T> {
             });
             Poll::Ready(polled)
         });
-        // Never parks: the outer future is ready at once.
+        // This never parks, because the outer future is ready at once.
         let polled = job.enter(|| runtime.block_on(once));
         (polled, paused)
     }
 
-    /// Drops the future, then stores its outcome.
     fn end(&mut self, ended: Ended<T>) {
         let future = self.future.take();
-        // Before the awaiter is woken, so that what the future held is free by then. A panic of
-        // this drop becomes the outcome.
+        // The future is dropped before the awaiter is woken, so its memory is free by then. A panic
+        // of this drop becomes the outcome.
         let ended = match catch_unwind(AssertUnwindSafe(|| self.job.enter(|| drop(future)))) {
             Ok(()) => ended,
             Err(payload) => Ended::Panicked(payload),
@@ -206,7 +198,7 @@ impl<T: Send> Task for Polled<T> {
 }
 
 impl<T> Drop for Polled<T> {
-    /// The task gets no further turn.
+    /// Stores the outcome of a task that gets no further turn.
     fn drop(&mut self) {
         if self.future.is_none() {
             return;
@@ -221,7 +213,6 @@ impl<T> Drop for Polled<T> {
             }
             Some(JobErrorKind::HandedBack) => TaskError::Closed,
             Some(JobErrorKind::DeadlineExceeded) => TaskError::DeadlineExceeded,
-            // The job was cancelled, or this future alone.
             _ => TaskError::Cancelled,
         };
         self.end(Ended::Failed(error));
@@ -229,7 +220,6 @@ impl<T> Drop for Polled<T> {
 }
 
 impl Budget {
-    /// Uses up the units that the poll is not to have.
     fn burn_the_rest(self) {
         let mut cx = Context::from_waker(Waker::noop());
         for _ in self.units..BUDGET {
@@ -240,7 +230,6 @@ impl Budget {
         }
     }
 
-    /// Adapts to a poll that lasted `took` and then paused by itself or waits.
     fn learn(&mut self, took: Duration, paused: Option<Paused>) {
         let took_ns = nanos(took).max(1);
         let fits = u64::from(self.units).saturating_mul(POLL_NS) / took_ns;
@@ -266,9 +255,8 @@ impl TurnWaker {
         }
     }
 
-    /// Starts a poll at `now`. Returns the wait since the first wake.
     fn poll_begins(&self, now: Instant) -> Duration {
-        // Ordering: Relaxed. A number for people.
+        // Ordering: Relaxed. A statistic.
         match self.woken_ns.swap(0, Ordering::Relaxed) {
             0 => Duration::ZERO,
             woken_ns => now
@@ -278,8 +266,8 @@ impl TurnWaker {
     }
 
     fn polling(&self) -> Polling<'_> {
-        // Ordering: Relaxed, both. Only this thread compares its own wakes with what it writes
-        // here; any value that another thread reads differs from that thread's number.
+        // Ordering: Relaxed, both. A thread compares only its own wakes with what it writes here;
+        // any value that another thread reads differs from that thread's number.
         self.paused.store(false, Ordering::Relaxed);
         self.polled_by.store(this_thread(), Ordering::Relaxed);
         Polling { waker: self }
@@ -308,11 +296,10 @@ impl Wake for TurnWaker {
     fn wake_by_ref(self: &Arc<Self>) {
         // Ordering: Relaxed, both. As in `polling`.
         if self.polled_by.load(Ordering::Relaxed) == this_thread() {
-            // The turn polls once more, or reports the pause when it ends.
             self.paused.store(true, Ordering::Relaxed);
             return;
         }
-        // Ordering: Relaxed, both. A number for people; the first wake after a poll counts.
+        // Ordering: Relaxed, both. A statistic; the first wake after a poll counts.
         if self.woken_ns.load(Ordering::Relaxed) == 0 {
             let ns = nanos(self.epoch.elapsed());
             self.woken_ns.store(ns.max(1), Ordering::Relaxed);
@@ -321,7 +308,6 @@ impl Wake for TurnWaker {
     }
 }
 
-/// CPU time that a poll of `took` counts for, in a job whose polls have used `busy` including it.
 fn counts(took: Duration, busy: Duration) -> Duration {
     if busy <= LENIENT {
         took.min(COUNTS_MAX)
@@ -330,7 +316,6 @@ fn counts(took: Duration, busy: Duration) -> Duration {
     }
 }
 
-/// Identifies this thread among those alive; never 0.
 fn this_thread() -> usize {
     thread_local! {
         static HERE: u8 = const { 0 };

@@ -18,9 +18,8 @@ use super::async_task::{AsyncTask, Ended, HandedBack, Output, TaskError, TaskFut
 use super::polled::Polled;
 
 impl AsyncJob {
-    /// Runs a future in this job.
-    ///
-    /// If the job cannot run it, awaiting the task returns it as [`TaskError::NotRun`].
+    /// Runs a future in this job. If the job cannot run it, awaiting the task returns it as
+    /// [`TaskError::NotRun`].
     pub fn spawn<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -28,9 +27,8 @@ impl AsyncJob {
         self.spawn_boxed(Box::pin(future))
     }
 
-    /// Spawns the future that the whole job is for: dropping its task cancels the job at once, with
-    /// all that was spawned in it. A dropped task of [`spawn`](Self::spawn) cancels that future
-    /// alone, and only when the job has its next turn.
+    /// Spawns the future that the whole job is for: dropping its task cancels the job at once. A
+    /// dropped task of [`spawn`](Self::spawn) cancels that future alone, at the job's next turn.
     pub fn spawn_root<F>(&self, future: F) -> AsyncTask<F::Output>
     where
         F: Future<Output: Send + 'static> + Send + 'static,
@@ -52,7 +50,7 @@ impl AsyncJob {
     }
 
     /// Wraps a future so that this job is the [`current`](Self::current) one while the caller polls
-    /// it. [`spawn`](Self::spawn) runs it on the job's workers instead.
+    /// it.
     pub fn scope<F: Future>(&self, future: F) -> Scoped<F> {
         Scoped {
             job: self.clone(),

@@ -1,4 +1,4 @@
-//! The executor under the CPU pool: not started yet, running, or ended.
+//! The executor under the CPU pool, and its end.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,9 +15,9 @@ use crate::thread::on_a_thread_of_its_own;
 
 #[derive(Clone, Debug)]
 pub(crate) struct CpuConfig {
-    /// `None`: suits the host.
+    /// `None` for the number that suits the host.
     pub(crate) threads: Option<usize>,
-    /// `None`: one per worker.
+    /// `None` for one per worker.
     pub(crate) spares: Option<usize>,
     pub(crate) nice: u8,
     pub(crate) stack_size: Option<usize>,
@@ -32,8 +32,8 @@ pub(crate) struct CpuState {
     stop: Arc<Stop>,
 }
 
-/// Tells running closures that the pool's time is up. The executor lets the last slot of a job
-/// complete, and a closure is always in its last.
+/// Tells running closures that the pool's time is up, because the executor lets the last slot of a
+/// job complete.
 #[derive(Debug, Default)]
 pub(crate) struct Stop(AtomicBool);
 
@@ -95,8 +95,8 @@ impl CpuState {
         }
     }
 
-    /// Closes the pool and waits for its jobs. Jobs unfinished at `deadline` are cancelled and left
-    /// behind; returns their number.
+    /// Closes the pool and waits for its jobs. Returns the number of jobs that are unfinished at
+    /// `deadline`, which are cancelled and left behind.
     pub(crate) fn end_by(&self, deadline: Instant) -> usize {
         let Running::Yes(executor) = self.take() else {
             return 0;
@@ -108,14 +108,13 @@ impl CpuState {
                 // Counted before the stop, since jobs that heed it may end at once.
                 let unfinished = executor.snapshot().queue_depth;
                 self.stop.tell();
-                // Running slots may not return for long.
+                // Running slots may not return for long, so another thread waits for them.
                 on_a_thread_of_its_own("pools-stop", move || drop(executor));
                 unfinished
             }
         }
     }
 
-    /// Stops everything, and waits for running closures.
     pub(crate) fn end(&self) {
         self.stop.tell();
         drop(self.take());

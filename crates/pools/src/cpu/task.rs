@@ -1,4 +1,4 @@
-//! The value of a submitted computation.
+//! The task of a submitted computation.
 
 use std::fmt;
 use std::future::Future;
@@ -15,9 +15,8 @@ use super::state::Stop;
 use crate::error::{CpuError, PoolKind};
 use crate::thread::{Work, as_work, refuse_cpu};
 
-/// The value of a computation, as a future or for a thread that may block. Dropping it cancels.
-///
-/// A CPU task that polls it gets [`WrongPool`](crate::WrongPool): its wait would hold its worker.
+/// The value of a computation, as a future or for a thread that may block. Dropping it cancels the
+/// computation. A CPU task that polls it gets [`WrongPool`](crate::WrongPool).
 #[must_use = "dropping it cancels the computation; `detach` lets it run unobserved"]
 pub struct CpuTask<T> {
     state: State,
@@ -28,7 +27,6 @@ type Submitting = Pin<Box<dyn Future<Output = Result<JobTicket, SubmitError>> + 
 
 enum State {
     Running(JobTicket),
-    /// The pool was full.
     Waiting(Submitting),
     Failed(CpuError),
     Over,
@@ -57,7 +55,7 @@ impl<T> CpuTask<T> {
         }
     }
 
-    /// Blocks until the value is there. Async code awaits the task instead.
+    /// Blocks until the value is there.
     ///
     /// # Errors
     ///
@@ -71,7 +69,7 @@ impl<T> CpuTask<T> {
     ///
     /// # Errors
     ///
-    /// Why it will not run. [`CpuError::Full`]: it waited for room, which a detached task cannot.
+    /// Why it will not run; [`CpuError::Full`] if it waited for room.
     pub fn detach(mut self) -> Result<(), CpuError> {
         match mem::replace(&mut self.state, State::Over) {
             State::Running(ticket) => {
@@ -104,7 +102,7 @@ impl<T> Future for CpuTask<T> {
                     self.state = State::Over;
                     return Poll::Ready(match ended {
                         Ok(_report) => Ok(self.value.take()),
-                        // It was not started.
+                        // The task was not started.
                         Err(error) if error.kind == JobErrorKind::Failed => Err(CpuError::Closed),
                         Err(error) => Err(CpuError::of_job(error)),
                     });

@@ -1,4 +1,4 @@
-//! Work of the maintenance pool, its times and its threads: plain data behind the pool's lock.
+//! The work of the maintenance pool, its times and its threads, as plain data.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::fmt;
@@ -10,11 +10,8 @@ use crate::snapshot::MaintenanceSnapshot;
 #[derive(Default)]
 pub(super) struct Schedule {
     closed: bool,
-    /// Tasks with their times of arrival.
     queue: VecDeque<(Instant, Once)>,
-    /// By due time and number.
     timers: BTreeMap<(Instant, u64), Timer>,
-    /// Numbers of timers that run now and are to go on.
     out: HashSet<u64>,
     next_timer: u64,
     threads: usize,
@@ -27,36 +24,33 @@ pub(super) struct Schedule {
 
 type Once = Box<dyn FnOnce() + Send>;
 
-/// A timer and its task.
 pub(super) struct Timer {
     pub(super) call: Box<dyn FnMut() + Send>,
     number: u64,
-    /// `None`: runs once.
     period: Option<Duration>,
     due: Instant,
 }
 
 pub(super) enum Task {
     Once(Once),
-    /// Its timer goes back afterwards.
+    /// A timer, which goes back afterwards.
     Again(Timer),
 }
 
 pub(super) enum Next {
     Run(Task),
-    /// Wait; the time until the next task is due, `None`: none is set.
+    /// Wait until the next task is due; `None` if no timer is set.
     Wait(Option<Duration>),
     Leave,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wake {
-    /// A sleeping thread, or a working one when it is free.
     Sleeper,
     NewThread,
 }
 
-/// Work that never started, to be dropped outside the lock: it is user code.
+/// Work that never started. It is user code, so it is dropped outside the lock.
 pub(super) struct Forgotten {
     _queue: VecDeque<(Instant, Once)>,
     _timers: BTreeMap<(Instant, u64), Timer>,
@@ -67,7 +61,6 @@ impl Schedule {
         self.closed
     }
 
-    /// Which thread one more task gets, with at most `threads_max`.
     pub(super) fn wanted(&self, threads_max: usize) -> Wake {
         if self.queue.len() + 1 > self.sleeping && self.threads < threads_max {
             Wake::NewThread
@@ -80,12 +73,10 @@ impl Schedule {
         self.queue.push_back((now, task));
     }
 
-    /// Adds a repeating timer. Returns its number.
     pub(super) fn repeat(&mut self, period: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
         self.insert(after(now, period), Some(period), call)
     }
 
-    /// Adds a timer that runs once, `delay` after `now`. Returns its number.
     pub(super) fn once(&mut self, delay: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
         self.insert(after(now, delay), None, call)
     }
@@ -103,15 +94,15 @@ impl Schedule {
         number
     }
 
-    /// Cancels a timer, which may run to its end. Returns it to be dropped outside the lock.
+    /// Cancels a timer. Returns it to be dropped outside the lock; a running one ends its run.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
         self.out.remove(&number);
         let key = *self.timers.keys().find(|(_, timer)| *timer == number)?;
         self.timers.remove(&key)
     }
 
-    /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns it to
-    /// be dropped if it is cancelled.
+    /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns a
+    /// cancelled one.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
         if !self.out.remove(&timer.number) || self.closed {
             return Some(timer);
@@ -144,8 +135,6 @@ impl Schedule {
         Next::Wait(first_due.map(|due| due.saturating_duration_since(now)))
     }
 
-    /// Whether a thread that takes a task should start another: more work, no free thread, fewer
-    /// than `threads_max`.
     pub(super) fn lacks_thread(&self, threads_max: usize) -> bool {
         let is_more = !self.queue.is_empty() || !self.timers.is_empty();
         is_more && self.sleeping == 0 && self.threads < threads_max
@@ -165,7 +154,7 @@ impl Schedule {
         self.sleeping -= 1;
     }
 
-    /// Whether an idle thread may end: no timer is set, or another thread sleeps for it.
+    /// Returns whether an idle thread may end: no timer is set, or another thread sleeps for it.
     pub(super) fn may_leave(&self) -> bool {
         self.queue.is_empty() && (self.timers.is_empty() || self.sleeping > 0)
     }
@@ -191,7 +180,6 @@ impl Schedule {
         self.running
     }
 
-    /// Closes. Returns what has not started.
     pub(super) fn close(&mut self) -> Forgotten {
         self.closed = true;
         self.out.clear();
@@ -226,7 +214,6 @@ impl fmt::Debug for Schedule {
 mod tests {
     use super::*;
 
-    /// Returns the timer to run, without adding any.
     fn runs(schedule: &mut Schedule, now: Instant) -> Option<Timer> {
         match schedule.next(now) {
             Next::Run(Task::Again(timer)) => Some(timer),
@@ -241,7 +228,6 @@ mod tests {
         schedule.repeat(period, Box::new(|| {}), start);
         assert!(runs(&mut schedule, start).is_none());
         let timer = runs(&mut schedule, start + period).expect("one period is over");
-        // Its run lasts until 35 ms.
         assert!(schedule.put_back(timer, start + period * 7 / 2).is_none());
         let timer = runs(&mut schedule, start + period * 7 / 2).expect("the one of 20 ms is late");
         assert!(schedule.put_back(timer, start + period * 18 / 5).is_none());

@@ -36,7 +36,6 @@ impl MaintenanceState {
         })
     }
 
-    /// Adds work and ensures that a thread takes it.
     pub(super) fn add(state: &Arc<Self>, add: impl FnOnce(&mut Schedule)) -> Result<(), MaintenanceError> {
         let mut schedule = state.lock();
         if schedule.is_closed() {
@@ -46,7 +45,7 @@ impl MaintenanceState {
             Wake::Sleeper => {}
             Wake::NewThread => match Self::start_thread(state, &mut schedule) {
                 Ok(()) => {}
-                // The threads that run will take it.
+                // The running threads will take the work.
                 Err(_) if schedule.has_threads() => {}
                 Err(error) => return Err(MaintenanceError::Unavailable(error)),
             },
@@ -60,7 +59,7 @@ impl MaintenanceState {
     fn start_thread(state: &Arc<Self>, schedule: &mut Schedule) -> io::Result<()> {
         let own = Arc::clone(state);
         let name = format!("{}-maintenance-{}", state.config.name, schedule.next_thread());
-        // Not joined: a process may end while it runs.
+        // The thread is not joined, because a process may end while it runs.
         thread::Builder::new().name(name).spawn(move || own.work())?;
         schedule.thread_started();
         Ok(())
@@ -78,7 +77,6 @@ impl MaintenanceState {
                     };
                     drop(schedule);
                     if let Err(error) = started {
-                        // A thread that becomes free takes it.
                         quietly(
                             || tracing::warn!(%error, "maintenance tasks wait, and no thread can be had"),
                         );
@@ -90,7 +88,7 @@ impl MaintenanceState {
                 }
                 Next::Wait(due) => {
                     let keep_alive = self.config.keep_alive;
-                    // One thread stays for what is due later.
+                    // One thread stays for work that is due later.
                     let wait = match due {
                         Some(due) if !schedule.may_leave() => due,
                         due => due.map_or(keep_alive, |due| due.min(keep_alive)),
@@ -114,15 +112,14 @@ impl MaintenanceState {
         self.news.notify_all();
     }
 
-    /// Closes, and drops what has not started.
     pub(crate) fn close(&self) {
         let forgotten = self.lock().close();
         self.news.notify_all();
-        // Outside the lock: user code.
+        // User code is dropped outside the lock.
         drop(forgotten);
     }
 
-    /// Waits until no task runs, or until `deadline`. Returns how many run.
+    /// Waits until no task runs, or until `deadline`. Returns the number of running tasks.
     pub(crate) fn wait_quiet(&self, deadline: Instant) -> usize {
         let left = deadline.saturating_duration_since(Instant::now());
         let waited = self
@@ -149,7 +146,7 @@ fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     };
     let panicked = panics.iter().any(Option::is_some);
     for payload in panics.into_iter().flatten() {
-        // The drop of a panic's payload, or a subscriber, may panic; neither ends the thread.
+        // The drop of a panic's payload, or a subscriber, may panic; the thread survives both.
         quietly(|| {
             let message = message(&*payload);
             tracing::error!(message, "a maintenance task panicked");
@@ -159,12 +156,12 @@ fn run(task: Task, put_back: impl FnOnce(Timer) -> Option<Timer>) -> bool {
     panicked
 }
 
-/// Runs user code as maintenance. Returns its panic, if any.
 fn caught(call: impl FnOnce()) -> Option<Box<dyn Any + Send>> {
     as_work(Work::Maintenance, || catch_unwind(AssertUnwindSafe(call)).err())
 }
 
-/// Runs a call that should not panic. A panic's payload is leaked: its drop might panic too.
+/// Runs a call that should not panic. A panic's payload is leaked, because its drop might panic
+/// too.
 fn quietly(call: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(call)) {
         std::mem::forget(payload);

@@ -8,9 +8,8 @@ use crate::gate::Pass;
 use crate::thread::{Work, as_work};
 
 /// A future that runs and is dropped as the pool's work, and counts as inside until then. So a
-/// shutdown from its destructor is refused, and a shutdown of an empty pool leaves none behind.
+/// shutdown from its destructor is refused.
 pub(super) struct Marked<F> {
-    /// `None` during its drop.
     future: Option<Pin<Box<F>>>,
     /// Dropped after the future.
     _pass: Pass,

@@ -1,4 +1,4 @@
-//! The runtime under the mixed pool: not started yet, its own, a foreign one, or gone.
+//! The runtime under the mixed pool, own or foreign.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,6 @@ pub(crate) struct MixedConfig {
     pub(crate) threads: usize,
     pub(crate) blocking_max: usize,
     pub(crate) name: String,
-    /// The caller's runtime, used instead of an own one.
     pub(crate) foreign: Option<Handle>,
 }
 
@@ -80,7 +79,7 @@ impl MixedConfig {
             .worker_threads(self.threads)
             .max_blocking_threads(self.blocking_max)
             .thread_name_fn(move || {
-                // Ordering: Relaxed. Only the numbers matter, and they are distinct.
+                // Ordering: Relaxed. The numbers need only be distinct.
                 format!("{name}-mixed-{}", number.fetch_add(1, Ordering::Relaxed))
             })
             .enable_all()

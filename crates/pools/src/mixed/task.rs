@@ -10,10 +10,8 @@ use crate::error::{MixedError, PoolKind};
 use crate::panic::message;
 use crate::thread::{refuse_async, refuse_cpu};
 
-/// The result of mixed work, as a future or for a thread that may block. Dropping it lets the work
-/// continue.
-///
-/// A CPU task that polls it gets [`WrongPool`](crate::WrongPool), through any handle.
+/// The result of mixed work, as a future or for a thread that may block. If it is dropped, the work
+/// continues. A CPU task that polls it gets [`WrongPool`](crate::WrongPool).
 #[derive(Debug)]
 #[must_use = "it tells how the work ended; drop it to let that run unobserved"]
 pub struct MixedTask<T> {
@@ -36,13 +34,13 @@ impl<T> MixedTask<T> {
         pollster::block_on(self)
     }
 
-    /// Ends the task at its next await, or a blocking call that has not started: the result is
+    /// Ends the task at its next await, or a blocking call that has not started, with
     /// [`MixedError::Cancelled`].
     pub fn abort(&self) {
         self.task.abort();
     }
 
-    /// A handle that aborts it from elsewhere.
+    /// Returns a handle that aborts the work.
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
         self.task.abort_handle()

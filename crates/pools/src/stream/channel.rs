@@ -1,8 +1,7 @@
-//! The bounded channel between a reader and a consumer: ready batches, room, and the end, under one
-//! lock.
+//! The bounded channel between a reader and a consumer: ready batches, room, and the end.
 //!
-//! Each method is one critical section and returns its caller's next action. Wakers are woken, and
-//! user code is run and dropped, outside the lock.
+//! Each method is one critical section and returns its caller's next action. Wakers and user code
+//! are run and dropped outside the lock.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -21,7 +20,6 @@ pub(super) struct Channel<B, E> {
     state: Mutex<State<B, E>>,
 }
 
-/// A call to make when the source is closed.
 pub(super) type OnClose = Box<dyn FnOnce() + Send>;
 
 struct State<B, E> {
@@ -31,7 +29,6 @@ struct State<B, E> {
     bytes_peak: usize,
     batches: u64,
     largest: usize,
-    /// Set by a stop, never cleared: reading ends.
     stop: bool,
     end: End<E>,
     consumer: Option<Waker>,
@@ -39,25 +36,18 @@ struct State<B, E> {
     on_close: Vec<OnClose>,
 }
 
-/// Location of the source.
 enum Phase<B, E> {
-    /// With a reader, or on its way to one or to its close.
     Away,
-    /// In the channel, without room for `expected` bytes more.
     Parked { source: Source<B, E>, expected: usize },
-    /// Closed, and every call of `on_close` was made.
     Closed,
 }
 
-/// Follows the ready batches.
 enum End<E> {
     NotYet,
     Failed(StreamError<E>),
-    /// The end; or the error was taken.
     Nothing,
 }
 
-/// A reader's next action.
 pub(super) enum Admitted<B, E> {
     Read(Source<B, E>),
     /// Return: the source is parked, and the release that makes room starts a reader.
@@ -65,27 +55,22 @@ pub(super) enum Admitted<B, E> {
     Stop(Source<B, E>),
 }
 
-/// Why a stream is stopped.
 pub(super) enum Stop<E> {
     /// The consumer needs no more.
     Consumer,
     /// The consumer gets this error in place of batches, unless it has had everything.
     Refused(StreamError<E>),
-    /// Reading has failed. Ready batches can still be taken, then comes this error.
+    /// Reading has failed. The consumer gets the ready batches, then this error.
     Failed(StreamError<E>),
 }
 
-/// Work that a stop leaves to its caller.
 #[must_use = "a source in it has to be closed"]
 pub(super) struct Stopped<B, E> {
-    /// A parked source, to be closed.
     pub(super) source: Option<Source<B, E>>,
-    /// Dropped after that.
     pub(super) _dropped: (VecDeque<Counted<B>>, Option<StreamError<E>>),
 }
 
 impl<B, E> Channel<B, E> {
-    /// A channel whose source is with a reader.
     pub(super) fn new(bytes_max: usize) -> Self {
         Self {
             bytes_max,
@@ -105,13 +90,12 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// A reader asks whether to read a batch of `expected` bytes; `None`: the source cannot say.
     pub(super) fn admit(&self, source: Source<B, E>, expected: Option<usize>) -> Admitted<B, E> {
         let mut state = self.lock();
         if state.stop {
             return Admitted::Stop(source);
         }
-        // So that empty batches take room as well.
+        // Empty batches take room as well.
         let expected = expected.unwrap_or(state.largest).max(1);
         if self.has_room(&state, expected) {
             return Admitted::Read(source);
@@ -120,7 +104,6 @@ impl<B, E> Channel<B, E> {
         Admitted::Park
     }
 
-    /// Adds a batch.
     pub(super) fn deliver(&self, batch: B, bytes: usize) {
         let mut state = self.lock();
         state.batches += 1;
@@ -138,7 +121,6 @@ impl<B, E> Channel<B, E> {
         wake(consumer);
     }
 
-    /// Ready when the stream is stopped: for a reader that awaits its source.
     pub(super) fn poll_stop(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.lock();
         if state.stop {
@@ -148,7 +130,7 @@ impl<B, E> Channel<B, E> {
         Poll::Pending
     }
 
-    /// The source is closed; `error` is why, unless it came to its end. Makes the calls of `on_close`.
+    /// Makes the calls of `on_close` after the source was closed. `error` is the reason, if any.
     pub(super) fn finish(&self, mut error: Option<StreamError<E>>) {
         loop {
             let mut state = self.lock();
@@ -177,7 +159,6 @@ impl<B, E> Channel<B, E> {
         }
     }
 
-    /// Calls `call` when the source is closed.
     pub(super) fn on_close(&self, call: OnClose) {
         let mut state = self.lock();
         if matches!(state.phase, Phase::Closed) {
@@ -276,7 +257,7 @@ impl<B, E> Channel<B, E> {
     }
 
     fn has_room(&self, state: &State<B, E>, expected: usize) -> bool {
-        // `bytes` may be above the bound: a batch was larger than expected.
+        // `bytes` is above the bound if a batch was larger than expected.
         state.bytes == 0 || state.bytes.saturating_add(expected) <= self.bytes_max
     }
 
@@ -295,7 +276,6 @@ impl<B, E> Stopped<B, E> {
 }
 
 impl<B, E> State<B, E> {
-    /// Takes the parked source; it is away then.
     fn take_source(&mut self) -> Option<Source<B, E>> {
         match mem::replace(&mut self.phase, Phase::Away) {
             Phase::Parked { source, .. } => Some(source),
@@ -307,7 +287,6 @@ impl<B, E> State<B, E> {
     }
 }
 
-/// Runs user code, and turns its panic into an error.
 pub(super) fn catch<T, E>(call: impl FnOnce() -> T) -> Result<T, StreamError<E>> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| StreamError::Panicked {
         message: message(&*payload),

@@ -1,4 +1,4 @@
-//! Why a stream stopped before its end.
+//! The error of a stream.
 
 use std::error::Error;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::io;
 
 use crate::error::{CpuError, MixedError, WrongPool};
 
-/// The last item of a stream that did not reach its end.
+/// Why a stream did not reach its end; the stream's last item.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamError<E> {
@@ -27,9 +27,9 @@ pub enum StreamError<E> {
     PoolsEnded,
     /// The mixed pool could not start.
     Unavailable(io::Error),
-    /// A CPU task started it or asked for a batch.
+    /// A CPU task started the stream or asked for a batch.
     WrongPool(WrongPool),
-    /// Async code made a blocking call, which would hold up other tasks: await instead.
+    /// Async code made a blocking call: it should await instead.
     InAsync {
         /// The call.
         call: &'static str,
@@ -37,7 +37,7 @@ pub enum StreamError<E> {
 }
 
 impl<E> StreamError<E> {
-    /// The source's or slice's error, if it is one.
+    /// Returns the source's or slice's error, if it is one.
     pub fn into_inner(self) -> Option<E> {
         match self {
             Self::Source(error) | Self::Slice(error) => Some(error),

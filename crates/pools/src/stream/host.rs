@@ -12,23 +12,23 @@ use crate::error::MixedError;
 use crate::mixed::MixedPool;
 use crate::thread::on_a_thread_of_its_own;
 
-/// A call to run.
+/// A blocking call.
 pub type Call = Box<dyn FnOnce() + Send>;
 
-/// A task to run.
+/// An async task.
 pub type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Runs readers.
 pub trait Host: fmt::Debug + Send + Sync {
-    /// Whether it accepts work.
+    /// Returns an error if the host accepts no work.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason.
     fn check(&self) -> Result<(), MixedError>;
 
-    /// Runs a blocking call, or drops it. The host may call `tell` at any time: it ends the wait
-    /// for the call.
+    /// Runs a blocking call, or drops it. The host may call `tell` at any time to end the wait for
+    /// the call.
     fn call(&self, call: Call, tell: Call);
 
     /// Runs a task, or drops it.

@@ -1,5 +1,5 @@
-//! A stream's reader: reads while there is room, parks the source when there is none, and closes it
-//! at the end.
+//! A stream's reader: it reads while there is room, parks the source when there is none, and closes
+//! it at the end.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use super::error::StreamError;
 use super::host::Host;
 use super::source::{Awaited, Counted, Source};
 
-/// State that a stream, its handles and its reader share.
 pub(super) struct Shared<B, E> {
     pub(super) channel: Channel<B, E>,
     pub(super) host: Box<dyn Host>,
@@ -33,7 +32,6 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
         }
     }
 
-    /// Stops the stream, and has a parked source closed.
     pub(super) fn stop(self: &Arc<Self>, why: Stop<E>) {
         let Stopped { source, _dropped } = self.channel.stop(why);
         if let Some(source) = source {
@@ -43,7 +41,6 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
         }
     }
 
-    /// Releases `bytes` of the consumer's.
     pub(super) fn release(self: &Arc<Self>, bytes: usize) {
         if let Some(source) = self.channel.release(bytes) {
             self.read(source);
@@ -55,13 +52,11 @@ impl<B: Send + 'static, E: Send + 'static> Shared<B, E> {
     }
 }
 
-/// Owns the source until it is parked in the channel or closed; a drop closes it.
 pub(super) struct Reader<B: Send + 'static, E: Send + 'static> {
     shared: Arc<Shared<B, E>>,
     source: Option<Source<B, E>>,
 }
 
-/// A batch, or how the stream ends.
 type Read<B, E> = Result<Counted<B>, Option<StreamError<E>>>;
 
 impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
@@ -108,7 +103,7 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         self.close(end);
     }
 
-    /// Whether to read; `false`: the source is parked. An error is how the stream ends.
+    /// Returns whether to read; `false` if the source is parked. An error says how the stream ends.
     fn admit(&mut self) -> Result<bool, Option<StreamError<E>>> {
         self.shared.host.check().map_err(|error| Some(error.into()))?;
         let Some(source) = &self.source else {
@@ -127,7 +122,6 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
         admitted
     }
 
-    /// Closes the source and finishes the channel.
     fn close(mut self, end: Option<StreamError<E>>) {
         let source = self.source.take();
         let channel = &self.shared.channel;
@@ -137,7 +131,7 @@ impl<B: Send + 'static, E: Send + 'static> Reader<B, E> {
 }
 
 impl<B: Send + 'static, E: Send + 'static> Drop for Reader<B, E> {
-    /// A pool dropped the reader's call without running it.
+    /// Runs when a pool drops the reader's call without running it.
     fn drop(&mut self) {
         if let Some(source) = self.source.take() {
             let reader = Self::new(&self.shared, source);
@@ -146,7 +140,6 @@ impl<B: Send + 'static, E: Send + 'static> Drop for Reader<B, E> {
     }
 }
 
-/// Awaits the next batch until the stream is stopped.
 async fn read_or_stop<B: Send + 'static, E: Send + 'static>(
     shared: &Shared<B, E>,
     source: &mut dyn Awaited<B, E>,

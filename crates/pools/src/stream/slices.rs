@@ -1,8 +1,8 @@
 //! Batches cut into slices, which run on the CPU pool while the next batches are read.
 //!
 //! A batch is a CPU task, which cuts; its slices are parts of the task. The consumer awaits tasks
-//! in the order of the batches: values come in order, and the first error in that order is the
-//! result. A batch's bytes count until then, so results cannot pile up behind a slow batch.
+//! in the order of the batches, so values come in order. A batch's bytes count until then, so
+//! results cannot pile up behind a slow batch.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -22,12 +22,10 @@ use crate::lock::lock;
 impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     /// Cuts each batch and computes its slices on the CPU pool, while the next batches are read.
     ///
-    /// Slices run in parallel, in any order. The first error closes the stream and is the result:
+    /// Slices run in parallel, in any order. The first error closes the stream and is returned:
     /// slices that have not started never do, and none runs when this returns. Dropping the future
-    /// closes the stream and cancels.
-    ///
-    /// A batch counts against the bound until its slices, and those of all batches before it, are
-    /// done.
+    /// closes the stream and cancels. A batch counts against the bound until its slices, and those
+    /// of all batches before it, are done.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,8 +74,8 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// # Errors
     ///
-    /// As [`for_each_slice`](Self::for_each_slice); and in a CPU task or async code, where nothing
-    /// is done.
+    /// As [`for_each_slice`](Self::for_each_slice); and in a CPU task or async code, without
+    /// effect.
     pub fn for_each_slice_blocking<S: Send + 'static>(
         self,
         cpu: &CpuPool,
@@ -131,8 +129,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     ///
     /// # Errors
     ///
-    /// As [`fold_slices`](Self::fold_slices); and in a CPU task or async code, where nothing is
-    /// done.
+    /// As [`fold_slices`](Self::fold_slices); and in a CPU task or async code, without effect.
     pub fn fold_slices_blocking<S, T, A>(
         self,
         cpu: &CpuPool,
@@ -150,7 +147,7 @@ impl<B: Send + 'static, E: Send + 'static> BatchStream<B, E> {
     }
 }
 
-/// Values of a batch's slices in order, or its error; `None`: slices were skipped after an error
+/// Values of a batch's slices in order, or its error; `None` if slices were skipped after an error
 /// elsewhere.
 type Sliced<T, E> = Result<Vec<T>, Option<StreamError<E>>>;
 
@@ -158,9 +155,7 @@ struct Slicing<B: Send + 'static, E: Send + 'static, C, F, T> {
     cpu: CpuPool,
     work: Arc<Work<B, E, C, F>>,
     stream: BatchStream<B, E>,
-    /// In the order of the batches.
     running: VecDeque<Running<B, E, T>>,
-    /// The stream's end, once reached.
     end: Option<Option<StreamError<E>>>,
 }
 
@@ -178,7 +173,6 @@ where
     S: Send + 'static,
     T: Send + 'static,
 {
-    /// Starts tasks for ready batches, and returns the values of the next batch in order.
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Sliced<T, E>>> {
         while self.end.is_none() {
             match self.stream.poll_next_held(cx) {
@@ -216,7 +210,7 @@ where
         self.running.push_back(Running { task, _held: held });
     }
 
-    /// After an error: stops reading and waits for running slices. Returns the error, or another
+    /// Stops reading after an error, and waits for running slices. Returns the error, or another
     /// batch's if this batch was skipped.
     async fn wind_up(mut self, mut error: Option<StreamError<E>>) -> StreamError<E> {
         let mut end = self.end.take();

@@ -1,19 +1,19 @@
-//! A stream at one moment, and its counters.
+//! The counters of a stream, and their text.
 
 use std::fmt;
 
-/// A stream at one moment.
+/// The state and counters of a stream at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamSnapshot {
     /// Bytes of batches that were read and not taken, and of batches whose slices are not done.
     pub bytes: usize,
-    /// The peak of `bytes`.
+    /// Largest value of `bytes` so far.
     pub bytes_peak: usize,
     /// The bound in bytes.
     pub read_ahead_bytes: usize,
-    /// Batches that were read and not taken.
+    /// Number of batches that were read and not taken.
     pub ready: usize,
-    /// Batches read so far.
+    /// Number of batches read so far.
     pub batches: u64,
     /// Bytes of the largest batch.
     pub largest: usize,

@@ -1,4 +1,4 @@
-//! Sources of batches, blocking or awaited, and the weight of a batch.
+//! Sources of batches, and the weight of a batch.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use std::pin::Pin;
 /// assert_eq!(rows.bytes(), 24);
 /// ```
 pub trait Weigh {
-    /// Its bytes. 0 counts as 1, so that the number of batches is bounded too.
+    /// Returns the bytes; 0 counts as 1, so that the number of batches is bounded too.
     fn bytes(&self) -> usize;
 }
 
@@ -45,27 +45,24 @@ impl Weigh for String {
     }
 }
 
-/// A source that may block: a file, a database cursor. A closure that returns batches is one.
-///
-/// Calls come one at a time, from threads of the mixed pool that may block.
+/// A source that may block: a file, a database cursor. A closure that returns batches is one. Calls
+/// come one at a time, from threads of the mixed pool that may block.
 pub trait BatchSource: Send + 'static {
-    /// The batches.
+    /// Type of a batch.
     type Batch: Weigh + Send + 'static;
-    /// Its errors.
+    /// Type of an error.
     type Error: Send + 'static;
 
-    /// Reads the next batch; `None` at the end. There is no further call after the end, an error or
-    /// a panic.
-    ///
-    /// It is not interrupted: a stream closed meanwhile closes its source when this returns.
+    /// Reads the next batch; returns `None` at the end. After the end, an error or a panic it is
+    /// not called again. A call is not interrupted: a stream closed meanwhile closes its source
+    /// when this returns.
     ///
     /// # Errors
     ///
-    /// Why there is no batch. It becomes the stream's last item.
+    /// The error becomes the stream's last item.
     fn next(&mut self) -> Result<Option<Self::Batch>, Self::Error>;
 
-    /// Expected bytes of the next batch, if known, as from a file's footer. Default: the largest
-    /// batch so far.
+    /// Returns the expected bytes of the next batch, if known. Default: the largest batch so far.
     fn expected_bytes(&self) -> Option<usize> {
         None
     }
@@ -75,13 +72,11 @@ pub trait BatchSource: Send + 'static {
 }
 
 /// A source that is awaited: an object store, a socket. A closure that returns futures of batches
-/// is one.
-///
-/// The mixed pool polls its futures. A close of the stream drops the awaited future.
+/// is one. The mixed pool polls its futures. A close of the stream drops the awaited future.
 pub trait AsyncBatchSource: Send + 'static {
-    /// The batches.
+    /// Type of a batch.
     type Batch: Weigh + Send + 'static;
-    /// Its errors.
+    /// Type of an error.
     type Error: Send + 'static;
 
     /// Reads the next batch: as [`BatchSource::next`].
@@ -125,26 +120,21 @@ where
     }
 }
 
-/// A source of either kind, type-erased.
 pub(super) enum Source<B, E> {
     Blocking(Box<dyn Blocking<B, E>>),
     Async(Box<dyn Awaited<B, E>>),
 }
 
-/// A batch and the bytes that it counts.
 pub(super) type Counted<B> = (B, usize);
 
-/// A [`BatchSource`] that weighs its batches.
 pub(super) trait Blocking<B, E>: Send {
     fn next(&mut self) -> Result<Option<Counted<B>>, E>;
     fn expected_bytes(&self) -> Option<usize>;
     fn close(&mut self);
 }
 
-/// A read under way.
 pub(super) type Reading<'a, B, E> = Pin<Box<dyn Future<Output = Result<Option<Counted<B>>, E>> + Send + 'a>>;
 
-/// An [`AsyncBatchSource`] that weighs its batches.
 pub(super) trait Awaited<B, E>: Send {
     fn next(&mut self) -> Reading<'_, B, E>;
     fn expected_bytes(&self) -> Option<usize>;

@@ -23,12 +23,10 @@ struct Told(Sender<()>);
 
 impl Drop for Told {
     fn drop(&mut self) {
-        // The test may have ended.
         self.0.send(()).ok();
     }
 }
 
-/// Uses a tokio runtime: timers, blocking calls, channels between tasks.
 async fn needs_a_runtime(job: AsyncJob) -> usize {
     assert!(on_worker_thread());
     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -121,8 +119,7 @@ fn a_job_with_one_long_poll_is_still_young() {
             yield_now().await;
         }
     });
-    // Polls of the heavy job between two polls of a job whose first took 10 ms. An old job would
-    // wait behind the heavy one.
+    // Returns the polls of the heavy job between two polls of a job whose first took 10 ms.
     let in_between = || {
         let before = polls.load(Ordering::Relaxed);
         while polls.load(Ordering::Relaxed) < before + 40 {
@@ -137,7 +134,7 @@ fn a_job_with_one_long_poll_is_still_young() {
         });
         pollster::block_on(task).unwrap()
     };
-    // Time that the operating system gives to other processes uses up the worker's budget.
+    // The operating system may give the worker's time to other processes.
     assert!((0..20).any(|_attempt| in_between() == 0));
     drop(works_on);
 }
@@ -149,7 +146,6 @@ fn a_future_that_can_no_longer_run_is_handed_back_and_can_run_elsewhere() {
     let job = cpu.open(JobOptions::new());
     assert!(job.is_admitted());
     assert!(!pools.shutdown(Duration::from_millis(1)).unwrap().is_clean());
-    // A thread of its own stops what is left behind.
     while job.stopped().is_none() {
         std::thread::yield_now();
     }
@@ -304,7 +300,7 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
             let _told = inner;
             pending::<()>().await;
         });
-        // The drop of this handle is not to end the inner future.
+        // The drop of this handle would end the inner future.
         std::mem::forget(spawned);
         started.send(()).unwrap();
         pending::<()>().await;
@@ -318,7 +314,6 @@ fn dropping_the_root_of_a_job_drops_all_that_was_spawned_in_it() {
 
 #[test]
 fn streams_inside_streams_that_need_more_units_than_they_are_left_get_on() {
-    // Each level takes a unit and returns it if the level below has to pause.
     fn level(depth: usize) -> std::pin::Pin<Box<dyn Future<Output = ()> + Send>> {
         Box::pin(async move {
             if depth == 0 {

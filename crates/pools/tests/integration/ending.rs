@@ -10,7 +10,7 @@ use crate::support::{Gate, hold_cpu, pools};
 
 const LONG: Duration = Duration::from_secs(3_600);
 
-/// Checks that every call is rejected, and with which error.
+/// Checks that every call is rejected with the right error.
 fn assert_ended(pools: &Pools) {
     assert!(matches!(pools.cpu().run(|_cx| ()).wait(), Err(CpuError::Closed)));
     assert!(matches!(pools.mixed().spawn(async {}), Err(MixedError::Closed)));
@@ -114,7 +114,6 @@ fn when_the_time_is_up_what_is_left_is_told_to_stop_and_counted() {
     assert!(matches!(mixed.wait(), Err(MixedError::Cancelled)));
     let waits: Result<(), _> = waits.wait();
     assert!(matches!(waits, Err(CpuError::Closed)), "{waits:?}");
-    // It was in its only slot, and saw the cancellation.
     ended.recv().unwrap();
     runs.wait().unwrap();
     blocked.open();
@@ -182,7 +181,6 @@ fn a_pool_does_not_wait_for_its_own_end() {
             }
         );
     }
-    // Nothing has ended.
     assert_eq!(pools.cpu().run(|_cx| 1).wait().unwrap(), 1);
 }
 

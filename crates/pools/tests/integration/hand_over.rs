@@ -1,4 +1,4 @@
-//! The hand-over from mixed work to computation and back, at each point, many times.
+//! The hand-over from mixed work to computation and back, at each point.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -37,7 +37,7 @@ fn a_future_that_is_dropped_at_any_moment_leaves_its_computation_whole_or_undone
             spin(n % 50);
             ends.fetch_add(1, Ordering::Relaxed);
         });
-        // Before the start, during the run, at the end, or after it.
+        // The drop comes before the start, during the run, at the end, or after it.
         spin(n * 7 % 3_000);
         drop(task);
     }
@@ -65,7 +65,6 @@ fn a_shutdown_at_any_moment_tells_everybody_who_awaits() {
             })
             .collect();
         spin(round * 131 % 20_000);
-        // With and without time for running tasks.
         let timeout = if round % 3 == 0 { Duration::ZERO } else { LONG };
         let report = pools.shutdown(timeout).unwrap();
         let mut values = 0;
@@ -120,7 +119,7 @@ fn five_thousand_blocking_calls_of_which_two_may_run_all_compute() {
     assert!(pools.shutdown(LONG).unwrap().is_clean());
 }
 
-/// `depth` levels of waits, two parts each.
+/// Waits `depth` levels deep, with two parts on each.
 fn deep(cx: &CpuCx<'_>, depth: usize) -> usize {
     if depth == 0 {
         return 1;
@@ -147,7 +146,6 @@ fn mixed_to_blocking_to_cpu_to_nested_and_back_with_one_of_everything() {
                 let task = pools.mixed().spawn(async move {
                     let inner = outer.clone();
                     let blocks = outer.mixed().run_blocking(move || {
-                        // A blocking call blocks on a future, part of which computes.
                         let innermost = inner.clone();
                         let awaits = async move { innermost.cpu().run(|cx| deep(cx, 5)).await.unwrap() };
                         inner.mixed().block_on(awaits).unwrap()

@@ -1,4 +1,4 @@
-//! The maintenance pool: at once, at intervals, with few threads, and never delaying an end.
+//! The maintenance pool, at once and at intervals.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -53,7 +53,6 @@ fn a_repeated_task_runs_until_its_guard_is_dropped_even_if_it_panics() {
     assert_eq!(runs.iter().take(4).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert_eq!(pools.maintenance().snapshot().repeating, 1);
     drop(repeating);
-    // The sender is dropped with the task.
     assert!(runs.iter().all(|run| run > 4));
     assert_eq!(pools.maintenance().snapshot().repeating, 0);
 }
@@ -80,7 +79,6 @@ fn a_task_that_takes_long_holds_up_none_that_is_due_while_there_may_be_another_t
     let pools = Pools::builder().maintenance_threads_max(2).build().unwrap();
     let (gate, (send, runs)) = (Gate::new(), mpsc::channel());
     let every = pools.maintenance().every(Duration::from_millis(1), move || {
-        // The receiver may be gone.
         let _ = send.send(());
     });
     let every = every.unwrap();
@@ -135,14 +133,12 @@ fn a_repeated_task_may_end_itself_and_its_destructor_may_panic() {
     let (send, runs) = mpsc::channel();
     let every = pools.maintenance().every(Duration::from_millis(1), move || {
         let _own = &explodes;
-        // It may run before its guard is stored.
         if guard.lock().unwrap().take().is_some() {
             send.send(()).unwrap();
         }
     });
     *own.lock().unwrap() = Some(every.unwrap());
     runs.recv().unwrap();
-    // The only thread is still alive.
     let (send, ended) = mpsc::channel();
     pools.maintenance().spawn(move || send.send(()).unwrap()).unwrap();
     ended.recv().unwrap();
@@ -161,7 +157,6 @@ fn the_process_ends_while_maintenance_tasks_run() {
             every.unwrap().detach();
             gate.wait_for(1);
         }
-        // A drop does not wait either.
         drop(own);
         return;
     }

@@ -38,7 +38,6 @@ fn fibonacci(cx: &CpuCx<'_>, n: u64) -> u64 {
 
 #[test]
 fn ten_thousand_nested_waits_never_deadlock_with_one_worker() {
-    // 10,945 waits, nested and side by side.
     for capacity in [65_536, 4] {
         let pools = Pools::builder()
             .cpu_threads(1)

@@ -1,4 +1,4 @@
-//! Ends in odd places: in destructors, on ending threads, from several sides at once, repeatedly.
+//! Ends in odd places: in destructors, on ending threads, from several sides at once.
 
 use std::cell::RefCell;
 use std::future::pending;
@@ -75,7 +75,6 @@ fn neither_does_a_cpu_task_that_never_ran() {
 
 #[test]
 fn when_a_shutdown_finds_nobody_inside_all_that_was_inside_is_gone() {
-    /// Ready at once, with a slow destructor.
     struct Slow(Option<Sender<()>>);
 
     impl Future for Slow {
@@ -124,7 +123,6 @@ fn the_last_handle_may_be_captured_by_a_task_that_never_starts() {
     });
     let task = own.cpu().run(move |_cx| drop(captured));
     drop(own);
-    // The drop waits for the running closure.
     let drops = thread::spawn(move || drop(task));
     gate.open();
     drops.join().unwrap();
@@ -196,7 +194,6 @@ fn a_foreign_runtime_that_is_dropped_takes_its_tasks_along_and_hangs_nobody() {
         assert!(matches!(awaits.wait(), Err(MixedError::Cancelled)));
         gate.open();
         assert!(told.recv().unwrap(), "its future was dropped");
-        // Later work is cancelled, and not waited for.
         let late = pools.mixed().spawn(async {}).unwrap().wait();
         assert!(matches!(late, Err(MixedError::Cancelled)), "{late:?}");
         let late = pools.mixed().run_blocking(|| ()).unwrap().wait();
@@ -239,7 +236,6 @@ fn several_shutdowns_at_once_beside_those_who_hand_over_end_for_all() {
                         let inner = pools.clone();
                         let task = pools.mixed().spawn(async move { inner.cpu().run(|_cx| 1).await });
                         match task.map(pools::MixedTask::wait) {
-                            // Work inside may compute.
                             Ok(ended) => assert_eq!(ended.unwrap().unwrap(), 1),
                             Err(error) => {
                                 assert!(matches!(error, MixedError::Closed), "{error}");
@@ -296,7 +292,6 @@ fn two_pools_in_one_process_know_each_others_workers() {
     let (one, other) = (pools(1), pools(1));
     let captured = other.clone();
     let task = one.cpu().run(move |_cx| {
-        // A hand-over is no wait.
         let (send, ran) = mpsc::channel();
         captured
             .cpu()
@@ -342,7 +337,7 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// Makes every call that does not enter the runtime on this thread.
+/// Makes every call that does not enter the runtime on this thread. Returns their number.
 fn use_all(pools: &Pools) -> u32 {
     let job = || Job::from_steps("two", vec![step(|_cx| Ok(())), step(|_cx| Ok(()))]);
     assert_eq!(pools.cpu().submit(job()).unwrap().wait().unwrap().slots, 2);
@@ -381,7 +376,6 @@ fn pools_work_for_a_thread_that_ends() {
     assert_eq!(used.recv(), Ok(15));
     assert!(own.shutdown(LONG).unwrap().is_clean());
 
-    // And the pools of the process.
     let output = in_a_process(
         "odd_ends::pools_work_for_a_thread_that_ends",
         "WINDLASS_WORKERS",

@@ -62,7 +62,6 @@ fn mixed_work_runs_on_a_surrounding_runtime_of_either_flavour() {
                 pools.mixed().block_on(async {}),
                 Err(MixedError::InAsync { .. })
             ));
-            // Dropped in async code, CPU workers included.
             drop(pools);
         });
     }
@@ -98,7 +97,6 @@ fn a_shutdown_works_beside_either_flavour() {
         let value = runtime.block_on(async move { inner.cpu().run(|_cx| 1).await.unwrap() });
         assert_eq!(value, 1);
         assert!(pools.shutdown(Duration::from_secs(60)).unwrap().is_clean());
-        // The runtime belongs to the caller, and continues.
         assert_eq!(runtime.block_on(async { 2 }), 2);
     }
 }

@@ -1,10 +1,9 @@
-//! Test support: a gate that holds work, and pools to hold it in.
+//! Test support: a gate that holds work.
 
 use std::sync::{Arc, Condvar, Mutex};
 
 use pools::{CpuTask, Pools};
 
-/// A gate at which work waits until the test opens it.
 #[derive(Default)]
 pub(crate) struct Gate {
     state: Mutex<(bool, usize)>,
@@ -16,14 +15,12 @@ impl Gate {
         Arc::default()
     }
 
-    /// Waits in the work until the gate is open.
     pub(crate) fn pass(&self) {
         self.arrive();
         let state = self.state.lock().unwrap();
         drop(self.changed.wait_while(state, |state| !state.0).unwrap());
     }
 
-    /// Arrives, for work that waits elsewhere.
     pub(crate) fn arrive(&self) {
         self.state.lock().unwrap().1 += 1;
         self.changed.notify_all();
@@ -44,8 +41,7 @@ impl Gate {
     }
 }
 
-/// Own pools with `cpu_threads` workers and no spare threads: while the workers are held, no task
-/// runs.
+/// Makes pools without spare threads: while the workers are held, no task runs.
 pub(crate) fn pools(cpu_threads: usize) -> Pools {
     Pools::builder()
         .cpu_threads(cpu_threads)
@@ -55,7 +51,6 @@ pub(crate) fn pools(cpu_threads: usize) -> Pools {
         .unwrap()
 }
 
-/// Holds all `threads` CPU workers until the returned gate is opened.
 pub(crate) fn hold_cpu(pools: &Pools, threads: usize) -> (Arc<Gate>, Vec<CpuTask<()>>) {
     let gate = Gate::new();
     let held = (0..threads).map(|_| {

@@ -9,8 +9,7 @@ use pools::{CpuError, MaintenanceError, MixedError, PoolKind, Pools, WrongPool};
 
 use crate::support::{hold_cpu, pools};
 
-/// Calls every path into other pools, through captured handles. Returns the paths that were not
-/// refused.
+/// Calls every path into other pools. Returns the paths that were not refused.
 fn try_everything(pools: &Pools) -> Vec<String> {
     let mut let_through = Vec::new();
     let mut expect = |path: &str, refused: Option<WrongPool>, to| {
@@ -85,7 +84,6 @@ fn from_a_cpu_task() {
             .unwrap(),
         nothing()
     );
-    // The refused calls did nothing.
     let snapshot = pools.snapshot();
     assert_eq!(
         (snapshot.mixed.tasks_in_all, snapshot.mixed.blocking_in_all),
@@ -127,7 +125,6 @@ fn from_a_part_of_a_cpu_task() {
     }
 }
 
-/// A job whose slot and whose output try every path.
 fn job(pools: &Pools) -> Job<Vec<String>> {
     let found = Arc::new(Mutex::new(Vec::new()));
     let (in_slot, in_output) = (pools.clone(), pools.clone());

@@ -25,9 +25,8 @@ pub(crate) struct Seen {
 /// A pool with a thread for each call.
 #[derive(Debug, Default)]
 struct Threads {
-    /// Whether an own thread ends the pool.
     ends: bool,
-    /// Calls that it runs; it drops later ones.
+    /// Number of calls that it runs; it drops later ones.
     runs: Option<usize>,
     called: AtomicUsize,
 }
@@ -54,15 +53,13 @@ impl Host for Threads {
 
     fn outside(&self, call: Call) {
         if std::thread::panicking() {
-            // The model has failed in the reader, and loom has no more threads. A dropped call
-            // would return here.
+            // The model has failed, and loom has no more threads: a dropped call would return here.
             return std::mem::forget(call);
         }
         thread::spawn(call);
     }
 }
 
-/// Gives `batches` batches of one byte, then ends or fails.
 struct Counts {
     batches: usize,
     fails: bool,
@@ -137,17 +134,17 @@ impl BatchSource for Stuck {
     }
 }
 
-/// A stream of one-byte batches, one of which is read ahead.
+/// Makes a stream of one-byte batches, with a bound of one batch.
 pub(crate) fn counts(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, 1)
 }
 
-/// The same, all read ahead.
+/// Makes a stream whose bound has room for all batches.
 pub(crate) fn read_ahead(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, false, batches + 1)
 }
 
-/// The same, with an error after them.
+/// Makes a stream that fails after its batches.
 pub(crate) fn fails_behind(batches: usize) -> (Stream, Arc<Seen>) {
     read(Threads::default(), batches, true, batches + 1)
 }
@@ -173,14 +170,13 @@ fn read(pool: Threads, batches: usize, fails: bool, bytes: usize) -> (Stream, Ar
     (told(stream, &seen), seen)
 }
 
-/// A stream whose reader waits for ever.
 pub(crate) fn silent() -> (Stream, Arc<Seen>) {
     let seen = Arc::<Seen>::default();
     let stream = model::from_async(Box::new(Threads::default()), Silent(seen.clone()), 1);
     (told(stream, &seen), seen)
 }
 
-/// A stream whose source blocks until the door opens, on a pool that ends meanwhile.
+/// Makes a stream whose source blocks until the door opens, on a pool that ends meanwhile.
 pub(crate) fn stuck() -> (Stream, Arc<Seen>, Arc<Door>) {
     let (seen, door) = (Arc::<Seen>::default(), Arc::<Door>::default());
     let source = Stuck(door.clone(), seen.clone());
@@ -198,7 +194,6 @@ fn told(stream: Stream, seen: &Arc<Seen>) -> Stream {
 }
 
 impl Seen {
-    /// Adds a counting `on_close` call.
     pub(crate) fn on_close(self: &Arc<Self>, stream: &Stream) {
         let seen = self.clone();
         stream.on_close(move || {
@@ -206,7 +201,7 @@ impl Seen {
         });
     }
 
-    /// Closes of the source, and calls of `on_close`.
+    /// Returns the number of closes of the source, and of calls of `on_close`.
     pub(crate) fn counts(&self) -> (usize, usize) {
         (
             self.closes.load(Ordering::Relaxed),
@@ -215,7 +210,7 @@ impl Seen {
     }
 }
 
-/// Takes everything: number of batches, and the end.
+/// Takes everything. Returns the number of batches, and the end.
 pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()>>) {
     let mut taken = 0;
     loop {
@@ -233,7 +228,7 @@ pub(crate) fn take_all(stream: &mut Stream) -> (usize, Result<(), StreamError<()
     }
 }
 
-/// Waits for a future on loom's threads: a lost wake leaves it parked.
+/// Awaits a future on loom's threads; a lost wake leaves the thread parked.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     struct Unparks(Thread);
 

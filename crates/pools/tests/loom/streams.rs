@@ -1,7 +1,6 @@
-//! A reader, a consumer and a closer: named after the races in `crates/pools/src/stream/README.md`.
-//!
-//! Each model checks that the source was closed once and every call made once: at the end if the
-//! consumer knows it, else after the last thread, in a drop.
+//! Models of a reader, a consumer and a closer, named after the races in
+//! `crates/pools/src/stream/README.md`. Each model checks that the source was closed once and that
+//! each `on_close` call was made once.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::scene::{
     Seen, Stream, block_on, counts, dropped_after, fails_behind, read_ahead, silent, stuck, take_all,
 };
 
-/// Checks in its drop that everything was done once. An `on_close` call owns it.
+/// Checks in its drop that each call was made once. An `on_close` call owns it.
 struct OnceAtTheEnd(Arc<Seen>);
 
 impl Drop for OnceAtTheEnd {
@@ -28,20 +27,17 @@ fn check_at_the_end(stream: &Stream, seen: &Arc<Seen>) {
     stream.on_close(move || drop((check, alive)));
 }
 
-/// The reader delivers, parks and ends while the consumer finds nothing and falls asleep.
 #[test]
 fn delivery_against_a_consumer_that_falls_asleep() {
     model("delivery_against_a_consumer_that_falls_asleep", None, || {
         let (mut stream, seen) = counts(1);
         let (taken, end) = take_all(&mut stream);
         assert!(taken == 1 && end.is_ok());
-        // A consumer with the end knows that all is done.
         assert_eq!(seen.counts(), (1, 1));
     });
 }
 
-/// The source parks without room for the second batch while the consumer takes the first: reading
-/// continues.
+/// Reading continues after the release.
 #[test]
 fn rest_against_the_release_that_makes_room() {
     model("rest_against_the_release_that_makes_room", None, || {
@@ -53,8 +49,7 @@ fn rest_against_the_release_that_makes_room() {
     });
 }
 
-/// The source fails after a batch while the consumer takes it or falls asleep: it gets the batch,
-/// then the error.
+/// The consumer gets the batch, then the error.
 #[test]
 fn failure_against_a_consumer_that_falls_asleep() {
     model("failure_against_a_consumer_that_falls_asleep", None, || {
@@ -65,8 +60,7 @@ fn failure_against_a_consumer_that_falls_asleep() {
     });
 }
 
-/// The consumer drops the stream while the reader reads, delivers or parks: one of them closes the
-/// endless source.
+/// One of the two closes the endless source.
 #[test]
 fn drop_against_a_source_that_comes_to_rest() {
     model("drop_against_a_source_that_comes_to_rest", None, || {
@@ -76,7 +70,6 @@ fn drop_against_a_source_that_comes_to_rest() {
     });
 }
 
-/// The consumer takes a batch and drops the stream while the reader parks or restarts.
 #[test]
 fn drop_after_a_batch_against_the_reader_that_it_started() {
     model(
@@ -92,8 +85,7 @@ fn drop_after_a_batch_against_the_reader_that_it_started() {
     );
 }
 
-/// A handle closes while the consumer takes a batch, makes room and falls asleep: the consumer
-/// wakes, and one of the two has the source.
+/// The consumer wakes, and one party has the source.
 #[test]
 fn close_by_a_handle_against_the_release_that_makes_room() {
     model(
@@ -114,8 +106,7 @@ fn close_by_a_handle_against_the_release_that_makes_room() {
     );
 }
 
-/// A handle closes during the close after the end: the consumer has had the batch, or gets an
-/// error.
+/// The consumer has had the batch, or gets an error.
 #[test]
 fn close_by_a_handle_against_the_end() {
     model("close_by_a_handle_against_the_end", Some(5), || {
@@ -132,7 +123,6 @@ fn close_by_a_handle_against_the_end() {
     });
 }
 
-/// A handle closes while consumer and reader fall asleep: both wake.
 #[test]
 fn close_by_a_handle_against_both_sides_that_fall_asleep() {
     model(
@@ -149,7 +139,6 @@ fn close_by_a_handle_against_both_sides_that_fall_asleep() {
     );
 }
 
-/// `on_close` is called during the source's close: the call is made once.
 #[test]
 fn on_close_against_the_end() {
     model("on_close_against_the_end", None, || {
@@ -163,8 +152,7 @@ fn on_close_against_the_end() {
     });
 }
 
-/// The pool ends while the source blocks and the consumer falls asleep: the consumer wakes, and the
-/// source is closed when its call returns.
+/// The consumer wakes, and the source is closed when its call returns.
 #[test]
 fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     model(
@@ -180,14 +168,13 @@ fn end_of_the_pool_against_a_consumer_that_falls_asleep() {
     );
 }
 
-/// The pool drops the call that reads on while the consumer falls asleep: the source is closed
-/// elsewhere, and the consumer gets an error.
+/// The source is closed elsewhere, and the consumer gets an error.
 #[test]
 fn dropped_call_against_a_consumer_that_falls_asleep() {
     model("dropped_call_against_a_consumer_that_falls_asleep", None, || {
         let (mut stream, seen) = dropped_after(1, 2);
         let (taken, end) = take_all(&mut stream);
-        // All may have been read before there was a call to drop.
+        // The reader may have read everything before there was a call to drop.
         match end {
             Ok(()) => assert_eq!(taken, 2),
             Err(error) => assert!(taken >= 1 && matches!(error, StreamError::PoolsEnded)),

@@ -1,4 +1,4 @@
-//! Time from a query's drop, beside heavy queries, to the drop of its last task.
+//! Measures the time from a query's drop, beside heavy queries, to the drop of its last task.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,10 +15,9 @@ use crate::queries;
 use crate::recorder::Recorder;
 use crate::tables::Tables;
 
-/// Milliseconds that a query has run when it is dropped, in turn: a different place each time.
+/// Milliseconds that a query has run when it is dropped, in turn.
 const AFTER_MS: [u64; 7] = [2, 5, 11, 17, 23, 31, 47];
 
-/// Drops heavy queries until the time is over.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let recorder = Recorder::install()?;
     let engine = runtime.block_on(Engine::new(Kind::Windlass, tables, options.main, options.spares))?;
@@ -47,7 +46,6 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Begins a query and drops it. Returns the time until its tasks are gone.
 fn drop_one(
     engine: &Engine,
     recorder: &Recorder,

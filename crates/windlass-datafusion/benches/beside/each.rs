@@ -1,5 +1,4 @@
-//! The 22 queries of TPC-H one after another, by one client: time and memory of each engine beside
-//! the first.
+//! The 22 queries of TPC-H one after another, by one client: time and memory of each engine.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -18,11 +17,10 @@ struct Took {
     engine: Engine,
     name: &'static str,
     times: Vec<Vec<Duration>>,
-    /// Peak memory beyond that before the query, in bytes, by query.
+    /// Bytes of peak memory beyond those before the query, by query.
     memory: Vec<u64>,
 }
 
-/// Prints a row per query, and the sums.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let mut engines = Vec::new();
     for &kind in &options.engines {
@@ -37,7 +35,6 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
         for (number, sql) in TPCH.iter().enumerate() {
             let mut answer = None;
             for place in 0..engines.len() {
-                // Each engine goes first in turn.
                 let turn = (place + round + number) % engines.len();
                 let took = &mut engines[turn];
                 let before = reset_peak()?;
@@ -94,7 +91,6 @@ fn reset_peak() -> anyhow::Result<u64> {
     memory("VmRSS")
 }
 
-/// A line of the process's status, in bytes.
 fn memory(name: &str) -> anyhow::Result<u64> {
     let status = fs::read_to_string("/proc/self/status").context("no status of this process")?;
     let line = status.lines().find_map(|line| line.strip_prefix(name));

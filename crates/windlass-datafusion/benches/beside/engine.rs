@@ -1,5 +1,5 @@
-//! The engines: plain DataFusion, its users' two ways to keep short queries short, and DataFusion
-//! on windlass.
+//! The engines: plain DataFusion, two ways to keep its short queries short, and DataFusion on
+//! windlass.
 
 use std::sync::Arc;
 
@@ -14,18 +14,17 @@ use windlass_datafusion::{Windlass, WindlassExt};
 
 use crate::tables::Tables;
 
-/// Computing threads, and partitions of a plan.
+/// Number of computing threads, and of partitions of a plan.
 pub(crate) const THREADS: usize = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain,
-    /// With batches of 1,024 rows.
     SmallBatches,
     SecondRuntime,
-    /// DataFusion on windlass: each query, planning included, is a future of a job.
+    /// Each query, planning included, is a future of a job.
     Windlass,
-    /// DataFusion on windlass by the line on a session's builder: the client plans.
+    /// The line on a session's builder: the client plans.
     Session,
 }
 
@@ -114,7 +113,6 @@ impl Engine {
         self.run(self.plain_query(sql)).await
     }
 
-    /// Runs a query's future on this engine's threads.
     pub(crate) async fn run<F>(&self, query: F) -> anyhow::Result<Vec<RecordBatch>>
     where
         F: Future<Output = datafusion::common::Result<Vec<RecordBatch>>> + Send + 'static,
@@ -126,7 +124,6 @@ impl Engine {
         })
     }
 
-    /// A query's future, which runs where it is polled.
     pub(crate) fn plain_query(
         &self,
         sql: &'static str,
@@ -146,7 +143,6 @@ impl Engine {
         }
     }
 
-    /// Jobs of windlass's executor that have not ended.
     pub(crate) fn jobs_in_flight(&self) -> usize {
         match &self.cpu {
             Cpu::Windlass(windlass) => {

@@ -1,5 +1,4 @@
-//! Clients that send heavy queries back to back; each is a task of the clients' runtime, like a
-//! server's connection.
+//! Clients that send heavy queries back to back, each a task of the clients' runtime.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -20,7 +19,6 @@ pub(crate) struct HeavyClients {
 }
 
 impl HeavyClients {
-    /// As [`start`](Self::start), with queries to `engine`.
     pub(crate) fn of(engine: &Engine, options: &Options, runtime: &Handle) -> anyhow::Result<Self> {
         let engine = engine.clone();
         Self::start(options, runtime, move |_client, sql| {
@@ -29,8 +27,6 @@ impl HeavyClients {
         })
     }
 
-    /// Starts the clients of `options` with its heavy queries in turn. `ask` gets a client's number
-    /// and query.
     pub(crate) fn start<F>(
         options: &Options,
         runtime: &Handle,
@@ -59,7 +55,6 @@ impl HeavyClients {
         Ok(Self { over, clients })
     }
 
-    /// Waits for each client's last answer. Returns the number of answers.
     pub(crate) async fn stop(mut self) -> anyhow::Result<usize> {
         // Ordering: Relaxed. As above.
         self.over.store(true, Ordering::Relaxed);

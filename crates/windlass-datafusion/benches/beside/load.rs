@@ -1,9 +1,9 @@
 //! One load on one engine: heavy clients back to back, and a client with a short query at a fixed
 //! pace.
 //!
-//! Each client is a thread that blocks on its query, like a server's connection. The loop is open:
-//! a query is due at its time, however long earlier ones took, and its latency counts from then. A
-//! client that falls behind asks at once; queries not asked by the end are counted.
+//! The loop is open: a query is due at its time, however long earlier ones took, and its latency
+//! counts from then. A client that falls behind asks at once; queries not asked by the end are
+//! counted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,7 +13,6 @@ use tokio::runtime::Handle;
 
 use crate::engine::Engine;
 
-/// Time of heavy queries before the measurement.
 const WARM_UP: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug)]
@@ -35,15 +34,14 @@ impl Load {
 pub(crate) struct Measured {
     /// Latencies of the short queries, ascending.
     pub(crate) latencies: Vec<Duration>,
-    /// Short queries that were due but not asked by the end.
+    /// Number of short queries that were due but not asked by the end.
     pub(crate) unasked: usize,
-    /// Heavy queries a second, by kind; one that crosses a boundary counts by its part.
+    /// Heavy queries a second, by kind; a query across a boundary counts by its part.
     pub(crate) heavy_rates: Vec<f64>,
     /// CPU time over wall time.
     pub(crate) cpus: f64,
 }
 
-/// The span in which heavy queries count.
 #[derive(Clone, Copy)]
 struct Span {
     start: Instant,
@@ -92,7 +90,6 @@ pub(crate) fn run(engine: &Engine, load: &Load, runtime: &Handle) -> anyhow::Res
     })
 }
 
-/// Sends the short query at its pace. Returns latencies, and how many were due and not asked.
 fn paced_client(
     engine: &Engine,
     load: &Load,
@@ -111,7 +108,6 @@ fn paced_client(
     Ok((latencies, (left / load.pace.as_secs_f64()) as usize))
 }
 
-/// Sends heavy queries until stopped. Returns how many of each kind fell within the span.
 fn heavy_client(
     engine: &Engine,
     load: &Load,
@@ -121,7 +117,7 @@ fn heavy_client(
     over: &AtomicBool,
 ) -> anyhow::Result<Vec<f64>> {
     let mut done = vec![0.0; load.heavies.len()];
-    // One kind per client, so that each kind's share is known.
+    // Each client has one kind, so that each kind's share is known.
     let kind = client % load.heavies.len();
     // Ordering: Relaxed. As above.
     while !over.load(Ordering::Relaxed) {

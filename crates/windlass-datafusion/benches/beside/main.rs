@@ -60,7 +60,6 @@ fn main() -> anyhow::Result<()> {
     }
 }
 
-/// Runs all engines in turn, `rounds` times.
 fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let load = Load {
         short: if options.short_join {
@@ -96,8 +95,8 @@ fn beside(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Resu
     Ok(())
 }
 
-/// The rows as text, unordered, numbers to 9 digits: sums of doubles depend on the order of
-/// partitions.
+/// Returns the rows as text, sorted. Numbers have 9 digits, because sums of doubles depend on the
+/// order of partitions.
 pub(crate) fn rows(batches: &[RecordBatch]) -> anyhow::Result<Vec<String>> {
     let options = arrow::util::display::FormatOptions::default();
     let mut rows = Vec::new();

@@ -1,9 +1,6 @@
 //! A query over an object of a server with 20 ms latency, beside heavy ones: throughput, and time
-//! from a request to its bytes.
-//!
-//! On engines that compute on other threads than their clients' runtime, the store makes its
-//! requests on that runtime, as in DataFusion's example of two runtimes. Polled by the query's own
-//! tasks, an answer would wait for the job's turn.
+//! from a request to its bytes. Where an engine computes on other threads, the store makes its
+//! requests on the clients' runtime.
 
 use std::fmt;
 use std::fs;
@@ -35,14 +32,13 @@ use crate::percentile::at;
 use crate::rows;
 use crate::tables::Tables;
 
-/// From a request to the first byte of its answer.
+/// Time from a request to the first byte of its answer.
 const LATENCY: Duration = Duration::from_millis(20);
 
 const NAME: &str = "lineitem.parquet";
 
 const QUERY: &str = "select count(*), sum(l_quantity), max(l_shipdate) from remote where l_discount > 0.02";
 
-/// Prints a row per engine and round.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     let folder = options
         .parquet
@@ -102,7 +98,6 @@ pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyh
     Ok(())
 }
 
-/// Queries a second over the object, one after another, and heavy ones a second.
 async fn measure(engine: &Engine, options: &Options) -> anyhow::Result<(f64, f64)> {
     let heavies = HeavyClients::of(engine, options, &Handle::current())?;
     let began = Instant::now();

@@ -98,7 +98,6 @@ impl Options {
                 lexopt::Arg::Long("threads") => options.threads = parser.value()?.parse()?,
                 lexopt::Arg::Long("rounds") => options.rounds = parser.value()?.parse()?,
                 lexopt::Arg::Long("out") => options.out = Some(parser.value()?.into()),
-                // Cargo passes it to every bench.
                 lexopt::Arg::Long("bench") => {}
                 other => bail!("{}", other.unexpected()),
             }

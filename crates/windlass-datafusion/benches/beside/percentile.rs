@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Milliseconds at quantile `part` of ascending `times`; NaN if there are none.
+/// Returns the milliseconds at quantile `part` of ascending `times`; NaN if there are none.
 pub(crate) fn at(times: &[Duration], part: f64) -> f64 {
     let last = times.len().saturating_sub(1);
     let place = (part * last as f64).round() as usize;

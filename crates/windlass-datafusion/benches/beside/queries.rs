@@ -1,6 +1,6 @@
 //! The queries that engines are asked.
 
-/// A filter and a count over 150,000 rows: the short query of `benches/queries.md`.
+/// The short query of `benches/queries.md`: a filter and a count over 150,000 rows.
 pub(crate) const SHORT: &str =
     "select count(*) from customer where c_acctbal > 5000 and c_mktsegment = 'BUILDING'";
 
@@ -32,7 +32,6 @@ pub(crate) const TPCH: &[&str] = &[
     include_str!("../../tests/tpch/q22.sql"),
 ];
 
-/// A heavy query by its name on the command line.
 pub(crate) fn heavy(name: &str) -> Option<&'static [&'static str]> {
     Some(match name {
         "q1" => &[Q1],
@@ -44,7 +43,6 @@ pub(crate) fn heavy(name: &str) -> Option<&'static [&'static str]> {
         "groups" => &[GROUPS],
         "mix" => &[Q1, Q9, Q18, Q21],
         "builds" => &[JOIN, GROUPS],
-        // Any other query of TPC-H as published.
         other => {
             let number: usize = other.strip_prefix('q')?.parse().ok()?;
             return TPCH.get(number.checked_sub(1)?..number);

@@ -1,5 +1,4 @@
-//! Records polls: the thread and time of each, and the query that spawned it. DataFusion's spawn
-//! hook gives every future to the recorder, which wraps it.
+//! Records polls: the thread and time of each, and the query that spawned it.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -35,7 +34,6 @@ struct Record {
     last_drop: Option<Instant>,
 }
 
-/// A recorded future; all that it spawns is recorded too.
 pub(crate) struct Recorded<F> {
     future: F,
     query: usize,
@@ -43,7 +41,6 @@ pub(crate) struct Recorded<F> {
 }
 
 impl Recorder {
-    /// Installs the process's hook around a recorder.
     pub(crate) fn install() -> anyhow::Result<Self> {
         let recorder = Self::default();
         // The engines' own pools use the hook too.
@@ -67,7 +64,7 @@ impl Recorder {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A query's own future; `query` is 0 for a short one, else the heavy client's number from 1.
+    /// Wraps a query's future; `query` is 0 for a short one, else the heavy client's number from 1.
     pub(crate) fn query<F: Future>(&self, query: usize, future: F) -> Recorded<Pin<Box<F>>> {
         Recorded {
             future: Box::pin(future),

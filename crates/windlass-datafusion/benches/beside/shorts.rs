@@ -10,7 +10,6 @@ use crate::percentile::at;
 use crate::queries::SHORT;
 use crate::tables::Tables;
 
-/// Prints a row per engine and round.
 pub(crate) fn run(options: &Options, tables: &Tables, runtime: &Runtime) -> anyhow::Result<()> {
     for _round in 0..options.rounds {
         for &kind in &options.engines {

@@ -19,7 +19,7 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Rows of a batch, DataFusion's default.
+/// Number of rows of a batch, as in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
 const NAMES: [&str; 8] = [
@@ -44,7 +44,6 @@ impl Tables {
         ))
     }
 
-    /// The tables as files in `folder`; missing ones are written.
     pub(crate) async fn in_files(folder: &Path, scale: f64) -> anyhow::Result<Self> {
         let folder = folder.join(format!("tpch-{scale}"));
         fs::create_dir_all(&folder)?;
@@ -67,7 +66,6 @@ impl Tables {
         Ok(Self::Parquet(folder))
     }
 
-    /// Registers them in a session, each in `partitions` parts.
     pub(crate) async fn register(&self, session: &SessionContext, partitions: usize) -> anyhow::Result<()> {
         match self {
             Self::Memory(tables) => {

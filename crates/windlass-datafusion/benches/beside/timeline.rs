@@ -1,5 +1,4 @@
-//! A picture per engine of the polls on each thread while a short query runs beside heavy ones:
-//! `--out FILE`.
+//! A picture per engine of the polls on each thread while a short query runs beside heavy ones.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -15,7 +14,6 @@ use crate::queries::SHORT;
 use crate::recorder::{Piece, Recorder};
 use crate::tables::Tables;
 
-/// Time of heavy queries before the drawn span.
 const WARM_UP: Duration = Duration::from_millis(700);
 
 /// Milliseconds drawn.
@@ -24,13 +22,11 @@ const DRAWN_MS: f64 = 250.0;
 /// Milliseconds between two pieces of a query on a thread up to which they are drawn as one.
 const GAP_MS: f64 = 0.05;
 
-/// Sizes of the picture, in pixels.
 const LEFT: f64 = 74.0;
 const WIDTH: f64 = 900.0;
 const LANE: f64 = 20.0;
 const HEAD: f64 = 30.0;
 
-/// Colours of heavy queries by client, and of the short one.
 const HEAVY: [&str; 8] = [
     "#9fb8cf", "#7f9fbd", "#b9c9d6", "#8fa7b3", "#a8bfae", "#8aa9a0", "#c3c9b4", "#9aa6c4",
 ];
@@ -109,14 +105,13 @@ fn draw(options: &Options, panels: &[Panel]) -> String {
 }
 
 impl Panel {
-    /// Milliseconds since the start of the drawn span.
     fn ms(&self, at: Instant) -> f64 {
         let after = at.saturating_duration_since(self.start).as_secs_f64();
         let before = self.start.saturating_duration_since(at).as_secs_f64();
         (after - before) * 1e3
     }
 
-    /// Pieces by thread, as (query, began, ended), with close ones of a query merged.
+    /// Returns pieces by thread, as (query, began, ended), with close ones of a query merged.
     fn lanes(&self) -> Vec<Vec<(usize, f64, f64)>> {
         let mut threads = Vec::new();
         let mut lanes: Vec<Vec<(usize, f64, f64)>> = Vec::new();
@@ -143,7 +138,6 @@ impl Panel {
         lanes
     }
 
-    /// Draws it below `top`. Returns its lower end.
     fn draw(&self, options: &Options, top: f64, body: &mut String) -> f64 {
         let x = |ms: f64| LEFT + ms / DRAWN_MS * WIDTH;
         let title = match self.name {

@@ -9,18 +9,15 @@ use std::task::{Context, Poll};
 
 use pools::{AsyncTask, TaskError};
 
-/// The boxed output of a future that DataFusion passes to its tracer.
 pub(super) type Output = Box<dyn Any + Send>;
 
 pub(super) type Spawned = Pin<Box<dyn Future<Output = Output> + Send>>;
 
-/// Awaits a task of a job; a drop cancels the task.
 pub(super) struct Proxy(State);
 
 enum State {
-    /// The job has the future.
     Away(AsyncTask<Output>),
-    /// The job could not run the future, so tokio polls it, as without a hook.
+    /// The job could not run the future, so tokio polls it.
     Back(Spawned),
 }
 
@@ -41,8 +38,7 @@ impl Future for Proxy {
                     Poll::Pending => return Poll::Pending,
                     Poll::Ready(Ok(output)) => return Poll::Ready(output),
                     Poll::Ready(Err(TaskError::NotRun(future))) => self.0 = State::Back(future.into_future()),
-                    // Without an output the contract leaves only a panic, which tokio reports. Its
-                    // awaiter is a task of the same job, which has ended too.
+                    // Without an output the contract leaves only a panic, which tokio reports.
                     Poll::Ready(Err(error)) => resume_unwind(Box::new(error.to_string())),
                 },
             }

@@ -1,4 +1,4 @@
-//! Watched futures: each poll of a future, and of all that it spawns.
+//! Watches the polls of a future, and of all that it spawns.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -10,9 +10,8 @@ thread_local! {
     static WATCH: RefCell<Option<Arc<dyn Watch>>> = const { RefCell::new(None) };
 }
 
-/// Observes the polls of a query's futures.
 pub(crate) trait Watch: Send + Sync {
-    /// Calls `poll`, which polls a future, once.
+    /// Calls `poll` once, which polls a future.
     fn polled(&self, poll: &mut dyn FnMut());
 }
 
@@ -20,7 +19,6 @@ pub(crate) fn current() -> Option<Arc<dyn Watch>> {
     WATCH.with_borrow(Clone::clone)
 }
 
-/// Calls `call`; `watch` watches what it spawns.
 pub(crate) fn inside<R>(watch: &Arc<dyn Watch>, call: impl FnOnce() -> R) -> R {
     let _restore = Restore(WATCH.replace(Some(Arc::clone(watch))));
     call()

@@ -1,9 +1,8 @@
-//! Which operator the longest poll of a query was in.
+//! Names the operator of a query's longest poll.
 //!
-//! Operators run inside one another, in the task that polls the outermost one. Their own timers are
-//! read before and after each poll. The longest poll is attributed to the operator whose timers
-//! grew by at least half of it; of several, to the deepest in the plan, since some timers include
-//! an operator's inputs. Timers that grew for two workers at once, or too little, name no operator.
+//! Operators run inside one another, in one task, so their own timers are read before and after
+//! each poll. The poll belongs to the operator whose timers grew by at least half of it; of
+//! several, to the deepest in the plan.
 
 use std::any::Any;
 use std::fmt;
@@ -15,8 +14,7 @@ use datafusion_physical_plan::metrics::{CustomMetricValue, Metric, MetricValue};
 
 use crate::hook::watch::Watch;
 
-/// Timers that count computation. Others count waiting too; a join reports `elapsed_compute` when
-/// it has ended.
+/// Names of timers that count computation, without waiting.
 const TIMERS: [&str; 3] = ["elapsed_compute", "build_time", "join_time"];
 
 /// Fraction by which a timer may exceed the poll, since their clocks are read at different places.
@@ -35,7 +33,6 @@ struct Known {
     longest: LongestPoll,
 }
 
-/// A poll's duration, and its operator if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct LongestPoll {
     took: Duration,
@@ -45,7 +42,6 @@ pub(super) struct LongestPoll {
 #[derive(Debug)]
 struct Timer {
     operator: String,
-    /// Number of operators above it in the plan.
     depth: usize,
     metric: Arc<Metric>,
 }
@@ -68,8 +64,8 @@ impl Longest {
         self.lock().longest.clone()
     }
 
-    /// The known timers and their values. An operator has timers once it has begun, so the plan is
-    /// searched again at polls 1, 2, 4, 8, …
+    /// Returns the known timers and their values. An operator has timers once it has begun, so the
+    /// plan is searched again at polls 1, 2, 4, 8, …
     fn before(&self) -> (Arc<[Timer]>, Vec<usize>) {
         let (again, mut timers) = {
             let mut known = self.lock();
@@ -125,7 +121,7 @@ impl Watch for Longest {
     }
 }
 
-/// Index of the operator that a poll of `took` was in. `ran` has each timer's depth in the plan and
+/// Returns the index of the operator that a poll of `took` was in. `ran` has each timer's depth and
 /// growth.
 fn which(took: Duration, ran: &[(usize, Duration)]) -> Option<usize> {
     let fits = |ran: Duration| ran >= took / 2 && ran <= took.mul_f64(1.0 + SLACK);
@@ -155,7 +151,6 @@ impl LongestPoll {
         if other.took > self.took { other } else { self }
     }
 
-    /// As an operator's metric, if the operator is known.
     pub(super) fn metric(self) -> Option<MetricValue> {
         self.operator.as_ref()?;
         Some(MetricValue::Custom {
@@ -165,7 +160,6 @@ impl LongestPoll {
     }
 }
 
-/// The operator, as a metric that can be shown.
 #[derive(Debug)]
 struct In(Mutex<LongestPoll>);
 

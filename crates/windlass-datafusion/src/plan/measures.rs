@@ -8,7 +8,6 @@ use pools::AsyncJob;
 
 use super::longest::LongestPoll;
 
-/// Sum over the ended queries of a node.
 #[derive(Debug, Default)]
 pub(super) struct Measures {
     ended: Mutex<Used>,

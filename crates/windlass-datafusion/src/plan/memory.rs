@@ -44,7 +44,7 @@ pub struct QueryMemory {
 }
 
 impl QueryMemory {
-    /// Limits a query to `limit` bytes within the pool `outside`.
+    /// Makes a pool that limits a query to `limit` bytes within the pool `outside`.
     #[must_use]
     pub fn new(limit: usize, outside: Arc<dyn MemoryPool>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl MemoryPool for QueryMemory {
         granted
     }
 
-    /// Bytes of this query alone.
+    /// Returns the bytes of this query alone.
     fn reserved(&self) -> usize {
         self.own.reserved()
     }

@@ -1,4 +1,4 @@
-//! A session's settings for its queries: `SET windlass.class = 'batch'` and the like.
+//! The settings of a session for its queries.
 
 use std::any::Any;
 use std::fmt;
@@ -35,15 +35,15 @@ use pools::JobOptions;
 /// | `windlass.memory` | bytes, or with a unit: `64MiB`, `2GiB`, `500MB`; `none` | `none`: the session's memory pool decides |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WindlassOptions {
-    /// Urgency of the session's queries.
+    /// How urgent the session's queries are.
     pub class: Class,
     /// Longest time of a query from the start of its execution. A late query ends with
     /// [`QueryEnded::DeadlineExceeded`](crate::QueryEnded::DeadlineExceeded).
     pub deadline: Option<Duration>,
-    /// Most workers that compute a query at once; `Some(0)` counts as one.
+    /// Largest number of workers that compute a query at once; `Some(0)` counts as one.
     pub max_workers: Option<usize>,
-    /// Bytes that a query may hold, within the session's memory pool. At the limit, operators that
-    /// can spill do; others end the query with DataFusion's `ResourcesExhausted`.
+    /// Bytes that a query may hold, within the session's memory pool. At the limit, operators spill
+    /// or end the query with DataFusion's `ResourcesExhausted`.
     pub memory: Option<usize>,
 }
 
@@ -151,7 +151,7 @@ fn text_or_none(value: Option<impl fmt::Display>) -> String {
     value.map_or_else(|| "none".to_owned(), |value| value.to_string())
 }
 
-/// `Some(None)` for the word `none`, `None` for an invalid value.
+/// Returns `Some(None)` for the word `none`, and `None` for an invalid value.
 fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>> {
     if value.eq_ignore_ascii_case("none") {
         return Some(None);
@@ -159,7 +159,6 @@ fn or_none<T>(value: &str, read: impl Fn(&str) -> Option<T>) -> Option<Option<T>
     read(value).map(Some)
 }
 
-/// A time above 0: `1.5s`.
 fn duration(text: &str) -> Option<Duration> {
     let (number, unit) = number_and_unit(text)?;
     let seconds = match unit.as_str() {
@@ -174,7 +173,6 @@ fn duration(text: &str) -> Option<Duration> {
     (!duration.is_zero()).then_some(duration)
 }
 
-/// Bytes above 0: `64MiB`, `1000`.
 fn bytes(text: &str) -> Option<usize> {
     let (number, unit) = number_and_unit(text)?;
     let factor: u64 = match unit.as_str() {
@@ -194,7 +192,6 @@ fn bytes(text: &str) -> Option<usize> {
     (bytes >= 1.0 && bytes <= usize::MAX as f64).then_some(bytes as usize)
 }
 
-/// A non-negative number, and its unit in lower case.
 fn number_and_unit(text: &str) -> Option<(f64, String)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));

@@ -22,8 +22,7 @@ pub struct WindlassPlanner {
 }
 
 impl WindlassPlanner {
-    /// Wraps `planner`. This wrapper goes outermost, around a planner that distributes plans to
-    /// other machines.
+    /// Wraps `planner`. A planner that distributes plans to other machines goes inside this one.
     pub fn new(planner: Arc<dyn QueryPlanner + Send + Sync>, windlass: &Windlass) -> Self {
         Self {
             planner,
@@ -44,14 +43,12 @@ impl QueryPlanner for WindlassPlanner {
     }
 }
 
-/// Puts the node where the work of a plan begins.
 fn wrap(plan: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Result<Arc<dyn ExecutionPlan>> {
     let is_wrapped = (plan.as_ref() as &dyn Any).is::<WindlassExec>();
-    // It shows finished text.
     if is_wrapped || plan.is::<ExplainExec>() {
         return Ok(plan);
     }
-    // It shows the metrics of the plan below it, so the node goes below to be among them.
+    // It shows the metrics of the plan below it, so the node goes below it.
     if plan.is::<AnalyzeExec>() {
         let below = plan.children().into_iter().cloned();
         let below = below.map(|child| wrap(child, windlass)).collect::<Result<_>>()?;

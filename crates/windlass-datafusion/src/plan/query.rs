@@ -1,4 +1,4 @@
-//! One execution of a plan: the job whose tasks poll it, and its context.
+//! One execution of a plan, as a job.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,19 +23,14 @@ pub(super) struct Query {
     job: AsyncJob,
     plan: Arc<dyn ExecutionPlan>,
     longest: Arc<Longest>,
-    /// The caller's context, which its other partitions share.
     asked: Arc<TaskContext>,
-    /// The context that its operators see.
     context: Arc<TaskContext>,
-    /// Receives its use of resources at its end.
     measures: Arc<Measures>,
-    /// Whether a stream was dropped before its end.
     was_dropped: AtomicBool,
     _open: Registration,
 }
 
 impl Query {
-    /// Opens a job with the settings of `asked`'s session.
     pub(super) fn open(
         windlass: &Windlass,
         plan: &Arc<dyn ExecutionPlan>,
@@ -70,7 +65,7 @@ impl Query {
         &self.job
     }
 
-    /// Whether it has this very context, not an equal one.
+    /// Returns whether it has this very context, not an equal one.
     pub(super) fn is_of(&self, context: &Arc<TaskContext>) -> bool {
         Arc::ptr_eq(&self.asked, context)
     }
@@ -79,15 +74,15 @@ impl Query {
         self.longest.poll()
     }
 
-    /// Begins a partition of the plan. The job owns even what it spawns at once.
+    /// Begins a partition of the plan, as code of the job.
     pub(super) fn execute(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let context = Arc::clone(&self.context);
         let execute = || self.job.enter(|| self.plan.execute(partition, context));
         watch::inside(&self.watch(), execute)
     }
 
-    /// Notes that a stream was dropped before its end. The last stream's drop then cancels the job:
-    /// its rows have no reader.
+    /// Notes that a stream was dropped before its end. The drop of the last stream then cancels the
+    /// job.
     pub(super) fn drop_early(&self) {
         // Ordering: Relaxed. See `drop`.
         self.was_dropped.store(true, Ordering::Relaxed);
@@ -116,7 +111,6 @@ impl Drop for Query {
     }
 }
 
-/// The context with a memory pool of the query's own.
 fn within(context: &TaskContext, limit: usize) -> TaskContext {
     let outside = context.runtime_env();
     let memory = QueryMemory::new(limit, Arc::clone(&outside.memory_pool));

@@ -1,4 +1,4 @@
-//! The node on the root of a plan: rows leave the job here for their consumer.
+//! The node on the root of a plan.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -25,11 +25,9 @@ use crate::windlass::Windlass;
 
 /// Passes on its input's rows, computed by a job.
 ///
-/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions); its
-/// partitions, and all that they spawn, are the job's tasks. A plan executed inside a job (by
-/// [`Windlass::spawn`](crate::Windlass::spawn), or below another such node) stays in that job.
-///
-/// The node is transparent: `is` and `downcast_ref` see its input.
+/// Each execution opens a job with the session's [`WindlassOptions`](crate::WindlassOptions). Its
+/// partitions, and all that they spawn, are the job's tasks. A plan executed inside a job stays in
+/// that job. The node is transparent: `is` and `downcast_ref` see its input.
 #[derive(Debug)]
 pub struct WindlassExec {
     input: Arc<dyn ExecutionPlan>,
@@ -39,16 +37,14 @@ pub struct WindlassExec {
     measures: Arc<Measures>,
 }
 
-/// The last execution that began.
 #[derive(Debug, Default)]
 struct Last {
     query: Weak<Query>,
-    /// Its partitions that have begun.
     begun: BTreeSet<usize>,
 }
 
 impl WindlassExec {
-    /// A node above `input`.
+    /// Makes a node above `input`.
     #[must_use]
     pub fn new(input: Arc<dyn ExecutionPlan>, windlass: &Windlass) -> Self {
         let properties = PlanProperties::clone(input.properties())
@@ -64,14 +60,14 @@ impl WindlassExec {
         }
     }
 
-    /// The plan below it.
+    /// Returns the plan below the node.
     #[must_use]
     pub fn input(&self) -> &Arc<dyn ExecutionPlan> {
         &self.input
     }
 
-    /// The query of a partition: the last one, if it has the same context and has not begun this
-    /// partition, or a new one.
+    /// Returns the query of a partition: the last one, if it has the same context and has not begun
+    /// this partition, or a new one.
     fn query(&self, partition: usize, context: Arc<TaskContext>) -> Arc<Query> {
         let mut last = self.last();
         if let Some(query) = last.query.upgrade()
@@ -102,7 +98,6 @@ impl DisplayAs for WindlassExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::Default | DisplayFormatType::Verbose => f.write_str("WindlassExec"),
-            // The box has a name already.
             DisplayFormatType::TreeRender => Ok(()),
         }
     }

@@ -1,12 +1,11 @@
-//! Rows on their way from the job to their consumer, and the error of a query that did not end.
+//! Rows on their way from the job to their consumer.
 //!
 //! ```text
 //!   task of the job: polls the plan ──► batches, at most AHEAD ──► consumer, on any runtime
 //! ```
 //!
 //! The task begins when the first row is requested, and rests while its batches are not taken.
-//! Dropping the stream cancels the task; dropping a query's last stream cancels its job, with all
-//! that the plan has spawned.
+//! Dropping the stream cancels the task; dropping a query's last stream cancels its job.
 
 use std::error::Error;
 use std::fmt;
@@ -26,7 +25,8 @@ use pools::{AsyncTask, TaskError};
 
 use super::query::Query;
 
-/// Batches that wait for the consumer before the task rests, besides the sender's own one.
+/// Number of batches that wait for the consumer before the task rests, besides the sender's own
+/// one.
 const AHEAD: usize = 1;
 
 /// Why a query stopped before its last row: the source of DataFusion's `External` error.
@@ -35,7 +35,7 @@ const AHEAD: usize = 1;
 pub enum QueryEnded {
     /// Its job was cancelled.
     Cancelled,
-    /// It exceeded [`WindlassOptions::deadline`](crate::WindlassOptions::deadline).
+    /// Its deadline passed: [`WindlassOptions::deadline`](crate::WindlassOptions::deadline).
     DeadlineExceeded,
     /// A shutdown of the pools ended it.
     Closed,
@@ -53,7 +53,7 @@ impl fmt::Display for QueryEnded {
 
 impl Error for QueryEnded {}
 
-/// The same rows, polled by a task of the query's job.
+/// Makes a task of the query's job poll the rows.
 pub(super) fn from_job(query: Arc<Query>, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     Box::pin(FromJob {
         schema: rows.schema(),
@@ -67,7 +67,6 @@ struct FromJob {
 }
 
 enum State {
-    /// No row was requested yet.
     Fresh(SendableRecordBatchStream, Arc<Query>),
     /// Fields are dropped in this order: the rows go while the query exists.
     Running {
@@ -87,7 +86,7 @@ enum Making {
 }
 
 impl Making {
-    /// Polls it. Ready if it has ended or just moved: then there may be new rows.
+    /// Returns ready if it has ended or just moved: then there may be new rows.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
             Self::Task(task) => match Pin::new(task).poll(cx) {
@@ -157,9 +156,7 @@ impl RecordBatchStream for FromJob {
     }
 }
 
-/// Sends all rows, batch by batch; an error is the last.
 async fn make(mut rows: SendableRecordBatchStream, mut to: Sender<Result<RecordBatch>>) {
-    // Computes only while there is room.
     while poll_fn(|cx| to.poll_ready(cx)).await.is_ok() {
         let Some(batch) = rows.next().await else {
             return;

@@ -1,4 +1,4 @@
-//! Engines under test: sessions whose queries should give the same rows.
+//! Engines under test, whose rows should be equal.
 
 use std::future::Future;
 
@@ -13,7 +13,6 @@ pub(crate) trait Engine {
 
     fn session_with(&self, config: SessionConfig) -> SessionContext;
 
-    /// A session whose plans have this many partitions.
     fn session(&self, partitions: usize) -> SessionContext {
         self.session_with(SessionConfig::new().with_target_partitions(partitions))
     }
@@ -32,7 +31,6 @@ impl Engine for Plain {
     }
 }
 
-/// DataFusion with queries as jobs.
 #[derive(Debug)]
 pub(crate) struct Ours {
     pub(crate) windlass: Windlass,
@@ -40,7 +38,6 @@ pub(crate) struct Ours {
 }
 
 impl Ours {
-    /// With pools of its own.
     pub(crate) fn with_workers(workers: usize) -> Ours {
         let pools = Pools::builder().cpu_threads(workers).build().expect("in range");
         Ours {
@@ -65,7 +62,6 @@ impl Engine for Ours {
     }
 }
 
-/// Runs a test on a runtime with two workers, as servers have.
 pub(crate) fn block_on_many_threads<F: Future>(test: F) -> F::Output {
     many_threads().block_on(test)
 }
@@ -75,7 +71,6 @@ pub(crate) fn many_threads() -> Runtime {
     runtime.expect("two threads")
 }
 
-/// A runtime that runs while this thread blocks on it.
 pub(crate) fn one_thread() -> Runtime {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.expect("no thread at all")

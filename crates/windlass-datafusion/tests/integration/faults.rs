@@ -1,4 +1,4 @@
-//! Queries that fail: as in plain DataFusion, or with an error that names the cause.
+//! Queries that fail, as in plain DataFusion.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
@@ -21,7 +21,6 @@ const QUERIES: [&str; 3] = [
     "select n from numbers order by n desc limit 3",
 ];
 
-/// Result of a query over a table with a fault: the text of its error or panic.
 async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize, String> {
     let session = engine.session(PARTITIONS);
     numbers.register_in(&session);
@@ -34,7 +33,6 @@ async fn end(engine: &impl Engine, sql: &str, numbers: &Numbers) -> Result<usize
     }
 }
 
-/// Removes the number of tokio's task from a text.
 fn any_task(end: Result<usize, String>) -> Result<usize, String> {
     end.map_err(|text| match text.split_once("task ") {
         Some((before, after)) => {
@@ -146,8 +144,8 @@ fn a_query_that_runs_when_the_pools_end_says_so() {
     eventually("all is dropped", || numbers.counts.open() == 0);
 }
 
-/// Rows of a query under a memory limit, in order if it has `order by`, and its number of spills.
-/// Each sort reserves `set_aside` bytes for its merge; all bytes and files must be released.
+/// Returns a query's rows under a memory limit, and its number of spills. Each sort reserves
+/// `set_aside` bytes for its merge.
 async fn with_memory(
     ours: &Ours,
     numbers: &Numbers,
@@ -159,7 +157,6 @@ async fn with_memory(
     numbers.register_in(&session);
     for setting in [
         format!("set windlass.memory = '{limit}'"),
-        // A hash join cannot spill.
         "set datafusion.optimizer.prefer_hash_join = false".to_owned(),
         format!("set datafusion.execution.sort_spill_reservation_bytes = {set_aside}"),
     ] {
@@ -186,8 +183,8 @@ async fn with_memory(
 fn sorts_groups_and_joins_over_their_memory_spill_and_give_the_same_rows() {
     let ours = Ours::with_workers(2);
     block_on_many_threads(async {
-        // The first query has four sorts of 16 MB, the last eight of 8 MB; the middle one has a
-        // table of groups in each partition, before and after the exchange.
+        // The first query has four sorts of 16 MB, the last eight of 8 MB. The middle one has a
+        // table of groups in each partition.
         for (set_aside, sql) in [
             (
                 10_000_000,

@@ -1,4 +1,4 @@
-//! The hook's effect on tasks: those of a job stay in it, all others stay tokio's.
+//! The hook's effect on tasks, inside and outside of jobs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,7 +11,6 @@ use pools::{AsyncJob, JobOptions};
 
 use crate::engine::{Ours, block_on_many_threads, one_thread};
 
-/// Whether its thread polls it for a job.
 async fn in_a_job() -> bool {
     AsyncJob::current().is_some()
 }
@@ -30,7 +29,6 @@ fn what_a_task_of_a_job_spawns_is_of_the_same_job_and_what_other_tasks_spawn_is_
             let (_over, spawned) = AsyncJob::current().expect("this is a task of it").progress();
             (all_in_a_job, spawned)
         });
-        // The future itself, its child and its grandchild.
         assert_eq!(nested.await.expect("it runs"), (true, 3));
         assert!(!SpawnedTask::spawn(in_a_job()).await.expect("no panic"));
     });
@@ -59,7 +57,7 @@ struct Noted(Arc<AtomicBool>);
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        // Ordering: Relaxed. The test polls until it sees it.
+        // Ordering: Relaxed. The test polls until it sees the value.
         self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -9,14 +9,12 @@ use sqllogictest::{DefaultColumnType, QueryExpect, Record, SortMode};
 use crate::engine::{Engine, Ours, Plain, block_on_many_threads};
 use crate::rows::Rows;
 
-/// Partitions of a plan, as in DataFusion's own runner of these files.
+/// Number of partitions of a plan, as in DataFusion's own runner of these files.
 const PARTITIONS: usize = 4;
 
-/// Percentage of statements that must succeed. The others need features that this build of
-/// DataFusion lacks.
+/// Percentage of statements that must succeed. The others need features that this build lacks.
 const ANSWERED: usize = 75;
 
-/// The error of a statement without enough memory.
 const EXHAUSTED: &str = "resources exhausted";
 
 type End = Result<Vec<String>, String>;
@@ -64,8 +62,7 @@ async fn end(session: &SessionContext, statement: &Statement) -> End {
     Ok(rows)
 }
 
-/// An error's text without its random parts: the partition that was refused memory, the others'
-/// reservations, and, after the first line, proposals of similar names.
+/// Returns an error's text without its random parts.
 fn text(error: DataFusionError) -> String {
     match error.find_root() {
         DataFusionError::ResourcesExhausted(_) => EXHAUSTED.to_owned(),
@@ -76,7 +73,7 @@ fn text(error: DataFusionError) -> String {
     }
 }
 
-/// Whether its rows report durations, which vary.
+/// Returns whether its rows report durations, which vary.
 fn is_about_time(sql: &str) -> bool {
     let mut words = sql.split_whitespace();
     let first = [words.next(), words.next()].map(|word| word.unwrap_or_default().to_uppercase());
@@ -112,8 +109,7 @@ fn sql_by_which_datafusion_tests_itself_gives_what_it_gives_without_windlass() {
             for statement in &statements {
                 let expected = end(&plain, statement).await;
                 let found = end(&ours, statement).await;
-                // Partitions share a file's memory limit, so whether it suffices is chance, also
-                // without windlass.
+                // Partitions share a file's memory limit, so chance decides whether it suffices.
                 let exhausted = Err(EXHAUSTED.to_owned());
                 if expected != exhausted && found != exhausted {
                     assert_eq!(expected, found, "{}: {}", file.display(), statement.sql);

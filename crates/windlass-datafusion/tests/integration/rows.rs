@@ -11,7 +11,6 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Runs a query; panics with `what` on an error.
     pub(crate) async fn of(session: &SessionContext, sql: &str, what: &str) -> Rows {
         let planned = session.sql(sql).await;
         let frame = planned.unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -20,17 +19,16 @@ impl Rows {
         Rows { batches }
     }
 
-    /// A line per row: its values, separated by spaces.
+    /// Returns a line per row: its values, separated by spaces.
     pub(crate) fn text(&self) -> Vec<String> {
         self.lines(f64_exactly)
     }
 
-    /// As published answers have them: floats with 12 fractional digits.
+    /// Returns the text as published answers have it: floats with 12 fractional digits.
     pub(crate) fn text_to_12_digits(&self) -> Vec<String> {
         self.lines(|value| format!("{value:.12}"))
     }
 
-    /// The values of each row, floats in full precision.
     pub(crate) fn cells(&self) -> Vec<Vec<String>> {
         self.batches
             .iter()
@@ -74,7 +72,6 @@ fn cells(batch: &RecordBatch, float: fn(f64) -> String) -> Vec<Vec<String>> {
     (0..batch.num_rows()).map(row).collect()
 }
 
-/// A column's values as text; fractions without trailing zeros.
 fn values(column: &ArrayRef, float: fn(f64) -> String) -> Vec<String> {
     let options = FormatOptions::default().with_null("NULL");
     let formatter = ArrayFormatter::try_new(column, &options).expect("a type that can be shown");
@@ -94,7 +91,6 @@ fn values(column: &ArrayRef, float: fn(f64) -> String) -> Vec<String> {
     (0..column.len()).map(value).collect()
 }
 
-/// The text with single spaces.
 pub(crate) fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }

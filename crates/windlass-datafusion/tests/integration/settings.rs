@@ -120,7 +120,7 @@ fn explain_analyze_has_the_node_where_the_jobs_work_begins() {
 
 #[test]
 fn explain_analyze_names_the_operator_of_the_longest_turn() {
-    /// Time of the function per batch: longer than all else in the query.
+    /// Time of the function per batch, above all else in the query.
     const TAKES: Duration = Duration::from_millis(20);
     let slow = create_udf(
         "slow",
@@ -141,7 +141,7 @@ fn explain_analyze_names_the_operator_of_the_longest_turn() {
         Numbers::new(1, 1).register_in(&session);
         session.register_udf(slow);
         let sql = "explain analyze select slow(n) from numbers";
-        // Another turn is longest if its thread lost the core for as long.
+        // Another turn may be the longest if its thread lost the core.
         for _again in 0..50 {
             let text = Rows::of(&session, sql, sql).await.text().join(" ");
             if text.contains("longest_turn_in=ProjectionExec") {

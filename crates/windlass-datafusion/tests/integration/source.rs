@@ -20,12 +20,11 @@ pub(crate) const BATCH_ROWS: usize = 1_000;
 static SCHEMA: LazyLock<SchemaRef> =
     LazyLock::new(|| Arc::new(Schema::new(vec![Field::new("n", DataType::Int64, false)])));
 
-/// The table `numbers`: its one column `n` has the numbers from 0 in each partition.
+/// The table `numbers`. Its one column `n` has the numbers from 0 in each partition.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbers {
     pub(crate) partitions: usize,
     pub(crate) batches: usize,
-    /// A fault in place of the batch with this number.
     pub(crate) fault: Option<(usize, Fault)>,
     pub(crate) counts: Arc<Counts>,
 }
@@ -39,7 +38,7 @@ pub(crate) enum Fault {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     batches: AtomicUsize,
-    /// Streams that have begun and are not dropped.
+    /// Number of streams that have begun and are not dropped.
     open: AtomicUsize,
 }
 
@@ -53,12 +52,10 @@ impl Numbers {
         }
     }
 
-    /// A table that outlasts any test.
     pub(crate) fn endless(partitions: usize) -> Numbers {
         Numbers::new(partitions, usize::MAX)
     }
 
-    /// With a fault in place of batch `at`.
     pub(crate) fn failing(self, at: usize, fault: Fault) -> Numbers {
         Numbers {
             fault: Some((at, fault)),
@@ -66,7 +63,6 @@ impl Numbers {
         }
     }
 
-    /// Registers it in a session, in place of an earlier one.
     pub(crate) fn register_in(&self, session: &SessionContext) {
         let partition = || Arc::new(self.clone()) as Arc<dyn PartitionStream>;
         let partitions = (0..self.partitions).map(|_| partition()).collect();
@@ -87,7 +83,7 @@ impl Counts {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Batches once their number stays the same for a while.
+    /// Returns the number of batches once it stays the same for a while.
     pub(crate) fn settled_batches(&self) -> usize {
         let mut seen = self.batches();
         loop {
@@ -149,7 +145,6 @@ impl Drop for Open {
     }
 }
 
-/// Waits until another thread makes it so.
 pub(crate) fn eventually(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {

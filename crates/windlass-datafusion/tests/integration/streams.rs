@@ -1,4 +1,4 @@
-//! Rows on their way out of the job: when they are made, how many wait, and what a drop leaves.
+//! Rows on their way from a job to their consumer.
 
 use datafusion::physical_plan::{execute_stream, execute_stream_partitioned};
 use datafusion::prelude::SessionContext;
@@ -8,8 +8,8 @@ use pools::JobOptions;
 use crate::engine::{Engine, Ours, block_on_many_threads};
 use crate::source::{BATCH_ROWS, Numbers, eventually};
 
-/// Most batches made beyond those taken: two in the channel, one in the operator that resizes
-/// batches.
+/// Number of batches made beyond those taken: two in the channel, one in the operator that resizes
+/// them.
 const AHEAD_MAX: usize = 3;
 
 fn session(ours: &Ours, numbers: &Numbers) -> SessionContext {
@@ -66,7 +66,6 @@ fn the_partitions_of_one_execution_are_one_job_and_another_execution_is_another(
             let batches: Vec<_> = rows.try_collect().await.expect("numbers");
             assert_eq!(batches.iter().map(|batch| batch.num_rows()).sum::<usize>(), 1_500);
         }
-        // The jobs are gone with their streams.
         assert!(ours.windlass.snapshot().jobs.is_empty());
     });
 }
@@ -121,7 +120,7 @@ fn dropping_a_stream_in_the_middle_drops_every_task_of_the_query() {
     let numbers = Numbers::endless(4);
     let session = session(&ours, &numbers);
     block_on_many_threads(async {
-        // A repartition and a merge: tasks of tasks.
+        // A repartition and a merge: their tasks spawn tasks.
         let sql =
             "select m, count(*) from (select n % 1000 as m, n from numbers limit 1000000000) group by m";
         let frame = session.sql(sql).await.expect("a plan");

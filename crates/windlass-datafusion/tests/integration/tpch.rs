@@ -1,5 +1,4 @@
-//! The 22 queries of TPC-H at scale 0.1, and by hand at scale 1, from memory and from Parquet: the
-//! published answers.
+//! The published answers of the 22 queries of TPC-H, from memory and from Parquet.
 
 mod published;
 mod queries;
@@ -50,7 +49,6 @@ async fn answers(engine: &impl Engine, source: &impl Source, partitions: usize) 
     answers
 }
 
-/// Runs all queries on an engine and compares the answers with the published ones and with `plain`.
 async fn check(
     published: &impl Published,
     engine: &impl Engine,
@@ -78,7 +76,6 @@ async fn check(
     answers
 }
 
-/// Compares plain DataFusion and ours with the published answers, and ours with plain.
 fn check_all(published: &impl Published) {
     let tables = Tables::generate(published.scale());
     let parquet = Parquet::write(&tables);

@@ -1,9 +1,9 @@
-//! A sum of time spans in one word, so that a reader sees a time that only grows.
+//! A stopwatch that other threads may read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A stopwatch. One thread starts and stops it; any thread may read it.
+/// A sum of time spans in one word. One thread starts and stops it; any thread may read it.
 ///
 /// ```text
 ///   63 … 1                                  0
@@ -12,8 +12,8 @@ use std::time::Duration;
 /// └───────────────────────────────────────┴─────────┘
 /// ```
 ///
-/// While it runs, the time is the current moment plus the number in the word: no reader sees a span
-/// both ended and running.
+/// While it runs, the time is the current moment plus the number in the word. So the time that
+/// readers see only grows.
 #[derive(Debug, Default)]
 pub(super) struct Stopwatch(AtomicU64);
 
@@ -32,9 +32,8 @@ impl Stopwatch {
         }
     }
 
-    /// For a watch that is never started.
     pub(super) fn add(&self, ns: u64) {
-        // Ordering: Relaxed. A number for people.
+        // Ordering: Relaxed. A statistic.
         self.0.fetch_add(ns << 1, Ordering::Relaxed);
     }
 
@@ -43,12 +42,12 @@ impl Stopwatch {
     }
 
     fn word(&self) -> u64 {
-        // Ordering: Relaxed. A number for people.
+        // Ordering: Relaxed. A statistic.
         self.0.load(Ordering::Relaxed)
     }
 
     fn set(&self, ns: u64, less_ns: u64, running: u64) {
-        // Ordering: Relaxed. A number for people, written by one thread.
+        // Ordering: Relaxed. A statistic, written by one thread.
         self.0
             .store(ns.wrapping_sub(less_ns) << 1 | running, Ordering::Relaxed);
     }
@@ -59,7 +58,7 @@ fn total_ns(word: u64, now_ns: u64) -> u64 {
         return word >> 1;
     }
     let total = (word >> 1).wrapping_add(now_ns) & NS_MASK;
-    // Negative: the reader's clock is behind the starter's.
+    // The difference is negative if the reader's clock is behind the starter's.
     if total > NS_MASK / 2 { 0 } else { total }
 }
 

@@ -1,10 +1,7 @@
 //! How much of its time a worker may give to young jobs while old ones wait: in the long run 17
-//! parts of 20.
-//!
-//! Without this an endless stream of young jobs would starve the old ones. A visit of a young job
-//! while an old one waits takes three times its length from the worker's allowance; a visit of an
-//! old job adds seventeen times its length. A used-up allowance puts old jobs first. A full one
-//! lasts for ten quanta in a row.
+//! parts of 20. While an old job waits, a visit of a young one takes three times its length from
+//! the worker's allowance. A visit of an old job adds seventeen times its length. A used-up
+//! allowance puts old jobs first; a full one lasts for ten quanta.
 //!
 //! ```text
 //!   old first │ young first
@@ -19,20 +16,20 @@ use executor_core::ports::Memory;
 
 use crate::mutant;
 
-/// Nanoseconds taken for each nanosecond of a young job's visit, and added for each of an old
-/// one's.
+/// Nanoseconds taken for each nanosecond in a young job, and added for each nanosecond in an old
+/// one.
 const YOUNG_TAKES: u64 = 3;
 const OLD_ADDS: u64 = 17;
 
-/// Quanta of young jobs' visits in a full allowance.
+/// Quanta in young jobs that use up a full allowance.
 const QUANTA: u64 = 10;
 
 /// What a visit does to the allowance of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pays {
-    /// Nothing: the job is young, and no old one waits.
+    /// It takes and adds nothing: the job is young, and no old one waits.
     Nothing,
-    /// It takes from the allowance: the job is young, and an old one waited.
+    /// It takes from the allowance: the job is young, and an old one waits.
     Young,
     /// It adds to the allowance: the job is old.
     Old,
@@ -46,9 +43,9 @@ pub(crate) struct Allowances<W> {
 
 #[derive(Debug)]
 struct Allowance<W> {
-    /// See the picture above. Only its worker touches it.
+    /// As in the module's picture. Only its worker touches it.
     word: W,
-    /// Only its worker touches it.
+    /// Choices between a single and a young job. Only its worker touches it.
     turns: W,
 }
 
@@ -69,9 +66,8 @@ impl<W> Allowances<W> {
         }
     }
 
-    /// Whether `worker` takes an old job first.
     pub(crate) fn is_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
-        // Ordering: Relaxed. Its own word.
+        // Ordering: Relaxed. The worker's own word.
         mem.load(&self.workers[worker].word, Ordering::Relaxed) <= self.most
             && !mutant::m58_allowance_ignored()
     }
@@ -79,7 +75,7 @@ impl<W> Allowances<W> {
     pub(crate) fn pay<M: Memory<Word = W>>(&self, mem: &M, worker: usize, pays: Pays, ns: u64) {
         let times = |factor| usize::try_from(ns.saturating_mul(factor)).unwrap_or(usize::MAX);
         let word = &self.workers[worker].word;
-        // Ordering: Relaxed. Its own word.
+        // Ordering: Relaxed. The worker's own word.
         let before = mem.load(word, Ordering::Relaxed);
         let after = match pays {
             Pays::Nothing => return,
@@ -87,14 +83,14 @@ impl<W> Allowances<W> {
             Pays::Old if mutant::m83_three_to_twenty() => before.saturating_add(times(20)).min(2 * self.most),
             Pays::Old => before.saturating_add(times(OLD_ADDS)).min(2 * self.most),
         };
-        // Ordering: Relaxed. Its own word.
+        // Ordering: Relaxed. The worker's own word.
         mem.store(word, after, Ordering::Relaxed);
     }
 
-    /// Every other time.
+    /// Returns `true` every other time.
     pub(crate) fn single_comes_first<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         let word = &self.workers[worker].turns;
-        // Ordering: Relaxed, both. Its own word.
+        // Ordering: Relaxed, both. The worker's own word.
         let turns = mem.load(word, Ordering::Relaxed);
         mem.store(word, turns.wrapping_add(1), Ordering::Relaxed);
         turns.is_multiple_of(2)

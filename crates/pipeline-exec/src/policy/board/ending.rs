@@ -1,8 +1,7 @@
 //! How a job ends: because a party closed it, or because its last stage is over.
 //!
-//! The party that sets the closing bit gets the unclaimed slots, takes the job off the board, and
-//! accounts for those slots and for returned pieces. So there is exactly one last finisher, a
-//! worker or the closer; it ends the job (`end`), and the ticket fires once.
+//! The party that sets the closing bit accounts for the unclaimed slots and the returned pieces. So
+//! there is exactly one last finisher, a worker or the closer, which calls `end`.
 
 use std::sync::Arc;
 
@@ -21,12 +20,11 @@ use crate::policy::job::handle::JobHandle;
 use crate::policy::job::ledger::{CloseReason, Failure, Ran};
 use crate::policy::ports::{PipelineEvent, PipelinePorts, StateOf};
 
-/// What closing, or a change that met a shutdown, did to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// The job is open; or slots of it were claimed; or another party closed it.
+    /// The job is open, or had a claimed slot, or another party closed it.
     Touched,
-    /// A shutdown closed the job before any slot was claimed: the job is returned to its submitter.
+    /// A shutdown closed the job before any claim: its submitter gets it back.
     Untouched,
 }
 
@@ -43,7 +41,8 @@ pub(crate) fn changed<E: PipelinePorts>(
     }
 }
 
-/// Closes every job of the board whose deadline is not after `now_ns`. `true` if there were any.
+/// Closes every job on the board whose deadline is not after `now_ns`. Returns whether a deadline
+/// had passed.
 pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     let shared = env.shared();
     let mut any = false;
@@ -67,7 +66,6 @@ pub(crate) fn close_late<E: PipelinePorts>(env: &E, now_ns: u64) -> bool {
     any
 }
 
-/// Takes the job's deadline off the board. `false` if another party has done it.
 fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) -> bool {
     let was_there = env.shared().board.remove_deadline(env, job, deadline_ns);
     if was_there {
@@ -76,7 +74,7 @@ fn forget_deadline<E: PipelinePorts>(env: &E, job: JobHandle, deadline_ns: u64) 
     was_there
 }
 
-/// Closes the job if its deadline is not after `now_ns`. `true` if it is late.
+/// Closes the job if its deadline is not after `now_ns`. Returns whether it is late.
 #[inline]
 pub(crate) fn close_if_late<E: PipelinePorts>(
     env: &E,
@@ -91,7 +89,6 @@ pub(crate) fn close_if_late<E: PipelinePorts>(
     is_late
 }
 
-/// Closes the job for this reason, unless it is closed. No effect on a job that has ended.
 pub(crate) fn close<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -99,13 +96,12 @@ pub(crate) fn close<E: PipelinePorts>(
     reason: CloseReason,
 ) -> Closing {
     let counts = env.change(&state.ledger, |ledger| ledger.close(reason));
-    // The job is returned only if the shutdown both gave the reason and closed the claims: a cancel
+    // The job is returned only if the shutdown both gave the reason and closed the claims. A cancel
     // may come in between, in either order.
     close_claims(env, state, job, counts && reason == CloseReason::Stopped)
 }
 
-/// Closes the job because of a failure. The worker has not accounted for the failed slot or stage
-/// yet.
+/// Closes the job because of a failure, before its worker accounts for the failed slot or stage.
 pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, failure: Failure) {
     env.observe(PipelineEvent::Failed {
         job,
@@ -113,12 +109,11 @@ pub(crate) fn fail<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     });
     let failure = Box::new(failure);
     let superseded = env.change(&state.ledger, |ledger| ledger.fail(failure));
-    // A user's error may run any code when it is dropped, so it is dropped outside the ledger.
+    // The drop of a user's error may run any code, so it happens outside the ledger.
     quietly_drop(superseded);
     close_claims(env, state, job, false);
 }
 
-/// Accounts for the unclaimed slots and returned pieces of a closed job.
 fn abandon<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -174,17 +169,17 @@ pub(crate) fn end<E: PipelinePorts>(
     now_ns: u64,
 ) {
     let shared = env.shared();
-    // So that a cancel that comes now finds nothing to do.
+    // A cancel that comes later finds nothing to do.
     let _nothing_left = state.claims.close(env);
     if let Some(deadline_ns) = state.deadline_ns {
-        // A job that is closed during its submission leaves its deadline on the board; the look
-        // that finds it late removes it.
+        // The deadline of a job that is closed during its submission may stay on the board; a later
+        // look removes it.
         forget_deadline(env, job, deadline_ns);
     }
     let body = env.clear(&shared.jobs, job.index);
     let spans = body.as_ref().map(|body| body.spans.clone()).unwrap_or_default();
-    // The user's data is dropped before the ticket fires, unless workers are in the job: they drop
-    // their references when they leave.
+    // The user's data is dropped before the ticket fires, unless a worker in the job still holds
+    // it.
     quietly_drop(body);
     let (settled, was_full) = shared.admission.settle_and_free(env, 1);
 

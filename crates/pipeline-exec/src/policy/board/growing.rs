@@ -1,4 +1,4 @@
-//! The steps that workers and endings take in the [protocol of jobs that
+//! Steps of workers and endings in the [protocol of jobs that
 //! grow](mod@crate::policy::executor::grow).
 
 use crate::policy::guard::quietly_drop;
@@ -12,9 +12,9 @@ use crate::task::Turn;
 pub(crate) enum AfterTurn {
     Parked,
     Ready,
-    /// The task was dropped at this time, and was not the last.
+    /// The task was dropped at this time; others are left.
     Dropped(u64),
-    /// The task was dropped at this time and was the last: the caller ends the job.
+    /// The last task was dropped at this time: the caller ends the job.
     LastDropped(u64),
 }
 
@@ -26,7 +26,6 @@ pub(crate) fn change<E: PipelinePorts, R>(
     env.change(&state.ledger, |ledger: &mut Ledger| change(ledger.tasks()))
 }
 
-/// Puts the task back, or drops it.
 pub(crate) fn turn_over<E: PipelinePorts>(
     env: &E,
     state: &StateOf<E>,
@@ -42,7 +41,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
         Ok(false) => return AfterTurn::Parked,
         Err(paused) => paused,
     };
-    // Dropped before the job can end by it.
+    // The task is dropped before the job can end by it.
     quietly_drop(paused);
     env.observe(PipelineEvent::Inner(InnerEvent::TaskOver { job, task }));
     let now_ns = env.now_ns();
@@ -53,7 +52,7 @@ pub(crate) fn turn_over<E: PipelinePorts>(
     }
 }
 
-/// Drops the tasks that no worker runs. `Some`: none is left, and the caller ends the job.
+/// Drops the tasks that no worker runs. Returns the time if none is left: the caller ends the job.
 pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> Option<u64> {
     let dropped = change(env, state, Tasks::close)
         .into_iter()
@@ -70,7 +69,7 @@ pub(crate) fn close_tasks<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: Jo
     last_task_over(env, state, job).then_some(now_ns)
 }
 
-/// Called once, when no task is left or may come. `true`: the caller ends the job.
+/// Accounts for the job's slot, once, after the last task. Returns whether the caller ends the job.
 pub(crate) fn last_task_over<E: PipelinePorts>(env: &E, state: &StateOf<E>, job: JobHandle) -> bool {
     env.observe(PipelineEvent::StageOver { job, stage: STAGE });
     state.claims.give_up(env, &[(STAGE, 1)])

@@ -21,13 +21,13 @@ impl<W> Looks<W> {
         }
     }
 
-    /// How many looks are out: a snapshot.
+    /// Returns how many looks are out, as a snapshot.
     pub fn out<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. A number for people and oracles.
+        // Ordering: Relaxed. A statistic.
         mem.load(&self.out, Ordering::Relaxed)
     }
 
-    /// Step take-up, of a caller that has published and passed a sequentially consistent fence.
+    /// Step take-up. The caller has published and passed a sequentially consistent fence.
     pub(crate) fn take_up<M: Memory<Word = W>>(&self, mem: &M, wanted: usize) -> usize {
         // Ordering: Relaxed. Step read-out; the caller's fence orders it, edge `look/publish`.
         let mut out = mem.load(&self.out, Ordering::Relaxed);
@@ -36,8 +36,7 @@ impl<W> Looks<W> {
             if taken == 0 {
                 return 0;
             }
-            // Ordering: Relaxed. A bound on one word; the executor's queue hands the look itself
-            // over.
+            // Ordering: Relaxed. A bound on one word; the executor's queue hands the look over.
             match mem.compare_exchange(&self.out, out, out + taken, Ordering::Relaxed) {
                 Ok(_) => return taken,
                 Err(now) => out = now,
@@ -45,19 +44,18 @@ impl<W> Looks<W> {
         }
     }
 
-    /// For looks that no worker will run.
     pub(crate) fn drop_taken<M: Memory<Word = W>>(&self, mem: &M, looks: usize) {
         // Ordering: Relaxed. It happens only when the workers leave for good.
         mem.fetch(&self.out, Fetch::Sub(looks), Ordering::Relaxed);
     }
 
-    /// Steps lay-down, lay-fence, look-again. `true`: the look goes on.
+    /// Steps lay-down, lay-fence and look-again. Returns whether the look goes on.
     pub(crate) fn lay_down<M: Memory<Word = W>>(&self, mem: &M, look_again: impl Fn() -> bool) -> bool {
-        // Ordering: Relaxed. Step lay-down; ordered by the fence.
+        // Ordering: Relaxed. Step lay-down; the fence orders it.
         mem.fetch(&self.out, Fetch::Sub(1), Ordering::Relaxed);
         // Ordering: SeqCst fence, step lay-fence. Edge `look/publish`: pairs with the fence in
-        // `publish`. Whichever comes second, its side sees the other's write: the job on the board,
-        // or one look fewer.
+        // `publish`. The side that comes second sees the other's write: the job on the board, or
+        // one look fewer.
         mem.fence(Ordering::SeqCst);
         look_again() && self.take_up(mem, 1) == 1
     }

@@ -1,16 +1,9 @@
 //! How many workers a job is worth, so that a short job does not wake all of them.
 //!
-//! A worker's wake should cost less than its work, so a job is worth one worker for each
-//! [`WORTH_NS`] of work, up to its slots and its limit. Its work is unknown before it runs; but
-//! jobs of an executor are alike, so the executor remembers the time of a unit of cost: once for
-//! stated costs, once for numbers of slots.
-//!
-//! The estimate rises at once and falls slowly: too few wakes leave a long slot alone, which shows
-//! too late; too many cost a few microseconds. Without experience a job gets all the workers that
-//! it can use. A worker that finds the rest worth more workers
-//! [invites](crate::policy::worker::visit) them.
-//!
-//! The estimate decides which worker runs what, and nothing about results.
+//! A job is worth one worker for each [`WORTH_NS`] of work, up to its slots and its limit. Its work
+//! is estimated from the time of a unit of cost in earlier jobs; without experience it gets all the
+//! workers that it can use. The estimate rises at once and falls slowly, because too few wakes cost
+//! more than too many. No result depends on it.
 
 use std::sync::atomic::Ordering;
 
@@ -23,13 +16,13 @@ use crate::policy::job::state::JobState;
 /// Nanoseconds of work that are worth one more worker.
 pub const WORTH_NS: u64 = 500_000;
 
-/// Bits after the binary point of an estimate: units may be small.
+/// Bits after the binary point of an estimate: a unit may take less than a nanosecond.
 const FRACTION_BITS: u32 = 10;
 
 /// Divisor of the difference by which the estimate falls.
 const FALLS_BY: u64 = 8;
 
-/// Nanoseconds that a unit of cost took of late.
+/// Recent nanoseconds for each unit of cost.
 #[derive(Debug)]
 pub(crate) struct Experience<W> {
     stated: W,
@@ -44,7 +37,6 @@ impl<W> Experience<W> {
         }
     }
 
-    /// `None` without experience.
     pub(crate) fn work_ns<M: Memory<Word = W>>(&self, mem: &M, cost: Cost) -> Option<u64> {
         let (word, units) = self.of(cost);
         // Ordering: Relaxed. An estimate.
@@ -64,7 +56,7 @@ impl<W> Experience<W> {
         }
         let took = (u128::from(worked_ns) << FRACTION_BITS) / u128::from(units);
         let took = u64::try_from(took).unwrap_or(u64::MAX).max(1);
-        // Ordering: Relaxed, both. An estimate; of two parties that learn at once, one may be lost.
+        // Ordering: Relaxed, both. An estimate; of two concurrent updates one may be lost.
         let before = mem.load(word, Ordering::Relaxed) as u64;
         let now = took.max(before - before.saturating_sub(took).div_ceil(FALLS_BY));
         if now != before {
@@ -81,7 +73,7 @@ impl<W> Experience<W> {
     }
 }
 
-/// How many workers `slots` slots of stages that start now are worth, and can use; at least one.
+/// Returns how many workers the `slots` slots that start now are worth and can use, at least one.
 pub(crate) fn of_stages<M: Memory, P>(
     experience: &Experience<M::Word>,
     mem: &M,
@@ -90,7 +82,7 @@ pub(crate) fn of_stages<M: Memory, P>(
 ) -> usize {
     let work_ns = match state.cost_kind() {
         Cost::Slots(_) => experience.work_ns(mem, Cost::Slots(slots as u64)),
-        // The stated cost is that of the whole job. Once it is spent, what is left is unknown.
+        // The stated cost is that of the whole job. Once it is spent, the rest is unknown.
         stated @ Cost::Stated(_) => (experience.work_ns(mem, stated))
             .and_then(|work_ns| work_ns.checked_sub(state.claims.worked_ns(mem)))
             .filter(|&left_ns| left_ns > 0),
@@ -103,7 +95,6 @@ pub(crate) fn of_stages<M: Memory, P>(
     }
 }
 
-/// At least one.
 pub(crate) fn workers(work_ns: u64) -> usize {
     usize::try_from(work_ns.div_ceil(WORTH_NS))
         .unwrap_or(usize::MAX)

@@ -1,11 +1,11 @@
 //! The job board: which jobs have unclaimed slots.
 //!
-//! The board holds small keys that never change. Bodies are in a table at [`JobHandle::index`]: a
-//! skip list frees what it removes late, and a user's job must not be.
+//! The board holds small keys; bodies are in a table at [`JobHandle::index`], because a skip list
+//! frees removed entries late.
 //!
-//! A job is in two orders, heaviest first and least served first. In the second it gets a new key,
-//! with a new *tag*, after each visit: inserted before the old one is removed, so that the job
-//! never vanishes.
+//! A job with something to claim is in two orders: heaviest first, and least served first. After
+//! each visit it gets a new key in the second, with a new *tag*. The new key goes in before the old
+//! one comes out, so the job never vanishes.
 //!
 //! ```text
 //!    insert ──► served ──► heaviest    by `reconcile`, when there is something to claim
@@ -14,8 +14,7 @@
 //! ```
 //!
 //! A *single*, a one-slot job of one stage without a stated cost, is in neither order. Its handle
-//! goes through a first-in-first-out queue; the worker that takes it claims the slot, and no other
-//! worker finds it.
+//! goes through a first-in-first-out queue, and the worker that takes it claims the slot.
 //!
 //! ```text
 //!    submit ──► singles ──► a main worker, in turns with the young jobs of the board;
@@ -25,11 +24,10 @@
 //! A cancelled single leaves a dead handle. A submitter that finds more handles than the executor
 //! admits jobs takes out two and puts back the live ones, so the queue stays bounded.
 //!
-//! A third order has the jobs with a deadline, earliest first. Each look first closes late jobs, so
-//! a job that only waits ends in time as well.
+//! A third order has the jobs with a deadline, earliest first. Each look first closes late jobs.
 //!
 //! One party at a time changes a job's keys ([`standing`](crate::policy::job::standing)), one order
-//! after the other. While it does, a claimable job may be missing, and an exhausted one present; a
+//! after the other. Meanwhile a claimable job may be missing, and an exhausted one present; a
 //! worker that finds that one looks further.
 
 use executor_core::ports::{Fifo, OrderedSet};
@@ -47,7 +45,7 @@ pub struct JobBoard<B, Q> {
 }
 
 impl<B, Q> JobBoard<B, Q> {
-    /// An empty board of three empty sets and an empty queue.
+    /// Makes an empty board of three empty sets and an empty queue.
     pub fn new(heaviest: B, served: B, deadlines: B, singles: Q) -> Self {
         Self {
             heaviest,
@@ -57,7 +55,7 @@ impl<B, Q> JobBoard<B, Q> {
         }
     }
 
-    /// Puts a job that has received `tag` on the board.
+    /// Puts a job on the board, with `tag` in the order of service.
     ///
     /// # Panics
     ///
@@ -68,7 +66,7 @@ impl<B, Q> JobBoard<B, Q> {
         assert!(new, "job {} was put on the board twice", job.seq);
     }
 
-    /// Takes off the board a job that is on it with `tag`. `false` if it was not on it.
+    /// Takes a job with `tag` off the board. Returns whether it was there.
     pub fn remove<E: OrderedSet<JobHandle, Set = B>>(&self, env: &E, job: JobHandle, tag: usize) -> bool {
         let was_there = env.remove(&self.heaviest, &job);
         env.remove(&self.served, &job.served(tag));
@@ -89,7 +87,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.served, &job.served(from));
     }
 
-    /// The heaviest job; with `below`, the next one after it in this order.
+    /// Returns the heaviest job; with `below`, the next one after it in this order.
     pub fn heaviest<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -98,8 +96,8 @@ impl<B, Q> JobBoard<B, Q> {
         env.last(&self.heaviest, below.as_ref())
     }
 
-    /// The least served job; with `below`, the next one after it in this order. The cost in such a
-    /// key is not the job's; see [`JobHandle::tag`].
+    /// Returns the least served job; with `below`, the next one after it in this order. The cost in
+    /// such a key is not the job's; see [`JobHandle::tag`].
     pub fn least_served<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -125,7 +123,6 @@ impl<B, Q> JobBoard<B, Q> {
         env.insert(&self.deadlines, job.due(deadline_ns));
     }
 
-    /// `false` if another party has.
     pub(crate) fn remove_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -135,7 +132,7 @@ impl<B, Q> JobBoard<B, Q> {
         env.remove(&self.deadlines, &job.due(deadline_ns))
     }
 
-    /// The cost in the key is not the job's.
+    /// Returns the earliest deadline and its key. The cost in the key is not the job's.
     pub(crate) fn first_deadline<E: OrderedSet<JobHandle, Set = B>>(
         &self,
         env: &E,
@@ -148,17 +145,16 @@ impl<B, Q> JobBoard<B, Q> {
         env.push(&self.singles, job);
     }
 
-    /// No other party can find it from now on.
     pub(crate) fn pop_single<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> Option<JobHandle> {
         env.pop(&self.singles)
     }
 
-    /// How many handles are in the queue of singles, those of closed jobs included.
+    /// Returns the number of handles in the queue of singles, those of closed jobs included.
     pub fn singles<E: Fifo<JobHandle, Queue = Q>>(&self, env: &E) -> usize {
         env.len(&self.singles)
     }
 
-    /// The queue of singles.
+    /// Returns the queue of singles.
     pub fn singles_queue(&self) -> &Q {
         &self.singles
     }

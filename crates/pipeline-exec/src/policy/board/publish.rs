@@ -1,5 +1,4 @@
-//! What follows when something becomes claimable: workers look, a spare thread watches, helpers
-//! wake.
+//! Announces claimable work: workers look, a spare thread watches, helpers wake.
 
 use std::sync::atomic::Ordering;
 
@@ -12,25 +11,20 @@ use crate::step_cx::Role;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a job that meets a shutdown is to be closed"]
 pub(crate) enum Published {
-    /// Workers look, or will.
     Open,
     /// A shutdown has begun, or the workers are leaving: the caller closes the job.
     Stopping,
 }
 
-/// Has up to `lookers` more workers look. The job's keys are on the board, or the holder of its
-/// membership word publishes too.
-///
-/// A job that grows is never [`Published::Stopping`]: a shutdown finds it in the table, or the
-/// submitter finds the shutdown. And a wake, which publishes, may come under a lock that the job's
-/// tasks take when they are dropped.
+/// Has up to `lookers` more workers look; this party or the holder has put the job's keys on the
+/// board. A job that grows is never [`Published::Stopping`], because a wake may come under a lock
+/// that its tasks take when they are dropped; a shutdown finds it in the table.
 pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: usize) -> Published {
     let shared = env.shared();
     // Ordering: SeqCst fence, step publish-fence. Edges `look/publish` and `stop/publish`: pairs
     // with the fences in `lay_down` and in `stop`. Edge `stand-in/rest`: pairs with those in `rest`
-    // and in `goes_in`. Whichever of two fences comes second, its side sees the other's write. Edge
-    // `young/arrival`: pairs with the Acquire in `young_arrivals`. A worker that reads the arrival
-    // finds the job.
+    // and in `goes_in`. The side that comes second sees the other's write. Edge `young/arrival`:
+    // pairs with the Acquire in `young_arrivals`. A worker that reads the arrival finds the job.
     env.fence(Ordering::SeqCst);
     if !state.grows && stops(env) {
         return Published::Stopping;
@@ -48,10 +42,10 @@ pub(crate) fn publish<E: PipelinePorts>(env: &E, state: &StateOf<E>, lookers: us
     Published::Open
 }
 
-/// For a job in the table of which nothing can be claimed yet.
+/// Checks for a shutdown after a job without claimable slots has entered the table.
 pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
-    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. Whichever of the
-    // two comes second, its side sees the other's write.
+    // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fence in `stop`. The side that
+    // comes second sees the other's write.
     env.fence(Ordering::SeqCst);
     if stops(env) {
         Published::Stopping
@@ -60,13 +54,12 @@ pub(crate) fn meet_shutdown<E: PipelinePorts>(env: &E) -> Published {
     }
 }
 
-/// For a party that has passed its fence.
 fn stops<E: PipelinePorts>(env: &E) -> bool {
     env.shared().is_stopping(env) && !mutant::m56_stop_misses_a_submission()
 }
 
 /// Has up to `wanted` more workers look, after a publication and a sequentially consistent fence.
-/// `false`: the workers are leaving.
+/// Returns `false` if the workers are leaving.
 pub(crate) fn call_up<E: PipelinePorts>(env: &E, wanted: usize) -> bool {
     let looks = &env.shared().looks;
     let taken = looks.take_up(env, wanted);
@@ -84,7 +77,7 @@ pub(crate) fn tell<E: PipelinePorts>(env: &E, state: &StateOf<E>) {
     }
 }
 
-/// Step arm, after a sequentially consistent fence: young work waits while every look is out, so a
+/// Step arm, after a sequentially consistent fence. Young work waits while every look is out, so a
 /// spare thread watches, and sleeps no longer than it must.
 pub(crate) fn arm<E: PipelinePorts>(env: &E) {
     let stand_ins = &env.shared().stand_ins;
@@ -98,14 +91,14 @@ pub(crate) fn arm<E: PipelinePorts>(env: &E) {
         // Every spare thread stands in; each looks again when it leaves its job.
         stand_ins.unwatch(env);
         // Ordering: SeqCst fence, step arm-fence. Edge `stand-in/rest`: pairs with the fence in
-        // `rest`. Whichever comes second, its side sees the other's write: that none watches, or
-        // that a spare thread is parked.
+        // `rest`. The side that comes second sees the other's write: no watcher, or a parked spare
+        // thread.
         env.fence(Ordering::SeqCst);
         if !stand_ins.is_one_parked(env) || mutant::m126_arms_once() {
             return;
         }
     }
-    // Its alarm may belong to a turn that is over.
+    // The watcher's alarm may belong to a turn that is over.
     if let Some(spare) = stand_ins.watcher(env)
         && stand_ins.sleeps_too_long(env, env.shared().stand_in_ns(), env.shared().quantum_ns() / 2)
     {
@@ -125,8 +118,8 @@ pub(crate) fn goes_in<E: PipelinePorts>(env: &E, role: Role) {
         return;
     }
     // Ordering: SeqCst fence, step go-in-fence. Edge `stand-in/rest`: pairs with the fence in
-    // `publish`. Whichever comes second, its side sees the other's write: the young job, or that no
-    // thread watches, or, of a worker, that its look is out.
+    // `publish`. The side that comes second sees the other's write: the young job, or that no
+    // thread watches, or that this worker's look is out.
     env.fence(Ordering::SeqCst);
     if young_waits(env) {
         arm(env);

@@ -1,7 +1,5 @@
-//! What follows a change of a job's claims: the board is made to agree, and workers learn of it.
-//!
-//! Each party names its change (`Change`); what that means for the board, helpers and workers is
-//! decided here alone. The [membership word](crate::policy::job::standing) guards the keys.
+//! What follows a change of a job's claims: its keys are moved, and workers and helpers learn of
+//! it. The [membership word](crate::policy::job::standing) guards the keys.
 
 use std::sync::Arc;
 
@@ -11,34 +9,31 @@ use crate::mutant;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
-/// A change of a job's claims, or of its place among others.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Change {
-    /// It was submitted, and this many slots start with it.
+    /// It was submitted, and `slots` slots start with it.
     Submitted { slots: usize },
-    /// It was submitted as a single. `put_back` handles of others went back into the queue behind
-    /// it.
+    /// It was submitted as a single; `put_back` handles of other jobs went back into the queue
+    /// behind it.
     Queued { put_back: usize },
     /// It was opened: it grows, and has no task yet.
     Opened,
-    /// Slots were claimed: perhaps the last, or the first of a visit, which changes the job's
-    /// place.
+    /// Slots were claimed: perhaps the last ones, or the first of a visit.
     Claimed,
     /// A visitor has left, and its time is charged.
     Left,
-    /// Claimed slots were returned, in this many pieces.
+    /// Claimed slots were returned, in `pieces` ranges.
     Returned { pieces: usize },
-    /// Stages have started, with this many slots.
+    /// Stages have started, with `slots` slots.
     Started { slots: usize },
-    /// What is left is worth this many workers more than were invited.
+    /// The rest is worth `workers` workers more than were invited.
     WorthMore { workers: usize },
-    /// A task is ready, and this many more workers are wanted.
+    /// A task is ready, and `workers` more workers are wanted.
     Ready { workers: usize },
     /// It was closed.
     Closed,
 }
 
-/// Makes the board agree with the claims of `job`, and publishes.
 pub(crate) fn reconcile<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -68,12 +63,11 @@ pub(crate) fn reconcile<E: PipelinePorts>(
                 tell(env, state);
             }
             let worth = need::of_stages(&env.shared().experience, env, state, slots);
-            // The worker that started the stages stays or looks again; others are for the rest.
+            // The worker that started the stages stays or looks again, so it is not counted.
             Some(state.invites_anew(env, worth) - 1)
         }
         Change::Returned { pieces } => {
             tell(env, state);
-            // As above: the worker that returned them looks again.
             Some(state.usable(pieces))
         }
         Change::Ready { workers } => {
@@ -87,8 +81,8 @@ pub(crate) fn reconcile<E: PipelinePorts>(
     }
 }
 
-/// Puts the keys of `job` where its claims want them, or leaves that to the holder. Returns the
-/// workers wanted: `lookers`, or more if this party put keys on for others.
+/// Puts the keys of `job` where its claims want them, unless another party is the holder. Returns
+/// the workers wanted: `lookers`, or more if this party put the keys on for others.
 fn place_keys<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -126,7 +120,7 @@ fn place_keys<E: PipelinePorts>(
     lookers
 }
 
-/// Only with a planted bug.
+/// Used by a planted bug alone.
 fn off_too_early<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>) -> bool {
     mutant::m15_off_the_board_too_early() && state.claims.next_free_slot(env).1 > 0
 }

@@ -1,7 +1,5 @@
 //! Which job comes first, of those that a worker could go into: by weight, by service, by arrival.
-//!
-//! Each selection returns the job's key and body, or `None`. [Roles](crate::policy::worker::role)
-//! say which selection a worker tries first.
+//! [Roles](crate::policy::worker::role) say which selection a worker tries first.
 
 use std::sync::Arc;
 
@@ -10,7 +8,8 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::job::handle::JobHandle;
 use crate::policy::ports::{BodyOf, PipelinePorts};
 
-/// The heaviest job that a worker could go into; of equally heavy ones, the first submitted.
+/// Returns the heaviest job that a worker could go into; of equally heavy ones, the first
+/// submitted.
 pub fn select_heaviest<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     heaviest_open(env, |_| true)
 }
@@ -42,14 +41,14 @@ pub(crate) fn is_old<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     body.state.service(env) >= env.shared().young_tag()
 }
 
-/// The first submitted young job that a worker could go into.
+/// Returns the first submitted young job that a worker could go into.
 pub fn select_young<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served(env, None);
     first_open(env, first, |tag| tag < shared.young_tag())
 }
 
-/// The first young job that has not grown old since it got its tag.
+/// Returns the first young job that has not grown old since it got its tag.
 pub(crate) fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
     let (board, young_tag) = (&env.shared().board, env.shared().young_tag());
     let mut next = board.least_served(env, None);
@@ -65,7 +64,8 @@ pub(crate) fn select_still_young<E: PipelinePorts>(env: &E) -> Found<E> {
     None
 }
 
-/// The old job with the least service that a worker could go into; of several, the first submitted.
+/// Returns the old job with the least service that a worker could go into; of equals, the first
+/// submitted.
 pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>>)> {
     let shared = env.shared();
     let first = shared.board.least_served_from(env, shared.young_tag());
@@ -74,7 +74,6 @@ pub fn select_old<E: PipelinePorts>(env: &E) -> Option<(JobHandle, Arc<BodyOf<E>
     Some((job, body))
 }
 
-/// The first in the order of service from `first` on, while tags are `within`.
 fn first_open<E: PipelinePorts>(
     env: &E,
     first: Option<JobHandle>,
@@ -98,7 +97,7 @@ fn first_open<E: PipelinePorts>(
     found
 }
 
-/// Only with a planted bug.
+/// Used by planted bugs alone.
 fn is_visited<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> bool {
     let young_tag = env.shared().young_tag();
     let service = body.state.service(env);
@@ -110,12 +109,10 @@ pub(crate) fn has_work<E: PipelinePorts>(env: &E) -> bool {
     !stops(env) && (env.shared().board.singles(env) > 0 || select_heaviest(env).is_some())
 }
 
-/// In a shutdown no party goes into a job.
 pub(crate) fn stops<E: PipelinePorts>(env: &E) -> bool {
     env.shared().is_stopping(env) && !mutant::m61_jobs_begin_during_a_stop()
 }
 
-/// The body of `job`, if a worker could go in now.
 fn open<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     let body = find(env, job)?;
     if body.state.has_room(env) {
@@ -133,7 +130,7 @@ pub(crate) fn young_waits<E: PipelinePorts>(env: &E) -> bool {
         })
 }
 
-/// Takes the first single that has not ended. No other party can take it, but one may close it.
+/// Takes the first single that has not ended. Another party may still close it.
 pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
     while let Some(job) = env.shared().board.pop_single(env) {
         if let Some(body) = find(env, job) {
@@ -145,13 +142,11 @@ pub(crate) fn pop_single<E: PipelinePorts>(env: &E) -> Found<E> {
 
 pub(crate) type Found<E> = Option<(JobHandle, Arc<BodyOf<E>>)>;
 
-/// `None` if the job has ended; another may be in its place.
 pub(crate) fn find<E: PipelinePorts>(env: &E, job: JobHandle) -> Option<Arc<BodyOf<E>>> {
     let body = env.get(&env.shared().jobs, job.index)?;
     if body.is(job) {
         return Some(body);
     }
-    // That other job may have ended meanwhile, and this be the last reference to its user's data.
     quietly_drop(body);
     None
 }

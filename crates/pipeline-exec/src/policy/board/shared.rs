@@ -1,4 +1,4 @@
-//! What all parties of a pipeline executor share.
+//! The state that all parties of an executor share.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -24,19 +24,20 @@ pub const YOUNG_QUANTA: u64 = 4;
 /// Quanta for which a visit of an old job lasts while no young job waits.
 pub const STAY_QUANTA: u64 = 4;
 
-/// Quanta for which every worker must have been in what it runs before a spare thread stands in.
+/// Quanta for which every worker must have been in its slot or turn before a spare thread stands
+/// in.
 pub const STAND_IN_QUANTA: u64 = 2;
 
-/// Settings of a pipeline executor: plain data.
+/// Settings of a pipeline executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineConfig {
-    /// Workers that look for short work first.
+    /// Number of workers that look for short work first.
     pub main: usize,
-    /// Workers that look for heavy work first.
+    /// Number of workers that look for heavy work first.
     pub reserve: usize,
-    /// How long a worker stays with a young job before it looks at the board again.
+    /// Time for which a worker stays in a young job before it looks at the board again.
     pub quantum: Duration,
-    /// The most jobs that wait or run at the same time.
+    /// Largest number of jobs that wait or run at the same time.
     pub capacity: usize,
 }
 
@@ -46,28 +47,27 @@ pub struct PipelineShared<W, B, Q, T> {
     pub(crate) config: PipelineConfig,
     pub(crate) board: JobBoard<B, Q>,
     pub(crate) jobs: T,
-    /// The gate, and the jobs in flight.
     pub(crate) admission: RunState<W>,
     pub(crate) looks: Looks<W>,
     pub(crate) experience: Experience<W>,
     seqs: CachePadded<W>,
     pub(crate) allowances: Allowances<W>,
     pub(crate) stand_ins: StandIns<W>,
-    /// Service of the least served old job when last taken: where jobs that grow old continue.
+    /// Service of the least served old job when last taken. Jobs that grow old continue there.
     service_floor: CachePadded<W>,
     /// Not 0 in a shutdown.
     stopping: CachePadded<W>,
-    /// Jobs in the order of deadlines, or about to be.
+    /// Number of jobs in the order of deadlines, or about to be.
     deadlines: CachePadded<W>,
-    /// Turns of a single worker, with something left of its allowance and without.
+    /// Number of turns of a single worker, with something left of its allowance and without.
     turns: [W; 2],
-    /// Publications in young jobs, wrapping around.
+    /// Number of publications in young jobs, wrapping around.
     young_arrivals: CachePadded<W>,
 }
 
 impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
-    /// An executor without jobs, on an empty board and an empty table with at least
-    /// `config.capacity` places; `word` makes the words.
+    /// Makes the state of an executor without jobs, on an empty board and an empty table with at
+    /// least `config.capacity` places; `word` makes the words.
     ///
     /// # Panics
     ///
@@ -81,7 +81,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         assert!(config.capacity > 0, "a pipeline executor must admit a job");
         let workers = config.main + config.reserve;
         assert!(workers > 0, "a pipeline executor must have a worker");
-        // The gate counts up to its capacity and keeps the rest of its range as headroom.
+        // The gate counts up to its capacity; the rest of its range is headroom.
         let admitted = config.capacity + usize::from(mutant::m48_one_job_too_many());
         let headroom = usize::MAX / executor_core::COUNT_UNIT - admitted;
         Self {
@@ -103,8 +103,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
     }
 
     /// Adds `spares` [spare threads](mod@crate::policy::worker::stand_in), before any job is
-    /// submitted. None are added if the quantum is so short that no job is young: they would have
-    /// nothing to do.
+    /// submitted. It adds none if the quantum is so short that no job is young.
     ///
     /// # Panics
     ///
@@ -136,7 +135,7 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         self.quantum_ns().saturating_mul(STAND_IN_QUANTA)
     }
 
-    /// Whether spare thread number `spare` was told to watch and has not parked since.
+    /// Returns whether spare thread number `spare` was told to watch and has not parked since.
     pub fn spare_is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         self.stand_ins.is_awake(mem, spare)
     }
@@ -156,12 +155,12 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         &self.jobs
     }
 
-    /// The gate, and how many jobs are in flight.
+    /// The gate, with the number of jobs in flight.
     pub fn admission(&self) -> &RunState<W> {
         &self.admission
     }
 
-    /// The count of looks that are out.
+    /// The number of looks that are out.
     pub fn looks(&self) -> &Looks<W> {
         &self.looks
     }
@@ -174,52 +173,49 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         nanos(self.config.quantum)
     }
 
-    /// Nanoseconds for which a visit of an old job lasts while no young job waits.
+    /// Nanoseconds that a visit of an old job lasts while no young job waits.
     pub fn stay_ns(&self) -> u64 {
         self.quantum_ns().saturating_mul(STAY_QUANTA)
     }
 
-    /// Service below which a job is young: [`YOUNG_QUANTA`] quanta, in microseconds.
+    /// Service in microseconds below which a job is young: [`YOUNG_QUANTA`] quanta.
     pub fn young_tag(&self) -> usize {
         usize::try_from(self.quantum_ns().saturating_mul(YOUNG_QUANTA) / 1_000).unwrap_or(usize::MAX)
     }
 
-    /// The caller has published the arrival, and passed a sequentially consistent fence.
+    /// Counts an arrival. The caller has published it and passed a sequentially consistent fence.
     pub(crate) fn young_arrived<M: Memory<Word = W>>(&self, mem: &M) {
         // Ordering: Relaxed. The caller's fence orders it, edge `young/arrival`.
         mem.fetch(&self.young_arrivals, Fetch::Add(1), Ordering::Relaxed);
     }
 
-    /// Arrivals in young jobs so far, wrapping around: a snapshot.
+    /// Number of arrivals in young jobs so far, wrapping around, as a snapshot.
     pub fn young_arrivals<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Acquire. Edge `young/arrival`: pairs with the fence in `publish`. A worker that
         // reads of an arrival finds the job, unless other workers have claimed everything.
         mem.load(&self.young_arrivals, Ordering::Acquire)
     }
 
-    /// Whether the allowance of `worker` for young jobs is used up: it takes an old job first, and
-    /// does not leave that for a young one.
+    /// Returns whether `worker` has used up its allowance for young jobs: it takes an old job
+    /// first, and does not leave that for a young one.
     pub fn is_allowance_used_up<M: Memory<Word = W>>(&self, mem: &M, worker: usize) -> bool {
         self.allowances.is_used_up(mem, worker)
     }
 
-    /// Whether a job of `work_ns` is old from the beginning.
     pub(crate) fn is_long(&self, work_ns: u64) -> bool {
         work_ns > self.quantum_ns().saturating_mul(EXPECTED_QUANTA_MAX)
     }
 
     pub(crate) fn next_seq<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. Submissions of one thread are numbered in their order; those of
-        // several threads have no order.
+        // Ordering: Relaxed. Only submissions of one thread have an order.
         mem.fetch(&self.seqs, Fetch::Add(1), Ordering::Relaxed)
     }
 
     pub(crate) fn submitted<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. A number for people.
+        // Ordering: Relaxed. A statistic.
         mem.load(&self.seqs, Ordering::Relaxed)
     }
 
-    /// Turns of a single worker before this one.
     pub(crate) fn next_turn<M: Memory<Word = W>>(&self, mem: &M, old_first: bool) -> usize {
         // Ordering: Relaxed. Only the single worker counts here.
         mem.fetch(
@@ -235,9 +231,8 @@ impl<W, B, Q, T> PipelineShared<W, B, Q, T> {
         mem.load(&self.service_floor, Ordering::Relaxed)
     }
 
-    /// The least served old job had `service` when taken.
     pub(crate) fn raise_service_floor<M: Memory<Word = W>>(&self, mem: &M, service: usize) {
-        // Ordering: Relaxed, both. A hint; a race may lower it for a moment, which does no harm.
+        // Ordering: Relaxed, both. A hint; a race may lower it for a moment.
         if mem.load(&self.service_floor, Ordering::Relaxed) < service {
             mem.store(&self.service_floor, service, Ordering::Relaxed);
         }

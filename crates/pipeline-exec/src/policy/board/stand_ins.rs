@@ -1,5 +1,5 @@
-//! The words of the [protocol of spare threads](mod@crate::policy::worker::stand_in): which one
-//! watches, which are awake, and since when each party has been in what it runs.
+//! The words of the [protocol of spare threads](mod@crate::policy::worker::stand_in): which thread
+//! watches, which are awake, and when each party began what it runs.
 
 use std::sync::atomic::Ordering;
 
@@ -8,17 +8,17 @@ use executor_core::ports::{Fetch, Memory};
 
 use crate::mutant;
 
-/// Value of `watched`: a party is about to tell a spare thread to watch.
+/// Value of `watched` while a party tells a spare thread to watch.
 const TELLS: usize = 1;
 
 #[derive(Debug)]
 pub(crate) struct StandIns<W> {
-    /// By worker, then by spare thread: when it began what it runs, in nanoseconds plus one; 0: in
-    /// no job.
+    /// Nanoseconds, plus one, at which each worker, then each spare thread, began what it runs; 0
+    /// if it is in no job.
     since: Box<[CachePadded<W>]>,
     /// 1 from when the thread is told to watch until it parks.
     awake: Box<[CachePadded<W>]>,
-    /// The number, plus two, of the thread that watches or is told to; [`TELLS`]; or 0.
+    /// The number, plus two, of the thread that watches or is told to; or [`TELLS`]; or 0.
     watched: CachePadded<W>,
     /// Nanoseconds until which the watching thread sleeps.
     looks_at: CachePadded<W>,
@@ -41,45 +41,41 @@ impl<W> StandIns<W> {
         self.awake.len()
     }
 
-    /// Only this party calls it.
+    /// Notes the beginning of a slot or turn. Only this party calls it.
     #[inline]
     pub(crate) fn begins<M: Memory<Word = W>>(&self, mem: &M, worker: usize, now_ns: u64) {
         let now = usize::try_from(now_ns).unwrap_or(usize::MAX).saturating_add(1);
         self.note(mem, worker, now);
     }
 
-    /// Only this party calls it; it is in no job.
     pub(crate) fn rests<M: Memory<Word = W>>(&self, mem: &M, worker: usize) {
         self.note(mem, worker, 0);
     }
 
     #[inline]
     fn note<M: Memory<Word = W>>(&self, mem: &M, worker: usize, value: usize) {
-        // The number behind the last worker's is the helper's, which takes no work from others.
+        // A helper, which has the number behind the last worker's, takes no work from others.
         let place = match worker.checked_sub(self.workers) {
             None => worker,
             Some(0) => return,
             Some(spare) => self.workers + spare - 1,
         };
         if let Some(word) = self.since.get(place) {
-            // Ordering: Relaxed. A hint about time; a spare thread that reads it late stands in
-            // early or late.
+            // Ordering: Relaxed. A hint; a spare thread that reads it late stands in early or late.
             mem.store(word, value, Ordering::Relaxed);
         }
     }
 
-    /// Told to watch, and not parked since.
     pub(crate) fn is_awake<M: Memory<Word = W>>(&self, mem: &M, spare: usize) -> bool {
         // Ordering: Acquire. Edge `stand-in/tell`: pairs with the read-modify-write in `tell`. A
-        // thread that finds itself told finds its number in `watched`, even if it was not woken.
+        // thread that finds itself told finds its number in `watched`.
         mem.load(&self.awake[spare], Ordering::Acquire) != 0
     }
 
-    /// Step rest: about to park.
+    /// Step rest: the thread is about to park.
     pub(crate) fn sleeps<M: Memory<Word = W>>(&self, mem: &M, spare: usize) {
-        // Ordering: Relaxed. Ordered by the fence behind it. A store would do, but loom orders a
-        // store and another party's read-modify-write either way, even where the latter did not
-        // read the store.
+        // Ordering: Relaxed. The fence behind it orders it. A store would do, but loom may order it
+        // either way with a read-modify-write that did not read it.
         mem.fetch(&self.awake[spare], Fetch::And(0), Ordering::Relaxed);
     }
 
@@ -88,8 +84,8 @@ impl<W> StandIns<W> {
         mem.load(&self.watched, Ordering::Relaxed).checked_sub(TELLS + 1)
     }
 
-    /// Steps watch and arm: `spare` watches, or with `None` the caller tells one. `false`: one
-    /// watches already.
+    /// Steps watch and arm: `spare` watches, or with `None` the caller tells one. Returns `false`
+    /// if a thread watches already.
     pub(crate) fn take_watch<M: Memory<Word = W>>(&self, mem: &M, spare: Option<usize>) -> bool {
         let value = spare.map_or(TELLS, |spare| TELLS + 1 + spare);
         // Ordering: Relaxed, both. One word decides; the caller's fence orders it, edge
@@ -105,16 +101,16 @@ impl<W> StandIns<W> {
         mem.store(&self.watched, 0, Ordering::Relaxed);
     }
 
-    /// Step tell: a parked spare thread watches now, if there is one. The caller has taken the
-    /// watch, and wakes it.
+    /// Step tell: makes a parked spare thread the watcher, if there is one. The caller has taken
+    /// the watch, and wakes the thread.
     pub(crate) fn tell<M: Memory<Word = W>>(&self, mem: &M) -> Option<usize> {
         (0..self.spares()).find(|&spare| {
             let name = || {
                 // Ordering: Relaxed. The release below orders it.
                 mem.store(&self.watched, TELLS + 1 + spare, Ordering::Relaxed);
             };
-            // A thread that wakes by itself may watch, and rest again, before it is woken. So it is
-            // named before it is told: its own write of `watched` must be the later one.
+            // A thread that wakes by itself may watch and rest again before it is woken. It is
+            // named first, so its own write of `watched` is the later one.
             if !mutant::m129_told_before_it_is_named() {
                 name();
             }
@@ -128,7 +124,6 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// Or about to be.
     pub(crate) fn is_one_parked<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Ordered by the caller's fence.
         let is_parked = |awake| mem.load(awake, Ordering::Relaxed) == 0;
@@ -136,8 +131,7 @@ impl<W> StandIns<W> {
     }
 
     pub(crate) fn sleeps_until<M: Memory<Word = W>>(&self, mem: &M, at_ns: u64) {
-        // Ordering: Relaxed. A hint; a party that reads it late lets the thread sleep as long as
-        // planned.
+        // Ordering: Relaxed. A hint; if it is read late, the thread sleeps as long as planned.
         mem.store(
             &self.looks_at,
             usize::try_from(at_ns).unwrap_or(usize::MAX),
@@ -145,13 +139,12 @@ impl<W> StandIns<W> {
         );
     }
 
-    /// Whether all that runs will have run for `after_ns` more than `slack_ns` before the watcher
-    /// wakes.
+    /// Returns whether the watcher wakes more than `slack_ns` after all that runs has run for
+    /// `after_ns`.
     pub(crate) fn sleeps_too_long<M: Memory<Word = W>>(&self, mem: &M, after_ns: u64, slack_ns: u64) -> bool {
         // Ordering: Relaxed. As above.
         let looks_at = mem.load(&self.looks_at, Ordering::Relaxed) as u64;
         let soon_ns = looks_at.saturating_sub(slack_ns);
-        // Most of the time the first party ends the search.
         self.since.iter().enumerate().all(|(party, word)| {
             // Ordering: Relaxed. As in `note`.
             match mem.load(word, Ordering::Relaxed) as u64 {
@@ -161,7 +154,7 @@ impl<W> StandIns<W> {
         })
     }
 
-    /// The latest beginning of what runs; `None` if a worker is in no job.
+    /// Returns when the latest of what runs began, in nanoseconds; `None` if a worker is in no job.
     pub(crate) fn latest<M: Memory<Word = W>>(&self, mem: &M) -> Option<u64> {
         if mutant::m121_stands_in_for_one_long_turn() {
             // Ordering: Relaxed. As in `note`.

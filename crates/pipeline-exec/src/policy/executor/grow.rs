@@ -1,6 +1,5 @@
 #![doc = include_str!("grow/README.md")]
-//! This file holds the callers' steps. Workers and endings take theirs in `policy::board::growing`;
-//! all change the table in `policy::job::tasks`.
+//! This file holds the callers' steps; `policy::board::growing` holds those of workers and endings.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -14,8 +13,8 @@ use crate::policy::job::tasks::Tasks;
 use crate::policy::ports::{InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 use crate::task::Task;
 
-/// Adds a task to `job`, claimable at once, and returns its number. `waker` makes the waker for
-/// that number, which calls [`wake`].
+/// Adds a task to `job`, claimable at once, and returns its number. `waker` makes a waker that
+/// calls [`wake`] with that number.
 ///
 /// # Errors
 ///
@@ -34,7 +33,7 @@ pub fn spawn<E: PipelinePorts>(
 }
 
 /// Wakes task number `task` of `job`: a parked task becomes claimable now, a running one after its
-/// turn. No effect on a task that is ready or over.
+/// turn. A task that is ready or over is not affected.
 pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.wake(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskWoken { job, task }));
@@ -43,8 +42,8 @@ pub fn wake<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, 
     }
 }
 
-/// Has a worker drop task number `task` of `job` instead of running another turn. No effect on a
-/// task that is over.
+/// Makes a worker drop task number `task` of `job` instead of running another turn. A task that is
+/// over is not affected.
 pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle, task: usize) {
     let is_ready = change(env, state, |tasks| tasks.cancel(task));
     env.observe(PipelineEvent::Inner(InnerEvent::TaskCancelled { job, task }));
@@ -53,8 +52,8 @@ pub fn cancel_task<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobH
     }
 }
 
-/// The handle through which outside tasks come is dropped; called once. The job ends with its last
-/// task, or now if it has none.
+/// Notes, once, that the handle through which outside tasks come is dropped. The job ends with its
+/// last task, or now if it has none.
 pub fn leave<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     if !change(env, state, Tasks::leave) {
         return;

@@ -1,5 +1,5 @@
 #![doc = include_str!("lend/README.md")]
-//! This file is that protocol.
+//! This file holds the helper's steps.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -16,11 +16,8 @@ use crate::policy::worker::visit::visit;
 use crate::step_cx::Role;
 
 /// Runs slots of `job`, and of no other, on the caller's thread until the job has ended. While none
-/// can be claimed, `sleep` blocks until `waker` is woken after the last return; it may also return
-/// for no reason.
-///
-/// One thread at a time runs slots of a job like this, because helpers share a worker's number.
-/// Another helper only waits.
+/// can be claimed, `sleep` blocks until `waker` is woken after its last return; it may return
+/// spuriously. One thread at a time runs slots of a job like this; another helper only waits.
 pub fn lend<E: PipelinePorts>(
     env: &E,
     state: &Arc<StateOf<E>>,
@@ -48,18 +45,15 @@ pub fn lend<E: PipelinePorts>(
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Went {
-    /// Slots were claimed.
     Claimed,
-    /// There was nothing to claim, or no room.
     Nothing,
-    /// This thread waits for the end: it runs no slots, or the job is ending, or a shutdown will
-    /// close it.
+    /// This thread only waits for the end: it has no number, or the job is ending.
     Gone,
 }
 
 fn go_in<E: PipelinePorts>(env: &E, job: JobHandle) -> Went {
     let shared = env.shared();
-    // For one visit only: a sleeping thread must not keep the user's data.
+    // The body is held for one visit: a sleeping thread must not keep the user's data.
     let Some(body) = find(env, job) else {
         return Went::Gone;
     };

@@ -1,8 +1,7 @@
 //! How a slot waits for a job of its own: it runs that job, and no other.
 //!
-//! A slot that blocked would take its worker out of the pool, and once all workers block none is
-//! left. A slot that ran anything on the board would run foreign code with its own locks held,
-//! which that code may want.
+//! A slot that blocked would take its worker out of the pool. A slot that ran any job would run
+//! foreign code with its own locks held, and that code may want them.
 //!
 //! | state of a waiting slot | means | leaves it when |
 //! |---|---|---|
@@ -20,14 +19,14 @@
 //!
 //! # The races
 //!
-//! - *A worker claims the inner job's last slot while the waiting one finds nothing and falls
-//!   asleep.* The ledger orders the two, as for every helper.
-//! - *The outer job is closed while the waiting worker sleeps.* Then others are in slots of the
-//!   inner job, or there is no room in it. They take the step **orphan** at their next slot
-//!   boundary, or leave and tell.
-//! - *A shutdown finds the inner job in the table.* It cancels the job, which is part of a running
-//!   slot, and does not return it.
-//! - *A drain.* The gate is closed; running slots run their jobs by hand.
+//! - *A worker claims the inner job's last slot while the waiting one falls asleep.* The ledger
+//!   orders the two, as for every helper.
+//! - *The outer job is closed while the waiting worker sleeps.* Other workers are then in slots of
+//!   the inner job, or it has no room. They take the step **orphan** at their next slot boundary,
+//!   or leave and tell.
+//! - *A shutdown finds the inner job in the table.* It cancels the job and does not return it,
+//!   because the job is part of a running slot.
+//! - *A drain closes the gate.* Running slots run their jobs by hand.
 //!
 //! # Why no slot waits for ever
 //!
@@ -35,8 +34,7 @@
 //! claimed slot of that job. Then *t* is younger: its job was submitted inside *s*. So there is no
 //! circle, and one running slot waits for none. Its worker runs user code, claims another slot, or
 //! accounts for one. Each ends in finitely many steps, and the `Tell` of the lend protocol wakes
-//! the waiting slot. No step needs another worker, so one is enough for any number and depth of
-//! waits, as far as the stack reaches.
+//! the waiting slot. No step needs another worker, so one worker is enough for any depth of waits.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -54,8 +52,8 @@ use crate::policy::worker::role::visit_as_main;
 use crate::report::JobEnd;
 use crate::step_cx::{Role, StepCx};
 
-/// Runs a job for the slot whose context is `cx`, which waits for it. For drivers of the policy;
-/// users call [`StepCx::run`].
+/// Runs a job for the slot whose context is `cx`. For drivers of the policy; users call
+/// [`StepCx::run`].
 pub fn nest(cx: &StepCx<'_>, spec: JobSpec) -> JobEnd {
     nested::run(cx, spec)
 }
@@ -109,7 +107,7 @@ pub fn nest_in<E: PipelinePorts>(
     end
 }
 
-/// Only with a planted bug.
+/// Used by a planted bug alone.
 fn runs_a_stranger<E: PipelinePorts>(env: &E, cx: &StepCx<'_>) -> bool {
     if !mutant::m85_nested_wait_runs_anything() || cx.role() == Role::Lent {
         return false;

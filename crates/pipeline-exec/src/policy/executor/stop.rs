@@ -1,4 +1,4 @@
-//! How callers close jobs: one by one, or all of them with the executor.
+//! How callers close one job, or all jobs with the executor.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,44 +12,40 @@ use crate::policy::job::ledger::CloseReason;
 use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts, StateOf};
 
 /// Cancels a job: no further slot is claimed, and the ticket fires when the running ones have
-/// returned. No effect on a job that has ended.
+/// returned. A job that has ended is not affected.
 pub fn cancel<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     close(env, state, job, CloseReason::Cancelled);
 }
 
-/// Closes a job past its deadline.
 pub(crate) fn stop_if_late<E: PipelinePorts>(env: &E, state: &Arc<StateOf<E>>, job: JobHandle) {
     close_if_late(env, state, job, env.now_ns());
 }
 
-/// Lets in no more jobs; those inside go on. [`PipelinePorts::all_ended`] is called when the last
-/// one has ended, at once if there is none.
+/// Closes the gate; the jobs inside go on. [`PipelinePorts::all_ended`] is called when the last one
+/// has ended, at once if there is none.
 pub fn close_gate<E: PipelinePorts>(env: &E) {
     if env.shared().admission.close_gate(env) == Closed::Ended {
         env.all_ended();
     }
 }
 
-/// Shuts down: lets in no more jobs, and closes every job. Returns those of which no slot had been
-/// claimed; their tickets say that they are handed back.
-///
-/// Other jobs end when their running slots return, and workers go into no other job. A job that is
-/// being submitted is among those returned, or its submitter closes it.
+/// Shuts down: closes the gate and every job. Returns the jobs without a claimed slot. Other jobs
+/// end when their running slots return. A job that is being submitted is among those returned, or
+/// its submitter closes it.
 pub fn stop<E: PipelinePorts>(env: &E) -> Vec<Arc<BodyOf<E>>> {
     let shared = env.shared();
     close_gate(env);
     shared.set_stopping(env);
     // Ordering: SeqCst fence. Edge `stop/publish`: pairs with the fences in `publish` and in
-    // `meet_shutdown`. Whichever comes second, its side sees the other's write: the job and what
-    // can be claimed of it, or that the executor stops. Edge `stop/close`: a party that finds a job
-    // closed below sees that as well.
+    // `meet_shutdown`. The side that comes second sees the other's write: the job and what can be
+    // claimed of it, or the stop. Edge `stop/close`: a party that finds a job closed below sees the
+    // stop as well.
     env.fence(Ordering::SeqCst);
     env.observe(PipelineEvent::Inner(InnerEvent::Stops));
     let mut handed_back = Vec::new();
     for index in 0..env.used(&shared.jobs) {
-        // If nothing can be claimed, the last slots run and may complete the job; a worker that
-        // starts another stage closes it. A job that grows may wait without a worker, and does not
-        // end by itself.
+        // If nothing can be claimed, the running slots may complete the job; a worker that starts
+        // another stage closes it. A job that grows does not end by itself.
         let Some(body) = env.get(&shared.jobs, index) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! How a job gets in: through the gate, into the table, onto the board.
+//! How a job is admitted: through the gate, into the table, onto the board.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::policy::job::state::JobState;
 use crate::policy::job::tasks::STAGE;
 use crate::policy::ports::{BodyOf, PipelineEvent, PipelinePorts};
 
-/// A job that was let in.
+/// A job that was admitted.
 pub struct Admitted<W, P> {
     /// The job's state.
     pub state: Arc<JobState<W, P>>,
@@ -31,25 +31,22 @@ pub struct Admitted<W, P> {
     pub job: JobHandle,
 }
 
-/// A job that was not let in. None of its slots was claimed.
+/// A job that was not admitted. None of its slots was claimed.
 pub enum Refused<W, P> {
     /// The gate is closed, for good.
     Closed(Box<JobBody<W, P>>),
     /// As many jobs are in flight as the executor admits.
     Full(Box<JobBody<W, P>>),
-    /// It was let in, but a shutdown came at the same time, and the job was taken off the board
-    /// again.
+    /// A shutdown came at the same time, and took the job off the board.
     Stopped(Arc<JobBody<W, P>>),
 }
 
-/// Submits a job. The ticket of an admitted job always fires.
-///
-/// The stages that come after none are asked for their slots here. If that fails, the job is
-/// admitted and has failed.
+/// Submits a job. The ticket of an admitted job always fires. If `slots` of a first stage fails,
+/// the job is admitted and has failed.
 ///
 /// # Errors
 ///
-/// The job, if it was not let in.
+/// The job, if it was not admitted.
 pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<AdmittedOf<E>, RefusedOf<E>> {
     let shared = env.shared();
     match shared.admission.accept(env, 1) {
@@ -59,7 +56,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     }
     let slots = first_slots(env, &body);
     if body.state.grows {
-        // The only slot belongs to all tasks together, and more tasks may come.
+        // The only slot belongs to all tasks together.
         let whole = body.state.claims.claim(env, |_stage, _left| 1);
         debug_assert!(matches!(whole, Claim::Slots { .. }), "the first claim of a job");
         env.change(&body.state.ledger, Ledger::grow);
@@ -74,12 +71,12 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     let is_young = body.state.class() != Class::Batch && !is_long;
     if !is_young || shared.young_tag() == 0 {
         let service = (body.state).old_service(shared.young_tag(), shared.service_floor(env));
-        // Ordering: Relaxed. No other party knows the job yet.
+        // Ordering: Relaxed. The job is not shared yet.
         env.store(&body.state.service, service, Ordering::Relaxed);
     }
     let state = Arc::clone(&body.state);
     let slots = slots.inspect_err(|_| {
-        // Before a shutdown can find the job in the table: this submission ends it.
+        // Closed before a shutdown can find the job in the table: this submission ends it.
         if let Some(left) = state.claims.close(env) {
             state.claims.give_up(env, &left.stages);
         }
@@ -103,7 +100,7 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
     match slots {
         Ok(slots) if has_slots || state.grows => {
             if state.grows {
-                // Its only stage: a shutdown may end it right after this.
+                // Reported before the job is published: a shutdown may end it right after.
                 env.observe(PipelineEvent::StageStarted {
                     job,
                     stage: STAGE,
@@ -130,20 +127,19 @@ pub fn submit<E: PipelinePorts>(env: &E, mut body: BodyOf<E>) -> Result<Admitted
                 return Err(Refused::Stopped(body));
             }
         }
-        // Every slot was run by hand before.
+        // Every slot ran by hand before.
         Ok(_) => end(env, &state, job, Closing::Touched, env.now_ns()),
         Err(failure) => {
             fail(env, &state, job, failure);
             end(env, &state, job, Closing::Touched, env.now_ns());
         }
     }
-    // The job may be over already, and this be the last reference to the user's data.
     quietly_drop(body);
     Ok(Admitted { state, job })
 }
 
-/// Appends a single, and takes two out of a queue of too many handles. Returns how many of these
-/// were alive and went back.
+/// Appends a single. If the queue has too many handles, takes two out, and returns how many of
+/// these were alive and went back.
 fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
     let shared = env.shared();
     shared.board.push_single(env, job);
@@ -166,7 +162,6 @@ fn append_single<E: PipelinePorts>(env: &E, job: JobHandle) -> usize {
     put_back
 }
 
-/// Slots of the first stages, which it starts; of a job begun by hand, the slots that are left.
 fn first_slots<E: PipelinePorts>(env: &E, body: &BodyOf<E>) -> Result<usize, Failure> {
     let claims = &body.state.claims;
     if !body.state.begun {

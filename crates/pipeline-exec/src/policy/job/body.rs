@@ -1,4 +1,4 @@
-//! A job as the executor's table holds it: what the user gave, and the state that outlives it.
+//! A job as the executor's table holds it: the user's data, and the state that outlives it.
 //!
 //! ```text
 //!    table ──► JobBody ── the stages, the user's own data
@@ -7,8 +7,7 @@
 //!    ticket, control ───────┘
 //! ```
 //!
-//! The body is dropped when the job has ended. So a ticket or control that a user keeps does not
-//! keep the user's data.
+//! The body is dropped when the job has ended, so a ticket does not keep the user's data alive.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -22,27 +21,26 @@ use crate::output::JobOutput;
 use crate::spans::JobSpans;
 use crate::stage_graph::StageGraph;
 
-/// What the table holds of a job.
+/// The table's entry of a job.
 pub struct JobBody<W, P> {
-    /// For people.
     pub(crate) table_name: Cow<'static, str>,
     terms: Option<Box<Terms>>,
     pub(crate) stages: StageGraph,
-    /// Made when the last stage is over.
     pub(crate) output: Option<Arc<JobOutput>>,
     pub(crate) state: Arc<JobState<W, P>>,
     pub(crate) spans: JobSpans,
 }
 
 impl<W, P> JobBody<W, P> {
-    /// A job to submit to an executor of `workers` workers. `word` makes its words; `ledger` is an
-    /// empty [`Ledger`](super::ledger::Ledger) in its place.
+    /// Makes a job to submit to an executor of `workers` workers. `word` makes its words; `ledger`
+    /// is an empty [`Ledger`](super::ledger::Ledger) in its place.
     pub fn new(spec: JobSpec, workers: usize, ledger: P, mut word: impl FnMut(usize) -> W) -> Self {
         let claims = Claims::new(spec.stages.counts(), &mut word);
         Self::resume(spec, claims, false, workers, ledger, word)
     }
 
-    /// With slots run by hand; `begun`: the first stages have started.
+    /// As `new`, for a job some of whose slots ran by hand. `begun` says that its first stages have
+    /// started.
     pub(crate) fn resume(
         spec: JobSpec,
         claims: Claims<W>,
@@ -62,7 +60,6 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// The reverse of [`resume`](Self::resume).
     pub(crate) fn into_parts(self) -> (JobSpec, Claims<W>, bool) {
         let state = Arc::into_inner(self.state).expect("a job that is not submitted has one owner");
         let spec = JobSpec {
@@ -76,7 +73,7 @@ impl<W, P> JobBody<W, P> {
         (spec, state.claims, state.begun)
     }
 
-    /// What the user gave.
+    /// The job as its user specified it.
     pub fn spec(&self) -> JobSpec {
         let state = &self.state;
         JobSpec {
@@ -99,12 +96,11 @@ impl<W, P> JobBody<W, P> {
         &self.state
     }
 
-    /// Submitted in a slot of `outer`; before another party knows the job.
     pub(crate) fn put_inside(&mut self, outer: &Arc<JobState<W, P>>) {
         self.state_mut().put_inside(Arc::clone(outer));
     }
 
-    /// `false`: the place has a later job.
+    /// Returns `false` if the place holds a later job.
     pub(crate) fn is(&self, job: JobHandle) -> bool {
         self.state.seq() == job.seq
     }
@@ -117,7 +113,6 @@ impl<W, P> JobBody<W, P> {
         }
     }
 
-    /// Sets what submission decides, before another party knows the job. `slots` of it start now.
     pub(crate) fn enrol(
         &mut self,
         seq: usize,
@@ -143,7 +138,6 @@ impl<W, P> JobBody<W, P> {
         );
     }
 
-    /// Before another party knows the job.
     fn state_mut(&mut self) -> &mut JobState<W, P> {
         Arc::get_mut(&mut self.state).expect("a job that is not submitted has one owner")
     }

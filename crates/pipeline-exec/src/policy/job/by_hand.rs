@@ -1,7 +1,7 @@
-//! A job without an executor: its slots run one after another on the caller's thread.
+//! Inline execution: the slots of a job run one after another on the caller's thread.
 //!
-//! It serves [`Job::get_next`](crate::Job::get_next), and nested jobs that the executor has no room
-//! for ([`nest`](mod@crate::policy::executor::nest)).
+//! [`Job::get_next`](crate::Job::get_next) uses it, and nested jobs for which the executor has no
+//! room ([`nest`](mod@crate::policy::executor::nest)).
 
 use std::time::Duration;
 
@@ -24,8 +24,8 @@ pub(crate) struct Work<'a> {
     pub(crate) output: Option<&'a JobOutput>,
 }
 
-/// Runs the next free slot, and what follows it: the stage's end, the next stages, the output. A
-/// failure closes the job; `None`: nothing to claim.
+/// Runs the next free slot, and what follows it; returns `None` if no slot can be claimed. A
+/// failure closes the job.
 pub(crate) fn next<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,
@@ -33,7 +33,6 @@ pub(crate) fn next<M: Memory>(
     cx: &StepCx<'_>,
 ) -> Option<Result<usize, Failure>> {
     loop {
-        // By hand no slot is returned.
         let Claim::Slots { piece, .. } = claims.claim(mem, |_stage, _left| 1) else {
             return None;
         };
@@ -44,7 +43,7 @@ pub(crate) fn next<M: Memory>(
         let mut ran = ran.inspect_err(|_| close(mem, claims));
         if claims.account(mem, stage, slots.len()) {
             let finished = finish::finish(mem, claims, work.stages, stage, cx, || {}, |_, _| {});
-            // After a failure the stage is not finished.
+            // A failure closed the job, so `finish` did nothing.
             ran = ran.and(finished.inspect_err(|_| close(mem, claims)));
             if claims.finished(mem) && ran.is_ok() && !claims.is_closed(mem) {
                 let made = work
@@ -68,8 +67,8 @@ pub(crate) fn close<M: Memory>(mem: &M, claims: &Claims<M::Word>) {
     }
 }
 
-/// Runs a whole job in the slot of `outer`. It ends early when the outer job does, or at its own
-/// deadline.
+/// Runs a whole job in the slot of `outer`, until it ends, the outer job does, or its deadline
+/// passes.
 pub(crate) fn run<M: Memory>(
     mem: &M,
     word: impl FnMut(usize) -> M::Word,

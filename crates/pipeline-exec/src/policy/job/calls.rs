@@ -1,5 +1,4 @@
-//! Calls into a user's stages, tasks and output. Each returns the user's result, or the [`Failure`]
-//! that an error or a panic becomes.
+//! Calls into a user's stages, tasks and output. An error or a panic becomes a [`Failure`].
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -49,7 +48,7 @@ pub(crate) fn finish(stage: &dyn Stage, number: usize, cx: &StepCx<'_>) -> Resul
     guarded(number, None, || stage.name().to_owned(), || stage.finish(cx))
 }
 
-/// A failure counts as one of stage number `stages`, behind the last.
+/// Makes the output. A failure counts as one of stage number `stages`, behind the last.
 pub(crate) fn output(output: &JobOutput, stages: usize, cx: &StepCx<'_>) -> Result<(), Failure> {
     guarded(stages, None, || "output".to_owned(), || output.make(cx))
 }

@@ -15,25 +15,24 @@ const RUN: usize = 1 << SLOT_BITS;
 /// In `next`: the job is closed. In a row: a run is there.
 const TOP: usize = 1 << (usize::BITS - 1);
 
-/// No run starts behind this row.
+/// Value of a row behind which no run starts.
 const SEALED: usize = usize::MAX;
 
-/// The largest number of slots of a stage.
+/// Largest number of slots of a stage.
 pub const SLOTS_MAX: usize = SLOT_MASK;
 
-/// The largest number of stages of a job.
+/// Largest number of stages of a job.
 pub const STAGES_MAX: usize = (TOP - 1) >> SLOT_BITS;
 
 /// The words that say which slots of a job are claimed and which are done.
 #[derive(Debug)]
 pub struct Claims<W> {
-    /// CLOSED, run and slot.
     next: W,
-    /// Returned pieces that no worker has taken.
+    /// Number of returned pieces that no worker has taken.
     returned: W,
-    /// Stages that have started and whose last finisher is not through.
+    /// Number of stages that have started and whose last finisher is not through.
     open: W,
-    /// Row 0, inline: many small jobs have one stage.
+    /// Row 0, inline: most small jobs have one stage.
     first: Row<W>,
     more: Box<[Row<W>]>,
 }
@@ -42,11 +41,11 @@ pub struct Claims<W> {
 struct Row<W> {
     /// The stage and its slots; 0: none yet.
     run: W,
-    /// Slots of stage `k` that are not accounted for.
+    /// Number of slots of stage `k` that are not accounted for.
     left: W,
-    /// Stages before stage `k` that are not finished.
+    /// Number of stages before stage `k` that are not finished.
     pending: W,
-    /// Nanoseconds of a slot of stage `k` of late; 0: unknown.
+    /// Recent nanoseconds of a slot of stage `k`; 0: unknown.
     slot_ns: W,
 }
 
@@ -55,7 +54,7 @@ struct Row<W> {
 pub struct Piece {
     /// Number of the stage.
     pub stage: usize,
-    /// Slots of the stage; empty if it has none.
+    /// Slots of the stage; empty if the stage has none.
     pub slots: Range<usize>,
 }
 
@@ -67,12 +66,11 @@ pub enum Claim {
     Slots {
         /// The stage and its slots.
         piece: Piece,
-        /// No started stage has a free slot behind these: the caller reconciles the job before it
-        /// runs them.
+        /// Whether no started stage has a free slot behind these; then the caller reconciles the
+        /// job before it runs them.
         last: bool,
     },
-    /// A returned piece is the caller's: it takes the piece out of the ledger and reconciles the
-    /// job.
+    /// The caller takes a returned piece out of the ledger, and reconciles the job.
     Returned,
     /// Every slot of the started stages is claimed.
     Exhausted,
@@ -80,19 +78,19 @@ pub enum Claim {
     Closed,
 }
 
-/// What was unclaimed when the job was closed. The closer accounts for it.
+/// The slots that were unclaimed when the job was closed. The closer accounts for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use = "what is not accounted for keeps the job from ending"]
 pub struct Unclaimed {
-    /// Started stages, and the number of unclaimed slots of each.
+    /// Each started stage with its number of unclaimed slots.
     pub stages: Vec<(usize, usize)>,
     /// Whether no slot of the job was ever claimed.
     pub untouched: bool,
 }
 
 impl<W> Claims<W> {
-    /// A job of which no stage has started; `before` counts, for each stage, the stages before it.
-    /// `word` makes the words.
+    /// Makes the claims of a job without started stages. `before` counts, for each stage, the
+    /// stages before it; `word` makes the words.
     ///
     /// # Panics
     ///
@@ -119,23 +117,21 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Starts a stage that comes after no other, as run number `run`, before another party knows
-    /// the job.
+    /// Starts a stage that comes after no other, as run number `run`, before the job is shared.
     pub fn begin<M: Memory<Word = W>>(&self, mem: &M, run: usize, stage: usize, slots: usize) {
-        // Ordering: Relaxed, all. No other party knows the job yet; the table and the board publish
-        // it.
+        // Ordering: Relaxed, all. The job is not shared yet; the table and the board publish it.
         mem.store(&self.at(stage).left, slots, Ordering::Relaxed);
         mem.store(&self.at(run).run, Run::word(stage, slots), Ordering::Relaxed);
         mem.store(&self.open, run + 1, Ordering::Relaxed);
     }
 
-    /// Claims slots of one stage: `wanted(stage, left)` of them, but at least one and at most
-    /// `left`. Returned pieces go first.
+    /// Claims `wanted(stage, left)` slots of one stage, at least one and at most `left`. Returned
+    /// pieces go first.
     pub fn claim<M: Memory<Word = W>>(&self, mem: &M, wanted: impl Fn(usize, usize) -> usize) -> Claim {
         loop {
             // Ordering: Relaxed. The exchange decides, and a run is acquired with its row. A worker
-            // that reads a run's number but not yet its row finds nothing, as if it had come before
-            // the start; the starter reconciles the job.
+            // that reads a run's number but not yet its row finds nothing; the starter reconciles
+            // the job.
             let word = mem.load(&self.next, Ordering::Relaxed);
             let at = ClaimWord(word);
             if at.is_closed() {
@@ -150,9 +146,8 @@ impl<W> Claims<W> {
             let left = run.units() - slot;
             let taken = wanted(run.stage(), left).clamp(1, left);
             let taken_to = ClaimWord::at(number, slot + taken);
-            // Read before the exchange makes the claim certain: an observer that learns of the last
-            // claim learns of the end of claims with it. A run that starts after this read is
-            // reconciled by its starter.
+            // Read before the exchange makes the claim certain: an observer of the last claim then
+            // knows that claims have ended. The starter of a later run reconciles the job.
             let last = taken == left && self.run(mem, number + 1).is_none();
             let by_store = mutant::m14_claim_by_load_and_store();
             if by_store {
@@ -177,8 +172,8 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Accounts for `slots` slots of `stage`, which ran or were abandoned. `true`: the stage is
-    /// over, and the caller is its one last finisher, which sees what every slot wrote.
+    /// Accounts for `slots` slots of `stage`, which ran or were abandoned. Returns whether the
+    /// stage is over; then the caller is its one last finisher, which sees what every slot wrote.
     pub fn account<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
         // Ordering: Release. Edge `slot/done`: pairs with the Acquire fence below, taken by the
         // last finisher. What these slots wrote comes before.
@@ -193,8 +188,8 @@ impl<W> Claims<W> {
         last
     }
 
-    /// Counts one stage before `stage` as finished. `true` if it was the last of them: the caller
-    /// starts the stage, and sees what those before it wrote.
+    /// Counts one stage before `stage` as finished. Returns whether it was the last of them; then
+    /// the caller starts the stage, and sees what those before it wrote.
     pub fn arrive<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> bool {
         // Ordering: Release. Edge `stage/pending`: pairs with the Acquire fence below. What this
         // stage's slots and its `finish` wrote comes before.
@@ -208,12 +203,13 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Starts `stage` with `slots` slots; `false` if the job was closed first. The caller is the
-    /// last finisher of a stage before it, and has not called [`finished`](Claims::finished) yet.
+    /// Starts `stage` with `slots` slots. Returns `false` if the job was closed first. The caller
+    /// is the last finisher of a stage before it, and has not called [`finished`](Claims::finished)
+    /// yet.
     #[must_use]
     pub fn start<M: Memory<Word = W>>(&self, mem: &M, stage: usize, slots: usize) -> bool {
-        // Ordering: Relaxed. The caller's own stage is still counted, so no party takes this for
-        // the end.
+        // Ordering: Relaxed. The caller's own stage is still counted, so the count does not reach
+        // 0.
         let counted = usize::from(!mutant::m72_started_stage_not_counted());
         mem.fetch(&self.open, Fetch::Add(counted), Ordering::Relaxed);
         // Ordering: Relaxed. Published by the exchange.
@@ -233,8 +229,8 @@ impl<W> Claims<W> {
         false
     }
 
-    /// The last finisher leaves its stage. `true` if no other stage is open: the job is over, and
-    /// this one caller sees what all stages wrote.
+    /// The last finisher leaves its stage. Returns whether no other stage is open; then the job is
+    /// over, and this one caller sees what all stages wrote.
     pub fn finished<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Release. Edge `job/open`: pairs with the Acquire fence below. What was written
         // in this stage comes before.
@@ -247,18 +243,18 @@ impl<W> Claims<W> {
         true
     }
 
-    /// Makes `pieces` returned pieces claimable; the ledger has them already.
+    /// Makes `pieces` returned pieces claimable, which the ledger has already.
     pub fn give_back<M: Memory<Word = W>>(&self, mem: &M, pieces: usize) {
         // Ordering: Release. Edge `claim/returned`: pairs with the Acquire in `take_returned`. The
         // piece is in the ledger, and what the giver knew of its stage goes with it.
         mem.fetch(&self.returned, Fetch::Add(pieces), Ordering::Release);
     }
 
-    /// Closes the job: no slot is claimed afterwards. The one caller that closed gets what was
-    /// unclaimed, without returned pieces; the others get `None`.
+    /// Closes the job: no slot is claimed afterwards. Returns what was unclaimed, without returned
+    /// pieces, to the one caller that closed, and `None` to the others.
     pub fn close<M: Memory<Word = W>>(&self, mem: &M) -> Option<Unclaimed> {
-        // Ordering: Relaxed. The walk seals each row that looks empty, and that exchange finds what
-        // is in it.
+        // Ordering: Relaxed. The walk seals each row that looks empty; that exchange finds a run
+        // that came first.
         let at = ClaimWord(mem.fetch(&self.next, Fetch::Or(TOP), Ordering::Relaxed));
         if at.is_closed() {
             return None;
@@ -294,30 +290,30 @@ impl<W> Claims<W> {
         Some(unclaimed)
     }
 
-    /// Accounts for the slots that the closer abandons. `true` if the job is over, as for
-    /// [`finished`](Claims::finished).
+    /// Accounts for the slots that the closer abandons. Returns whether the job is over, as
+    /// [`finished`](Claims::finished) does.
     pub fn give_up<M: Memory<Word = W>>(&self, mem: &M, stages: &[(usize, usize)]) -> bool {
         let over = |&(stage, slots): &(usize, usize)| self.account(mem, stage, slots) && self.finished(mem);
         // Each stage is accounted for, even after a `true`: the last open one ends the job.
         stages.iter().filter(|left| over(left)).count() > 0
     }
 
-    /// Whether a claim would succeed now.
+    /// Returns whether a claim would succeed now.
     pub fn is_claimable<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
         !at.is_closed() && (self.claimable(mem, at).is_some() || self.pieces(mem) > 0)
     }
 
-    /// Whether the job is closed.
+    /// Returns whether the job is closed.
     pub fn is_closed<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `stop/close`: a worker that stops because a shutdown closed the
         // job goes into no other one.
         ClaimWord(mem.load(&self.next, Ordering::Acquire)).is_closed()
     }
 
-    /// The stage and slot that are claimed next. If nothing is left: the stage claimed last, and
-    /// its number of slots.
+    /// Returns the stage and slot that are claimed next; if none is left, the last stage and its
+    /// slots.
     pub fn next_free_slot<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -327,7 +323,7 @@ impl<W> Claims<W> {
         }
     }
 
-    /// Unclaimed slots of started stages, without returned ones: a snapshot.
+    /// Returns the number of unclaimed slots of started stages, without returned ones.
     pub fn unclaimed_slots<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. As in `claim`.
         let at = ClaimWord(mem.load(&self.next, Ordering::Relaxed));
@@ -335,7 +331,7 @@ impl<W> Claims<W> {
         slots.saturating_sub(at.slot())
     }
 
-    /// The started stages, and their slots.
+    /// Returns each started stage with its number of slots.
     pub fn started<'a, M: Memory<Word = W>>(
         &'a self,
         mem: &'a M,
@@ -343,11 +339,10 @@ impl<W> Claims<W> {
         self.runs(mem, 0).map(|run| (run.stage(), run.slots()))
     }
 
-    /// Slots that ran or were abandoned, and slots of the started stages. Both only grow, and the
-    /// first is at most the second.
+    /// Returns the numbers of slots accounted for, and of slots of the started stages.
     pub fn progress<M: Memory<Word = W>>(&self, mem: &M) -> (usize, usize) {
         let each = self.runs(mem, 0).map(|run| {
-            // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions: a party
+            // Ordering: Acquire. Edge `slot/done`: pairs with the Release subtractions. A party
             // that reads that a slot is done sees what it wrote.
             let left = mem.load(&self.at(run.stage()).left, Ordering::Acquire);
             (run.slots() - left, run.slots())
@@ -357,16 +352,15 @@ impl<W> Claims<W> {
         })
     }
 
-    /// Slots of `stage`, which has started, that are not accounted for.
+    /// Returns the number of slots of `stage`, which has started, that are not accounted for.
     pub fn left<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> usize {
-        // Ordering: Relaxed. A number for people and oracles.
+        // Ordering: Relaxed. A statistic.
         mem.load(&self.at(stage).left, Ordering::Relaxed)
     }
 
-    /// Nanoseconds that a slot of `stage` took of late; `None` before one has run.
+    /// Returns the recent nanoseconds of a slot of `stage`; `None` before one has run.
     pub fn slot_ns<M: Memory<Word = W>>(&self, mem: &M, stage: usize) -> Option<u64> {
-        // Ordering: Relaxed. An estimate: it decides which worker runs what, and nothing about
-        // results.
+        // Ordering: Relaxed. An estimate, on which no result depends.
         match mem.load(&self.at(stage).slot_ns, Ordering::Relaxed) {
             0 => None,
             ns => Some(ns as u64),
@@ -381,11 +375,11 @@ impl<W> Claims<W> {
             Some(before) => before.midpoint(slot_ns).max(1),
         };
         let known = usize::try_from(known).unwrap_or(usize::MAX);
-        // Ordering: Relaxed. An estimate; of two workers that learn at once, one may be lost.
+        // Ordering: Relaxed. An estimate; of two concurrent updates one may be lost.
         mem.store(&self.at(stage).slot_ns, known, Ordering::Relaxed);
     }
 
-    /// Estimated nanoseconds of work of all slots of the started stages.
+    /// Returns the estimated nanoseconds of work of all slots of the started stages.
     pub fn worked_ns<M: Memory<Word = W>>(&self, mem: &M) -> u64 {
         let each = self.runs(mem, 0).map(|run| {
             let slot_ns = self.slot_ns(mem, run.stage()).unwrap_or(0);
@@ -394,7 +388,6 @@ impl<W> Claims<W> {
         each.fold(0, u64::saturating_add)
     }
 
-    /// The caller takes the piece out of the ledger.
     fn take_returned<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         let mut pieces = self.pieces(mem);
         while pieces > 0 {
@@ -408,12 +401,11 @@ impl<W> Claims<W> {
     }
 
     fn pieces<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. The exchange takes; a caller that only asks whether there are pieces
-        // is ordered by the membership word.
+        // Ordering: Relaxed. The exchange takes; the membership word orders a caller that only
+        // asks.
         mem.load(&self.returned, Ordering::Relaxed)
     }
 
-    /// The run of a claim at `at`, its number, and the slot.
     fn claimable<M: Memory<Word = W>>(&self, mem: &M, at: ClaimWord) -> Option<(usize, Run, usize)> {
         let (number, slot) = (at.run(), at.slot());
         let run = self.run(mem, number)?;
@@ -428,11 +420,6 @@ impl<W> Claims<W> {
         1 + self.more.len()
     }
 
-    /// Of stage or run `number`.
-    ///
-    /// # Panics
-    ///
-    /// If there is none.
     fn at(&self, number: usize) -> &Row<W> {
         match number {
             0 => &self.first,
@@ -444,7 +431,6 @@ impl<W> Claims<W> {
         (number < self.stages()).then(|| self.at(number))
     }
 
-    /// `None` if it has not started.
     fn run<M: Memory<Word = W>>(&self, mem: &M, number: usize) -> Option<Run> {
         let row = self.row(number)?;
         // Ordering: Acquire. Edge `claim/stage`: pairs with the Release in `start`. A party that
@@ -460,7 +446,6 @@ impl<W> Claims<W> {
     }
 }
 
-/// A started stage, and its slots.
 #[derive(Clone, Copy, Debug)]
 struct Run(usize);
 

@@ -1,4 +1,4 @@
-//! What follows the last slot of a stage: its `finish`, and the start of the stages after it.
+//! The steps of a stage's last finisher.
 
 use executor_core::ports::Memory;
 
@@ -8,13 +8,8 @@ use super::ledger::Failure;
 use crate::stage_graph::StageGraph;
 use crate::step_cx::StepCx;
 
-/// Finishes `stage` and starts the stages that waited for it last, for its last finisher, which
-/// then calls [`Claims::finished`]. `before_start` runs after each call into a stage; `started`
-/// gets each started stage and its slots.
-///
-/// # Errors
-///
-/// The failure of `finish`, or of a later stage's `slots`.
+/// Finishes `stage` for its last finisher, and starts the stages that waited for it last; the
+/// caller then calls [`Claims::finished`]. `before_start` runs after each call into a stage.
 pub(crate) fn finish<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,
@@ -44,11 +39,6 @@ pub(crate) fn finish<M: Memory>(
     Ok(())
 }
 
-/// Starts the first stages, before another party knows the job. Returns their slots.
-///
-/// # Errors
-///
-/// The failure of `slots`.
 pub(crate) fn begin<M: Memory>(
     mem: &M,
     claims: &Claims<M::Word>,

@@ -1,4 +1,4 @@
-//! The key of a job on the board, and the order of keys.
+//! A job's key, and the order of keys.
 
 use std::cmp::Ordering;
 
@@ -43,7 +43,7 @@ impl PartialOrd for JobHandle {
 }
 
 impl JobHandle {
-    /// In the order of service: the greatest has the lowest `tag`.
+    /// Returns the key in the order of service, where the greatest has the lowest `tag`.
     pub(crate) fn served(self, tag: usize) -> Self {
         Self {
             cost: u64::MAX - tag as u64,
@@ -51,7 +51,7 @@ impl JobHandle {
         }
     }
 
-    /// In the order of deadlines: the greatest is due first.
+    /// Returns the key in the order of deadlines, where the greatest is due first.
     pub(crate) fn due(self, deadline_ns: u64) -> Self {
         Self {
             cost: u64::MAX - deadline_ns,
@@ -59,13 +59,13 @@ impl JobHandle {
         }
     }
 
-    /// The tag of a key in the order of service.
+    /// Returns the tag of a key in the order of service.
     #[must_use]
     pub fn tag(self) -> usize {
         (u64::MAX - self.cost) as usize
     }
 
-    /// Right before every key of the order of service whose tag is at least `tag`.
+    /// Returns the bound before every key of the order of service whose tag is at least `tag`.
     pub(crate) fn before_tag(tag: usize) -> Option<Self> {
         let cost = u64::MAX - tag.checked_sub(1)? as u64;
         Some(Self {
@@ -75,13 +75,12 @@ impl JobHandle {
         })
     }
 
-    /// Whether this is a bound at which a search began, and no job's key.
+    /// Returns whether this is a bound at which a search began, not a job's key.
     #[must_use]
     pub fn is_bound(self) -> bool {
         self.seq == usize::MAX
     }
 
-    /// With either of its two planted bugs.
     fn misordered(&self, other: &Self) -> Ordering {
         let by_cost = self.cost.cmp(&other.cost);
         if mutant::m17_sequence_not_in_the_key() {

@@ -1,8 +1,5 @@
-//! What a job keeps beside its words: why it ended, which parties wait for it, what its ticket
-//! says.
-//!
-//! One party at a time touches it ([`Exclusive`](executor_core::ports::Exclusive)): a few times in
-//! a job's life, never once a slot.
+//! The part of a job's state that is under a lock: why it ended, which parties wait, what its
+//! ticket says. It is touched a few times in a job's life, and never once for each slot.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -13,18 +10,15 @@ use super::tasks::Tasks;
 use crate::error::{JobError, JobErrorKind, StepError};
 use crate::mutant;
 
-/// How a job ended, as far as its words do not say it.
 pub(crate) type Told = Result<Ran, Box<JobError>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// Nanoseconds from submission to the first claim.
     pub(crate) wait_ns: u64,
-    /// Nanoseconds from the first claim to the end.
     pub(crate) run_ns: u64,
 }
 
-/// The part of a job's state that is not in words.
+/// The part of a job's state that is under a lock.
 #[derive(Debug, Default)]
 pub struct Ledger {
     started_ns: Option<u64>,
@@ -32,15 +26,13 @@ pub struct Ledger {
     failure: Option<Box<Failure>>,
     returned: Returned,
     end: End,
-    /// The ticket's.
     waker: Option<Waker>,
-    /// Helpers' that found nothing to claim.
+    /// Wakers of helpers that found nothing to claim.
     sleepers: Vec<Waker>,
-    /// Of a job that grows.
     tasks: Option<Box<Tasks>>,
 }
 
-/// Why a job is closed before its last slot has run. The first reason counts.
+/// Why a job was closed before its last slot ran. The first reason counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CloseReason {
     /// A slot, `slots` or `finish` failed.
@@ -53,10 +45,9 @@ pub enum CloseReason {
     Stopped,
 }
 
-/// A slot, a `slots` or a `finish` that failed.
+/// A failure of a slot, or of a stage's `slots` or `finish`.
 pub struct Failure {
     pub(crate) stage: usize,
-    /// `None` if the stage itself failed.
     pub(crate) slot: Option<usize>,
     pub(crate) name: String,
     pub(crate) panicked: bool,
@@ -66,7 +57,6 @@ pub struct Failure {
 #[derive(Debug)]
 enum Returned {
     Taken(VecDeque<Piece>),
-    /// The job is closed, so returned slots are not claimed again.
     Refused,
 }
 
@@ -107,19 +97,15 @@ impl Ledger {
         })
     }
 
-    /// Of a job that grows.
     pub(crate) fn grow(&mut self) {
         self.tasks = Some(Box::new(Tasks::new()));
     }
 
-    /// # Panics
-    ///
-    /// If the job does not grow.
     pub(crate) fn tasks(&mut self) -> &mut Tasks {
         self.tasks.as_mut().expect("only a job that grows has tasks")
     }
 
-    /// How far the job has come.
+    /// Returns how far the job has come.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         match &self.end {
@@ -131,12 +117,8 @@ impl Ledger {
         }
     }
 
-    /// Takes the end out. Without one, swaps `waker` with the registered one: cloning or dropping a
-    /// waker runs foreign code, which must not happen under the lock.
-    ///
-    /// # Panics
-    ///
-    /// If the end was taken before.
+    /// Takes the end out. Without one, swaps `waker` with the registered one: the caller clones and
+    /// drops wakers outside the lock, because that runs foreign code.
     pub(crate) fn poll(&mut self, waker: &mut Option<Waker>) -> Option<Told> {
         match std::mem::take(&mut self.end) {
             End::Pending => {
@@ -154,19 +136,18 @@ impl Ledger {
         }
     }
 
-    /// `true` for the job's first claim.
     pub(crate) fn start(&mut self, now_ns: u64) -> bool {
         let first = self.started_ns.is_none();
         self.started_ns.get_or_insert(now_ns);
         first
     }
 
-    /// `true` if `reason` counts: the job has not ended, and no other reason came first.
+    /// Returns whether `reason` counts: the job has not ended, and no other reason came first.
     pub(crate) fn close(&mut self, reason: CloseReason) -> bool {
         matches!(self.end, End::Pending) && *self.closed.get_or_insert(reason) == reason
     }
 
-    /// Returns a failure that does not count: the caller drops it outside the lock.
+    /// Returns a failure that does not count; the caller drops it outside the lock.
     pub(crate) fn fail(&mut self, failure: Box<Failure>) -> Option<Box<Failure>> {
         if *self.closed.get_or_insert(CloseReason::Failed) != CloseReason::Failed {
             return Some(failure);
@@ -177,9 +158,7 @@ impl Ledger {
         }
     }
 
-    /// # Errors
-    ///
-    /// The pieces, if the job is closed: the caller accounts for them.
+    /// Keeps the pieces, or returns them if the job is closed: the caller then accounts for them.
     pub(crate) fn give_back(&mut self, pieces: Vec<Piece>) -> Result<(), Vec<Piece>> {
         match &mut self.returned {
             Returned::Taken(kept) => {
@@ -191,7 +170,7 @@ impl Ledger {
         }
     }
 
-    /// `None` if a closer came first.
+    /// Returns `None` if a closer came first.
     pub(crate) fn take_returned(&mut self) -> Option<Piece> {
         match &mut self.returned {
             Returned::Taken(kept) if mutant::m68_returned_piece_stays() => kept.front().cloned(),
@@ -208,12 +187,10 @@ impl Ledger {
         }
     }
 
-    /// The first claim, and the job's error.
     pub(crate) fn sum_up(&mut self, untouched: bool) -> (Option<u64>, Option<JobError>) {
         (self.started_ns, self.error(untouched))
     }
 
-    /// `untouched`: no slot was ever claimed. `None`: the job completed.
     fn error(&mut self, untouched: bool) -> Option<JobError> {
         let kind = match self.closed? {
             CloseReason::Failed => {
@@ -230,14 +207,13 @@ impl Ledger {
         Some(JobError::plain(kind))
     }
 
-    /// Returns the wakers of the ticket and of helpers.
     pub(crate) fn tell(&mut self, end: Told) -> (Option<Waker>, Vec<Waker>) {
         debug_assert!(matches!(self.end, End::Pending), "a job ended twice");
         self.end = End::Told(end);
         (self.waker.take(), self.take_sleepers())
     }
 
-    /// Registers a helper that is about to sleep. `true`: the job has ended.
+    /// Registers a helper that is about to sleep. Returns whether the job has ended.
     pub(crate) fn await_news(&mut self, waker: &Waker) -> bool {
         if !matches!(self.end, End::Pending) {
             return true;
@@ -254,7 +230,7 @@ impl Ledger {
 }
 
 impl Failure {
-    /// The failure in the lowest place is reported; a stage's own come after those of its slots.
+    /// The failure with the lowest place is reported; a stage's own comes after those of its slots.
     fn place(&self) -> (usize, usize) {
         (self.stage, self.slot.unwrap_or(usize::MAX))
     }

@@ -13,7 +13,7 @@ pub(crate) fn spare_number(workers: usize, spare: usize) -> usize {
     lent_number(workers) + 1 + spare
 }
 
-/// A spare thread has the place of the worker for which it stands in.
+/// Returns the place in a report: a spare thread counts for the worker that it stands in for.
 pub(crate) fn place_of(number: usize, workers: usize) -> usize {
     number.checked_sub(spare_number(workers, 0)).unwrap_or(number)
 }

@@ -1,4 +1,4 @@
-//! What a user says about a job: its subject, its stages, and its options.
+//! A job as its user specifies it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,22 +9,21 @@ use crate::job_id::JobId;
 use crate::output::JobOutput;
 use crate::stage_graph::StageGraph;
 
-/// What a user says about a job: plain data.
+/// A job as its user specifies it.
 #[derive(Clone)]
 pub struct JobSpec {
-    /// The job's subject; for people.
+    /// The job's subject, for people.
     pub table_name: Cow<'static, str>,
-    /// The job's name; for people and logs.
+    /// The job's name, for people and logs.
     pub id: JobId,
-    /// Estimated work, in a unit that all jobs of an executor share. 0: unknown; the number of
-    /// slots that start with the job stands in.
+    /// Estimated work; 0 if unknown. See [`Job::cost`](crate::Job::cost).
     pub cost: u64,
-    /// The job's options; `None`: the defaults. Boxed, because every job has this field, and
-    /// another thread than the one that allocated a body frees it.
+    /// The job's options; `None` means the defaults. Boxed to keep the many jobs without options
+    /// small.
     pub terms: Option<Box<Terms>>,
     /// The job's stages, at least one.
     pub stages: StageGraph,
-    /// Made when the last stage is over, if the job has an output.
+    /// The closure that makes the output when the last stage is over.
     pub output: Option<Arc<JobOutput>>,
 }
 
@@ -33,9 +32,9 @@ pub struct JobSpec {
 pub struct Terms {
     /// How urgent the job is.
     pub class: Class,
-    /// The deadline, counted from submission.
+    /// Time from submission to the deadline.
     pub deadline: Option<Duration>,
-    /// The most workers in the job at the same time.
+    /// Largest number of workers in the job at the same time.
     pub workers_max: usize,
 }
 
@@ -50,7 +49,7 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// `None` for the default options.
+    /// Returns `None` for the default options.
     #[must_use]
     pub fn boxed(self) -> Option<Box<Self>> {
         (self != Self::default()).then(|| Box::new(self))
@@ -58,7 +57,7 @@ impl Terms {
 }
 
 impl JobSpec {
-    /// A job with default options, without a stated cost and without an output.
+    /// Makes a job with default options, without a stated cost and without an output.
     #[must_use]
     pub fn new(table_name: impl Into<Cow<'static, str>>, id: JobId, stages: StageGraph) -> Self {
         Self {
@@ -71,7 +70,7 @@ impl JobSpec {
         }
     }
 
-    /// A job that grows: its tasks are [spawned](crate::policy::grow::spawn) while it runs.
+    /// Makes a job that grows: its tasks are [spawned](crate::policy::grow::spawn) while it runs.
     #[must_use]
     pub fn of_tasks(table_name: impl Into<Cow<'static, str>>, id: JobId) -> Self {
         Self::new(table_name, id, StageGraph::of_tasks())
@@ -84,16 +83,16 @@ impl JobSpec {
     }
 }
 
-/// How urgent a job is: the weight of the service that it receives. Main workers take the job with
-/// the least service.
+/// How urgent a job is: the weight of the service that it receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// A person waits. Service counts a quarter: the job gets four times a normal job's share.
+    /// A person waits. Service counts a quarter, so the job gets four times a normal job's share.
     Interactive,
     /// Service counts as it is.
     #[default]
     Normal,
-    /// No person waits. Service counts four times: the job gets a quarter of a normal job's share.
+    /// No person waits. Service counts four times, so the job gets a quarter of a normal job's
+    /// share.
     Batch,
 }
 
@@ -114,9 +113,7 @@ impl Class {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cost {
-    /// In a unit that the executor's users share.
     Stated(u64),
-    /// In slots, because no cost was stated.
     Slots(u64),
 }
 

@@ -1,12 +1,9 @@
 //! The membership word: whether a job's keys are on the board, and the only way to change that.
 //!
-//! A job belongs on the board while it has something to claim. A party that changed its claims
-//! *reconciles* it afterwards: [`reconcile`](crate::policy::board::reconcile) makes the board
-//! agree. So does a worker that has charged it for a visit, which moves it in the order of service.
-//! No other party touches a job's keys.
-//!
-//! Of two parties that reconcile one job at once, one may change its keys, and neither may wait. So
-//! the word is a combining lock that never blocks:
+//! A job belongs on the board while it has something to claim. A party that changed its claims or
+//! its service *reconciles* it afterwards: [`reconcile`](crate::policy::board::reconcile) makes the
+//! board agree. Of two parties that reconcile one job at once, one may change its keys, and neither
+//! may wait. So the word is a combining lock that never blocks:
 //!
 //! ```text
 //!     2    1       0
@@ -15,16 +12,16 @@
 //! └────┴───────┴──────┘   ON     the job's keys are on the board; only the holder changes it
 //! ```
 //!
-//! - **enter**: one read-modify-write sets BUSY and DIRTY. BUSY was set → the holder finds DIRTY.
+//! - **enter**: one read-modify-write sets BUSY and DIRTY. If BUSY was set, the holder finds DIRTY.
 //! - **begin round**: the holder clears DIRTY, reads the claims and the service, and puts the keys
 //!   on, takes them off, or moves them.
-//! - **leave**: one compare-and-swap of BUSY alone to idle. DIRTY was set meanwhile → another
-//!   round.
+//! - **leave**: one compare-and-swap of BUSY alone to idle. If DIRTY is set, it fails, and another
+//!   round follows.
 //! - **publish**: the party that put the keys on, or made something claimable, has workers look.
 //!
-//! Why the board agrees: after the last change of the claims comes an **enter**. Either that party
+//! Why the board agrees: an **enter** follows the last change of the claims. Either that party
 //! becomes the holder and reads the claims afterwards, or the holder's **leave** comes later in the
-//! order of the word, finds DIRTY, and the next round reads the change. The last round stands.
+//! order of the word, finds DIRTY, and the next round reads the change.
 //!
 //! Why no job is overlooked: a party that found BUSY publishes without knowing whether the keys are
 //! on. If they were on throughout, its fence comes after them. If not, the holder puts them on
@@ -41,10 +38,9 @@ const BUSY: usize = 1;
 const DIRTY: usize = 2;
 const ON: usize = 4;
 
-/// The membership word.
 pub(crate) struct Standing<W> {
     word: W,
-    /// The tag of the job's key on the board. Only the holder touches it.
+    /// Tag of the job's key on the board. Only the holder touches it.
     tag: W,
 }
 
@@ -56,16 +52,16 @@ impl<W> Standing<W> {
         }
     }
 
-    /// Step enter: `true` if the caller is the holder now.
+    /// Step enter. Returns whether the caller is the holder now.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         let dirty = if mutant::m55_no_dirty_bit() { 0 } else { DIRTY };
         // Ordering: Release. Edge `standing/dirty`: pairs with the Acquire in `begin_round`, which
-        // sees what the caller has changed. There a new holder also acquires what the last one
-        // left: this read-modify-write only prolongs that release.
+        // sees what the caller has changed. A new holder also acquires there what the last one
+        // left, because this read-modify-write prolongs that release.
         mem.fetch(&self.word, Fetch::Or(BUSY | dirty), Ordering::Release) & BUSY == 0
     }
 
-    /// Step begin round: whether the keys are on the board.
+    /// Step begin round. Returns whether the keys are on the board.
     pub(crate) fn begin_round<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Acquire. Edge `standing/dirty`: pairs with the Release in `enter`. This round
         // reads what was changed before the DIRTY that is cleared here. Edge `standing/hand-over`:
@@ -73,7 +69,8 @@ impl<W> Standing<W> {
         mem.fetch(&self.word, Fetch::And(!DIRTY), Ordering::Acquire) & ON != 0
     }
 
-    /// Step leave: the keys were `on`, and are as `now` says. `false`: another round.
+    /// Step leave: the keys were `on`, and are as `now` says. Returns `false` if another round
+    /// follows.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M, on: bool, now: bool) -> bool {
         let place = |on: bool| if on { ON } else { 0 };
         if on != now {
@@ -93,19 +90,19 @@ impl<W> Standing<W> {
 }
 
 impl<W> Standing<W> {
-    /// The holder's.
+    /// Only the holder calls it.
     pub(crate) fn tagged<M: Memory<Word = W>>(&self, mem: &M) -> usize {
         // Ordering: Relaxed. The holders' own word, handed over with the word beside it.
         mem.load(&self.tag, Ordering::Relaxed)
     }
 
-    /// The holder's.
+    /// Only the holder calls it.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, tag: usize) {
         // Ordering: Relaxed. As above.
         mem.store(&self.tag, tag, Ordering::Relaxed);
     }
 
-    /// The holder's: calls `rekey` with the old tag if `tag` differs.
+    /// Calls `rekey` with the old tag if `tag` differs. Only the holder calls it.
     pub(crate) fn retag<M: Memory<Word = W>>(&self, mem: &M, tag: usize, rekey: impl FnOnce(usize)) {
         let from = self.tagged(mem);
         if from != tag {

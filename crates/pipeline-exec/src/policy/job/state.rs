@@ -1,4 +1,4 @@
-//! A job's state: its words, its ledger, its service.
+//! A job's words, ledger and service.
 
 use std::fmt;
 use std::iter;
@@ -24,32 +24,29 @@ pub struct JobState<W, P> {
     pub(crate) claims: Claims<W>,
     pub(crate) standing: Standing<W>,
     pub(crate) ledger: P,
-    /// In weighted microseconds.
     pub(crate) service: W,
-    /// Workers in the job; one from the queue of singles counts only if the job limits its workers.
+    /// Number of workers in the job. A worker from the queue of singles counts only if the job
+    /// limits its workers.
     visitors: W,
-    /// 1 once a thread helps the job.
     lent: W,
     workers_max: usize,
     weight: Class,
-    /// By worker, then the helper's, then by spare thread. Empty in a one-slot job, which has
+    /// By worker, then the helper's, then by spare thread. Empty in a one-slot job, which uses
     /// `solo`.
     slots_per_worker: Box<[W]>,
-    /// The number, plus one, of the worker that ran a one-slot job.
+    /// Number, plus one, of the worker that ran a one-slot job.
     solo: W,
     workers: usize,
-    /// The first stages have been started by hand.
+    /// Whether the first stages have been started by hand.
     pub(crate) begun: bool,
-    /// Tasks are added while it runs.
     pub(crate) grows: bool,
-    /// Workers invited since stages last started.
+    /// Number of workers invited since stages last started.
     invited: W,
     cost: u64,
-    /// `false`: the cost is the number of slots.
+    /// `false` if the cost is the number of slots.
     cost_is_stated: bool,
     seq: usize,
     id: JobId,
-    /// The job in whose slot this one was submitted.
     outer: Option<Arc<Self>>,
     pub(crate) submitted_ns: u64,
     pub(crate) deadline_ns: Option<u64>,
@@ -92,7 +89,6 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Submitted at `now_ns` as number `seq`; `slots` slots start with it.
     pub(super) fn enrol(&mut self, seq: usize, slots: usize, now_ns: u64, deadline: Option<Duration>) {
         self.seq = seq;
         if self.cost == 0 {
@@ -143,8 +139,8 @@ impl<W, P> JobState<W, P> {
         })
     }
 
-    /// Slots that are accounted for, and slots of the started stages. Of a job that grows: tasks
-    /// that are over, and tasks that were spawned.
+    /// Returns slots accounted for, and slots of the started stages; for a job that grows, tasks
+    /// over and tasks spawned.
     pub fn progress<E>(&self, env: &E) -> (usize, usize)
     where
         E: Memory<Word = W> + Exclusive<Ledger, Place = P>,
@@ -156,7 +152,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Which slots are claimed and done.
+    /// Returns which slots are claimed and done.
     pub fn claims(&self) -> &Claims<W> {
         &self.claims
     }
@@ -166,7 +162,7 @@ impl<W, P> JobState<W, P> {
         &self.ledger
     }
 
-    /// Estimated work, as in the job's key.
+    /// Returns the estimated work, as in the job's key.
     pub fn cost(&self) -> u64 {
         self.cost
     }
@@ -193,12 +189,12 @@ impl<W, P> JobState<W, P> {
         self.weight
     }
 
-    /// The time of submission, in nanoseconds on the executor's clock.
+    /// Returns the time of submission, in nanoseconds on the executor's clock.
     pub fn submitted_ns(&self) -> u64 {
         self.submitted_ns
     }
 
-    /// Whether tasks are added to the job while it runs.
+    /// Returns whether tasks are added to the job while it runs.
     pub fn grows(&self) -> bool {
         self.grows
     }
@@ -208,15 +204,15 @@ impl<W, P> JobState<W, P> {
         self.seq
     }
 
-    /// Service received so far, in weighted microseconds: a snapshot.
+    /// Returns the service received so far, in weighted microseconds, as a snapshot.
     pub fn service<M: Memory<Word = W>>(&self, mem: &M) -> usize {
-        // Ordering: Relaxed. A number for people and oracles, and a hint for the choice of a job.
+        // Ordering: Relaxed. A statistic, and a hint for the choice of a job.
         mem.load(&self.service, Ordering::Relaxed)
     }
 
-    /// The tag in the order of service. Young jobs, with less than `young` of service, come first.
-    /// A worker in the job adds one to a young tag and a stay (`young`) to an old one, so that
-    /// workers spread over jobs.
+    /// Returns the tag in the order of service; young jobs, with less than `young` of service, come
+    /// first. A worker in the job adds one to a young tag and a stay to an old one, so that workers
+    /// spread over jobs.
     pub(crate) fn tag<M: Memory<Word = W>>(&self, mem: &M, young: usize) -> usize {
         // Ordering: Relaxed. A party that goes in or out reconciles the job afterwards.
         let inside = mem.load(&self.visitors, Ordering::Relaxed);
@@ -226,19 +222,17 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// The most workers that `slots` slots can use.
     pub(crate) fn usable(&self, slots: usize) -> usize {
         slots.max(1).min(self.workers_max)
     }
 
-    /// For stages that have started. Returns `workers`.
     pub(crate) fn invites_anew<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. A hint; a worker that is invited twice does no harm.
         mem.store(&self.invited, workers, Ordering::Relaxed);
         workers
     }
 
-    /// For what is left. Returns the workers above those invited.
+    /// Raises the invited workers to `workers`, and returns how many that adds.
     pub(crate) fn invites<M: Memory<Word = W>>(&self, mem: &M, workers: usize) -> usize {
         // Ordering: Relaxed. As above.
         let invited = mem.load(&self.invited, Ordering::Relaxed);
@@ -248,7 +242,6 @@ impl<W, P> JobState<W, P> {
         self.invites_anew(mem, workers) - invited
     }
 
-    /// `true` if the caller's thread got the helper's number.
     pub(crate) fn take_lent_number<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. The number hands nothing over: its holder keeps it until the job has
         // ended.
@@ -259,14 +252,14 @@ impl<W, P> JobState<W, P> {
         self.workers_max != usize::MAX
     }
 
-    /// Whether a worker could go in and claim something.
+    /// Returns whether a worker could go in and claim something.
     pub fn has_room<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         // Ordering: Relaxed. Where a wake depends on it, the fence of the look orders it.
         (!self.is_limited() || mem.load(&self.visitors, Ordering::Relaxed) < self.workers_max)
             && self.claims.is_claimable(mem)
     }
 
-    /// Whether an outer job is closed or late, so that this one's result is not needed.
+    /// Returns whether an outer job is closed or late, so that this one's result is not needed.
     pub(crate) fn is_orphaned<M: Memory<Word = W>>(&self, mem: &M, now_ns: impl Fn() -> u64) -> bool {
         let outers = iter::successors(self.outer.as_deref(), |outer| outer.outer.as_deref());
         let is_over = |outer: &Self| {
@@ -275,7 +268,7 @@ impl<W, P> JobState<W, P> {
         outers.into_iter().any(is_over) && !mutant::m86_inner_job_outlives_the_outer()
     }
 
-    /// A nested job is part of a slot that runs, so it is cancelled and not returned.
+    /// A nested job is part of a running slot, so it is cancelled and not returned.
     pub(crate) fn stop_reason(&self) -> CloseReason {
         match self.outer {
             None => CloseReason::Stopped,
@@ -283,7 +276,7 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// `false` if the job has as many workers as it allows.
+    /// Counts a worker in. Returns `false` if the job has as many workers as it allows.
     pub(crate) fn enter<M: Memory<Word = W>>(&self, mem: &M) -> bool {
         if !self.is_limited() {
             // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
@@ -303,22 +296,20 @@ impl<W, P> JobState<W, P> {
         false
     }
 
-    /// The worker looks at the board afterwards: a party that found the job full relies on that.
+    /// Counts a worker out. The worker then looks at the board: a party that found the job full
+    /// relies on that.
     pub(crate) fn leave<M: Memory<Word = W>>(&self, mem: &M) {
-        // Ordering: Relaxed. A party that found the job full is ordered by the fences of its look
-        // and of this worker's.
+        // Ordering: Relaxed. The fences of both looks order it for a party that found the job full.
         mem.fetch(&self.visitors, Fetch::Sub(1), Ordering::Relaxed);
     }
 
-    /// One stage of at most one slot, not begun by hand.
     pub(crate) fn is_solo(&self) -> bool {
         self.slots_per_worker.is_empty()
     }
 
     /// Only this worker calls it.
     pub(crate) fn count_slots<M: Memory<Word = W>>(&self, mem: &M, worker: usize, slots: usize) {
-        // Ordering: Relaxed, all. One worker writes the word, and it is published with the slots,
-        // which are accounted for afterwards.
+        // Ordering: Relaxed, all. One worker writes the word, and it is published with the slots.
         if let Some(word) = self.slots_per_worker.get(worker) {
             let before = mem.load(word, Ordering::Relaxed);
             mem.store(word, before + slots, Ordering::Relaxed);
@@ -349,7 +340,6 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// The helper's slots are last; a spare thread's count for the worker for which it stands in.
     fn by_worker(&self, slots: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
         let mut by_worker = vec![0; lent_number(self.workers) + 1];
         for (number, slots) in slots {
@@ -358,18 +348,15 @@ impl<W, P> JobState<W, P> {
         by_worker
     }
 
-    /// Charges the job for `ns` nanoseconds of a worker's time. A job that grows old by it
-    /// continues at `floor` plus this visit if that is more, behind the jobs that have waited; so
-    /// none of them starves.
-    ///
-    /// A job gets at most `young`, or this one visit, ahead of the floor. So a job that was alone
-    /// for a while, or the heaviest, need not wait until all others have had as much.
+    /// Charges the job for `ns` nanoseconds of a worker's time. A job that grows old continues at
+    /// `floor` plus this visit, behind the jobs that have waited, and at most `young` or this visit
+    /// ahead of it.
     pub(crate) fn charge<M: Memory<Word = W>>(&self, mem: &M, ns: u64, young: usize, floor: usize) {
         let us = usize::try_from(ns / 1_000).unwrap_or(usize::MAX);
         let charged = self.weigh(us).max(1);
         let most = floor.max(young).saturating_add(young.max(charged));
-        // Ordering: Relaxed. It affects the job's place; the party that reconciles the job
-        // afterwards reads it.
+        // Ordering: Relaxed. It affects the job's place; the party that reconciles the job reads
+        // it.
         let mut before = mem.load(&self.service, Ordering::Relaxed);
         loop {
             let sum = before.saturating_add(charged);
@@ -388,8 +375,8 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// Moves an old job that grows to `floor` at least, if no worker is in it: while it waited for
-    /// a wake it had nothing to run, so it is owed nothing.
+    /// Moves an old job that grows to `floor` at least, if no worker is in it: a job that waited
+    /// for a wake is owed nothing.
     pub(crate) fn line_up<M: Memory<Word = W>>(&self, mem: &M, young: usize, floor: usize) {
         // Ordering: Relaxed. As in `tag`.
         if mem.load(&self.visitors, Ordering::Relaxed) > 0 {
@@ -405,7 +392,6 @@ impl<W, P> JobState<W, P> {
         }
     }
 
-    /// As if the job had just grown old.
     pub(crate) fn old_service(&self, young: usize, floor: usize) -> usize {
         let floor = if mutant::m57_newcomers_do_not_get_in_line() {
             0
@@ -415,7 +401,6 @@ impl<W, P> JobState<W, P> {
         floor.max(young).saturating_add(self.weigh(young))
     }
 
-    /// Weighted by class.
     fn weigh(&self, us: usize) -> usize {
         match self.weight {
             Class::Interactive => us / 4,

@@ -1,7 +1,7 @@
 //! The tasks of a job that grows: which wait, which are ready, and when the last one is over.
 //!
-//! The table is part of the job's ledger, which one party at a time touches. A worker takes the
-//! task that it runs out of the table, so no two workers can be in one task.
+//! The table is in the job's ledger, under its lock. A worker takes the task that it runs out of
+//! the table, so no two workers can be in one task.
 //!
 //! ```text
 //!                  spawn
@@ -22,8 +22,7 @@
 //! | running | – | no |
 //! | running, and woken meanwhile | – | yes |
 //!
-//! The job is over when it takes no more tasks and has none. [`Tasks::leave`] and [`Tasks::finish`]
-//! return `true` for that once.
+//! The job is over when it takes no more tasks and has none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -35,38 +34,32 @@ use crate::task::{Task, Turn};
 /// Number of the only stage. Its one slot stays claimed, for all tasks together.
 pub(crate) const STAGE: usize = 0;
 
-/// Ready tasks, from the head, among which a worker prefers one that it ran last.
+/// Number of ready tasks, from the head, among which a worker prefers one that it ran last.
 const NEAR: usize = 8;
 
-/// Consecutive takes that may pass over the head of the queue.
+/// Number of consecutive takes that may pass over the head of the queue.
 const PASSES_MAX: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Tasks {
     entries: BTreeMap<usize, Entry>,
-    /// Numbers of the ready tasks, in order.
     queue: VecDeque<usize>,
-    /// Consecutive takes that have passed over the head of the queue.
     passes: usize,
-    /// Also the number of the next task.
+    /// Number of tasks spawned; also the number of the next task.
     spawned: usize,
-    /// The handle exists.
     open: bool,
-    /// No task has another turn.
+    /// Whether tasks get no more turns.
     closed: bool,
-    /// A caller was told that the job is over.
+    /// Whether a caller was told that the job is over.
     over: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// `None`: a worker runs the task, or a closer drops it.
+    /// `None` while a worker runs the task or a closer drops it.
     paused: Option<Paused>,
-    /// The task wants a turn.
     ready: bool,
-    /// To be dropped instead of run.
     cancelled: bool,
-    /// The last to take the task.
     worker: Option<usize>,
 }
 
@@ -75,12 +68,10 @@ pub(crate) struct Paused {
     pub(crate) waker: Waker,
 }
 
-/// Outside the table, with a worker.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub(crate) number: usize,
     pub(crate) paused: Paused,
-    /// To be dropped instead of run.
     pub(crate) cancelled: bool,
 }
 
@@ -97,11 +88,8 @@ impl Tasks {
         }
     }
 
-    /// Returns the task's number, for which `waker` makes the waker.
-    ///
-    /// # Errors
-    ///
-    /// The task, if the job was closed or is over.
+    /// Adds a task, for whose number `waker` makes the waker. Returns that number, or the task if
+    /// the job was closed or is over.
     pub(crate) fn spawn(
         &mut self,
         task: Box<dyn Task>,
@@ -111,7 +99,7 @@ impl Tasks {
             return Err(task);
         }
         let number = match mutant::m118_waker_outlives_its_task() {
-            // A number of a task that is over, whose waker may still be kept.
+            // Takes the number of a task that is over, whose waker may still be kept.
             true => (0..)
                 .find(|number| !self.entries.contains_key(number))
                 .unwrap_or(0),
@@ -135,7 +123,7 @@ impl Tasks {
         Ok(number)
     }
 
-    /// `true`: the task became ready, so the caller makes it claimable.
+    /// Returns whether the task became ready; then the caller makes it claimable.
     pub(crate) fn wake(&mut self, number: usize) -> bool {
         if self.closed {
             return false;
@@ -154,7 +142,8 @@ impl Tasks {
         !runs
     }
 
-    /// Dropped at its next turn, or after the one that runs. `true`: as for [`wake`](Self::wake).
+    /// Makes the task dropped at its next turn, or after the running one. Returns what
+    /// [`wake`](Self::wake) does.
     pub(crate) fn cancel(&mut self, number: usize) -> bool {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.cancelled = true;
@@ -162,10 +151,9 @@ impl Tasks {
         self.wake(number)
     }
 
-    /// Takes the task that has been ready longest, or one of the next few that `worker` ran last:
-    /// its memory is in that core's caches and that thread's part of the allocator.
-    ///
-    /// A task with `n` before it is taken by take number `(n + 1) * (PASSES_MAX + 1)`.
+    /// Takes the task that has been ready longest, or one of the next few that `worker` ran last,
+    /// whose memory is in that core's caches. The head is passed over at most [`PASSES_MAX`] times
+    /// in a row.
     pub(crate) fn take(&mut self, worker: usize) -> Option<Taken> {
         let own = |number: &usize| {
             let entry = self.entries.get(number);
@@ -188,11 +176,8 @@ impl Tasks {
         })
     }
 
-    /// `true`: the task is ready, so the caller makes it claimable.
-    ///
-    /// # Errors
-    ///
-    /// A task without a further turn. The caller drops it and calls [`finish`](Self::finish).
+    /// Returns whether the task is ready; then the caller makes it claimable. A task without a
+    /// further turn comes back: the caller drops it and calls [`finish`](Self::finish).
     pub(crate) fn put_back(&mut self, number: usize, paused: Paused, turn: Turn) -> Result<bool, Paused> {
         let Some(entry) = self.entries.get_mut(&number) else {
             return Err(paused);
@@ -208,7 +193,7 @@ impl Tasks {
         Ok(entry.ready)
     }
 
-    /// For tasks taken out and dropped. `true`: the caller ends the job.
+    /// Forgets tasks that were taken out and dropped. Returns whether the caller ends the job.
     pub(crate) fn finish(&mut self, numbers: impl IntoIterator<Item = usize>) -> bool {
         for number in numbers {
             self.entries.remove(&number);
@@ -216,14 +201,14 @@ impl Tasks {
         self.is_over()
     }
 
-    /// The handle is dropped. `true`: the caller ends the job.
+    /// Notes that the handle is dropped. Returns whether the caller ends the job.
     pub(crate) fn leave(&mut self) -> bool {
         self.open = false;
         self.is_over()
     }
 
     /// Returns the tasks that no worker runs. The caller drops them and calls
-    /// [`finish`](Self::finish), even for none.
+    /// [`finish`](Self::finish), even if there are none.
     pub(crate) fn close(&mut self) -> Vec<(usize, Paused)> {
         self.closed = true;
         self.open = false;
@@ -237,12 +222,10 @@ impl Tasks {
             .collect()
     }
 
-    /// Tasks over, and tasks spawned.
     pub(crate) fn progress(&self) -> (usize, usize) {
         (self.spawned - self.entries.len(), self.spawned)
     }
 
-    /// `true` once.
     fn is_over(&mut self) -> bool {
         !self.open && self.entries.is_empty() && !std::mem::replace(&mut self.over, true)
     }
@@ -284,7 +267,6 @@ mod tests {
         tasks
     }
 
-    /// The task is ready again afterwards. Returns its number.
     fn turn(tasks: &mut Tasks, worker: usize) -> usize {
         let taken = tasks.take(worker).unwrap();
         assert!(tasks.put_back(taken.number, taken.paused, Turn::Again).unwrap());

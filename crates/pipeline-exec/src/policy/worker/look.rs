@@ -1,5 +1,5 @@
 #![doc = include_str!("look/README.md")]
-//! This file is that protocol.
+//! This file holds the protocol's steps.
 
 use super::role::{role_of, visit_as_main, visit_as_reserve};
 use crate::mutant;
@@ -11,10 +11,9 @@ use crate::step_cx::Role;
 /// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookEnd {
-    /// It goes to the back of the executor's queue: there is more to do, and others may want the
-    /// worker.
+    /// The look goes to the back of the executor's queue, because there is more to do.
     Again,
-    /// It is over. The party that publishes work next hands over another.
+    /// The look is over. The party that publishes work next hands over another.
     Over,
 }
 

@@ -1,4 +1,4 @@
-//! How the slots of one claim run, and why they stop. The [visit](super::visit) acts on the result.
+//! How the slots of one claim run, and why they stop.
 
 use std::ops::Range;
 
@@ -10,26 +10,21 @@ use crate::policy::job::tasks::{STAGE, Taken};
 use crate::policy::ports::{PipelineEvent, PipelinePorts};
 use crate::task::Turn;
 
-/// Why no further slot of a claim runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {
-    /// All of them ran.
     Done,
-    /// The job is closed.
     Closed,
-    /// The stay is over.
     Over,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
-    /// Slots that did not run.
     pub(crate) rest: Range<usize>,
     pub(crate) halt: Halt,
     pub(crate) now_ns: u64,
 }
 
-/// A slot that fails closes the job at once, so that no worker claims another.
+/// Runs slots of a claim. A slot that fails closes the job at once, so no worker claims another.
 pub(crate) fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> Ran {
     let (env, first) = (stay.env, piece.slots.start);
     let (mut rest, mut now_ns) = (piece.slots.clone(), began_ns);
@@ -73,7 +68,6 @@ fn run_slot<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, slot: usize) {
     }
 }
 
-/// Runs a turn of `task`, unless it is cancelled. Returns the turn's result and the time.
 pub(crate) fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, task: &mut Taken, began_ns: u64) -> (Turn, u64) {
     let (env, state) = (stay.env, stay.state);
     if task.cancelled || state.claims.is_closed(env) {

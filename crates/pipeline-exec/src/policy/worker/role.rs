@@ -1,24 +1,18 @@
 //! Which job a worker takes: the two orders of looking.
 //!
 //! A job with less than four quanta of service is *young*. Both roles take young jobs first, in the
-//! order of submission. Then *main* takes the least served old job, so old jobs share the time;
-//! *reserve* takes the heaviest, so one heavy job gets through. If the heaviest of all is young,
-//! reserve takes it first. A job that grows old continues at the service of the least served old
-//! job.
+//! order of submission. Then *main* takes the least served old job, and *reserve* the heaviest. If
+//! the heaviest of all is young, reserve takes it first.
 //!
 //! A visit of an old job lasts four quanta, and ends at the next boundary once a young job waits.
-//! So an undisturbed old job keeps its caches, and a young one waits for one slot or turn.
-//!
 //! While old jobs wait, young ones get at most 17 of 20 parts of a worker's time
-//! ([`allowance`](crate::policy::board::allowance)). A worker whose allowance is used up takes an
-//! old job first and stays to the end of its look's quantum. So no job starves: the first young job
-//! is soon old, the least served old job goes first, and both kinds get time.
+//! ([`allowance`](crate::policy::board::allowance)). A worker with a used-up allowance takes an old
+//! job first and stays to the end of its look's quantum. So no job starves.
 //!
 //! [`Class::Batch`](crate::policy::Class) jobs are old from the beginning, and so are jobs expected
-//! to take more than eight quanta ([`need`](crate::policy::board::need)): a burst of heavy jobs
-//! delays no short one. Singles are young, and alternate with the young jobs of the board.
-//!
-//! Each order covers everything that can be gone into: no worker sleeps while a slot is unclaimed.
+//! to take more than eight quanta ([`need`](crate::policy::board::need)). Singles are young, and
+//! alternate with the young jobs of the board. Each order covers every job with an unclaimed slot,
+//! so no worker sleeps while there is one.
 
 use std::cell::Cell;
 
@@ -35,21 +29,21 @@ use crate::policy::guard::quietly_drop;
 use crate::policy::ports::PipelinePorts;
 use crate::step_cx::Role;
 
-/// Turns of a single worker in a cycle, and those in the reserve role: 15 %.
+/// Number of turns of a single worker in a cycle, and of those in the reserve role: 15 %.
 const TURNS: usize = 20;
 const RESERVE_TURNS: usize = 3;
 
-/// One visit of `worker` in the main role. `false` if it found nothing to claim.
+/// Runs one visit of `worker` in the main role. Returns `false` if it found nothing to claim.
 pub fn run_main_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_main(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// One visit of `worker` in the reserve role. `false` if it found nothing to claim.
+/// Runs one visit of `worker` in the reserve role. Returns `false` if it found nothing to claim.
 pub fn run_reserve_worker<E: PipelinePorts>(env: &E, worker: usize, until_ns: u64) -> bool {
     visit_as_reserve(env, worker, env.now_ns(), until_ns).is_some()
 }
 
-/// Returns when the visit ended; `None` if it found nothing to claim.
+/// Returns when the visit ended, or `None` if it found nothing to claim.
 pub(crate) fn visit_as_main<E: PipelinePorts>(
     env: &E,
     worker: usize,
@@ -95,8 +89,8 @@ pub(crate) fn visit_as_reserve<E: PipelinePorts>(
     search.take(select_heaviest).or_else(|| search.take_single())
 }
 
-/// A single worker counts turns on a used-up allowance apart: counted together they could all fall
-/// on reserve turns, and the heaviest old job got the time of all.
+/// A single worker counts turns on a used-up allowance apart; together, all of them could fall on
+/// reserve turns.
 pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     let shared = env.shared();
     let PipelineConfig { main, reserve, .. } = *shared.config();
@@ -116,20 +110,15 @@ pub(crate) fn role_of<E: PipelinePorts>(env: &E, worker: usize) -> Role {
     if reserve_turn { Role::Reserve } else { Role::Main }
 }
 
-/// A worker's search for a job, from its look at the board.
 pub(crate) struct Search<'a, E> {
     env: &'a E,
     worker: usize,
     role: Role,
-    /// The worker's last reading of the clock. A fruitless attempt takes time, so it reads again
-    /// after it.
+    /// The worker's last reading of the clock, renewed after a fruitless attempt.
     clock_ns: Cell<u64>,
     until_ns: u64,
-    /// Read before the board.
     young_arrivals: usize,
-    /// The allowance for young jobs is used up.
     old_first: bool,
-    /// An old job is on the board.
     old_waits: bool,
 }
 
@@ -148,7 +137,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         }
     }
 
-    /// `true` if there is no job.
+    /// Returns `true` also if there is no job.
     fn heaviest_is_old(&self) -> bool {
         select_heaviest(self.env).is_none_or(|(_, body)| {
             let is_old = is_old(self.env, &body);
@@ -157,7 +146,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
         })
     }
 
-    /// Young jobs of the board and, with `singles`, singles alternate.
+    /// Takes young jobs of the board and, with `singles`, singles in turn.
     pub(crate) fn take_young(&self, singles: bool) -> Option<u64> {
         let single_first = self
             .env
@@ -174,7 +163,6 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
             .or_else(|| single(!single_first))
     }
 
-    /// If others claim what was found, the search goes on. Returns when the visit ended.
     fn take(&self, select: fn(&E) -> Found<E>) -> Option<u64> {
         self.take_as(select, false)
     }
@@ -193,7 +181,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
                 visit(env, job, &body, self.visitor(is_old(env, &body), single))
             };
             quietly_drop(body);
-            // Not before: user data may take long to drop.
+            // The visit includes the drop of user data, which may take long.
             env.shared().stand_ins.rests(env, self.worker);
             if stops || ended_ns.is_some() {
                 return ended_ns;
@@ -205,7 +193,7 @@ impl<'a, E: PipelinePorts> Search<'a, E> {
 
     fn visitor(&self, is_old: bool, single: bool) -> Visitor {
         let now_ns = self.clock_ns.get();
-        // A spare thread goes into no old job; one that has grown old since is visited as a young
+        // A spare thread goes into no old job; a job that has grown old since is visited as a young
         // one.
         let is_old = is_old && self.role != Role::Spare;
         let (pays, stays) = match (is_old, self.old_first) {

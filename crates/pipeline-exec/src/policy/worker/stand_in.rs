@@ -1,5 +1,5 @@
 #![doc = include_str!("stand_in/README.md")]
-//! This file is that protocol.
+//! This file holds the protocol's steps.
 
 use std::sync::atomic::Ordering;
 
@@ -12,19 +12,16 @@ use crate::step_cx::Role;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// Takes young work.
     Work,
-    /// Looks again at this time.
     Later(u64),
-    /// Parks.
     Nothing,
 }
 
 /// Runs spare thread number `spare` until the executor ends.
 ///
-/// `sleep` blocks until the time that it is given; given none, until the thread [is
-/// awake](PipelinePorts::wake_spare). It returns early when the thread is woken, and may do so for
-/// no reason. It returns `false` when the executor ends.
+/// `sleep` blocks until the given time; given none, until the thread [is
+/// awake](PipelinePorts::wake_spare). It returns early when the thread is woken, and may return
+/// spuriously. It returns `false` when the executor ends.
 pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(Option<u64>) -> bool) {
     while sleep(None) {
         if env.shared().stand_ins.is_awake(env, spare) && !stay_awake(env, spare, &mut sleep) {
@@ -33,10 +30,9 @@ pub fn run_spare<E: PipelinePorts>(env: &E, spare: usize, mut sleep: impl FnMut(
     }
 }
 
-/// From step tell to step rest. `false` when the executor ends.
+/// Runs from step tell to step rest. Returns `false` when the executor ends.
 fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Option<u64>) -> bool) -> bool {
     let stand_ins = &env.shared().stand_ins;
-    // The thread was told to watch.
     let mut watches = true;
     loop {
         match next(env) {
@@ -61,13 +57,11 @@ fn stay_awake<E: PipelinePorts>(env: &E, spare: usize, sleep: &mut impl FnMut(Op
     }
 }
 
-/// When everything that runs will have run for long enough. `None` if a worker is in no job.
 fn ready_ns<E: PipelinePorts>(env: &E) -> Option<u64> {
     let since_ns = env.shared().stand_ins.latest(env)?;
     Some(since_ns.saturating_add(env.shared().stand_in_ns()))
 }
 
-/// For a thread that is awake.
 fn next<E: PipelinePorts>(env: &E) -> Next {
     if stops(env) || !young_waits(env) {
         return Next::Nothing;
@@ -82,7 +76,6 @@ fn next<E: PipelinePorts>(env: &E) -> Next {
     }
 }
 
-/// One visit of a young job.
 fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     let now_ns = env.now_ns();
@@ -92,18 +85,19 @@ fn stand_in<E: PipelinePorts>(env: &E, spare: usize) {
     leave(env);
 }
 
-/// Steps leave-fence, hand-on.
+/// Steps leave-fence and hand-on.
 fn leave<E: PipelinePorts>(env: &E) {
     // Ordering: SeqCst fence, step leave-fence. Edge `look/publish`: pairs with the fence in
-    // `lay_down`. Whichever comes second, its side sees the other's write: what can be claimed, or
-    // one look fewer.
+    // `lay_down`. The side that comes second sees the other's write: claimable work, or one look
+    // fewer.
     env.fence(Ordering::SeqCst);
     if has_work(env) && !mutant::m124_spare_hands_on_nothing() {
         call_up(env, 1);
     }
 }
 
-/// After a panic out of a visit. The thread did not watch, because no thread in a job does.
+/// Cleans up after a panic out of a visit. The thread did not watch, because no thread in a job
+/// does.
 pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     let shared = env.shared();
     shared.stand_ins.rests(env, shared.spare_number(spare));
@@ -111,7 +105,7 @@ pub(crate) fn recover<E: PipelinePorts>(env: &E, spare: usize) {
     rest(env, spare, false);
 }
 
-/// Steps rest, rest-fence, look-again.
+/// Steps rest, rest-fence and look-again.
 fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     let stand_ins = &env.shared().stand_ins;
     if watches {
@@ -119,8 +113,8 @@ fn rest<E: PipelinePorts>(env: &E, spare: usize, watches: bool) {
     }
     stand_ins.sleeps(env, spare);
     // Ordering: SeqCst fence, step rest-fence. Edge `stand-in/rest`: pairs with the fences in
-    // `publish`, `goes_in` and `arm`. Whichever comes second, its side sees the other's write: the
-    // young job, or that none watches and this one is parked.
+    // `publish`, `goes_in` and `arm`. The side that comes second sees the other's write: the young
+    // job, or that no thread watches and this one is parked.
     env.fence(Ordering::SeqCst);
     if !stops(env) && young_waits(env) && !mutant::m122_spare_parks_without_a_second_look() {
         arm(env);

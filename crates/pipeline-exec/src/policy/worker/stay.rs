@@ -1,5 +1,4 @@
-//! A worker's stay in a job: until when it lasts, what it is charged for, and what a slot in it may
-//! ask.
+//! A worker's stay in a job: until when it lasts, and what its slots may ask.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -23,31 +22,28 @@ pub const CLAIM_NS: u64 = 1_000_000;
 pub(crate) struct Visitor {
     pub(crate) worker: usize,
     pub(crate) role: Role,
-    /// Its visit begins when it looks.
+    /// When it looked at the board, which is when its visit begins.
     pub(crate) now_ns: u64,
     pub(crate) until_ns: u64,
-    /// It leaves early if a young job waits that arrived after this count; `None`: it stays.
+    /// A later count of arrivals makes it leave early; `None` if it stays.
     pub(crate) gives_way: Option<usize>,
-    /// The visit's effect on the worker's allowance.
     pub(crate) pays: Pays,
-    /// From the queue of singles: the job has no keys on the board.
+    /// Whether the job comes from the queue of singles, so it has no keys on the board.
     pub(crate) single: bool,
 }
 
-/// A worker in a job.
 pub(crate) struct Stay<'a, E: PipelinePorts> {
     pub(crate) env: &'a E,
     pub(crate) job: JobHandle,
     pub(crate) body: &'a Arc<BodyOf<E>>,
     pub(crate) state: &'a Arc<StateOf<E>>,
     pub(crate) visitor: Visitor,
-    /// Arrivals looked at; `None` if the worker gives way to none.
+    /// Number of arrivals that the worker has checked; `None` if it gives way to none.
     arrivals: Cell<Option<usize>>,
-    /// A young job waits.
     gives_way: Cell<bool>,
-    /// What the running slot or turn asks to be charged for.
+    /// Nanoseconds that the running slot or turn asks to be charged for.
     told_ns: Cell<Option<u64>>,
-    /// `None` if no slot or turn has set its charge.
+    /// Nanoseconds not to be charged; `None` if no slot or turn has set its charge.
     uncharged_ns: Cell<Option<u64>>,
 }
 
@@ -66,13 +62,11 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         }
     }
 
-    /// The worker's time is over, or the job is old and a young one waits.
     pub(crate) fn is_over(&self, now_ns: u64) -> bool {
         now_ns >= self.visitor.until_ns || self.gives_way()
     }
 
-    /// Once `true`, always: a slot that was told to yield does so to some effect, and returned
-    /// slots are not claimed again.
+    /// Stays `true` once it is: a slot that was told to yield does so to some effect.
     fn gives_way(&self) -> bool {
         if self.gives_way.get() {
             return true;
@@ -89,10 +83,8 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         self.gives_way.get()
     }
 
-    /// How many of the `left` slots to claim.
     pub(crate) fn width(&self, stage: usize, left: usize, now_ns: u64) -> usize {
         let Some(slot_ns) = self.state.claims.slot_ns(self.env, stage) else {
-            // Their time is unknown; the first one shows it.
             return 1;
         };
         let time_ns = CLAIM_NS.min(self.visitor.until_ns.saturating_sub(now_ns));
@@ -100,13 +92,13 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         if mutant::m70_claims_leave_nothing() {
             return fits;
         }
-        // Half of an equal share: the closer the end, the smaller the claims.
+        // Half of an equal share: claims get smaller towards the end.
         let workers = self.state.usable(self.env.shared().workers());
         fits.min(left / (2 * workers))
     }
 
-    /// After a slot or turn. A late job is closed before the slot is accounted for: a slot that was
-    /// told to stop may have left its work undone.
+    /// Ends a slot or turn. A late job is closed before the slot is accounted for, because a slot
+    /// that was told to stop may have left its work undone.
     #[inline]
     pub(crate) fn boundary(&self, began_ns: u64, now_ns: u64) {
         let stand_ins = &self.env.shared().stand_ins;
@@ -122,20 +114,18 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
     pub(crate) fn charged_ns(&self, ns: u64) -> u64 {
         match self.uncharged_ns.get() {
             Some(uncharged_ns) => ns.saturating_sub(uncharged_ns),
-            // A spare thread shares its core with the turn for which it stands in.
+            // A spare thread shares its core with the turn that it stands in for.
             None if self.visitor.role == Role::Spare => ns / 2,
             None => ns,
         }
     }
 
-    /// Closes the job because a slot or stage failed, before the worker accounts for it.
     pub(crate) fn fail(&self, failure: Failure) {
-        // It may have failed because it was told to stop.
+        // The slot may have failed because it was told to stop.
         self.close_if_late();
         fail(self.env, self.state, self.job, failure);
     }
 
-    /// Reads the clock only if the job has a deadline.
     #[inline]
     pub(crate) fn close_if_late(&self) {
         let Self { env, job, state, .. } = *self;
@@ -144,7 +134,8 @@ impl<'a, E: PipelinePorts> Stay<'a, E> {
         }
     }
 
-    /// Step orphan of [`nest`](mod@crate::policy::executor::nest). `true` if the job was closed.
+    /// Step orphan of [`nest`](mod@crate::policy::executor::nest). Returns whether the job was
+    /// closed.
     #[inline]
     pub(crate) fn close_if_orphaned(&self, now_ns: u64) -> bool {
         let Self { env, job, state, .. } = *self;

@@ -1,14 +1,10 @@
-//! A worker's stay in a job: claim, run, account, until its time is over or nothing is left.
+//! A worker's stay in a job: it claims, runs and accounts until its time is over or nothing is
+//! left.
 //!
-//! A claim aims at a millisecond of slots ([`CLAIM_NS`](super::stay::CLAIM_NS)), so that it costs
-//! little even for slots of a microsecond. It takes at most the worker's share of what is left, so
-//! that all workers end together, and no more than fits into the worker's time.
-//!
-//! A slot's time is an estimate, so the worker reads the clock after each slot. If the visit is
-//! over it returns the rest; if the deadline has passed it closes the job; before each slot it
-//! abandons the rest of a closed job. A visit is over when its time is, or when the job is old and
-//! a young one waits ([`role`](super::role)). After closing its job it reads the clock again: the
-//! look decides by that whether its quantum is over.
+//! A claim aims at a millisecond of slots ([`CLAIM_NS`](super::stay::CLAIM_NS)). It takes at most
+//! the worker's share of what is left, so that all workers end together, and at most what fits into
+//! the worker's time. A slot's time is an estimate, so the worker reads the clock after each slot.
+//! It returns the rest if the visit is over, and abandons the rest if the job is closed.
 //!
 //! The last finisher of a stage finishes it, starts the next ones, and ends the job if no stage is
 //! open. A party that changes the claims [reconciles](crate::policy::board::reconcile) the job.
@@ -32,7 +28,7 @@ use crate::policy::job::{calls, finish};
 use crate::policy::ports::{BodyOf, InnerEvent, PipelineEvent, PipelinePorts};
 use crate::step_cx::Role;
 
-/// Returns when the visit ended; `None` if there was nothing to claim, or no room.
+/// Visits `job`. Returns when the visit ended, or `None` if there was nothing to claim or no room.
 pub(crate) fn visit<E: PipelinePorts>(
     env: &E,
     job: JobHandle,
@@ -62,11 +58,10 @@ pub(crate) fn visit<E: PipelinePorts>(
     stand_ins.begins(env, worker, began_ns);
     let mut now_ns = began_ns;
     let mut claims = 0;
-    // At least one claim, whatever the time: each visit makes progress.
+    // At least one claim, whatever the time, so each visit makes progress.
     while claims == 0 || !stay.is_over(now_ns) && !stops(env) {
         let is_late = close_if_late(env, state, job, now_ns);
         if stay.close_if_orphaned(now_ns) || is_late {
-            // Closing takes time, and ending the job takes more: the look continues from here.
             now_ns = env.now_ns();
             break;
         }
@@ -117,13 +112,11 @@ pub(crate) fn visit<E: PipelinePorts>(
     });
     if counted {
         state.leave(env);
-        // The job has another place in the order of service now, and room for another visitor.
         changed(env, state, job, Change::Left);
     }
     (claims > 0).then_some(now_ns)
 }
 
-/// In a job that grows, a turn of a task.
 fn claim<E: PipelinePorts>(
     stay: &Stay<'_, E>,
     now_ns: u64,
@@ -145,8 +138,7 @@ fn claim<E: PipelinePorts>(
             task = Some(taken);
             (Piece { stage: STAGE, slots }, true)
         }
-        // Another worker may have claimed the last of the others meanwhile, and neither of the two
-        // knows.
+        // Another worker may have claimed the last slots meanwhile, unknown to this one.
         Claim::Returned => (env.change(&state.ledger, |ledger| ledger.take_returned())?, true),
         Claim::Exhausted | Claim::Closed => return None,
     };
@@ -158,10 +150,9 @@ fn claim<E: PipelinePorts>(
         worker: stay.visitor.worker,
         role: stay.visitor.role,
     });
-    // Other workers that look should go to another job first, now that this one is in.
     let moves = is_first && env.shared().workers() > 1;
     if (may_be_last || moves) && !stay.visitor.single || mutant::m15_off_the_board_too_early() {
-        // Before the slots run, so that no worker looks at the job meanwhile.
+        // Reconciled before the slots run, so that no worker looks at the job meanwhile.
         changed(env, state, job, Change::Claimed);
     }
     if is_first {
@@ -170,7 +161,7 @@ fn claim<E: PipelinePorts>(
     Some((piece, task))
 }
 
-/// Runs a claim and accounts for it; slots that did not run are returned, or abandoned. Returns the
+/// Runs a claim and accounts for it; slots that did not run are returned or abandoned. Returns the
 /// time.
 fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
@@ -210,7 +201,6 @@ fn run<E: PipelinePorts>(stay: &Stay<'_, E>, piece: &Piece, began_ns: u64) -> u6
     now_ns
 }
 
-/// Returns the time.
 fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64) -> u64 {
     let Stay { env, job, state, .. } = *stay;
     let (turn, now_ns) = piece::run_turn(stay, &mut task, began_ns);
@@ -230,7 +220,7 @@ fn run_turn<E: PipelinePorts>(stay: &Stay<'_, E>, mut task: Taken, began_ns: u64
     }
 }
 
-/// Counts slots that ran, learns their time, and invites more workers if the rest is worth them.
+/// Counts slots that ran, learns their time, and invites workers if the rest is worth more of them.
 fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64) {
     let Stay { env, state, .. } = *stay;
     state.count_slots(env, stay.visitor.worker, ran);
@@ -239,8 +229,6 @@ fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64)
     if mutant::m71_one_worker_invited() {
         return;
     }
-    // Slots of other stages may take another time; they have estimates of their own, which other
-    // workers learn.
     let left = state.claims.unclaimed_slots(env);
     let worth = need::workers(slot_ns.saturating_mul(left as u64));
     let workers = if left == 0 {
@@ -253,12 +241,11 @@ fn note<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, ran: usize, ns: u64)
     }
 }
 
-/// `false`: the job is closed, so the slots are abandoned.
+/// Returns `false` if the job is closed: the slots are then abandoned.
 fn give_back<E: PipelinePorts>(stay: &Stay<'_, E>, piece: Piece) -> bool {
     let Stay { env, job, state, .. } = *stay;
     let Piece { stage, slots } = piece;
-    // Cut into as many pieces as a claim of all of them would be: they take longer than was
-    // estimated.
+    // The slots take longer than estimated, so they are cut as finely as claims of all of them.
     let pieces = slots.len().min(2 * state.usable(env.shared().workers()));
     let cut = |nth| slots.start + slots.len() * nth / pieces;
     let cut: Vec<Piece> = (0..pieces)
@@ -283,13 +270,11 @@ fn give_back<E: PipelinePorts>(stay: &Stay<'_, E>, piece: Piece) -> bool {
     true
 }
 
-/// Always, but for a planted bug.
 fn owes_account<E: PipelinePorts>(stay: &Stay<'_, E>) -> bool {
     let forgotten = mutant::m29_cancelled_claims_not_accounted() && stay.state.claims.is_closed(stay.env);
     !forgotten && !mutant::m19_accounted_at_claim()
 }
 
-/// The last finisher's work. Returns the time.
 fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -> u64 {
     let Stay {
         env,
@@ -330,7 +315,6 @@ fn stage_over<E: PipelinePorts>(stay: &Stay<'_, E>, stage: usize, now_ns: u64) -
     now_ns
 }
 
-/// Unless the job is closed or has none.
 fn make_output<E: PipelinePorts>(stay: &Stay<'_, E>) -> Result<(), Failure> {
     match &stay.body.output {
         Some(output) if !stay.state.claims.is_closed(stay.env) => {

@@ -1,14 +1,10 @@
-//! A whole pipeline executor on loom, without its threads: words, and collections that publish as
-//! little as they can.
+//! A whole pipeline executor on loom, without its threads.
 //!
-//! The collections must not help. The board's stand-in is a row of cells for each job, and an
-//! insert is one `Release` store: behind a mutex, or a read-modify-write, a missing fence would not
-//! show. The table and the ledgers are plain data that loom does not see, so they publish nothing,
-//! except in scenes about their order. Loom makes no interleavings for what it does not see; so a
-//! scene in which a place may be found empty says so.
+//! The collections publish as little as they can, so that a missing fence shows. An insert on the
+//! board is one `Release` store. The table and the ledgers are plain data that loom does not see,
+//! except in scenes about their order.
 //!
-//! A worker waits for looks and runs them until every job has ended. A job without a look shows as
-//! a deadlock, which loom reports.
+//! A worker runs looks until every job has ended. Loom reports a job without a look as a deadlock.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -31,14 +27,14 @@ use pipeline_exec::{
 
 use super::memory::LoomMemory;
 
-/// The board's stand-in: cells for all keys that each job may have in a model, and the keys.
+/// The board's stand-in: a cell for each key that a job may have in a model.
 #[derive(Default)]
 pub(crate) struct Row {
     cells: Vec<AtomicUsize>,
     keys: RefCell<Vec<Option<JobHandle>>>,
 }
 
-/// Keys of a job: one for each visit, and two at a time.
+/// Number of keys of a job: one for each visit, and two at a time.
 const KEYS: usize = 6;
 
 impl Row {
@@ -61,7 +57,6 @@ impl Row {
 
 pub(crate) struct Place {
     ledger: RefCell<Ledger>,
-    /// Orders changes for loom as well.
     order: Option<Mutex<()>>,
 }
 
@@ -72,8 +67,8 @@ impl Place {
     }
 }
 
-/// The queue of singles: a cell for each job, taken by compare-and-swap. No job of a model enters
-/// it twice.
+/// The queue of singles: a cell for each job, taken by compare-and-swap. A job enters it at most
+/// once.
 pub(crate) struct Line {
     cells: Vec<AtomicUsize>,
     handles: RefCell<Vec<Option<JobHandle>>>,
@@ -88,7 +83,7 @@ impl Line {
     }
 }
 
-/// The table. No place is used twice.
+/// The table, in which no place is used twice.
 pub(crate) struct Places {
     bodies: RefCell<Vec<Option<Arc<Body>>>>,
     /// Whether each place has a body, where loom sees that.
@@ -112,11 +107,11 @@ pub(crate) struct Seen {
 }
 
 loom::thread_local! {
-    /// Each thread's own clock, in nanoseconds: it moves only in slots that take time.
+    /// Nanoseconds on each thread's own clock, which moves only in slow slots.
     static CLOCK: Cell<u64> = Cell::new(0);
 }
 
-/// Nanoseconds of a slot that takes time.
+/// Nanoseconds of a slow slot.
 pub(crate) const SLOW_NS: u64 = 10;
 
 pub(crate) struct Sleeper(pub(crate) Notify);
@@ -145,7 +140,6 @@ struct News {
 }
 
 impl Scene {
-    /// A scene of `workers` workers, and of exactly `jobs` jobs to come.
     pub(crate) fn new(workers: usize, jobs: usize) -> Rc<Self> {
         Self::seen(workers, jobs, Seen::default())
     }
@@ -195,12 +189,11 @@ impl Scene {
         })
     }
 
-    /// Submits a job that goes onto the board; `None` if the executor refused it.
     pub(crate) fn submit(&self, stages: Vec<Arc<dyn Stage>>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_narrow(stages, usize::MAX)
     }
 
-    /// Submits a one-slot job without a stated cost: it goes through the queue of singles.
+    /// Submits a one-slot job without a stated cost, for the queue of singles.
     pub(crate) fn submit_single(&self, stage: Arc<dyn Stage>) -> Option<(Arc<State>, JobHandle)> {
         self.submit_spec(vec![stage], 0, Terms::default())
     }
@@ -222,7 +215,7 @@ impl Scene {
             workers_max,
             ..Terms::default()
         };
-        // More than a single's.
+        // More than the cost of a single.
         self.submit_spec(stages, 2, terms)
     }
 
@@ -239,7 +232,6 @@ impl Scene {
         })
     }
 
-    /// Opens a job that grows; `None` if the executor refused it.
     pub(crate) fn open(&self) -> Option<(Arc<State>, JobHandle)> {
         self.submit_as(JobSpec::of_tasks("", JobId::new(0)))
     }
@@ -276,7 +268,6 @@ impl Scene {
         });
     }
 
-    /// Waits until the spare thread is woken. `false` once every job has ended.
     fn is_woken(&self, spare: usize) -> bool {
         let mut news = self.news.lock().unwrap();
         loop {
@@ -314,7 +305,6 @@ impl Scene {
         }
     }
 
-    /// Waits for a look. `false` once every job has ended.
     fn next_look(&self) -> bool {
         let mut news = self.news.lock().unwrap();
         loop {
@@ -366,7 +356,6 @@ impl Scene {
 pub(crate) struct Cells {
     runs: Vec<AtomicUsize>,
     finished: AtomicUsize,
-    /// The slot that takes time, and how far it is.
     slow: Option<(usize, Mutex<Slow>, Condvar)>,
 }
 
@@ -382,8 +371,7 @@ impl Cells {
         Self::build(slots, None)
     }
 
-    /// Slot number `slow` takes [`SLOW_NS`], the others no time; it ends inside
-    /// [`while_slow`](Self::while_slow).
+    /// Makes slot number `slow` take [`SLOW_NS`]; it ends inside [`while_slow`](Self::while_slow).
     pub(crate) fn with_slow(slots: usize, slow: usize) -> Arc<Self> {
         Self::build(slots, Some(slow))
     }
@@ -428,8 +416,7 @@ impl Stage for Cells {
     }
 
     fn run(&self, slot: usize, _cx: &StepCx<'_>) -> Result<(), StepError> {
-        // Ordering: Relaxed, here and below. What a slot writes is published by the policy, or not
-        // at all.
+        // Ordering: Relaxed, here and below. Only the policy publishes what a slot writes.
         let before = self.runs[slot].load(Ordering::Relaxed);
         self.runs[slot].store(before + 1, Ordering::Relaxed);
         if let Some((slow, state, changed)) = &self.slow
@@ -480,14 +467,14 @@ impl OrderedSet<JobHandle> for Scene {
     }
 
     fn last(&self, set: &Row, below: Option<&JobHandle>) -> Option<JobHandle> {
-        // Every job's next cell is read as well, so the model knows that this could find a key that
-        // is just coming.
+        // Each job's next cell is read as well, so that loom also explores a key that is just
+        // coming.
         let next =
             |seq: usize| (seq * KEYS..(seq + 1) * KEYS).find(|&place| set.keys.borrow()[place].is_none());
         for place in (0..self.jobs).filter_map(next) {
             set.cells[place].load(Ordering::Acquire);
         }
-        // From key to key as they are by then: a key inserted behind the walk's place is found.
+        // The walk goes from key to key, so it finds a key that is inserted behind its place.
         let mut below = below.copied();
         loop {
             let next = {
@@ -515,7 +502,7 @@ impl Fifo<JobHandle> for Scene {
     }
 
     fn pop(&self, queue: &Line) -> Option<JobHandle> {
-        // First a load, which may see an old value like any load.
+        // A load first, which may see an old value.
         let taken = (queue.cells.iter()).position(|cell| {
             cell.load(Ordering::Acquire) == 1
                 && cell
@@ -546,7 +533,6 @@ impl Table<Arc<Body>> for Scene {
     fn get(&self, table: &Places, index: usize) -> Option<Arc<Body>> {
         match table.cell(index) {
             Some(cell) if cell.load(Ordering::Acquire) == 0 => None,
-            // It may be gone meanwhile, which equals gone before.
             _ => table.bodies.borrow()[index].clone(),
         }
     }

@@ -22,7 +22,6 @@ pub(crate) enum Way {
     Slices,
 }
 
-/// A point on the consumer's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum When {
     /// After this many batches; 0 is before the first poll.
@@ -33,23 +32,19 @@ pub(crate) enum When {
     InCut(usize),
     /// In its first slice.
     InSlice(usize),
-    /// Outside, while its first slice runs.
+    /// From outside, while its first slice runs.
     BesideSlice(usize),
     /// While its values are folded.
     InFold(usize),
 }
 
-/// The consumer's act at the point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     Close,
-    /// A close by the stream's handle, from elsewhere.
     Handle,
-    /// The stream, or the future that takes it, is dropped.
     Drop,
     Panic,
     Fail,
-    /// The pools are shut down with a timeout of zero.
     Shutdown,
 }
 
@@ -65,7 +60,7 @@ pub(crate) struct Case {
 struct Got {
     /// Numbers of batches, each repeated per slice.
     values: Vec<usize>,
-    /// `None`: the consumer did not wait for it, or panicked.
+    /// `None` if the consumer did not wait for the end, or panicked.
     end: Option<Result<(), String>>,
     acted: bool,
 }
@@ -76,7 +71,7 @@ const FAILURE: &str = "the consumer's failure";
 const PANIC: &str = "the consumer's panic";
 
 impl Case {
-    /// Plays the case and checks its end. Names a case that hangs.
+    /// Plays the case and checks its end. A case that hangs is named.
     pub(crate) fn check(&self, pools: &Pools) {
         let (case, pools) = (self.clone(), pools.clone());
         let (done, ended) = mpsc::channel();
@@ -84,7 +79,7 @@ impl Case {
             case.play(&pools);
             done.send(()).expect("somebody waits");
         });
-        // Not a speed limit: after minutes without an end there never will be one.
+        // A limit for hangs alone, far above any run.
         let hangs = ended.recv_timeout(Duration::from_secs(240)) == Err(mpsc::RecvTimeoutError::Timeout);
         assert!(!hangs, "it hangs: {self:?}");
         if let Err(panicked) = plays.join() {
@@ -92,7 +87,6 @@ impl Case {
         }
     }
 
-    /// Whether the point exists and the act can happen there.
     pub(crate) fn is_possible(&self) -> bool {
         let batches = self.script.batches();
         let Some((when, act)) = self.act else {
@@ -107,10 +101,9 @@ impl Case {
             (When::InCut(_) | When::InSlice(_), _) => matches!(act, Act::Panic | Act::Handle),
             (When::InFold(_), _) => act == Act::Panic,
             (When::BesideSlice(_), _) => matches!(act, Act::Drop | Act::Handle | Act::Shutdown),
-            // Only others can act while the consumer's thread waits.
+            // Only other parties can act while the consumer's thread waits.
             (When::Pending(_), _) if self.way == Way::Blocking => matches!(act, Act::Handle | Act::Shutdown),
             (When::Pending(_), Act::Panic) => false,
-            // The future owns the stream.
             (_, Act::Close) => self.way != Way::Slices,
             (When::After(_), Act::Panic) => self.way != Way::Slices,
             _ => true,
@@ -140,14 +133,14 @@ impl Case {
             assert_eq!(said(&*panicked), PANIC);
         }
         if !self.script.is_async {
-            // Only this ends a blocking call; an async read is dropped.
+            // This alone ends a blocking call; an async read is dropped.
             watch.let_go();
         }
         watch.assert_closed_once();
         self.check_got(&got);
         let (peak, max) = (handle.snapshot().bytes_peak, self.peak_max());
         assert!(peak <= max, "held {peak} bytes, and not {max}");
-        // The stream is over after its last item; slices of a dropped consumer may still run.
+        // Slices of a dropped consumer may still run after the last item.
         while !handle.snapshot().over || handle.snapshot().bytes > 0 {
             thread::yield_now();
         }
@@ -287,7 +280,6 @@ impl Case {
         let is_all = got.values == before_fault;
         let fault = self.script.message();
         let told = |what: &str| matches!(&got.end, Some(Err(told)) if told.contains(what));
-        // The act's error, and whether it must be the result.
         let own = match self.act.filter(|_| got.acted) {
             None => None,
             Some((_, Act::Drop)) => return assert!(got.end.is_none(), "{got:?}"),
@@ -307,7 +299,6 @@ impl Case {
             Some((_, Act::Shutdown)) => Some(("pool", false)),
         };
         match got.end.as_ref().expect("it was waited for") {
-            // Success means every batch.
             Ok(()) => {
                 let must_fail = matches!(own, Some((_, true)));
                 assert!(is_all && fault.is_none() && !must_fail, "{got:?}");
@@ -316,7 +307,6 @@ impl Case {
                 let is_fault = fault.is_some_and(|fault| told(&fault));
                 let may = match own {
                     None => is_fault && is_all,
-                    // The stream's own error comes first.
                     Some((own, true)) => told(own),
                     Some((own, false)) => told(own) || is_fault,
                 };
@@ -325,7 +315,7 @@ impl Case {
         }
     }
 
-    /// Most bytes that may be held.
+    /// Largest number of bytes that may be held.
     fn peak_max(&self) -> usize {
         let sizes = || self.script.sizes.iter().map(|&bytes| bytes.max(1));
         let (largest, smallest) = (sizes().max().unwrap_or(0), sizes().min().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! Ends of streams, refused calls, and the bytes held meanwhile.
+//! Ends of streams, refused calls, and the bytes held.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,7 +38,6 @@ fn a_source_reads_ahead_as_much_as_it_may_and_then_rests_without_a_thread() {
     let Scene { mut stream, watch } = script(10).start(&pools, 350);
     assert_eq!(wait_for_rest(&pools, 300, || stream.snapshot()), 3);
     assert_eq!(pools.mixed().snapshot().blocking_waiting, 0);
-    // Each taken batch makes room for one.
     stream.next_blocking().unwrap().unwrap();
     let started = pools.mixed().snapshot().blocking_in_all;
     assert_eq!(wait_for_rest(&pools, 300, || stream.snapshot()), 3);
@@ -91,7 +90,6 @@ fn who_has_been_given_the_end_or_an_error_knows_that_the_source_is_closed() {
             while let Some(Ok(_)) = stream.next_blocking() {}
             assert_eq!(watch.seen.closes.load(Ordering::SeqCst), 1);
             assert_eq!(watch.seen.on_close.load(Ordering::SeqCst), 1);
-            // The source is closed, so the call is made at once.
             let told = Arc::new(AtomicUsize::new(0));
             let tells = told.clone();
             stream.on_close(move || {
@@ -151,7 +149,6 @@ fn a_source_is_read_and_closed_on_the_mixed_pool() {
     let mut stream = BatchStream::read(&pools.mixed(), Tells(send), 300);
     stream.next_blocking().unwrap().unwrap();
     wait_for_rest(&pools, 300, || stream.snapshot());
-    // A parked source is closed by a call of its own.
     stream.close();
     let names: Vec<_> = told.into_iter().collect();
     assert_eq!(names.len(), 5, "four batches and a close");
@@ -178,7 +175,6 @@ fn in_a_cpu_task_streams_are_refused_and_closed() {
     );
     watch.assert_closed_once();
 
-    // Awaiting a stream is refused too, and so is starting one.
     let Scene { mut stream, watch } = script(3).start(&pools, 1_000);
     let inner = pools.clone();
     let refused = pools.cpu().run(move |_cx| {
@@ -220,9 +216,7 @@ fn after_the_end_of_the_pools_streams_say_so() {
     let pools = pools(1);
     let Scene { mut stream, watch } = script(9).start(&pools, 250);
     wait_for_rest(&pools, 200, || stream.snapshot());
-    // A parked source holds no task or thread.
     assert!(pools.shutdown(Duration::from_secs(3_600)).unwrap().is_clean());
-    // Batches that were read remain available.
     for n in 0..2 {
         assert_eq!(stream.next_blocking().unwrap().unwrap().n, n);
     }
@@ -253,7 +247,6 @@ fn when_the_pools_end_what_was_read_can_still_be_had() {
         };
         let Scene { mut stream, watch } = held.start(&pools, 1_000);
         watch.wait_for_hold();
-        // The blocking read is left behind, the awaited one ended.
         assert!(!pools.shutdown(Duration::ZERO).unwrap().is_clean());
         for n in 0..2 {
             assert_eq!(stream.next_blocking().unwrap().unwrap().n, n);
@@ -312,7 +305,6 @@ fn a_source_that_is_always_ready_lets_its_neighbours_run() {
     let own = Pools::builder().cpu_threads(1).mixed_threads(1).build().unwrap();
     let (stop, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let asks = stop.clone();
-    // It ends once its neighbour has run, on the only thread.
     let source = move || {
         let more = asks.load(Ordering::SeqCst) == 0;
         async move { Ok::<_, Infallible>(more.then(|| vec![0_u8; 1])) }

@@ -1,6 +1,6 @@
 //! Every fault at every point, on both sides and on both at once.
 //!
-//! Each stream ends, closes and reports everything once; its batches are a prefix, its error is the
+//! Each stream ends, closes and reports everything once. Its batches are a prefix, its error is the
 //! first, and its bytes stay within the bound.
 
 use pools::Pools;
@@ -20,7 +20,6 @@ const ACTS: [Act; 6] = [
     Act::Shutdown,
 ];
 
-/// Faults of a source with this many batches: none, and one at each of its points.
 fn faults(batches: usize) -> Vec<Option<(Point, Fault)>> {
     let mut faults = vec![None, Some((Point::Close, Fault::Panic))];
     for n in 0..=batches {
@@ -50,13 +49,11 @@ fn points(batches: usize) -> Vec<When> {
 
 fn check(case: &Case, shared: &Pools) {
     match case.act {
-        // The shutdown needs pools of its own.
         Some((_, Act::Shutdown)) => case.check(&pools(1)),
         _ => case.check(shared),
     }
 }
 
-/// Plays all cases of such sources. Returns their number.
 fn play_all(way: Way, is_async: bool, batches: usize) -> usize {
     let shared = pools(2);
     let mut played = 0;
@@ -108,7 +105,7 @@ fn every_fault_at_every_point_while_slices_run() {
     assert_eq!(played, PLAYED[2]);
 }
 
-/// Cases of each way in the tables above, so that none is lost.
+/// Numbers of cases of each way in the tables above, so that none is lost.
 const PLAYED: [usize; 3] = [794, 634, 862];
 
 #[test]

@@ -12,7 +12,6 @@ use tokio::sync::Semaphore;
 
 use crate::support::Gate;
 
-/// A call to a source, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Point {
     Expect(usize),
@@ -31,10 +30,8 @@ pub(crate) enum Fault {
 pub(crate) struct Script {
     /// Bytes of each batch.
     pub(crate) sizes: Vec<usize>,
-    /// Whether it reports `expected_bytes`.
     pub(crate) knows_sizes: bool,
     pub(crate) fault: Option<(Point, Fault)>,
-    /// The read that waits until it is let go.
     pub(crate) holds: Option<usize>,
     pub(crate) is_async: bool,
 }
@@ -43,7 +40,6 @@ pub(crate) struct Script {
 pub(crate) struct Seen {
     pub(crate) closes: AtomicUsize,
     pub(crate) source_drops: AtomicUsize,
-    /// Bytes of batches not yet dropped.
     pub(crate) bytes_alive: AtomicUsize,
     pub(crate) on_close: AtomicUsize,
     gate: Gate,
@@ -59,7 +55,6 @@ pub(crate) struct Piece {
 struct Scripted {
     script: Script,
     seen: Arc<Seen>,
-    /// An async source waits for one.
     permits: Arc<Semaphore>,
     reads: usize,
 }
@@ -76,13 +71,11 @@ pub(crate) struct Watch {
 }
 
 impl Script {
-    /// The error text of a fault that is reached.
     pub(crate) fn message(&self) -> Option<String> {
         let (point, fault) = self.fault?;
         Some(format!("{fault:?} at {point:?}"))
     }
 
-    /// Batches before the fault, or all.
     pub(crate) fn batches(&self) -> usize {
         match self.fault {
             Some((Point::Expect(n) | Point::Read(n) | Point::Weigh(n), _)) => n,
@@ -106,7 +99,7 @@ impl Script {
         let (close, closed) = mpsc::channel();
         let tells = seen.clone();
         stream.on_close(move || {
-            // Ordering: SeqCst. Counters of a test; so are all below.
+            // Ordering: SeqCst. Counters of a test, here and below.
             tells.on_close.fetch_add(1, Ordering::SeqCst);
             close.send(()).expect("the test waits");
         });
@@ -132,13 +125,11 @@ impl Script {
     }
 }
 
-/// Panics without a message on the terminal.
 pub(crate) fn planned_panic(message: String) -> ! {
     resume_unwind(Box::new(message))
 }
 
 impl Watch {
-    /// Blocks until the source waits in the held read.
     pub(crate) fn wait_for_hold(&self) {
         self.seen.gate.wait_for(1);
     }
@@ -152,7 +143,7 @@ impl Watch {
         self.permits.add_permits(1);
     }
 
-    /// Blocks until the close is reported; then checks that all was done once and nothing is left.
+    /// Blocks until the close is reported; then checks that each call was made once.
     pub(crate) fn assert_closed_once(&self) {
         self.closed.recv().expect("it is told before it is dropped");
         let told = self.closed.recv();
@@ -166,7 +157,6 @@ impl Watch {
         } = &*self.seen;
         let counted = [closes, source_drops, on_close].map(|count| count.load(Ordering::SeqCst));
         assert_eq!(counted, [1, 1, 1], "closed, dropped, told");
-        // Slices of a dropped consumer may still run.
         while bytes_alive.load(Ordering::SeqCst) > 0 {
             thread::yield_now();
         }

@@ -13,7 +13,6 @@ use crate::support::{Gate, pools};
 
 type Numbers = Weighed<Vec<u64>>;
 
-/// Batches of numbers of growing size; the first is empty.
 fn numbers(pools: &Pools, batches: u64, read_ahead_bytes: usize) -> BatchStream<Numbers, String> {
     let mut next = 0..batches;
     let source = move || {
@@ -58,8 +57,7 @@ fn values_come_in_order_with_any_number_of_workers() {
 #[test]
 fn the_next_batch_is_read_while_slices_run() {
     let pools = pools(1);
-    // The slice of the first batch and the read of the second meet: neither waits for the other's
-    // end.
+    // The slice of the first batch meets the read of the second, so both run at once.
     let meet = Arc::new(Barrier::new(2));
     let (reads, computes) = (meet.clone(), meet);
     let mut batch = 0;
@@ -97,8 +95,7 @@ fn a_batch_counts_until_its_slices_are_done() {
             Ok(())
         })
     });
-    // Batch 0 has no slices, and makes room when the consumer takes it. Then three are held and the
-    // source is parked, though no consumer waits in vain.
+    // Batch 0 has no slices. Three further batches are held, and the source is parked.
     gate.wait_for(2);
     let at_rest = loop {
         let snapshot = handle.snapshot();
@@ -129,7 +126,6 @@ fn after_an_error_no_slice_runs_and_nothing_is_read() {
         ran.fetch_sub(1, Ordering::SeqCst);
         if fails { Err("seven".to_owned()) } else { Ok(()) }
     });
-    // The source is endless.
     assert!(
         matches!(&failed, Err(StreamError::Slice(error)) if error == "seven"),
         "{failed:?}"
@@ -144,7 +140,6 @@ fn after_an_error_no_slice_runs_and_nothing_is_read() {
 #[test]
 fn a_slice_that_fails_is_heard_of_wherever_it_is_in_its_batch() {
     let pools = pools(1);
-    // Two slices of batch 5.
     for fails in 5_000..5_005 {
         let failed =
             numbers(&pools, 6, 1_000).for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
@@ -205,8 +200,7 @@ fn a_batch_whose_slices_were_skipped_is_not_all_of_it() {
     let stream = numbers(&pools, 6, 1_000);
     let handle = stream.handle();
     let computed = stream.for_each_slice_blocking(&pools.cpu(), cut, move |slice, _cx| {
-        // The first slice of the last batch. All was read by then, so a close takes away nothing
-        // else.
+        // The first slice of the last batch fails, when all was read.
         if slice.contains(&5_000) {
             while !handle.snapshot().over || handle.snapshot().ready > 0 {
                 std::thread::yield_now();

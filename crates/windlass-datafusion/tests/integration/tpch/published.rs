@@ -7,22 +7,20 @@ use std::path::PathBuf;
 use super::queries::Query;
 use crate::rows::{Rows, assert_same};
 
-/// Two numbers agree within this difference, or within this fraction of one of them: the kit rounds
-/// answers to two places, and their quotients earlier. The TPC allows sums to differ by 100.
+/// Difference, absolute or as a fraction, within which two numbers agree: the kit rounds answers to
+/// two places, and their quotients earlier.
 const TOLERANCE: f64 = 0.01;
 const TOLERANCE_PART: f64 = 1e-6;
 
-/// Rows at which the kit cuts off its longest answers.
+/// Number of rows at which the kit cuts off its longest answers.
 const LIMIT: usize = 100;
 
 pub(crate) trait Published {
     fn scale(&self) -> f64;
 
-    /// Panics unless `answer` is the published answer to `query`.
     fn assert_answer(&self, query: Query, answer: &Rows, what: &str);
 }
 
-/// The answers of this repository, at scale 0.1.
 #[derive(Debug)]
 pub(crate) struct AtTenth;
 
@@ -36,15 +34,15 @@ impl Published for AtTenth {
     }
 }
 
-/// The answers of the TPC's kit, at scale 1: a folder of files `qN.out`, each a line of names, then
-/// a line per row with values between bars.
+/// The answers of the TPC's kit, at scale 1: files `qN.out` with a line of names, then a line per
+/// row.
 #[derive(Debug)]
 pub(crate) struct AtOne {
     folder: PathBuf,
 }
 
 impl AtOne {
-    /// The folder named by the variable `WINDLASS_TPCH_ANSWERS`.
+    /// Reads the folder named by the variable `WINDLASS_TPCH_ANSWERS`.
     pub(crate) fn from_environment() -> Self {
         let folder = env::var_os("WINDLASS_TPCH_ANSWERS").expect("WINDLASS_TPCH_ANSWERS names a folder");
         Self {
@@ -69,8 +67,7 @@ impl Published for AtOne {
             .map(|line| line.split('|').map(str::trim).collect())
             .collect();
         let found = answer.cells();
-        // Limits here differ from those of the specification, where the kit's answers end: the
-        // first rows agree.
+        // Limits here differ from those of the specification, so only the first rows agree.
         let limited = (query.sql().contains("limit") || published.len() == LIMIT) && !found.is_empty();
         assert!(
             found.len() == published.len() || limited,
@@ -94,6 +91,5 @@ fn is_same(found: &str, published: &str) -> bool {
         let (found, published): (f64, f64) = (found.parse().ok()?, published.parse().ok()?);
         Some((found - published).abs() < TOLERANCE.max(TOLERANCE_PART * published.abs()))
     };
-    // The kit's answers have blanks around values.
     found.trim() == published || near() == Some(true)
 }

@@ -49,7 +49,6 @@ impl Query {
         ALL.into_iter()
     }
 
-    /// `Q01` and so on.
     pub(crate) fn name(self) -> &'static str {
         self.name
     }
@@ -58,7 +57,7 @@ impl Query {
         self.sql
     }
 
-    /// Its answer at scale 0.1, a line per row.
+    /// Returns the answer at scale 0.1, a line per row.
     pub(crate) fn published(self) -> Vec<String> {
         self.published.lines().map(words).collect()
     }

@@ -1,4 +1,4 @@
-//! The eight tables, in memory and as Parquet files.
+//! The eight tables of TPC-H, in memory and as Parquet files.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -21,13 +21,13 @@ use tpchgen_arrow::{
     SupplierArrow,
 };
 
-/// Rows of a batch, as many as DataFusion's own.
+/// Number of rows of a batch, as in DataFusion.
 const BATCH_ROWS: usize = 8_192;
 
-/// Parts of a table in memory: the most that can be read in parallel.
+/// Number of parts of a table in memory.
 const PARTITIONS: usize = 8;
 
-/// Rows of a row group; the larger tables have several.
+/// Number of rows of a row group; the larger tables have several.
 const ROW_GROUP_ROWS: usize = 65_536;
 
 #[derive(Debug)]
@@ -66,7 +66,6 @@ impl Tables {
         }
     }
 
-    /// Registers them in a session, which shares the batches.
     pub(crate) fn register_in(&self, session: &SessionContext) {
         for table in &self.tables {
             let provider = MemTable::try_new(table.schema.clone(), table.partitions());
@@ -92,7 +91,6 @@ impl Table {
         }
     }
 
-    /// The batches, dealt round-robin.
     fn partitions(&self) -> Vec<Vec<RecordBatch>> {
         let mut partitions = vec![Vec::new(); PARTITIONS.min(self.batches.len())];
         for (number, batch) in self.batches.iter().enumerate() {
@@ -103,7 +101,6 @@ impl Table {
     }
 }
 
-/// All tables as files, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Parquet {
     files: Vec<(&'static str, PathBuf)>,

@@ -65,8 +65,8 @@ impl Bench for Predict {
         &About {
             name: "predict",
             question: "the simulator's virtual time beside the clock, and curves to 1,024 workers",
-            page: "docs/prediction.md",
-            plots: "images/prediction",
+            page: "benches/predict.md",
+            plots: "predict",
             rounds: 11,
             knobs: KNOBS,
         }

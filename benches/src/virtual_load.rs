@@ -45,8 +45,8 @@ impl Bench for VirtualLoad {
         &About {
             name: "load",
             question: "in virtual time: short jobs beside heavy ones, one job on many workers",
-            page: "docs/latency.md",
-            plots: "images/latency",
+            page: "benches/load.md",
+            plots: "load",
             rounds: 1,
             knobs: KNOBS,
         }

@@ -13,7 +13,7 @@
 //! ```text
 //!   (no option)     every patch; every other bug on every layer, then each oracle of the simulator without the others' help
 //!   NAME...         the patches and bugs whose names contain one of these
-//!   --layer LAYER   on this layer only                --write      the rows, or the tables, into docs/testing.md
+//!   --layer LAYER   on this layer only                --write      the rows, or the tables, into mutants/README.md beside
 //!   --oracles       only the oracles; NAME... are oracles then      --write      as above
 //!   --quick         what CI does: one patch a layer; each other bug on the cheapest layer that kills it
 //!   --shrunk        how small failing runs get     --write      as above

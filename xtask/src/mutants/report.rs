@@ -1,4 +1,4 @@
-//! The matrix bug × layer, on the screen and in `docs/testing.md`.
+//! The matrix bug × layer, on the screen and in `README.md` beside.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use super::verdict::Verdict;
 use crate::table;
 use crate::workspace::Workspace;
 
-const FILE: &str = "docs/testing.md";
+const FILE: &str = "xtask/src/mutants/README.md";
 
 #[derive(Debug, Default)]
 pub(super) struct Matrix(Vec<Row>);

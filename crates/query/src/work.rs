@@ -115,9 +115,14 @@ impl Work {
         self.pools.mixed()
     }
 
+    /// What stops one run of the work, unless it is stopped already.
+    pub(crate) fn arm_stop(&self) -> Result<Stop, QueryError> {
+        Stop::arm(&self.token, self.deadline, &self.pools.maintenance())
+    }
+
     /// Begins, unless the work is stopped already.
     pub(crate) fn begin(&self, activity: String) -> Result<Run, QueryError> {
-        let stop = Stop::arm(&self.token, self.deadline, &self.pools.maintenance())?;
+        let stop = self.arm_stop()?;
         self.progress.begin(activity);
         Ok(Run {
             executor: self.executor()?,

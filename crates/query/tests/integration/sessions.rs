@@ -274,15 +274,25 @@ fn a_session_shares_pools_and_reports_what_a_query_took() {
 #[test]
 fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let folder = crate::folder::Folder::new();
-    let path = folder.write("t.csv", "a,b\n1,2\n");
+    folder.write("t.csv", "a,b\n1,2\n");
     let token = CancellationToken::new();
     let mut cancelled = Session::new(executor(1).cancelled_by(token.clone()));
     token.cancel();
-    let error = cancelled.open("t", &path).expect_err("it was cancelled");
-    assert!(matches!(error, QueryError::Cancelled), "{error:?}");
     let mut late = Session::new(executor(1).deadline(Instant::now()));
-    let error = late.open("t", &path).expect_err("it is late");
-    assert!(matches!(error, QueryError::DeadlineExceeded), "{error:?}");
+    // A CSV file, a folder, and a file that is not even there: nothing is looked at.
+    for path in [
+        folder.path("t.csv"),
+        folder.root().into(),
+        folder.path("t.parquet"),
+    ] {
+        let error = cancelled.open("t", &path).expect_err("it was cancelled");
+        assert!(matches!(error, QueryError::Cancelled), "{path:?}: {error:?}");
+        let error = late.open("t", &path).expect_err("it is late");
+        assert!(
+            matches!(error, QueryError::DeadlineExceeded),
+            "{path:?}: {error:?}"
+        );
+    }
     assert_eq!(late.tables().names().count(), 0);
 }
 

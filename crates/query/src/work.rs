@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// The pools that work runs on, with the token and the deadline that stop it, and its progress.
 ///
 /// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects are read on the mixed
-/// pool, and a deadline is one timer of the maintenance pool. [`Session`](crate::Session) holds one.
+/// pool, and a deadline is one wake-up by the pools' clock. [`Session`](crate::Session) holds one.
 ///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};
@@ -117,7 +117,7 @@ impl Work {
 
     /// What stops one run of the work, unless it is stopped already.
     pub(crate) fn arm_stop(&self) -> Result<Stop, QueryError> {
-        Stop::arm(&self.token, self.deadline, &self.pools.maintenance())
+        Stop::arm(&self.token, self.deadline, &self.pools)
     }
 
     /// Begins, unless the work is stopped already.

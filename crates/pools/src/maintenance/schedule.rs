@@ -85,9 +85,9 @@ impl Schedule {
         self.insert(after(now, period), Some(period), call)
     }
 
-    /// Adds a timer that runs once, `delay` after `now`. Returns its number.
-    pub(super) fn once(&mut self, delay: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
-        self.insert(after(now, delay), None, call)
+    /// Adds a timer that runs once, at `due`. Returns its number.
+    pub(super) fn once(&mut self, due: Instant, call: Box<dyn FnMut() + Send>) -> u64 {
+        self.insert(due, None, call)
     }
 
     fn insert(&mut self, due: Instant, period: Option<Duration>, call: Box<dyn FnMut() + Send>) -> u64 {
@@ -201,12 +201,17 @@ impl Schedule {
         }
     }
 
+    /// The number of timers that are to run.
+    pub(super) fn timers(&self) -> usize {
+        self.timers.len() + self.out.len()
+    }
+
     pub(super) fn snapshot(&self) -> MaintenanceSnapshot {
         MaintenanceSnapshot {
             threads: self.threads,
             running: self.running,
             queued: self.queue.len(),
-            repeating: self.timers.len() + self.out.len(),
+            repeating: self.timers(),
             ran: self.ran,
             panicked: self.panicked,
         }
@@ -269,7 +274,7 @@ mod tests {
     fn a_timer_for_one_run_is_given_back_after_it() {
         let (mut schedule, start) = (Schedule::default(), Instant::now());
         let delay = Duration::from_millis(10);
-        schedule.once(delay, Box::new(|| {}), start);
+        schedule.once(start + delay, Box::new(|| {}));
         assert!(runs(&mut schedule, start).is_none());
         let timer = runs(&mut schedule, start + delay).expect("the delay is over");
         assert!(schedule.put_back(timer, start + delay).is_some());

@@ -99,7 +99,7 @@ fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
         .deadline(Instant::now() + HANG)
         .on_close(move || tell.send(()).expect("the test listens"));
     let mixed = work.pools().mixed();
-    let timers = || work.pools().maintenance().snapshot().repeating;
+    let timers = || work.pools().snapshot().wake_ups;
     let once = async {
         let mut answer = pin!(query.run_async(token.clone()));
         let polled = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;

@@ -18,7 +18,7 @@ use crate::snapshot::PoolsSnapshot;
 ///
 /// Each pool starts at first use. Dropping the last handle to any of them ends them: mixed tasks
 /// end at their next await, CPU tasks that have not started never start, running CPU closures are
-/// waited for, maintenance is left behind. [`shutdown`](Self::shutdown) ends them in order.
+/// waited for (in async code by another thread), maintenance is left behind. [`shutdown`](Self::shutdown) ends them in order.
 #[derive(Clone)]
 pub struct Pools {
     pub(crate) inner: Arc<Inner>,

@@ -157,6 +157,36 @@ fn hanging() -> Arc<Stored> {
 }
 
 #[test]
+fn of_a_sessions_and_a_querys_deadlines_the_earliest_counts() {
+    // Of a query without an end the earliest deadline is the one that ends it.
+    let orders: [[Option<bool>; 3]; 6] = [
+        [Some(true), Some(false), None],
+        [Some(false), Some(true), None],
+        [None, Some(true), Some(false)],
+        [None, Some(false), Some(true)],
+        [Some(true), Some(false), Some(false)],
+        [Some(false), Some(false), Some(true)],
+    ];
+    for order in orders {
+        let at = |is_soon| Instant::now() + if is_soon { SOON } else { 30 * HANG };
+        let [session, first, second] = order;
+        let mut work = executor(1);
+        if let Some(is_soon) = session {
+            work = work.deadline(at(is_soon));
+        }
+        let mut query = prepared(QUERIES[3], hanging(), &work);
+        for is_soon in [first, second].into_iter().flatten() {
+            query = query.deadline(at(is_soon));
+        }
+        let error = ended(query);
+        assert!(
+            matches!(error, QueryError::DeadlineExceeded),
+            "{order:?}: {error:?}"
+        );
+    }
+}
+
+#[test]
 fn a_deadline_ends_a_query_while_the_users_own_work_fills_the_maintenance_pool() {
     let pools = Pools::builder().cpu_threads(1).maintenance_threads_max(2);
     let pools = pools.build().expect("in range");

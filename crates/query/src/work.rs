@@ -27,7 +27,7 @@ use crate::stop::Stop;
 /// assert!(matches!(refused, Err(QueryError::Cancelled)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Work {
     pools: Pools,
     token: CancellationToken,
@@ -99,14 +99,6 @@ impl Work {
         })
     }
 
-    /// Work with another progress, but the same pools, token and deadline.
-    pub(crate) fn apart(&self) -> Self {
-        Self {
-            progress: Progress::default(),
-            ..self.clone()
-        }
-    }
-
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
@@ -142,6 +134,18 @@ impl Work {
 
     fn executor(&self) -> Result<PipelineHandle, QueryError> {
         Ok(self.pools.cpu().executor()?)
+    }
+}
+
+impl Clone for Work {
+    /// Work with the same pools, token and deadline, and a progress of its own.
+    fn clone(&self) -> Self {
+        Self {
+            pools: self.pools.clone(),
+            token: self.token.clone(),
+            deadline: self.deadline,
+            progress: Progress::default(),
+        }
     }
 }
 

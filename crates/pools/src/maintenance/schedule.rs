@@ -1,6 +1,6 @@
 //! Work of the maintenance pool, its times and its threads: plain data behind the pool's lock.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -14,8 +14,8 @@ pub(super) struct Schedule {
     queue: VecDeque<(Instant, Once)>,
     /// By due time and number.
     timers: BTreeMap<(Instant, u64), Timer>,
-    /// Numbers of timers that run now and are to go on.
-    out: HashSet<u64>,
+    /// When each timer is due, by number; `None` while it runs.
+    due: HashMap<u64, Option<Instant>>,
     next_timer: u64,
     threads: usize,
     threads_in_all: usize,
@@ -100,26 +100,27 @@ impl Schedule {
             due,
         };
         self.timers.insert((due, number), timer);
+        self.due.insert(number, Some(due));
         number
     }
 
     /// Cancels a timer, which may run to its end. Returns it to be dropped outside the lock.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
-        self.out.remove(&number);
-        let key = *self.timers.keys().find(|(_, timer)| *timer == number)?;
-        self.timers.remove(&key)
+        let due = self.due.remove(&number)??;
+        self.timers.remove(&(due, number))
     }
 
     /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns it to
     /// be dropped if it is cancelled.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
-        if !self.out.remove(&timer.number) || self.closed {
+        if self.due.remove(&timer.number).is_none() || self.closed {
             return Some(timer);
         }
         let Some(period) = timer.period else {
             return Some(timer);
         };
         timer.due = after(timer.due, period).max(now);
+        self.due.insert(timer.number, Some(timer.due));
         self.timers.insert((timer.due, timer.number), timer)
     }
 
@@ -134,7 +135,7 @@ impl Schedule {
             first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
         if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
             self.running += 1;
-            self.out.insert(timer.number);
+            self.due.insert(timer.number, None);
             return Next::Run(Task::Again(timer));
         }
         if let Some((_, task)) = self.queue.pop_front() {
@@ -194,7 +195,7 @@ impl Schedule {
     /// Closes. Returns what has not started.
     pub(super) fn close(&mut self) -> Forgotten {
         self.closed = true;
-        self.out.clear();
+        self.due.clear();
         Forgotten {
             _queue: std::mem::take(&mut self.queue),
             _timers: std::mem::take(&mut self.timers),
@@ -203,7 +204,7 @@ impl Schedule {
 
     /// The number of timers that are to run.
     pub(super) fn timers(&self) -> usize {
-        self.timers.len() + self.out.len()
+        self.due.len()
     }
 
     pub(super) fn snapshot(&self) -> MaintenanceSnapshot {

@@ -302,6 +302,21 @@ fn a_session_shares_pools_and_reports_what_a_query_took() {
 }
 
 #[test]
+fn clones_of_a_work_show_their_own_progress() {
+    let work = executor(1);
+    let clone = work.clone();
+    let steps = |steps| (0..steps).map(|_| step(|_cx| Ok(()))).collect();
+    work.run(Job::from_steps("two", steps(2)))
+        .expect("nothing stops it");
+    clone
+        .run(Job::from_steps("one", steps(1)))
+        .expect("nothing stops it");
+    let (two, one) = (work.progress(), clone.progress());
+    assert_eq!((two.activity(), two.slots()), ("running two".to_owned(), (2, 2)));
+    assert_eq!((one.activity(), one.slots()), ("running one".to_owned(), (1, 1)));
+}
+
+#[test]
 fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let folder = crate::folder::Folder::new();
     folder.write("t.csv", "a,b\n1,2\n");

@@ -171,7 +171,9 @@ impl TpchTable {
         let (kind, scale) = (self.kind, self.scale);
         if self.rows.get().is_none() {
             // It takes seconds at a large scale, so no thread that polls does it.
-            let count = Job::builder(kind.name()).output(move |_cx| Ok(rows_of_parts(kind, scale)));
+            let count = run
+                .in_time(Job::builder(kind.name()))
+                .output(move |_cx| Ok(rows_of_parts(kind, scale)));
             let counted = run.job(count.build()).await?;
             // A faster caller's count is the same.
             let _ = self.rows.set(counted.output.into());
@@ -184,7 +186,7 @@ impl TpchTable {
         });
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
-        let job = Job::builder(self.kind.name()).stage(metered.clone());
+        let job = run.in_time(Job::builder(self.kind.name())).stage(metered.clone());
         let report = run.job(job.output(move |_cx| stage.parts()).build()).await?;
         let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),

@@ -132,6 +132,14 @@ impl ObjectServer {
         state.fault = Some((request, fault));
     }
 
+    /// Blocks until `requests` requests have arrived since the count began.
+    pub fn wait_for_requests(&self, requests: usize) {
+        let mut state = self.shared.state();
+        while state.requests < requests {
+            state = self.shared.changed.wait(state).expect("nobody panics with it");
+        }
+    }
+
     /// Requests since the last call; removes the fault.
     pub fn take_requests(&self) -> usize {
         let mut state = self.shared.state();
@@ -207,6 +215,7 @@ impl Shared {
             let mut state = self.state();
             let number = state.requests;
             state.requests += 1;
+            self.changed.notify_all();
             state
                 .fault
                 .filter(|&(at, _)| at == number)

@@ -110,8 +110,8 @@ impl Default for PoolsBuilder {
 }
 
 impl PoolsBuilder {
-    /// Prefix of thread names: `{name}-cpu-0`, `{name}-mixed-0`, `{name}-maintenance-0`. Default
-    /// `windlass`.
+    /// Prefix of thread names: `{name}-cpu-0`, `{name}-mixed-0`, `{name}-maintenance-0`,
+    /// `{name}-clock-0`. Default `windlass`.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -254,13 +254,19 @@ impl PoolsBuilder {
         let maintenance = MaintenanceConfig {
             threads_max: maintenance_threads_max,
             keep_alive: maintenance_keep_alive,
-            name,
+            name: format!("{name}-maintenance"),
+        };
+        let clock = MaintenanceConfig {
+            threads_max: 1,
+            keep_alive: maintenance_keep_alive,
+            name: format!("{name}-clock"),
         };
         Pools {
             inner: Arc::new(Inner {
                 mixed: MixedState::new(mixed),
                 cpu: CpuState::new(cpu, cpu_executor),
                 maintenance: MaintenanceState::new(maintenance),
+                clock: MaintenanceState::new(clock),
             }),
         }
     }

@@ -11,6 +11,8 @@ pub(crate) struct Inner {
     pub(crate) mixed: MixedState,
     pub(crate) cpu: CpuState,
     pub(crate) maintenance: Arc<MaintenanceState>,
+    /// Wakes at set times, on a thread that no work of the pools runs on.
+    pub(crate) clock: Arc<MaintenanceState>,
 }
 
 impl Drop for Inner {
@@ -18,5 +20,6 @@ impl Drop for Inner {
         self.mixed.end();
         self.cpu.end();
         self.maintenance.close();
+        self.clock.close();
     }
 }

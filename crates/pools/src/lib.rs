@@ -22,7 +22,7 @@
 //! | `pools`, `builder`, `inner`, `shutdown` | the three together |
 //! | `cpu` | computing: tasks, their context |
 //! | `mixed` | async tasks and blocking calls |
-//! | `maintenance` | housekeeping, at once and at intervals |
+//! | `maintenance` | housekeeping, at once and at intervals; wake-ups at set times |
 //! | [`stream`] | batches from sources that may block, read ahead within a bound; their slices computed |
 //! | `gate` | counts the work inside the mixed pool, and rejects work once closed |
 //! | `thread` | which pool the running thread belongs to |

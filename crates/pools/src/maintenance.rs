@@ -6,6 +6,7 @@ pub(crate) mod state;
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::error::{MaintenanceError, PoolKind};
@@ -78,49 +79,6 @@ impl MaintenancePool {
         })
     }
 
-    /// Runs a task once after `delay`, unless the returned guard is dropped before.
-    ///
-    /// ```
-    /// use std::sync::mpsc;
-    /// use std::time::Duration;
-    /// use pools::Pools;
-    ///
-    /// let pools = Pools::builder().build()?;
-    /// let (send, ran) = mpsc::channel();
-    /// let delayed = pools.maintenance().after(Duration::from_millis(1), move || drop(send.send(())))?;
-    /// assert_eq!(ran.iter().count(), 1);
-    /// drop(delayed);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`spawn`](Self::spawn).
-    pub fn after(
-        &self,
-        delay: Duration,
-        task: impl FnOnce() + Send + 'static,
-    ) -> Result<Delayed, MaintenanceError> {
-        refuse_cpu(PoolKind::Maintenance)?;
-        let state = &self.inner.maintenance;
-        let mut task = Some(task);
-        let call = move || {
-            if let Some(task) = task.take() {
-                task();
-            }
-        };
-        let mut number = 0;
-        MaintenanceState::add(state, |schedule| {
-            number = schedule.once(delay, Box::new(call), Instant::now());
-        })?;
-        Ok(Delayed {
-            _timer: Repeating {
-                state: Arc::clone(state),
-                number: Some(number),
-            },
-        })
-    }
-
     /// Returns the pool's counters.
     #[must_use]
     pub fn snapshot(&self) -> MaintenanceSnapshot {
@@ -135,11 +93,31 @@ pub struct Repeating {
     number: Option<u64>,
 }
 
-/// A task that runs once, later. Dropping this revokes the task unless it has begun.
+/// A [wake-up](crate::Pools::wake_at) that is to come. Dropping this revokes it.
 #[derive(Debug)]
-#[must_use = "dropping it revokes the task"]
+#[must_use = "dropping it revokes the wake-up"]
 pub struct Delayed {
     _timer: Repeating,
+}
+
+impl Delayed {
+    /// Wakes `waker` at `at`, by the thread of `clock`.
+    pub(crate) fn set(
+        clock: &Arc<MaintenanceState>,
+        at: Instant,
+        waker: Waker,
+    ) -> Result<Self, MaintenanceError> {
+        let mut number = 0;
+        MaintenanceState::add(clock, |schedule| {
+            number = schedule.once(at, Box::new(move || waker.wake_by_ref()));
+        })?;
+        Ok(Self {
+            _timer: Repeating {
+                state: Arc::clone(clock),
+                number: Some(number),
+            },
+        })
+    }
 }
 
 impl Repeating {

@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::cpu::CpuPool;
-use crate::error::WrongPool;
+use crate::error::{MaintenanceError, WrongPool};
 use crate::inner::Inner;
-use crate::maintenance::MaintenancePool;
+use crate::maintenance::{Delayed, MaintenancePool};
 use crate::mixed::MixedPool;
 use crate::shutdown::{self, ShutdownReport};
 use crate::snapshot::PoolsSnapshot;
@@ -16,8 +17,8 @@ use crate::snapshot::PoolsSnapshot;
 /// them.
 ///
 /// Dropping the last handle to any of them ends them: mixed tasks end at their next await, running
-/// CPU closures are waited for, other CPU tasks never start, and maintenance is left behind.
-/// [`shutdown`](Self::shutdown) ends them in order.
+/// CPU closures are waited for (in async code by another thread), other CPU tasks never start, and
+/// maintenance is left behind. [`shutdown`](Self::shutdown) ends them in order.
 #[derive(Clone)]
 pub struct Pools {
     pub(crate) inner: Arc<Inner>,
@@ -48,6 +49,38 @@ impl Pools {
         }
     }
 
+    /// Wakes `waker` at `at`, unless the returned guard is dropped before. The waking thread runs no
+    /// work of the pools, so it is in time however busy they are. CPU tasks may call this too.
+    ///
+    /// ```
+    /// use std::sync::{Arc, mpsc};
+    /// use std::task::Wake;
+    /// use std::time::Instant;
+    /// use pools::Pools;
+    ///
+    /// struct Rings(mpsc::Sender<()>);
+    ///
+    /// impl Wake for Rings {
+    ///     fn wake(self: Arc<Self>) {
+    ///         self.0.send(()).expect("the receiver is there");
+    ///     }
+    /// }
+    ///
+    /// let pools = Pools::builder().build()?;
+    /// let (send, rung) = mpsc::channel();
+    /// let alarm = pools.wake_at(Instant::now(), Arc::new(Rings(send)).into())?;
+    /// rung.recv()?;
+    /// drop(alarm);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// After a shutdown, or if the thread cannot start.
+    pub fn wake_at(&self, at: Instant, waker: Waker) -> Result<Delayed, MaintenanceError> {
+        Delayed::set(&self.inner.clock, at, waker)
+    }
+
     /// Returns the counters of all pools.
     #[must_use]
     pub fn snapshot(&self) -> PoolsSnapshot {
@@ -55,6 +88,7 @@ impl Pools {
             mixed: self.mixed().snapshot(),
             cpu: self.cpu().snapshot(),
             maintenance: self.maintenance().snapshot(),
+            wake_ups: self.inner.clock.timers(),
         }
     }
 

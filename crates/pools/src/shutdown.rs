@@ -62,6 +62,7 @@ pub(crate) fn shut_down(inner: &Inner, now: Instant, timeout: Duration) -> Resul
     inner.mixed.end();
     inner.maintenance.close();
     let maintenance_left = inner.maintenance.wait_quiet(deadline);
+    inner.clock.close();
     Ok(ShutdownReport {
         mixed_left,
         cpu_left,

@@ -13,6 +13,8 @@ pub struct PoolsSnapshot {
     pub cpu: Option<PipelineSnapshot>,
     /// The maintenance pool.
     pub maintenance: MaintenanceSnapshot,
+    /// [Wake-ups](crate::Pools::wake_at) that are to come.
+    pub wake_ups: usize,
 }
 
 /// The counters of the mixed pool at one moment.
@@ -55,6 +57,7 @@ impl fmt::Display for PoolsSnapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "mixed        {}", self.mixed)?;
         writeln!(f, "maintenance  {}", self.maintenance)?;
+        writeln!(f, "clock        {} wake-ups to come", self.wake_ups)?;
         match &self.cpu {
             Some(cpu) => write!(f, "CPU\n{cpu}"),
             None => f.write_str("CPU          not started, or ended"),

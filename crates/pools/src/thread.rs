@@ -59,10 +59,15 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     Ok(())
 }
 
-/// Refuses a blocking `call` where a runtime polls futures. Inside a runtime, only the pool's own
-/// blocking calls may block.
+/// Returns whether a runtime polls futures on this thread. Inside a runtime, only the pool's own blocking
+/// calls are known to be on a thread that may block.
+pub(crate) fn is_async() -> bool {
+    Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking)
+}
+
+/// Refuses a blocking `call` where a runtime polls futures.
 pub(crate) fn refuse_async(call: &'static str) -> Result<(), MixedError> {
-    if Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking) {
+    if is_async() {
         return Err(MixedError::InAsync { call });
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use pipeline_exec::{Job, JobError, JobErrorKind, JobReport, JobTicket, PipelineHandle};
+use pipeline_exec::{Job, JobBuilder, JobError, JobErrorKind, JobReport, JobTicket, PipelineHandle};
 use pools::MixedPool;
 
 use crate::error::QueryError;
@@ -69,6 +69,14 @@ impl Run {
         match (error.kind, self.stop.check()) {
             (JobErrorKind::Cancelled | JobErrorKind::DeadlineExceeded, Err(stopped)) => stopped,
             _ => error.into(),
+        }
+    }
+
+    /// `job` with the run's deadline as its own.
+    pub(crate) fn in_time<T>(&self, job: JobBuilder<T>) -> JobBuilder<T> {
+        match self.time_left() {
+            Some(left) => job.deadline(left),
+            None => job,
         }
     }
 

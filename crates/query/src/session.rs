@@ -105,7 +105,7 @@ impl Session {
         &self.tables
     }
 
-    /// How far [`open`](Self::open) is.
+    /// How far [`open`](Self::open) of this session is; a clone has a progress of its own.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.work.progress()
@@ -124,6 +124,6 @@ impl Session {
     pub fn query(&self, plan: QueryPlan) -> Query {
         let mut generated = self.generated.iter();
         let generated = generated.find(|table| table.is_called(plan.table()));
-        Query::new(self.work.apart(), plan, generated.cloned())
+        Query::new(self.work.clone(), plan, generated.cloned())
     }
 }

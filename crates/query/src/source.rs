@@ -21,6 +21,7 @@ mod file_name;
 mod format;
 #[cfg(feature = "object-store")]
 mod object;
+mod opening;
 pub mod parquet;
 mod ready_columns;
 pub mod tpch;
@@ -39,6 +40,7 @@ pub use self::tpch::{ScaleFactor, ScaleFactorError, TpchTable, TpchTableKind};
 
 use self::file_name::extension;
 use self::format::open_source;
+use self::opening::Opening;
 use crate::error::QueryError;
 use crate::work::Work;
 
@@ -74,11 +76,14 @@ pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Arc<dyn T
         return Err(ReadError::new(url, "this program was built without tables by URL").into());
     }
     let origin = || path.display().to_string();
+    let opening = Opening::of(work)?;
     let metadata = std::fs::metadata(path).map_err(|error| ReadError::new(origin(), error))?;
     if metadata.is_dir() {
-        return Ok(Arc::new(ParquetTable::open(name, path)?));
+        let files = parquet::files_of(path)?;
+        let sources = files.iter().map(|path| Ok(LocalFile::shared(path)?));
+        return Ok(Arc::new(ParquetTable::of(name, sources, &opening)?));
     }
-    open_source(name, Arc::new(LocalFile::open(path)?), extension(path), work)
+    open_source(name, LocalFile::shared(path)?, extension(path), &opening)
 }
 
 /// Whether this is a URL; `open_url` checks its scheme.

@@ -8,9 +8,11 @@
 //! Each run has a child token and a timer of its own, so runs under one token do not affect each other.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::task::Wake;
 use std::time::Instant;
 
-use pools::{Delayed, MaintenancePool};
+use pools::{Delayed, Pools};
 use tokio_util::sync::CancellationToken;
 
 use crate::error::QueryError;
@@ -30,11 +32,11 @@ impl Stop {
     ///
     /// # Errors
     ///
-    /// When the run is stopped already, or the pool takes no timer.
+    /// When the run is stopped already, or the pools have no clock any more.
     pub(crate) fn arm(
         caller: &CancellationToken,
         deadline: Option<Instant>,
-        timers: &MaintenancePool,
+        pools: &Pools,
     ) -> Result<Self, QueryError> {
         let mut stop = Self {
             caller: caller.clone(),
@@ -44,9 +46,8 @@ impl Stop {
         };
         stop.check()?;
         if let Some(deadline) = deadline {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let token = stop.token.clone();
-            let timer = timers.after(left, move || token.cancel());
+            let cancels = Arc::new(Cancels(stop.token.clone()));
+            let timer = pools.wake_at(deadline, cancels.into());
             stop._timer = Some(timer.map_err(|error| QueryError::Unavailable {
                 message: format!("the deadline cannot be watched: {error}"),
             })?);
@@ -92,12 +93,19 @@ impl Stop {
     }
 }
 
+/// Cancels when it is woken.
+struct Cancels(CancellationToken);
+
+impl Wake for Cancels {
+    fn wake(self: Arc<Self>) {
+        self.0.cancel();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::future::pending;
     use std::time::Duration;
-
-    use pools::Pools;
 
     use super::*;
 
@@ -112,8 +120,8 @@ mod tests {
         let pools = Pools::builder().build().expect("defaults are in range");
         let caller = CancellationToken::new();
         let soon = Instant::now() + Duration::from_millis(5);
-        let late = Stop::arm(&caller, Some(soon), &pools.maintenance()).expect("it may run");
-        let others = [0, 1].map(|_| Stop::arm(&caller, None, &pools.maintenance()).expect("it may run"));
+        let late = Stop::arm(&caller, Some(soon), &pools).expect("it may run");
+        let others = [0, 1].map(|_| Stop::arm(&caller, None, &pools).expect("it may run"));
         assert!(matches!(waited(&pools, &late), QueryError::DeadlineExceeded));
         for other in &others {
             other.check().expect("the deadline is not its own");
@@ -127,33 +135,33 @@ mod tests {
     #[test]
     fn a_deadline_is_one_timer_of_the_callers_pools_until_the_run_ends() {
         let pools = Pools::builder().build().expect("defaults are in range");
-        let timers = || pools.maintenance().snapshot();
+        let wake_ups = || pools.snapshot().wake_ups;
         let deadline = Instant::now() + Duration::from_secs(3_600);
         let token = CancellationToken::new();
-        let stop = Stop::arm(&token, Some(deadline), &pools.maintenance()).expect("there is an hour");
-        assert_eq!(timers().repeating, 1);
+        let stop = Stop::arm(&token, Some(deadline), &pools).expect("there is an hour");
+        assert_eq!(wake_ups(), 1);
         drop(stop);
-        assert_eq!(timers().repeating, 0);
+        assert_eq!(wake_ups(), 0);
 
         let soon = Instant::now() + Duration::from_millis(1);
-        let stop = Stop::arm(&token, Some(soon), &pools.maintenance());
+        let stop = Stop::arm(&token, Some(soon), &pools);
         if let Ok(stop) = &stop {
             assert!(matches!(waited(&pools, stop), QueryError::DeadlineExceeded));
         }
-        // The run has not ended, and its timer ran once.
-        std::thread::sleep(Duration::from_millis(20));
-        assert!(timers().ran <= 1, "{:?}", timers());
-        assert_eq!(timers().repeating, 0);
+        // The run has not ended, and its timer has run.
+        while wake_ups() > 0 {
+            std::thread::yield_now();
+        }
     }
 
     #[test]
     fn nothing_begins_after_a_cancel_or_a_deadline() {
         let pools = Pools::builder().build().expect("defaults are in range");
         let token = CancellationToken::new();
-        let late = Stop::arm(&token, Some(Instant::now()), &pools.maintenance());
+        let late = Stop::arm(&token, Some(Instant::now()), &pools);
         assert!(matches!(late, Err(QueryError::DeadlineExceeded)), "{late:?}");
         token.cancel();
-        let cancelled = Stop::arm(&token, Some(Instant::now()), &pools.maintenance());
+        let cancelled = Stop::arm(&token, Some(Instant::now()), &pools);
         assert!(matches!(cancelled, Err(QueryError::Cancelled)), "{cancelled:?}");
     }
 }

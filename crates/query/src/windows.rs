@@ -185,14 +185,11 @@ impl Windows<'_> {
     }
 
     fn job(&self, window: &Window, class: Class) -> Job {
-        let mut job = Job::builder(self.table.clone())
+        let job = Job::builder(self.table.clone())
             .stage(Arc::clone(&window.stage))
             .class(class)
             .cost(window.cost);
-        if let Some(left) = self.run.time_left() {
-            job = job.deadline(left);
-        }
-        job.build()
+        self.run.in_time(job).build()
     }
 
     /// Waits for the oldest window, and for a batch if another window may begin.

@@ -14,7 +14,7 @@ use crate::stop::Stop;
 /// The pools that work runs on, with the token and the deadline that stop it, and its progress.
 ///
 /// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects are read on the mixed
-/// pool, and a deadline is one timer of the maintenance pool. [`Session`](crate::Session) holds one.
+/// pool, and a deadline is one wake-up by the pools' clock. [`Session`](crate::Session) holds one.
 ///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};
@@ -27,7 +27,7 @@ use crate::stop::Stop;
 /// assert!(matches!(refused, Err(QueryError::Cancelled)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Work {
     pools: Pools,
     token: CancellationToken,
@@ -99,14 +99,6 @@ impl Work {
         })
     }
 
-    /// Work with another progress, but the same pools, token and deadline.
-    pub(crate) fn apart(&self) -> Self {
-        Self {
-            progress: Progress::default(),
-            ..self.clone()
-        }
-    }
-
     pub(crate) fn token(&self) -> &CancellationToken {
         &self.token
     }
@@ -115,9 +107,14 @@ impl Work {
         self.pools.mixed()
     }
 
+    /// What stops one run of the work, unless it is stopped already.
+    pub(crate) fn arm_stop(&self) -> Result<Stop, QueryError> {
+        Stop::arm(&self.token, self.deadline, &self.pools)
+    }
+
     /// Begins, unless the work is stopped already.
     pub(crate) fn begin(&self, activity: String) -> Result<Run, QueryError> {
-        let stop = Stop::arm(&self.token, self.deadline, &self.pools.maintenance())?;
+        let stop = self.arm_stop()?;
         self.progress.begin(activity);
         Ok(Run {
             executor: self.executor()?,
@@ -137,6 +134,18 @@ impl Work {
 
     fn executor(&self) -> Result<PipelineHandle, QueryError> {
         Ok(self.pools.cpu().executor()?)
+    }
+}
+
+impl Clone for Work {
+    /// Work with the same pools, token and deadline, and a progress of its own.
+    fn clone(&self) -> Self {
+        Self {
+            pools: self.pools.clone(),
+            token: self.token.clone(),
+            deadline: self.deadline,
+            progress: Progress::default(),
+        }
     }
 }
 

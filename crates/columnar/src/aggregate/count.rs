@@ -74,7 +74,7 @@ impl AggregateState for CountState {
         self.counts.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         for (count, &group) in same_kind::<Self>(from).counts[first..].iter().zip(map) {
             self.counts[group as usize] += count;
         }

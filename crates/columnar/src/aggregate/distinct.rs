@@ -68,7 +68,7 @@ struct DistinctState {
 }
 
 impl DistinctState {
-    fn add(&mut self, group: usize, value: &[u8], hash: u64) -> Result<(), MemoryExceeded> {
+    fn add(&mut self, group: usize, value: &[u8], hash: u64) -> Result<(), StateError> {
         let (group_of, hashes, values) = (self.pairs.group_of(), &self.hashes, &self.values);
         let hash_of = |pair: u32| pair_hash(group_of[pair as usize], hashes[pair as usize]);
         if self.table.is_empty() {
@@ -86,9 +86,9 @@ impl DistinctState {
         self.values.push(value)?;
         self.hashes.push(hash)?;
         let (group_of, hashes) = (self.pairs.group_of(), &self.hashes);
-        self.table.insert(pair_hash, pair, |pair| {
+        Ok(self.table.insert(pair_hash, pair, |pair| {
             self::pair_hash(group_of[pair as usize], hashes[pair as usize])
-        })
+        })?)
     }
 }
 
@@ -142,7 +142,7 @@ impl AggregateState for DistinctState {
                 result = self.add(group, value, hasher.finish());
             }
         });
-        Ok(result?)
+        result
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
@@ -150,7 +150,7 @@ impl AggregateState for DistinctState {
         self.pairs.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         from.pairs.of_groups(first, map.len(), |pair, group| {
             self.add(map[group] as usize, from.values.of(pair), from.hashes[pair])

@@ -210,7 +210,7 @@ where
         self.counts.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         let more = from.wide.is_empty().then_some(from.bound);
         if self.make_room(more)? {

@@ -118,9 +118,9 @@ impl<T: ArrowPrimitiveType> MedianState<T> {
         }
     }
 
-    fn add(&mut self, group: usize, value: T::Native) -> Result<(), MemoryExceeded> {
+    fn add(&mut self, group: usize, value: T::Native) -> Result<(), StateError> {
         self.members.push(group)?;
-        self.values.push(value)
+        Ok(self.values.push(value)?)
     }
 }
 
@@ -143,14 +143,14 @@ impl<T: ArrowPrimitiveType<Native: Middle>> AggregateState for MedianState<T> {
                 result = self.add(group, values.value(row));
             }
         });
-        Ok(result?)
+        result
     }
 
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded> {
         self.members.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         from.members.of_groups(first, map.len(), |item, group| {
             self.add(map[group] as usize, from.values[item])

@@ -5,7 +5,13 @@
 
 use std::sync::Arc;
 
+use arrow::error::ArrowError;
+
+use super::state::StateError;
 use crate::memory::{MemoryExceeded, MemoryPool, ReservedVec};
+
+/// Items of a list at most: their numbers have 32 bits, and so has their count.
+const ITEMS_MAX: usize = u32::MAX as usize;
 
 /// The group of each item; items are numbered from 0.
 #[derive(Debug)]
@@ -19,6 +25,7 @@ pub(super) struct Members {
     /// Where the items of each group start, and at the end their number; empty if `items` is.
     starts: ReservedVec<u32>,
     pool: Option<Arc<MemoryPool>>,
+    items_max: usize,
 }
 
 impl Members {
@@ -29,11 +36,20 @@ impl Members {
             items: ReservedVec::new(pool),
             starts: ReservedVec::new(pool),
             pool: pool.cloned(),
+            items_max: ITEMS_MAX,
         }
     }
 
     pub(super) fn resize(&mut self, groups: usize) {
+        if groups != self.groups {
+            self.forget_order();
+        }
         self.groups = groups;
+    }
+
+    fn forget_order(&mut self) {
+        self.items.clear();
+        self.starts.clear();
     }
 
     /// The number of groups.
@@ -51,15 +67,14 @@ impl Members {
         &self.group_of
     }
 
-    /// Adds an item.
-    pub(super) fn push(&mut self, group: usize) -> Result<(), MemoryExceeded> {
-        assert!(
-            self.len() < u32::MAX as usize,
-            "fewer than 2^32 values in a state"
-        );
-        self.items.clear();
-        self.starts.clear();
-        self.group_of.push(group as u32)
+    /// Adds an item, unless there are as many as can be numbered.
+    pub(super) fn push(&mut self, group: usize) -> Result<(), StateError> {
+        if self.len() >= self.items_max {
+            let message = format!("more than {} values would have to be kept", self.items_max);
+            return Err(ArrowError::ComputeError(message).into());
+        }
+        self.forget_order();
+        Ok(self.group_of.push(group as u32)?)
     }
 
     /// Reorders the groups: `order[i]`, each once, becomes group `i`.
@@ -88,8 +103,8 @@ impl Members {
         &self,
         first: usize,
         groups: usize,
-        mut visit: impl FnMut(usize, usize) -> Result<(), MemoryExceeded>,
-    ) -> Result<(), MemoryExceeded> {
+        mut visit: impl FnMut(usize, usize) -> Result<(), StateError>,
+    ) -> Result<(), StateError> {
         let range = first..first + groups;
         if self.starts.is_empty() {
             for (item, group) in self.group_of.iter().map(|&group| group as usize).enumerate() {
@@ -151,6 +166,32 @@ mod tests {
             })
             .unwrap();
         items
+    }
+
+    #[test]
+    fn groups_that_come_after_an_order_are_found_and_empty() {
+        let mut members = Members::new(None);
+        members.resize(2);
+        for group in [1, 0, 1] {
+            members.push(group).unwrap();
+        }
+        members.arrange(&[1, 0]).unwrap();
+        members.resize(4);
+        assert_eq!(items(&members, 0, 4), [(0, 0), (1, 1), (2, 0)]);
+        assert_eq!(items(&members, 2, 2), []);
+        assert_eq!(members.by_group(), (vec![0, 2, 1], vec![0, 2, 3, 3, 3]));
+    }
+
+    #[test]
+    fn one_item_more_than_can_be_numbered_is_an_error_that_says_so() {
+        let mut members = Members::new(None);
+        (members.groups, members.items_max) = (1, 2);
+        (0..2).for_each(|_| members.push(0).unwrap());
+        let Err(StateError::Arrow(error)) = members.push(0) else {
+            panic!("a third item is taken")
+        };
+        assert!(error.to_string().contains("more than 2 values"), "{error}");
+        assert_eq!(items(&members, 0, 1), [(0, 0), (1, 0)]);
     }
 
     #[test]

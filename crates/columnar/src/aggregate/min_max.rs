@@ -116,7 +116,7 @@ impl<T: ArrowPrimitiveType> AggregateState for PrimitiveMinMax<T> {
         self.seen.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         let groups = from.values[first..].iter().zip(&from.seen[first..]);
         for ((&value, &seen), &group) in groups.zip(map) {
@@ -170,7 +170,7 @@ impl AggregateState for BooleanMinMax {
         self.values.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, *value);
@@ -282,7 +282,7 @@ impl AggregateState for BytesMinMax {
         self.values.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         for (value, &group) in same_kind::<Self>(from).values[first..].iter().zip(map) {
             if let Some(value) = value {
                 self.offer(group as usize, value)?;

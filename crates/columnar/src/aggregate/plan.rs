@@ -106,6 +106,21 @@ impl AggregatePlan {
         Ok(())
     }
 
+    /// Adds groups `first..` of `from`, states of the same plan, to the groups `map`.
+    pub(crate) fn merge(
+        &self,
+        states: &mut [Box<dyn AggregateState>],
+        from: &[Box<dyn AggregateState>],
+        first: usize,
+        map: &[u32],
+    ) -> Result<(), ExecError> {
+        for (at, (state, from)) in states.iter_mut().zip(from).enumerate() {
+            let merged = state.merge(from.as_ref(), first, map);
+            merged.map_err(|error| self.aggregates[self.made_by[at]].failed(error))?;
+        }
+        Ok(())
+    }
+
     /// The result columns, in the order of the aggregates.
     pub(crate) fn finish(&self, states: &[Box<dyn AggregateState>]) -> Result<Vec<ArrayRef>, ExecError> {
         let result = |(aggregate, &state): (&Aggregate, &usize)| aggregate.finish(states[state].as_ref());

@@ -25,7 +25,7 @@ pub(crate) trait AggregateState: Any + Send + Sync {
     fn arrange(&mut self, order: &[u32]) -> Result<(), MemoryExceeded>;
 
     /// Adds group `first + i` of `from`, a state of the same kind, to group `map[i]`.
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded>;
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError>;
 
     /// Bytes, about, that [`finish`](Self::finish) allocates beside one fixed-width value per
     /// group.

@@ -154,7 +154,7 @@ impl<T: ArrowPrimitiveType, S: Total<T::Native>> AggregateState for SumState<T, 
         self.counts.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         let from: &Self = same_kind(from);
         let groups = from.totals[first..].iter().zip(&from.counts[first..]);
         for ((&total, &count), &group) in groups.zip(map) {

@@ -248,7 +248,7 @@ impl AggregateState for VarianceState {
         self.groups.arrange(order)
     }
 
-    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), MemoryExceeded> {
+    fn merge(&mut self, from: &dyn AggregateState, first: usize, map: &[u32]) -> Result<(), StateError> {
         for (moments, &group) in same_kind::<Self>(from).groups[first..].iter().zip(map) {
             self.groups[group as usize].merge(moments, &mut self.digits)?;
         }

@@ -4,13 +4,15 @@
 //! where they are few, 2^4 to 2^8 of about equal work where they are many. A partition with more
 //! than its share is a range of its own.
 
-use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use std::{fmt, mem};
 
 use pipeline_exec::StepError;
 
+use super::compiled::CompiledScan;
 use super::groups::{GroupPlan, Shard};
+use super::ordering::Ordering;
 use crate::group_by::{SlotGroups, cut};
 use crate::lock::lock;
 use crate::partition::PARTITIONS;
@@ -91,15 +93,28 @@ impl Merging {
     pub(super) fn shards(&self) -> Option<Vec<Arc<Shard>>> {
         let shards: Option<Vec<Arc<Shard>>> = lock(&self.shards).iter().cloned().collect();
         if shards.is_some() {
-            drop(lock(&self.slots).take());
+            let slots = lock(&self.slots).take();
+            drop(slots);
         }
         shards
     }
 
+    /// The batches to be put in order.
+    ///
+    /// # Errors
+    ///
+    /// Before all ranges are merged.
+    pub(super) fn ordering(&self, plan: &CompiledScan) -> Result<Ordering, StepError> {
+        let shards = self.shards().ok_or("a range of partitions was not merged")?;
+        Ok(Ordering::new(plan.groups(), shards, plan.slots.len()))
+    }
+
     /// Frees groups and shards.
     pub(super) fn free(&self) {
-        drop(lock(&self.slots).take());
-        lock(&self.shards).fill(None);
+        let slots = lock(&self.slots).take();
+        drop(slots);
+        let shards = mem::replace(&mut *lock(&self.shards), vec![None; self.ranges.len()]);
+        drop(shards);
     }
 }
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Rows go from scanning to the end at once. A phase that ends drops what it held, so memory is
-//! free again.
+//! free again. The next phase is made, and the last one freed, without the lock of the phase: a slot
+//! or a caller that gives the query up waits for neither.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};
@@ -45,7 +46,7 @@ pub(super) enum End {
 }
 
 impl End {
-    fn error(&self) -> StepError {
+    pub(super) fn error(&self) -> StepError {
         match self {
             Self::GivenOut => "the result was merged before".into(),
             Self::GivenUp => "the query was given up".into(),
@@ -78,58 +79,25 @@ impl Phase {
         }
     }
 
-    /// The groups of all slots, to be merged. The first call ends the scanning.
-    pub(super) fn merging(&mut self, plan: &CompiledScan) -> Result<Arc<Merging>, StepError> {
-        let scanning = match self {
-            Self::Scanning(scanning) => scanning,
-            Self::Merging(merging) | Self::Ordering(merging, _) => return Ok(Arc::clone(merging)),
-            Self::Ended(end) => return Err(end.error()),
-        };
-        match scanning.take_cells(plan) {
-            Ok(cells) => {
-                let mut slots: Vec<SlotGroups> =
-                    cells.into_iter().filter_map(Collected::into_groups).collect();
-                // Behind the slots: only what has its order is added in it.
-                slots.extend(plan.groups().group_by().hand_over().take_all());
-                let merging = Arc::new(Merging::new(slots));
-                *self = Self::Merging(Arc::clone(&merging));
-                Ok(merging)
-            }
-            Err(error) => {
-                *self = Self::Ended(End::Failed(error.to_string()));
-                Err(error)
-            }
+    /// Ends the scan, unless it has ended: the first end tells why, and a result that is being made
+    /// has taken what it needs. Gives the phase, to be [freed](Self::free) when the lock is.
+    pub(super) fn end(&mut self, end: End) -> Option<Self> {
+        match self {
+            Self::Ended(_) => None,
+            _ => Some(std::mem::replace(self, Self::Ended(end))),
         }
     }
 
-    /// The batches to be put in order. The first call ends the merging, and fails before all ranges
-    /// are merged.
-    pub(super) fn ordering(&mut self, plan: &CompiledScan) -> Result<Arc<Ordering>, StepError> {
-        if let Self::Ordering(_, ordering) = self {
-            return Ok(Arc::clone(ordering));
-        }
-        let merging = self.merging(plan)?;
-        let shards = merging.shards().ok_or("a range of partitions was not merged")?;
-        let ordering = Arc::new(Ordering::new(plan.groups(), shards, plan.slots.len()));
-        *self = Self::Ordering(merging, Arc::clone(&ordering));
-        Ok(ordering)
-    }
-
-    /// Ends the scan, whatever its phase; frees what it holds, but for what a running slot has at
-    /// hand.
-    pub(super) fn end(&mut self, plan: &CompiledScan, end: End) {
-        match std::mem::replace(self, Self::Ended(end)) {
+    /// Frees what a phase that has ended holds, but for what a running slot has at hand.
+    pub(super) fn free(self, plan: &CompiledScan) {
+        match self {
             Self::Scanning(scanning) => scanning.clear(),
             Self::Merging(merging) => merging.free(),
             Self::Ordering(merging, ordering) => {
                 merging.free();
                 ordering.free();
             }
-            // The first end tells why; a result that is being made has taken what it needs.
-            Self::Ended(first) => {
-                *self = Self::Ended(first);
-                return;
-            }
+            Self::Ended(_) => {}
         }
         if let OutputPlan::Groups(groups) = &plan.output {
             groups.group_by().hand_over().give_up();
@@ -224,6 +192,15 @@ impl Scanning {
             slots.push(collected);
         }
         Ok(slots)
+    }
+
+    /// The groups of all slots, to be merged.
+    pub(super) fn merging(&self, plan: &CompiledScan) -> Result<Merging, StepError> {
+        let cells = self.take_cells(plan)?;
+        let mut slots: Vec<SlotGroups> = cells.into_iter().filter_map(Collected::into_groups).collect();
+        // Behind the slots: only what has its order is added in it.
+        slots.extend(plan.groups().group_by().hand_over().take_all());
+        Ok(Merging::new(slots))
     }
 
     fn clear(&self) {

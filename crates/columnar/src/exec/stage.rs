@@ -56,6 +56,8 @@ pub struct ScanResult {
 pub struct ScanStage {
     pub(super) plan: CompiledScan,
     phase: Mutex<Phase>,
+    /// Held by the one caller that makes the next phase.
+    next: Mutex<()>,
     measured: Measured,
     /// What is reserved for fetched bytes. Rows of the result may keep some of them.
     fetched: Mutex<Vec<Weak<Mutex<Reservation>>>>,
@@ -75,6 +77,7 @@ impl ScanStage {
         let plan = CompiledScan::new(scan);
         Self {
             phase: Mutex::new(Phase::new(&plan)),
+            next: Mutex::default(),
             plan,
             measured: Measured::default(),
             fetched: Mutex::default(),
@@ -94,29 +97,10 @@ impl ScanStage {
     /// What the first slot failed with that matters, and that there is no result when slots have
     /// not run, left off because the job was cancelled, or were merged before.
     pub fn merge(&self) -> Result<ScanResult, StepError> {
-        let mut phase = lock(&self.phase).take()?;
-        let scan = &self.plan.scan;
-        let batches = match &self.plan.output {
-            OutputPlan::Rows(plan) => {
-                let scanning = phase.scanning().ok_or("rows are not merged in ranges")?;
-                let cells = scanning.take_cells(&self.plan)?;
-                plan.finish(scan, cells.into_iter().map(Collected::into_rows))?
-            }
-            OutputPlan::Groups(plan) => {
-                while plan
-                    .group_by()
-                    .hand_over()
-                    .partition_one()
-                    .map_err(ExecError::from)?
-                {}
-                let merging = phase.merging(&self.plan)?;
-                self.note_merging(&merging);
-                (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
-                let batches = phase.ordering(&self.plan)?.finish(scan, plan)?;
-                merging.free();
-                batches
-            }
-        };
+        let phase = lock(&self.phase).take()?;
+        let batches = self.batches(&phase);
+        phase.free(&self.plan);
+        let batches = batches?;
         // The result is its owner's, with all that it keeps.
         for reservation in mem::take(&mut *lock(&self.fetched)) {
             if let Some(reservation) = reservation.upgrade() {
@@ -124,21 +108,87 @@ impl ScanStage {
             }
         }
         Ok(ScanResult {
-            schema: scan.schema(),
+            schema: self.schema(),
             batches,
         })
     }
 
-    /// The groups of all slots, to be merged.
-    pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
-        let merging = lock(&self.phase).merging(&self.plan)?;
+    /// The batches of the result. What following stages have not done is done here.
+    fn batches(&self, phase: &Phase) -> Result<Vec<RecordBatch>, StepError> {
+        let scan = &self.plan.scan;
+        let plan = match &self.plan.output {
+            OutputPlan::Rows(plan) => {
+                let scanning = phase.scanning().ok_or("rows are not merged in ranges")?;
+                let cells = scanning.take_cells(&self.plan)?;
+                return Ok(plan.finish(scan, cells.into_iter().map(Collected::into_rows))?);
+            }
+            OutputPlan::Groups(plan) => plan,
+        };
+        let hand_over = plan.group_by().hand_over();
+        while hand_over.partition_one().map_err(ExecError::from)? {}
+        let merging = match phase {
+            Phase::Scanning(scanning) => Arc::new(scanning.merging(&self.plan)?),
+            Phase::Merging(merging) | Phase::Ordering(merging, _) => Arc::clone(merging),
+            Phase::Ended(end) => return Err(end.error()),
+        };
         self.note_merging(&merging);
+        (0..merging.ranges()).try_for_each(|range| merging.run(plan, range, &|| false))?;
+        Ok(match phase {
+            Phase::Ordering(_, ordering) => ordering.finish(scan, plan)?,
+            _ => merging.ordering(&self.plan)?.finish(scan, plan)?,
+        })
+    }
+
+    /// The groups of all slots, to be merged. The first call ends the scanning.
+    pub(super) fn merging(&self) -> Result<Arc<Merging>, StepError> {
+        let _one = lock(&self.next);
+        self.merging_by_one()
+    }
+
+    /// The batches of the result. The first call ends the merging, and fails before all ranges of
+    /// partitions are merged.
+    pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
+        let _one = lock(&self.next);
+        if let Phase::Ordering(_, ordering) = &*lock(&self.phase) {
+            return Ok(Arc::clone(ordering));
+        }
+        let merging = self.merging_by_one()?;
+        let ordering = Arc::new(merging.ordering(&self.plan)?);
+        self.enter(Phase::Ordering(merging, Arc::clone(&ordering)))?;
+        Ok(ordering)
+    }
+
+    fn merging_by_one(&self) -> Result<Arc<Merging>, StepError> {
+        let scanning = match &*lock(&self.phase) {
+            Phase::Scanning(scanning) => Arc::clone(scanning),
+            Phase::Merging(merging) | Phase::Ordering(merging, _) => return Ok(Arc::clone(merging)),
+            Phase::Ended(end) => return Err(end.error()),
+        };
+        let merging = scanning.merging(&self.plan).map(Arc::new);
+        let merging = merging.inspect_err(|error| self.end(End::Failed(error.to_string())))?;
+        self.note_merging(&merging);
+        self.enter(Phase::Merging(Arc::clone(&merging)))?;
         Ok(merging)
     }
 
-    /// The batches of the result, when all ranges of partitions are merged.
-    pub(super) fn ordering(&self) -> Result<Arc<GroupOrdering>, StepError> {
-        lock(&self.phase).ordering(&self.plan)
+    /// Goes on to `next`, unless the scan has ended while it was made.
+    fn enter(&self, next: Phase) -> Result<(), StepError> {
+        let mut phase = lock(&self.phase);
+        if let Phase::Ended(end) = &*phase {
+            return Err(end.error());
+        }
+        let before = mem::replace(&mut *phase, next);
+        drop(phase);
+        drop(before);
+        Ok(())
+    }
+
+    /// Ends the scan, whatever its phase.
+    fn end(&self, end: End) {
+        let ended = lock(&self.phase).end(end);
+        if let Some(phase) = ended {
+            phase.free(&self.plan);
+        }
     }
 
     fn note_merging(&self, merging: &Merging) {
@@ -185,7 +235,7 @@ impl ScanStage {
     /// Ends the query: what was fetched and what slots have left is freed, and nothing more is
     /// kept.
     pub fn give_up(&self) {
-        lock(&self.phase).end(&self.plan, End::GivenUp);
+        self.end(End::GivenUp);
     }
 
     /// Whether enough is there before `slot`: it and those behind it need not be fetched, nor run.
@@ -281,7 +331,7 @@ impl ScanStage {
     /// Notes that a slot left off. It is no failure of its own: the caller that ended the job knows
     /// why, and an error here could hide the one of a later slot that did fail.
     fn abandon(&self) {
-        lock(&self.phase).end(&self.plan, End::Cancelled);
+        self.end(End::Cancelled);
     }
 }
 

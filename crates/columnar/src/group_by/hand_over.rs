@@ -99,11 +99,12 @@ impl HandOver {
 
     /// Frees all that is there, and whatever slots still leave.
     pub(crate) fn give_up(&self) {
-        let mut left = lock(&self.0);
-        *left = Left {
+        let none = Left {
             is_given_up: true,
             ..Left::default()
         };
+        let left = std::mem::replace(&mut *lock(&self.0), none);
+        drop(left);
     }
 
     /// How many tables wait for a slot.

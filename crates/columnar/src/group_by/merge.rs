@@ -38,18 +38,17 @@ pub(crate) fn merge(
             return Ok(None);
         }
         let (Some(keys), Some(more)) = (&mut keys, &slot.keys) else {
-            for (state, more) in states.iter_mut().zip(&slot.states) {
-                state.merge(more.as_ref(), 0, &[0])?;
-            }
+            group_by.aggregates().merge(&mut states, &slot.states, 0, &[0])?;
             continue;
         };
         let places = more.places(partitions);
         if !places.is_empty() {
             keys.merge(more, places.clone())?;
-            for (state, more) in states.iter_mut().zip(&slot.states) {
-                state.resize(keys.len())?;
-                state.merge(more.as_ref(), places.start, keys.groups())?;
-            }
+            let len = keys.len();
+            states.iter_mut().try_for_each(|state| state.resize(len))?;
+            group_by
+                .aggregates()
+                .merge(&mut states, &slot.states, places.start, keys.groups())?;
         }
         for passing in &slot.passing {
             let places = passing.starts.places(partitions);

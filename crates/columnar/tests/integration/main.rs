@@ -4,6 +4,7 @@ mod aggregates;
 mod chunked;
 mod faults;
 mod filters;
+mod giving_up;
 mod grouping;
 mod limits;
 mod memory_limits;

@@ -111,6 +111,45 @@ fn went_well_by_hand(scan: SelectPlan) -> bool {
     true
 }
 
+/// A stage may outlive its query, held by what explains it.
+#[test]
+fn tables_that_slots_handed_over_are_free_after_an_end_that_failed() {
+    let table = rows(5_000);
+    let stage_in =
+        |pool: &Arc<MemoryPool>| Arc::new(ScanStage::new(count_sum_and_extreme(&table, "number", pool)));
+    let pool = Arc::new(MemoryPool::new("measured", usize::MAX));
+    let stage = stage_in(&pool);
+    let job = Job::builder("one slot").stage(stage.clone()).build();
+    job.get_next().expect("there are slots").unwrap();
+    assert!(pool.used() > 0);
+    stage.merge().map(drop).expect_err("only one slot has run");
+    assert_eq!(pool.used(), 0);
+
+    // All slots have room, and their merging has not.
+    let whole_scan = |stage: &Arc<ScanStage>| {
+        let job = Job::builder("slots").stage(stage.clone()).build();
+        while let Some(slot) = job.get_next() {
+            slot.unwrap();
+        }
+    };
+    let measured = Arc::new(MemoryPool::new("measured", usize::MAX));
+    let stage = stage_in(&measured);
+    whole_scan(&stage);
+    let scanned = measured.peak();
+    stage.merge().unwrap();
+    let mut refused = 0;
+    let between = measured.peak() - scanned;
+    assert!(between > 0);
+    for part in 0..8 {
+        let pool = Arc::new(MemoryPool::new("bounded", scanned + between * part / 8));
+        let stage = stage_in(&pool);
+        whole_scan(&stage);
+        refused += usize::from(stage.merge().is_err());
+        assert_eq!(pool.used(), 0, "with {part} eighths");
+    }
+    assert_eq!(refused, 8);
+}
+
 /// Which slots run at the same time decides how much is held at the most, so what is needed just so
 /// is known of one order only.
 #[test]

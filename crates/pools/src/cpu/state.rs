@@ -11,7 +11,7 @@ use pipeline_exec::{PipelineExecutor, PipelineHandle, StepError, metrics::Pipeli
 use super::nice::be_nice;
 use crate::error::CpuError;
 use crate::lock::lock;
-use crate::thread::on_a_thread_of_its_own;
+use crate::thread::{is_async, on_a_thread_of_its_own};
 
 #[derive(Clone, Debug)]
 pub(crate) struct CpuConfig {
@@ -115,9 +115,16 @@ impl CpuState {
         }
     }
 
+    /// Stops all work, and waits for running closures. Where futures are polled, another thread
+    /// waits.
     pub(crate) fn end(&self) {
         self.stop.tell();
-        drop(self.take());
+        match self.take() {
+            Running::Yes(executor) if is_async() => {
+                on_a_thread_of_its_own("pools-stop", move || drop(executor));
+            }
+            ended => drop(ended),
+        }
     }
 
     fn take(&self) -> Running {

@@ -1,6 +1,6 @@
 //! The work of the maintenance pool, its times and its threads, as plain data.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,8 @@ pub(super) struct Schedule {
     closed: bool,
     queue: VecDeque<(Instant, Once)>,
     timers: BTreeMap<(Instant, u64), Timer>,
-    out: HashSet<u64>,
+    /// When each timer is due, by number; `None` while it runs.
+    due: HashMap<u64, Option<Instant>>,
     next_timer: u64,
     threads: usize,
     threads_in_all: usize,
@@ -77,8 +78,9 @@ impl Schedule {
         self.insert(after(now, period), Some(period), call)
     }
 
-    pub(super) fn once(&mut self, delay: Duration, call: Box<dyn FnMut() + Send>, now: Instant) -> u64 {
-        self.insert(after(now, delay), None, call)
+    /// Adds a timer that runs once, at `due`. Returns its number.
+    pub(super) fn once(&mut self, due: Instant, call: Box<dyn FnMut() + Send>) -> u64 {
+        self.insert(due, None, call)
     }
 
     fn insert(&mut self, due: Instant, period: Option<Duration>, call: Box<dyn FnMut() + Send>) -> u64 {
@@ -91,26 +93,27 @@ impl Schedule {
             due,
         };
         self.timers.insert((due, number), timer);
+        self.due.insert(number, Some(due));
         number
     }
 
     /// Cancels a timer. Returns it to be dropped outside the lock; a running one ends its run.
     pub(super) fn cancel(&mut self, number: u64) -> Option<Timer> {
-        self.out.remove(&number);
-        let key = *self.timers.keys().find(|(_, timer)| *timer == number)?;
-        self.timers.remove(&key)
+        let due = self.due.remove(&number)??;
+        self.timers.remove(&(due, number))
     }
 
     /// Puts a timer back after its run, and skips the runs that were due meanwhile. Returns a
     /// cancelled one.
     pub(super) fn put_back(&mut self, mut timer: Timer, now: Instant) -> Option<Timer> {
-        if !self.out.remove(&timer.number) || self.closed {
+        if self.due.remove(&timer.number).is_none() || self.closed {
             return Some(timer);
         }
         let Some(period) = timer.period else {
             return Some(timer);
         };
         timer.due = after(timer.due, period).max(now);
+        self.due.insert(timer.number, Some(timer.due));
         self.timers.insert((timer.due, timer.number), timer)
     }
 
@@ -125,7 +128,7 @@ impl Schedule {
             first_due.is_some_and(|due| due <= now && waits_since.is_none_or(|since| due < since));
         if is_timers_turn && let Some((_, timer)) = self.timers.pop_first() {
             self.running += 1;
-            self.out.insert(timer.number);
+            self.due.insert(timer.number, None);
             return Next::Run(Task::Again(timer));
         }
         if let Some((_, task)) = self.queue.pop_front() {
@@ -182,11 +185,16 @@ impl Schedule {
 
     pub(super) fn close(&mut self) -> Forgotten {
         self.closed = true;
-        self.out.clear();
+        self.due.clear();
         Forgotten {
             _queue: std::mem::take(&mut self.queue),
             _timers: std::mem::take(&mut self.timers),
         }
+    }
+
+    /// The number of timers that are to run.
+    pub(super) fn timers(&self) -> usize {
+        self.due.len()
     }
 
     pub(super) fn snapshot(&self) -> MaintenanceSnapshot {
@@ -194,7 +202,7 @@ impl Schedule {
             threads: self.threads,
             running: self.running,
             queued: self.queue.len(),
-            repeating: self.timers.len() + self.out.len(),
+            repeating: self.timers(),
             ran: self.ran,
             panicked: self.panicked,
         }
@@ -255,7 +263,7 @@ mod tests {
     fn a_timer_for_one_run_is_given_back_after_it() {
         let (mut schedule, start) = (Schedule::default(), Instant::now());
         let delay = Duration::from_millis(10);
-        schedule.once(delay, Box::new(|| {}), start);
+        schedule.once(start + delay, Box::new(|| {}));
         assert!(runs(&mut schedule, start).is_none());
         let timer = runs(&mut schedule, start + delay).expect("the delay is over");
         assert!(schedule.put_back(timer, start + delay).is_some());

@@ -17,6 +17,7 @@ use crate::thread::{Work, as_work};
 pub(crate) struct MaintenanceConfig {
     pub(crate) threads_max: usize,
     pub(crate) keep_alive: Duration,
+    /// Prefix of the threads' names.
     pub(crate) name: String,
 }
 
@@ -58,7 +59,7 @@ impl MaintenanceState {
 
     fn start_thread(state: &Arc<Self>, schedule: &mut Schedule) -> io::Result<()> {
         let own = Arc::clone(state);
-        let name = format!("{}-maintenance-{}", state.config.name, schedule.next_thread());
+        let name = format!("{}-{}", state.config.name, schedule.next_thread());
         // The thread is not joined, because a process may end while it runs.
         thread::Builder::new().name(name).spawn(move || own.work())?;
         schedule.thread_started();
@@ -112,6 +113,12 @@ impl MaintenanceState {
         self.news.notify_all();
     }
 
+    /// The number of timers that are to run.
+    pub(crate) fn timers(&self) -> usize {
+        self.lock().timers()
+    }
+
+    /// Closes, and drops what has not started.
     pub(crate) fn close(&self) {
         let forgotten = self.lock().close();
         self.news.notify_all();

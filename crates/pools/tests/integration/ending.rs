@@ -37,6 +37,47 @@ fn pools_that_nobody_has_used_end_at_once() {
     assert_ended(&pools);
 }
 
+/// The thread polls other tasks, which a running closure must not hold up.
+#[test]
+fn the_last_handle_may_be_dropped_in_async_code_while_a_closure_runs() {
+    for in_a_task in [false, true] {
+        let (gate, (tell, ended)) = (Gate::new(), mpsc::channel());
+        let (held, (over, drops)) = (gate.clone(), mpsc::channel::<()>());
+        // Not joined: a thread that waits for the closure waits until the gate opens.
+        thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let pools = Pools::builder().cpu_threads(1).cpu_spares(0);
+            let pools = match in_a_task {
+                true => pools.runtime(runtime.handle().clone()),
+                false => pools,
+            };
+            let pools = pools.build().unwrap();
+            let waits = held.clone();
+            let task = pools.cpu().run(move |_cx| {
+                let _over = over;
+                waits.pass();
+            });
+            held.wait_for(1);
+            task.detach().unwrap();
+            match in_a_task {
+                true => {
+                    let mixed = pools.mixed();
+                    let task = mixed.spawn(async move { drop(pools) }).unwrap();
+                    drop(mixed);
+                    runtime.block_on(task).unwrap();
+                }
+                false => runtime.block_on(async { drop(pools) }),
+            }
+            tell.send(()).unwrap();
+        });
+        let dropped = ended.recv_timeout(Duration::from_secs(120));
+        gate.open();
+        dropped.expect("the drop waits for no closure");
+        // The closure is not cut short.
+        assert!(drops.recv().is_err());
+    }
+}
+
 #[test]
 fn cpu_tasks_that_wait_and_run_are_drained() {
     let pools = pools(1);

@@ -66,17 +66,6 @@ pub(crate) async fn fetch_async(
     Ok(Fetched::new(starts.zip(read)))
 }
 
-/// One range, below the length.
-pub(crate) fn read_one(source: &dyn ByteSource, range: Range<u64>) -> Result<Bytes, ReadError> {
-    let mut read = source.read(std::slice::from_ref(&range))?;
-    Ok(read.pop().unwrap_or_default())
-}
-
-/// The first four bytes, or fewer of a shorter source: they tell its format.
-pub(crate) fn head(source: &dyn ByteSource) -> Result<Bytes, ReadError> {
-    read_one(source, 0..source.bytes().min(4))
-}
-
 /// A file of this machine, opened anew for each read.
 #[derive(Debug)]
 pub struct LocalFile {
@@ -115,6 +104,11 @@ impl LocalFile {
             path: path.into(),
             version: Version::of(&metadata),
         })
+    }
+
+    /// As [`open`](Self::open), for a table.
+    pub(crate) fn shared(path: &Path) -> Result<SharedSource, ReadError> {
+        Ok(Arc::new(Self::open(path)?))
     }
 
     fn changed(&self) -> ReadError {

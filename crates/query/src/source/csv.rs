@@ -31,6 +31,7 @@ use self::infer::{ColumnFacts, ColumnRule, column_rules};
 use self::layout::{Header, PIECE_BYTES, Piece, Pieces, describe};
 use self::record::{Field, RecordReader};
 use super::byte_source::{self, LocalFile, SharedSource};
+use super::opening::Opening;
 use super::ready_columns::ReadyColumns;
 use crate::error::QueryError;
 use crate::windows::{Window, Windows};
@@ -67,7 +68,7 @@ impl CsvTable {
     /// name, a record with another number of fields than the header, and broken quotes; why `work`
     /// is stopped.
     pub fn open(name: &str, path: impl AsRef<Path>, work: &Work) -> Result<Self, QueryError> {
-        Self::of(name, Arc::new(LocalFile::open(path)?), work)
+        Self::of(name, LocalFile::shared(path.as_ref())?, &Opening::of(work)?)
     }
 
     /// The same for any source.
@@ -75,10 +76,10 @@ impl CsvTable {
     /// # Errors
     ///
     /// As [`open`](Self::open).
-    pub(crate) fn of(name: &str, source: SharedSource, work: &Work) -> Result<Self, QueryError> {
-        let (header, pieces) = Pieces::of(source)?;
+    pub(crate) fn of(name: &str, source: SharedSource, opening: &Opening<'_>) -> Result<Self, QueryError> {
+        let (header, pieces) = Pieces::of(source, opening)?;
         let survey = Arc::new(Survey::new(header.clone()));
-        survey_all(name, &survey, pieces, work)?;
+        survey_all(name, &survey, pieces, opening.work)?;
         let seen = std::mem::take(&mut *lock(&survey.pieces));
         let mut morsels = Vec::with_capacity(seen.len());
         let mut first_line = header.first_line;

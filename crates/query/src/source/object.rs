@@ -33,6 +33,7 @@ pub use self::patience::Patience;
 use super::byte_source::{AwaitedSource, ByteSource, Reading, SharedSource};
 use super::file_name::{extension, is_parquet_name};
 use super::format::open_source;
+use super::opening::Opening;
 use super::parquet::ParquetTable;
 use crate::error::QueryError;
 use crate::work::Work;
@@ -106,12 +107,13 @@ pub fn open_url(
     };
     let is_folder = parsed.to_file_path().is_ok_and(|path| path.is_dir());
     if is_folder {
-        let files = folder(url, &store, &location, &work.mixed())?;
+        let opening = Opening::of(work)?;
+        let files = folder(url, &store, &location, &opening)?;
         let sources = files.into_iter().map(|(origin, location)| {
-            let object = ObjectBytes::open(origin, &store, location, work.mixed());
+            let object = ObjectBytes::open(origin, &store, location, &opening);
             object.map(|object| Arc::new(object) as SharedSource)
         });
-        return Ok(Arc::new(ParquetTable::of(name, sources)?));
+        return Ok(Arc::new(ParquetTable::of(name, sources, &opening)?));
     }
     open_object(name, url, store, location, work)
 }
@@ -145,8 +147,9 @@ pub fn open_object(
     work: &Work,
 ) -> Result<Arc<dyn TableSource>, QueryError> {
     let extension = extension(Path::new(location.as_ref()));
-    let object = ObjectBytes::open(origin.to_owned(), &store, location, work.mixed())?;
-    open_source(name, Arc::new(object), extension, work)
+    let opening = Opening::of(work)?;
+    let object = ObjectBytes::open(origin.to_owned(), &store, location, &opening)?;
+    open_source(name, Arc::new(object), extension, &opening)
 }
 
 /// The data files of a folder, sorted: what errors call them, and their locations.
@@ -154,11 +157,10 @@ fn folder(
     url: &str,
     store: &Arc<dyn ObjectStore>,
     location: &Location,
-    mixed: &MixedPool,
-) -> Result<Vec<(String, Location)>, ReadError> {
-    let fail = |message: String| ReadError::new(url, message);
-    let listed = mixed.block_on(store.list_with_delimiter(Some(location)));
-    let listed = listed.map_err(|error| fail(error.to_string()))?;
+    opening: &Opening<'_>,
+) -> Result<Vec<(String, Location)>, QueryError> {
+    let fail = |message: String| QueryError::from(ReadError::new(url, message));
+    let listed = opening.wait(store.list_with_delimiter(Some(location)))?;
     let listed = listed.map_err(|error| fail(said(&error)))?;
     if let Some(inner) = listed
         .common_prefixes
@@ -209,10 +211,9 @@ impl ObjectBytes {
         origin: String,
         store: &Arc<dyn ObjectStore>,
         location: Location,
-        mixed: MixedPool,
-    ) -> Result<Self, ReadError> {
-        let answer = mixed.block_on(store.head(&location));
-        let answer = answer.map_err(|error| ReadError::new(&origin, error))?;
+        opening: &Opening<'_>,
+    ) -> Result<Self, QueryError> {
+        let answer = opening.wait(store.head(&location))?;
         let meta = answer.map_err(|error| ReadError::new(&origin, said(&error)))?;
         Ok(Self {
             origin,
@@ -221,7 +222,7 @@ impl ObjectBytes {
             bytes: meta.size,
             // A weak tag does not tell versions with other bytes apart.
             tag: meta.e_tag.filter(|tag| !tag.starts_with("W/")),
-            mixed,
+            mixed: opening.work.mixed(),
         })
     }
 

@@ -37,6 +37,7 @@ use self::damage::guarded;
 pub use self::damage::is_reading_damaged;
 use super::byte_source::{self, LocalFile, SharedSource};
 use super::file_name::is_parquet_name;
+use super::opening::{OpeningReads, Unstopped};
 
 /// Rows of a range of a row group.
 const RANGE_ROWS: usize = 2 * MORSEL_ROWS;
@@ -103,24 +104,23 @@ impl ParquetTable {
         } else {
             vec![path.to_owned()]
         };
-        let files = paths
-            .into_iter()
-            .map(|path| LocalFile::open(path).map(|file| Arc::new(file) as SharedSource));
-        Self::of(name, files)
+        let files = paths.into_iter().map(|path| LocalFile::shared(&path));
+        Self::of(name, files, &Unstopped)
     }
 
     /// The table `name` of one or more files, in this order.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
-    pub(crate) fn of(
+    /// As [`open`](Self::open), and those of `reads`.
+    pub(crate) fn of<R: OpeningReads>(
         name: &str,
-        sources: impl IntoIterator<Item = Result<SharedSource, ReadError>>,
-    ) -> Result<Self, ReadError> {
+        sources: impl IntoIterator<Item = Result<SharedSource, R::Error>>,
+        reads: &R,
+    ) -> Result<Self, R::Error> {
         let mut files: Vec<ParquetFile> = Vec::new();
         for source in sources {
-            let file = ParquetFile::open(source?)?;
+            let file = ParquetFile::open(source?, reads)?;
             if let Some(first) = files.first() {
                 file.check_same_columns(first)?;
             }
@@ -249,8 +249,8 @@ impl StoredTable for ParquetTable {
 }
 
 impl ParquetFile {
-    fn open(source: SharedSource) -> Result<Self, ReadError> {
-        let metadata = footer::load(source.as_ref())?;
+    fn open<R: OpeningReads>(source: SharedSource, reads: &R) -> Result<Self, R::Error> {
+        let metadata = footer::load(source.as_ref(), reads)?;
         let bounds = metadata
             .schema()
             .fields()
@@ -477,7 +477,7 @@ pub(super) fn begins_like_parquet(head: &[u8]) -> bool {
 }
 
 /// The files of a folder that are data, by name.
-fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
+pub(super) fn files_of(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let fail = |error: io::Error| ReadError::new(folder.display().to_string(), error);
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(fail)? {

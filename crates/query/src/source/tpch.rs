@@ -168,15 +168,25 @@ impl TpchTable {
             return Ok(None);
         }
         let run = work.begin(format!("generating {}", self.kind.name()))?;
+        let (kind, scale) = (self.kind, self.scale);
+        if self.rows.get().is_none() {
+            // It takes seconds at a large scale, so no thread that polls does it.
+            let count = run
+                .in_time(Job::builder(kind.name()))
+                .output(move |_cx| Ok(rows_of_parts(kind, scale)));
+            let counted = run.job(count.build()).await?;
+            // A faster caller's count is the same.
+            let _ = self.rows.set(counted.output.into());
+        }
         let stage = Arc::new(Generate {
-            kind: self.kind,
-            scale: self.scale,
+            kind,
+            scale,
             projection: projection.to_vec(),
             parts: self.parts().iter().map(|_| OnceLock::new()).collect(),
         });
         let rows = Arc::clone(self.parts());
         let metered = Arc::new(Metered::new(stage.clone(), move |part| rows[part]));
-        let job = Job::builder(self.kind.name()).stage(metered.clone());
+        let job = run.in_time(Job::builder(self.kind.name())).stage(metered.clone());
         let report = run.job(job.output(move |_cx| stage.parts()).build()).await?;
         let statistics = JobStatistics::new(
             format!("generate {}", self.kind.name()),
@@ -363,8 +373,12 @@ fn rows_of_parts(kind: TpchTableKind, scale: ScaleFactor) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
+
     use arrow::array::AsArray;
     use arrow::datatypes::{Date32Type, Decimal128Type, Int64Type};
+    use pools::Pools;
 
     use super::*;
 
@@ -383,6 +397,32 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Counting the lines of many orders takes seconds.
+    #[test]
+    fn rows_are_counted_on_a_cpu_worker_and_not_by_the_thread_that_polls() {
+        let pools = Pools::builder().cpu_threads(1).cpu_spares(0);
+        let pools = pools.build().expect("in range");
+        let (begin, begun) = mpsc::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let held = pools.cpu().run(move |_cx| {
+            begin.send(()).expect("the test waits");
+            gate.recv().expect("the test opens it");
+        });
+        begun.recv().expect("the worker runs it");
+        let (table, work) = (table(TpchTableKind::Lineitem, 0.001), Work::new(&pools));
+        let answer = pools.mixed().block_on(async {
+            let mut load = std::pin::pin!(table.load_async(&[0], &work));
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(load.as_mut().poll(&mut context).is_pending());
+            assert!(table.rows.get().is_none(), "the worker is held");
+            open.send(()).expect("the worker waits");
+            load.await
+        });
+        let statistics = answer.expect("a plain thread").expect("nothing stops it");
+        assert!(statistics.is_some() && table.rows.get().is_some());
+        held.wait().expect("it ran");
     }
 
     #[test]

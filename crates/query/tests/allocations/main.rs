@@ -68,9 +68,13 @@ fn measured(
     (outcome, ALLOCATED.peak_usage() - before)
 }
 
+/// A query that holds as much is large. All but those of one number over Parquet files are.
+const LARGE: usize = 4 * BESIDE;
+
 #[test]
-fn a_query_holds_what_it_charges_and_no_more_than_a_tenth_beside() {
+fn a_query_holds_what_it_charges_within_a_tenth_and_charges_at_most_twice_what_it_holds() {
     let _alone = alone();
+    let mut large = 0;
     let work = Work::from(PipelineExecutor::new(THREADS).expect("threads start"));
     for file in Files::new().iter() {
         let tables = file.open(&work);
@@ -89,9 +93,16 @@ fn a_query_holds_what_it_charges_and_no_more_than_a_tenth_beside() {
                 held <= charged / 10 * 11 + BESIDE,
                 "{name}: {held} bytes are held and {charged} charged: {sql}"
             );
+            // Much is reserved by an estimate before it is there. Up to 1.4 times as much was measured.
+            assert!(
+                charged <= 2 * held + BESIDE,
+                "{name}: {charged} bytes are charged and {held} held: {sql}"
+            );
+            large += usize::from(held > LARGE);
             assert_eq!(quota.used(), 0, "{name}: the result is its owner's: {sql}");
         }
     }
+    assert!(large >= 40, "{large} queries of 52 are large");
 }
 
 #[test]

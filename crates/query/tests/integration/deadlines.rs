@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use columnar::{MORSEL_ROWS, TableSource};
+use query::pools::Pools;
 use query::{Query, QueryError, Work};
 
 use crate::gated_table::GatedTable;
@@ -140,6 +141,73 @@ fn a_deadline_that_passes_while_a_query_over_memory_computes_ends_it_as_well() {
         );
         assert!(table.slots_begun() <= threads);
     }
+}
+
+/// How a query ends whose table never arrives.
+fn ended(query: Query) -> QueryError {
+    let (done, ended) = mpsc::channel();
+    // Not joined: a query whose deadline is lost never ends.
+    thread::spawn(move || done.send(query.run()).unwrap_or_default());
+    let outcome = ended.recv_timeout(HANG).expect("a deadline ends it");
+    outcome.expect_err("its table hangs")
+}
+
+fn hanging() -> Arc<Stored> {
+    Stored::awaited(rows(), |_| std::future::pending::<()>(), |_, _| Ok(()))
+}
+
+#[test]
+fn of_a_sessions_and_a_querys_deadlines_the_earliest_counts() {
+    // Of a query without an end the earliest deadline is the one that ends it.
+    let orders: [[Option<bool>; 3]; 6] = [
+        [Some(true), Some(false), None],
+        [Some(false), Some(true), None],
+        [None, Some(true), Some(false)],
+        [None, Some(false), Some(true)],
+        [Some(true), Some(false), Some(false)],
+        [Some(false), Some(false), Some(true)],
+    ];
+    for order in orders {
+        let at = |is_soon| Instant::now() + if is_soon { SOON } else { 30 * HANG };
+        let [session, first, second] = order;
+        let mut work = executor(1);
+        if let Some(is_soon) = session {
+            work = work.deadline(at(is_soon));
+        }
+        let mut query = prepared(QUERIES[3], hanging(), &work);
+        for is_soon in [first, second].into_iter().flatten() {
+            query = query.deadline(at(is_soon));
+        }
+        let error = ended(query);
+        assert!(
+            matches!(error, QueryError::DeadlineExceeded),
+            "{order:?}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_deadline_ends_a_query_while_the_users_own_work_fills_the_maintenance_pool() {
+    let pools = Pools::builder().cpu_threads(1).maintenance_threads_max(2);
+    let pools = pools.build().expect("in range");
+    let (begin, begun) = mpsc::channel();
+    let gate = Arc::new((Mutex::new(true), Condvar::new()));
+    for _ in 0..3 {
+        let (begin, gate) = (begin.clone(), Arc::clone(&gate));
+        let blocks = move || {
+            begin.send(()).expect("the test listens");
+            let closed = gate.0.lock().expect("nobody panics with it");
+            drop(gate.1.wait_while(closed, |closed| *closed));
+        };
+        pools.maintenance().spawn(blocks).expect("the pool is open");
+    }
+    // Both threads are taken, and the third task waits for one.
+    (0..2).for_each(|_| begun.recv_timeout(HANG).expect("a thread starts"));
+    let query = prepared(QUERIES[3], hanging(), &Work::new(&pools));
+    let error = ended(query.deadline(Instant::now() + SOON));
+    assert!(matches!(error, QueryError::DeadlineExceeded), "{error:?}");
+    *gate.0.lock().expect("nobody panics with it") = false;
+    gate.1.notify_all();
 }
 
 #[test]

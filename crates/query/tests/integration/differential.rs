@@ -10,7 +10,7 @@
 
 pub(crate) mod generator;
 mod reference;
-mod tiny_table;
+pub(crate) mod tiny_table;
 
 use query::QueryError;
 

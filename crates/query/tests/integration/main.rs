@@ -10,6 +10,7 @@ mod inputs;
 mod objects;
 mod planner;
 mod run;
+mod sample_aggregates;
 mod sessions;
 mod stored_table;
 mod streaming;

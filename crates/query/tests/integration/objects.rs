@@ -1,7 +1,8 @@
 //! Tables by URL: the same answers as from files, and the server's faults as errors.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use object_server::{Fault, ObjectServer};
@@ -11,7 +12,7 @@ use query::object_store::ObjectStoreExt;
 use query::object_store::memory::InMemory;
 use query::pools::Pools;
 use query::source::{self, Patience};
-use query::{QueryError, QueryResult, Work};
+use query::{CancellationToken, QueryError, QueryResult, Work};
 
 use crate::folder::Folder;
 use crate::run::{assert_same_bits, catalog, query};
@@ -191,6 +192,34 @@ fn a_server_that_hangs_at_any_request_is_an_error_when_patience_ends() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// What hangs while a table is opened: the length, the first bytes, the rest of a footer.
+#[test]
+fn a_cancel_or_a_deadline_ends_the_opening_of_a_table_whose_server_hangs() {
+    for (name, bytes) in [("t.parquet", parquet()), ("t.csv", csv()), ("t", parquet())] {
+        for at in [0, 1] {
+            let what = format!("{name} at request {at}");
+            let server = ObjectServer::start(name, bytes.clone());
+            server.plan(at, Fault::Hang);
+            let token = CancellationToken::new();
+            let work = crate::run::executor(1).cancelled_by(token.clone());
+            thread::scope(|scope| {
+                let opened = scope.spawn(|| source::open_url("t", &server.url(), patient(0), &work));
+                server.wait_for_requests(at + 1);
+                token.cancel();
+                let error = opened.join().expect("no panic").expect_err("the server hangs");
+                assert!(matches!(error, QueryError::Cancelled), "{what}: {error:?}");
+            });
+
+            server.plan(at, Fault::Hang);
+            let soon = Instant::now() + Duration::from_millis(20);
+            let work = crate::run::executor(1).deadline(soon);
+            let late = source::open_url("t", &server.url(), patient(0), &work);
+            let error = late.expect_err("the server hangs");
+            assert!(matches!(error, QueryError::DeadlineExceeded), "{what}: {error:?}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Sessions: limits of a query, tokens and deadlines that queries share, and executors that are full or have ended.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, mpsc};
-use std::task::Poll;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -51,22 +51,23 @@ fn held_executor(capacity: usize) -> (PipelineExecutor, mpsc::Sender<()>, JobTic
 #[test]
 fn two_queries_under_one_token_are_both_cancelled() {
     for is_stored in [false, true] {
-        let work = executor(2);
+        // As many workers as slots, so that neither query waits for the other.
+        let work = executor(6);
         let token = CancellationToken::new();
-        let gated = GatedTable::new(3);
+        let gated = [0, 1].map(|_| GatedTable::new(3));
         let (tell, fetching) = mpsc::channel();
         let hangs = move |_| {
             tell.send(()).expect("the test listens");
             std::future::pending::<()>()
         };
         let stored = Stored::awaited(open_table(), hangs, |_, _| Ok(()));
-        let session = match is_stored {
-            true => session(&work, stored),
-            false => session(&work, gated.clone()),
-        };
         thread::scope(|scope| {
-            let queries = [0, 1].map(|_| {
+            let queries = gated.each_ref().map(|gated| {
                 let (work, token) = (work.clone(), token.clone());
+                let session = match is_stored {
+                    true => session(&work, stored.clone()),
+                    false => session(&work, gated.clone()),
+                };
                 let query = session.sql(SUM).expect("a query of the subset").read_ahead(1);
                 scope.spawn(move || work.pools().mixed().block_on(query.run_async(token)))
             });
@@ -74,10 +75,10 @@ fn two_queries_under_one_token_are_both_cancelled() {
                 true => {
                     (0..2).for_each(|_| fetching.recv_timeout(HANG).expect("both queries wait for bytes"))
                 }
-                false => gated.wait_for_slots(2),
+                false => gated.iter().for_each(|table| table.wait_for_slots(3)),
             }
             token.cancel();
-            gated.let_pass();
+            gated.iter().for_each(|table| table.let_pass());
             for query in queries {
                 let outcome = query.join().expect("no panic").expect("a plain thread");
                 assert!(matches!(outcome, Err(QueryError::Cancelled)), "{outcome:?}");
@@ -90,34 +91,63 @@ fn two_queries_under_one_token_are_both_cancelled() {
 fn a_future_that_is_dropped_leaves_nothing_at_the_token_and_no_timer() {
     let work = executor(1);
     let token = CancellationToken::new();
-    let table = Stored::awaited(open_table(), |_| std::future::pending::<()>(), |_, _| Ok(()));
+    let (begin, fetching) = mpsc::channel();
+    let hangs = move |_| {
+        begin.send(()).expect("the test listens");
+        std::future::pending::<()>()
+    };
+    let (drops, dropped) = mpsc::channel();
+    let table = Stored::awaited(open_table(), hangs, move |moment, _| {
+        assert_eq!(moment, Moment::Dropping, "no fetch ends");
+        drops.send(()).map_err(|_| "the test listens".to_owned())
+    });
     let query = session(&work, table.clone())
         .sql(SUM)
         .expect("a query of the subset");
     let (tell, closed) = mpsc::channel();
     let query = query
+        .read_ahead(1)
         .deadline(Instant::now() + HANG)
         .on_close(move || tell.send(()).expect("the test listens"));
     let mixed = work.pools().mixed();
-    let timers = || work.pools().maintenance().snapshot().repeating;
+    let timers = || work.pools().snapshot().wake_ups;
+    // What is registered anywhere for the future holds a part of its waker.
+    let noted = Arc::new(Noted);
+    let waker = Waker::from(Arc::clone(&noted));
     let once = async {
         let mut answer = pin!(query.run_async(token.clone()));
-        let polled = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;
-        assert!(polled && timers() == 1);
+        let polled = answer.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending() && timers() == 1);
+        fetching.recv_timeout(HANG).expect("it waits for bytes");
+        assert!(Arc::strong_count(&noted) > 2, "it waits for the token too");
     };
     mixed.block_on(once).expect("a plain thread");
+    drop(waker);
     assert_eq!(timers(), 0);
+    dropped.recv_timeout(HANG).expect("the fetch is dropped");
     // Before any cancel: the future's drop ended the reading.
     closed.recv_timeout(HANG).expect("reading has ended");
     let began = Instant::now();
-    while Arc::strong_count(&table) > 1 {
+    while Arc::strong_count(&table) > 1 || Arc::strong_count(&noted) > 1 {
         assert!(
             began.elapsed() < HANG,
-            "the token or a task still holds the table"
+            "the token or a task still holds the table, or would wake the future"
         );
         thread::yield_now();
     }
     token.cancel();
+    assert_eq!(
+        fetching.try_recv(),
+        Err(mpsc::TryRecvError::Empty),
+        "no other fetch"
+    );
+}
+
+/// Whoever would wake the future has a share in it.
+struct Noted;
+
+impl Wake for Noted {
+    fn wake(self: Arc<Self>) {}
 }
 
 #[test]
@@ -272,17 +302,42 @@ fn a_session_shares_pools_and_reports_what_a_query_took() {
 }
 
 #[test]
+fn clones_of_a_work_show_their_own_progress() {
+    let work = executor(1);
+    let clone = work.clone();
+    let steps = |steps| (0..steps).map(|_| step(|_cx| Ok(()))).collect();
+    work.run(Job::from_steps("two", steps(2)))
+        .expect("nothing stops it");
+    clone
+        .run(Job::from_steps("one", steps(1)))
+        .expect("nothing stops it");
+    let (two, one) = (work.progress(), clone.progress());
+    assert_eq!((two.activity(), two.slots()), ("running two".to_owned(), (2, 2)));
+    assert_eq!((one.activity(), one.slots()), ("running one".to_owned(), (1, 1)));
+}
+
+#[test]
 fn opening_a_table_is_stopped_by_the_sessions_token_and_deadline() {
     let folder = crate::folder::Folder::new();
-    let path = folder.write("t.csv", "a,b\n1,2\n");
+    folder.write("t.csv", "a,b\n1,2\n");
     let token = CancellationToken::new();
     let mut cancelled = Session::new(executor(1).cancelled_by(token.clone()));
     token.cancel();
-    let error = cancelled.open("t", &path).expect_err("it was cancelled");
-    assert!(matches!(error, QueryError::Cancelled), "{error:?}");
     let mut late = Session::new(executor(1).deadline(Instant::now()));
-    let error = late.open("t", &path).expect_err("it is late");
-    assert!(matches!(error, QueryError::DeadlineExceeded), "{error:?}");
+    // A CSV file, a folder, and a file that is not even there: nothing is looked at.
+    for path in [
+        folder.path("t.csv"),
+        folder.root().into(),
+        folder.path("t.parquet"),
+    ] {
+        let error = cancelled.open("t", &path).expect_err("it was cancelled");
+        assert!(matches!(error, QueryError::Cancelled), "{path:?}: {error:?}");
+        let error = late.open("t", &path).expect_err("it is late");
+        assert!(
+            matches!(error, QueryError::DeadlineExceeded),
+            "{path:?}: {error:?}"
+        );
+    }
     assert_eq!(late.tables().names().count(), 0);
 }
 

@@ -17,7 +17,8 @@ use bytes::Bytes;
 use columnar::ReadError;
 
 use super::record::{Field, RecordFault, RecordReader, line_breaks};
-use crate::source::byte_source::{SharedSource, read_one};
+use crate::source::byte_source::SharedSource;
+use crate::source::opening::{OpeningReads, Unstopped};
 
 /// Bytes of a piece, unless a record is longer: about 2 ms of parsing.
 pub(super) const PIECE_BYTES: usize = 1 << 20;
@@ -85,11 +86,15 @@ impl Pieces {
     /// # Errors
     ///
     /// When the file cannot be read, has no usable header, or its quotes do not match.
-    pub(crate) fn of(source: SharedSource) -> Result<(Header, Self), ReadError> {
-        Self::cut(source, PIECE_BYTES)
+    pub(crate) fn of<R: OpeningReads>(source: SharedSource, reads: &R) -> Result<(Header, Self), R::Error> {
+        Self::cut(source, PIECE_BYTES, reads)
     }
 
-    fn cut(source: SharedSource, piece_bytes: usize) -> Result<(Header, Self), ReadError> {
+    fn cut<R: OpeningReads>(
+        source: SharedSource,
+        piece_bytes: usize,
+        reads: &R,
+    ) -> Result<(Header, Self), R::Error> {
         let mut blocks = Blocks {
             source,
             buffer: Vec::new(),
@@ -97,17 +102,17 @@ impl Pieces {
             offset: 0,
             line: 1,
         };
-        blocks.fill(piece_bytes)?;
+        blocks.fill(piece_bytes, reads)?;
         if blocks.buffer.starts_with(b"\xFF\xFE") || blocks.buffer.starts_with(b"\xFE\xFF") {
             let message = "the file is UTF-16; convert it to UTF-8";
-            return Err(ReadError::new(blocks.source.origin(), message));
+            return Err(ReadError::new(blocks.source.origin(), message).into());
         }
         if blocks.buffer.starts_with(b"\xEF\xBB\xBF") {
             blocks.take(3);
         }
         let delimiter = delimiter(&blocks.buffer);
         let header = Header {
-            names: blocks.header(delimiter, piece_bytes)?,
+            names: blocks.header(delimiter, piece_bytes, reads)?,
             delimiter,
             first_line: blocks.line,
             source: SharedSource::clone(&blocks.source),
@@ -155,13 +160,13 @@ struct Blocks {
 
 impl Blocks {
     /// Reads until the buffer holds `bytes` or the input ends.
-    fn fill(&mut self, bytes: usize) -> Result<(), ReadError> {
+    fn fill<R: OpeningReads>(&mut self, bytes: usize, reads: &R) -> Result<(), R::Error> {
         if self.buffer.len() < bytes && !self.ended {
             let start = self.offset + self.buffer.len() as u64;
             let wanted = start.saturating_add((bytes - self.buffer.len()) as u64);
             let end = wanted.min(self.source.bytes());
             if start < end {
-                let read = read_one(self.source.as_ref(), start..end)?;
+                let read = reads.read_one(self.source.as_ref(), start..end)?;
                 self.buffer.extend_from_slice(&read);
             }
             self.ended = end < wanted;
@@ -177,17 +182,15 @@ impl Blocks {
     }
 
     /// Doubles the buffer, for a record that is longer.
-    fn grow(&mut self) -> Result<(), ReadError> {
+    fn grow<R: OpeningReads>(&mut self, reads: &R) -> Result<(), R::Error> {
         if self.buffer.len() > RECORD_BYTES_MAX {
-            return Err(self.fault(
-                self.line,
-                format!(
-                    "the record is longer than {} MiB; is a quote never closed?",
-                    RECORD_BYTES_MAX >> 20
-                ),
-            ));
+            let message = format!(
+                "the record is longer than {} MiB; is a quote never closed?",
+                RECORD_BYTES_MAX >> 20
+            );
+            return Err(self.fault(self.line, message).into());
         }
-        self.fill(self.buffer.len() * 2)
+        self.fill(self.buffer.len() * 2, reads)
     }
 
     fn fault(&self, line: u64, message: impl Into<String>) -> ReadError {
@@ -195,7 +198,12 @@ impl Blocks {
     }
 
     /// Takes the names of the columns off the front.
-    fn header(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Vec<String>, ReadError> {
+    fn header<R: OpeningReads>(
+        &mut self,
+        delimiter: u8,
+        piece_bytes: usize,
+        reads: &R,
+    ) -> Result<Vec<String>, R::Error> {
         if self.buffer.is_empty() {
             return Ok(Vec::new());
         }
@@ -206,14 +214,14 @@ impl Blocks {
             if !self.ended
                 && (outcome == Err(RecordFault::UnclosedQuote) || reader.position() == self.buffer.len())
             {
-                self.grow()?;
+                self.grow(reads)?;
                 continue;
             }
             match outcome.map_err(|fault| self.fault(1, describe(fault)))? {
                 Some(columns) if columns > COLUMNS_MAX => {
                     let message =
                         format!("the header has {columns} columns, and a table at most {COLUMNS_MAX}");
-                    return Err(self.fault(1, message));
+                    return Err(self.fault(1, message).into());
                 }
                 _ => {}
             }
@@ -221,7 +229,7 @@ impl Blocks {
         };
         self.line += line_breaks(&self.buffer[..len]);
         self.take(len);
-        self.fill(piece_bytes)?;
+        self.fill(piece_bytes, reads)?;
         Ok(names)
     }
 
@@ -252,13 +260,13 @@ impl Blocks {
 
     /// Takes the next piece off the front; `None` at the end of the file.
     fn piece(&mut self, delimiter: u8, piece_bytes: usize) -> Result<Option<(Piece, Bytes)>, ReadError> {
-        self.fill(piece_bytes)?;
+        self.fill(piece_bytes, &Unstopped)?;
         if self.buffer.is_empty() {
             return Ok(None);
         }
         let len = loop {
             match self.whole_records(delimiter)? {
-                0 => self.grow()?,
+                0 => self.grow(&Unstopped)?,
                 len => break len,
             }
         };
@@ -342,7 +350,8 @@ mod tests {
 
     fn layout(text: &str, piece_bytes: usize) -> Result<Layout, String> {
         let source = Arc::new(MemoryBytes::new("t.csv", text.to_owned()));
-        let (header, mut cut) = Pieces::cut(source, piece_bytes).map_err(|error| error.to_string())?;
+        let (header, mut cut) =
+            Pieces::cut(source, piece_bytes, &Unstopped).map_err(|error| error.to_string())?;
         let mut pieces = Vec::new();
         while let Some((piece, bytes)) = cut.next().map_err(|error| error.to_string())? {
             let start = usize::try_from(piece.offset).unwrap();

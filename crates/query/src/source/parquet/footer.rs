@@ -13,6 +13,7 @@ use columnar::ReadError;
 
 use super::damage::guarded;
 use crate::source::byte_source::ByteSource;
+use crate::source::opening::OpeningReads;
 
 const MARK: &[u8; 4] = b"PAR1";
 /// The footer's length and the mark, which end a file.
@@ -23,8 +24,11 @@ const FIRST_READ_BYTES: u64 = 64 << 10;
 const PAGE_HEADER_BYTES_MIN: u64 = 8;
 
 /// Reads the footer and the page index, if there is one; strings become `Utf8View`.
-pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadError> {
-    let fail = |message: String| ReadError::new(source.origin(), message);
+pub(super) fn load<R: OpeningReads>(
+    source: &dyn ByteSource,
+    reads: &R,
+) -> Result<ArrowReaderMetadata, R::Error> {
+    let fail = |message: String| R::Error::from(ReadError::new(source.origin(), message));
     let len = source.bytes();
     if len < 4 {
         return Err(fail(
@@ -32,11 +36,11 @@ pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadE
         ));
     }
     let end = len.saturating_sub(FIRST_READ_BYTES)..len;
-    let ends = source.read(&[0..4, end.clone()])?;
+    let ends = reads.read(source, &[0..4, end.clone()])?;
     let [head, tail] =
         <[Bytes; 2]>::try_from(ends).map_err(|_| fail("two ranges were asked for".to_owned()))?;
     check_ends(len, &head, &tail).map_err(|message| fail(message.to_owned()))?;
-    let metadata = decode(source, end, tail)?;
+    let metadata = decode(source, reads, end, tail)?;
     guarded(|| {
         let metadata = with_views(metadata).map_err(|error| error.to_string())?;
         match end_of_data(&metadata) {
@@ -50,8 +54,13 @@ pub(super) fn load(source: &dyn ByteSource) -> Result<ArrowReaderMetadata, ReadE
 }
 
 /// Decodes the footer, whose end is `tail`, and reads the rest of it.
-fn decode(source: &dyn ByteSource, end: Range<u64>, tail: Bytes) -> Result<ParquetMetaData, ReadError> {
-    let fail = |message: String| ReadError::new(source.origin(), message);
+fn decode<R: OpeningReads>(
+    source: &dyn ByteSource,
+    reads: &R,
+    end: Range<u64>,
+    tail: Bytes,
+) -> Result<ParquetMetaData, R::Error> {
+    let fail = |message: String| R::Error::from(ReadError::new(source.origin(), message));
     let mut decoder = guarded(|| {
         let mut decoder = ParquetMetaDataPushDecoder::try_new(end.end)
             .map_err(|error| error.to_string())?
@@ -76,7 +85,7 @@ fn decode(source: &dyn ByteSource, end: Range<u64>, tail: Bytes) -> Result<Parqu
                 "the file is damaged: its footer names an index behind its end".to_owned(),
             ));
         }
-        let read = source.read(&wanted)?;
+        let read = reads.read(source, &wanted)?;
         decoder
             .push_ranges(wanted, read)
             .map_err(|error| fail(error.to_string()))?;

@@ -34,6 +34,15 @@ impl TinyTable {
         }
     }
 
+    /// `batch` cut into morsels, without zone maps.
+    pub(crate) fn of(batch: RecordBatch, morsel_rows: usize) -> Self {
+        Self {
+            batch,
+            morsel_rows,
+            zone_maps: false,
+        }
+    }
+
     fn start(&self, morsel: usize) -> usize {
         morsel * self.morsel_rows
     }

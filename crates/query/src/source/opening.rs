@@ -1,0 +1,78 @@
+//! Reads of a table that is being opened.
+//!
+//! A store may be slow to answer, so a cancel or a deadline ends each wait for it. A read that
+//! blocks the thread, of a file, returns first.
+
+use std::future::Future;
+use std::ops::Range;
+
+use bytes::Bytes;
+use columnar::ReadError;
+
+use super::byte_source::ByteSource;
+use crate::error::QueryError;
+use crate::stop::Stop;
+use crate::work::Work;
+
+/// How a table that is being opened reads its sources.
+pub(crate) trait OpeningReads {
+    type Error: From<ReadError>;
+
+    /// Reads `ranges`, each below the length of `source`.
+    fn read(&self, source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Self::Error>;
+
+    /// One range, below the length.
+    fn read_one(&self, source: &dyn ByteSource, range: Range<u64>) -> Result<Bytes, Self::Error> {
+        let mut read = self.read(source, std::slice::from_ref(&range))?;
+        Ok(read.pop().unwrap_or_default())
+    }
+}
+
+/// Reads that nothing stops.
+pub(crate) struct Unstopped;
+
+impl OpeningReads for Unstopped {
+    type Error = ReadError;
+
+    fn read(&self, source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, ReadError> {
+        source.read(ranges)
+    }
+}
+
+/// A table that is being opened until its work is stopped.
+pub(crate) struct Opening<'a> {
+    pub(crate) work: &'a Work,
+    stop: Stop,
+}
+
+impl<'a> Opening<'a> {
+    /// # Errors
+    ///
+    /// Why the work is stopped already.
+    pub(crate) fn of(work: &'a Work) -> Result<Self, QueryError> {
+        let stop = work.arm_stop()?;
+        Ok(Self { work, stop })
+    }
+
+    /// Waits for a store's answer on this thread.
+    ///
+    /// # Errors
+    ///
+    /// Why the work is stopped, or why this thread must not wait.
+    pub(crate) fn wait<T>(&self, answer: impl Future<Output = T>) -> Result<T, QueryError> {
+        self.work.block_on(self.stop.unless_stopped(answer))
+    }
+}
+
+impl OpeningReads for Opening<'_> {
+    type Error = QueryError;
+
+    fn read(&self, source: &dyn ByteSource, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, QueryError> {
+        self.stop.check()?;
+        let read = match source.as_awaited() {
+            Some(source) => self.wait(source.read_async(ranges))?,
+            None => source.read(ranges),
+        };
+        Ok(read?)
+    }
+}

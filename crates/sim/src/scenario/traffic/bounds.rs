@@ -171,7 +171,7 @@ impl Traffic {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// The time that `ns` in the main role takes, with a single worker's reserve turns in between.
+    /// Returns how long `ns` of main work takes; a single worker has reserve turns in between.
     fn in_reserve_turns(&self, workers: usize, ns: u64) -> u64 {
         if workers == 1 {
             ns * PARTS / YOUNG_PARTS
@@ -180,8 +180,7 @@ impl Traffic {
         }
     }
 
-    /// The time until all work ahead of a job, and a short job behind it, has been served or has
-    /// grown old.
+    /// Returns how long workers need for the work ahead of a job and for a short job behind it.
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
         // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
@@ -252,7 +251,7 @@ impl Traffic {
         u64::from(self.short_slots) * self.short_slot_ns
     }
 
-    /// Whether short jobs are too long to stay young.
+    /// Returns whether short jobs are too long to stay young.
     pub(super) fn grow_old(&self) -> bool {
         self.short_work_ns() >= YOUNG_QUANTA * self.quantum_ns
     }

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: Vec<OsString>) -> anyhow::Result<Outcome> {
     process::pass_through(command.args(rest), Limit::NONE)
 }
 
-/// Command that runs the program with a planted bug: a run must be rejected.
+/// Returns the command that runs the program with a planted bug and expects a rejected run.
 pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Command> {
     let mut command = command(workspace)?;
     mutants::plant(workspace, &mut command, bug)?;
@@ -44,7 +44,7 @@ pub(crate) fn planted(workspace: &Workspace, bug: &str) -> anyhow::Result<Comman
     Ok(command)
 }
 
-/// Command that runs the program; its arguments come last.
+/// Returns the command that runs the program; its arguments come last.
 pub(crate) fn command(workspace: &Workspace) -> anyhow::Result<Command> {
     workspace.program("sim", "example", PROGRAM)
 }

@@ -83,7 +83,7 @@ costs! {
     line_read_ps = 121_000,
     /// Fetching a line that another core has touched, to write it. Other writers wait meanwhile.
     line_write_ps = 114_000,
-    /// A fetch, to write it, of a line that another core has touched. Other writers wait meanwhile.
+    /// A push to the own queue.
     push_ps = 2_200,
     /// A pop from the own queue, empty or not.
     pop_ps = 6_100,

@@ -1,6 +1,6 @@
 //! Oracles: each judges one property of a run.
 //!
-//! An oracle watches operations and keeps its own books, so that it need not trust the policy:
+//! An oracle watches operations and keeps its own books, so it need not trust the policy:
 //!
 //! | oracle | property |
 //! |---|---|
@@ -86,10 +86,10 @@ macro_rules! oracles {
         }
 
         impl Oracle {
-            /// All of them.
+            /// Every oracle.
             pub const ALL: &[Self] = &[$(Self::$oracle,)+];
 
-            /// Its name in reports and in the corpus.
+            /// Returns the oracle's name in reports and in the corpus.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$oracle => $name,)+ }

@@ -18,7 +18,7 @@ const SCRIPT: &str = r#"exec 3<&0
 { read -r _ <&3; kill -KILL 0; } >/dev/null 2>&1 &
 exec "$@" 3<&- </dev/null"#;
 
-/// `command` on a leash, its standard input; `None` if the system has no process groups.
+/// Returns `command` on a leash, which is its standard input, or `None` without process groups.
 #[cfg(unix)]
 pub(super) fn leashed(command: &Command) -> Option<Command> {
     use std::os::unix::process::CommandExt as _;
@@ -43,7 +43,6 @@ pub(super) fn leashed(command: &Command) -> Option<Command> {
     Some(leashed)
 }
 
-/// `None`: the system has no process groups.
 #[cfg(not(unix))]
 pub(super) fn leashed(_command: &Command) -> Option<Command> {
     None

@@ -46,26 +46,25 @@ use pipeline_exec::policy::shared::{STAND_IN_QUANTA, STAY_QUANTA, YOUNG_QUANTA};
 use super::Traffic;
 use crate::oracle::{Lines, Stood};
 
-/// Nanoseconds that wakes, claims and accounts may add to each visit, and to a run that begins
-/// asleep.
+/// Nanoseconds that scheduling may add to each visit, and to a run whose workers begin asleep.
 const OVERHEAD_NS: u64 = 50_000;
 
-/// The part of the time that is for old jobs: 3 of 20.
+/// Parts of each worker's time, out of [`PARTS`], that belong to old jobs.
 pub(super) const OLD_PARTS: u64 = 3;
 const YOUNG_PARTS: u64 = PARTS - OLD_PARTS;
 pub(super) const PARTS: u64 = 20;
 
-/// Quanta of young jobs in a row while an old one waits, at most.
+/// Quanta that a worker gives to young jobs in a row, at most, while an old one waits.
 const ALLOWANCE_QUANTA: u64 = 10;
 
 impl Traffic {
-    /// The longest possible slot, and scheduling.
+    /// Returns the longest possible slot plus the time of scheduling.
     #[must_use]
     pub fn blocking_ns(&self) -> u64 {
         self.blocking_by_slot_ns().max(self.long_slot_ns + OVERHEAD_NS)
     }
 
-    /// The same without long slots.
+    /// Returns [`Traffic::blocking_ns`] without long slots.
     fn blocking_by_slot_ns(&self) -> u64 {
         let short_ns = if self.shorts > 0 { self.short_slot_ns } else { 0 };
         let heavy_ns = if self.heavies + self.middles > 0 {
@@ -76,8 +75,7 @@ impl Traffic {
         short_ns.max(heavy_ns) + OVERHEAD_NS
     }
 
-    /// Time for which short jobs may wait for a worker or spare thread, with stays while there are
-    /// any.
+    /// Returns how long a short job may wait for a worker or a spare thread.
     fn lost_ns(&self) -> u64 {
         if self.spares == 0 {
             return self.blocking_ns();
@@ -88,20 +86,20 @@ impl Traffic {
             .min(self.blocking_ns())
     }
 
-    /// A quantum, a slot, and scheduling.
+    /// Returns a quantum plus the blocking.
     #[must_use]
     pub fn visit_ns(&self) -> u64 {
         self.quantum_ns + self.blocking_ns()
     }
 
-    /// The longest wait of a served heavy or middle job, whatever short jobs do while they stay
-    /// young.
+    /// Returns the longest wait of a heavy or middle job that has been served, beside short jobs
+    /// that stay young.
     #[must_use]
     pub fn wait_bound_ns(&self, workers: usize) -> u64 {
         self.old_wait_ns(workers, self.heavy_and_middle(), self.stay_ns())
     }
 
-    /// The latency of a short job beside old jobs, at most, if alone it takes at most `alone_ns`.
+    /// Returns the largest latency of a settled short job that takes at most `alone_ns` alone.
     #[must_use]
     pub fn settled_bound_ns(&self, workers: usize, alone_ns: u64) -> u64 {
         match workers {
@@ -110,14 +108,14 @@ impl Traffic {
         }
     }
 
-    /// The same with long slots, and `ahead` short jobs in flight at its submission.
+    /// Returns the same bound beside long slots, with `ahead` short jobs in flight at submission.
     #[must_use]
     pub fn settled_beside_long_bound_ns(&self, ahead: usize) -> u64 {
         let visit_ns = self.short_work_ns().min(self.quantum_ns) + self.short_slot_ns + OVERHEAD_NS;
         self.lost_ns() + (ahead as u64 + 1) * (self.short_work_ns() + OVERHEAD_NS) + visit_ns
     }
 
-    /// The same short jobs alone.
+    /// Returns this load with its short jobs alone.
     #[must_use]
     pub fn alone(&self) -> Self {
         Self {
@@ -128,12 +126,12 @@ impl Traffic {
         }
     }
 
-    /// Four quanta, a slot, and scheduling.
+    /// Returns a stay: four quanta plus the blocking.
     pub(super) fn stay_ns(&self) -> u64 {
         STAY_QUANTA * self.quantum_ns + self.blocking_ns()
     }
 
-    /// The most that a heavy job may receive while young.
+    /// Returns the most time that a heavy job may receive while it is young.
     pub(super) fn youth_ns(&self) -> u64 {
         self.stay_ns() + self.quantum_ns
     }
@@ -173,7 +171,7 @@ impl Traffic {
         u64::try_from(ns).unwrap_or(u64::MAX)
     }
 
-    /// The time that `ns` in the main role takes, with a single worker's reserve turns in between.
+    /// Returns how long `ns` of main work takes; a single worker has reserve turns in between.
     fn in_reserve_turns(&self, workers: usize, ns: u64) -> u64 {
         if workers == 1 {
             ns * PARTS / YOUNG_PARTS
@@ -182,8 +180,7 @@ impl Traffic {
         }
     }
 
-    /// The time until all work ahead of a job, and a short job behind it, has been served or has
-    /// grown old.
+    /// Returns how long workers need for the work ahead of a job and for a short job behind it.
     pub(super) fn line_ns(&self, workers: usize, stood: &Stood) -> u64 {
         // Reserve workers serve the heaviest job while it is young.
         let workers = if stood.young > 0 {
@@ -254,7 +251,7 @@ impl Traffic {
         u64::from(self.short_slots) * self.short_slot_ns
     }
 
-    /// Whether short jobs are too long to stay young.
+    /// Returns whether short jobs are too long to stay young.
     pub(super) fn grow_old(&self) -> bool {
         self.short_work_ns() >= YOUNG_QUANTA * self.quantum_ns
     }

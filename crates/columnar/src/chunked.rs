@@ -1,5 +1,5 @@
-//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in proportion
-//! to what is in them.
+//! Lists that grow in chunks: nothing until the first write, no copy on growth, memory in
+//! proportion to what is in them.
 //!
 //! ```text
 //!   values      0 .. 128   128 .. 384   384 .. 896
@@ -8,13 +8,13 @@
 //!   index 400: 400 + 128 = 528 = 0b10_0001_0000 ─► highest bit 9 ─► chunk 9 - 7 = 2, place 528 - 512 = 16
 //! ```
 //!
-//! A `Vec` copies all that it has when it grows, and ends up to twice as large as needed. That is dear
-//! with a list for each of many partitions in each of many slots, most of them short. A [`ChunkedVec`]
-//! pays for its head with the first value, and for a chunk each time that it has doubled: n values
-//! take log n allocations. What was written stays where it is.
+//! A `Vec` copies all that it has when it grows, and ends up to twice as large as needed. That is
+//! dear with a list for each of many partitions in each of many slots, most of them short. A
+//! [`ChunkedVec`] pays for its head with the first value, and for a chunk each time that it has
+//! doubled: n values take log n allocations. What was written stays where it is.
 //!
-//! Chunks are `Vec`s that never grow. The last one is held apart, so a push is that of a `Vec`. Random
-//! access needs one `leading_zeros` and one more load than a `Vec`. Loops run best over
+//! Chunks are `Vec`s that never grow. The last one is held apart, so a push is that of a `Vec`.
+//! Random access needs one `leading_zeros` and one more load than a `Vec`. Loops run best over
 //! [`chunks`](ChunkedVec::chunks), or in `for_each`, `fold` and `sum` of the iterators.
 
 mod growth;

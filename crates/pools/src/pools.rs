@@ -49,8 +49,8 @@ impl Pools {
         }
     }
 
-    /// Wakes `waker` at `at`, unless the returned guard is dropped before. The waking thread runs no
-    /// work of the pools, so it is in time however busy they are. CPU tasks may call this too.
+    /// Wakes `waker` at `at`, unless the returned guard is dropped before. The waking thread runs
+    /// no work of the pools, so it is in time however busy they are. CPU tasks may call this too.
     ///
     /// ```
     /// use std::sync::{Arc, mpsc};

@@ -59,8 +59,8 @@ pub(crate) fn refuse_cpu(to: PoolKind) -> Result<(), WrongPool> {
     Ok(())
 }
 
-/// Returns whether a runtime polls futures on this thread. Inside a runtime, only the pool's own blocking
-/// calls are known to be on a thread that may block.
+/// Returns whether a runtime polls futures on this thread. Inside a runtime, only the pool's own
+/// blocking calls are known to be on a thread that may block.
 pub(crate) fn is_async() -> bool {
     Handle::try_current().is_ok() && WORK.get() != Some(Work::Blocking)
 }

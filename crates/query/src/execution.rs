@@ -1,4 +1,5 @@
-//! A query on its way to its answer: one job over a table in memory, windows over a table that is read meanwhile.
+//! A query on its way to its answer: one job over a table in memory, windows over a table that is
+//! read meanwhile.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub(crate) struct ReadAhead {
 ///
 /// # Errors
 ///
-/// The first failure in the order of the input, or why the run is stopped. No slot runs any more then.
+/// The first failure in the order of the input, or why the run is stopped. No slot runs any more
+/// then.
 pub(crate) async fn execute(
     query: &PipelineBuilder,
     reads: ReadAhead,

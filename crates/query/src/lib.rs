@@ -15,7 +15,8 @@
 //! | a plan | [`QueryPlanner`], [`QueryPlan`], [`PipelineBuilder`] |
 //! | control | [`Work`], [`Progress`], `run`, `stop`: pools, token, deadline |
 //!
-//! A module uses those on its own line and below. No kernel runs in this crate: `columnar` computes.
+//! A module uses those on its own line and below. No kernel runs in this crate: `columnar`
+//! computes.
 #![forbid(unsafe_code)]
 
 mod catalog;

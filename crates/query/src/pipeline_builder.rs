@@ -12,8 +12,9 @@ use crate::statistics::{Metered, WorkerShare};
 
 /// Makes a job of a plan, for callers that submit it themselves.
 ///
-/// The slots of this job read what is not in memory themselves, and hold their workers up meanwhile. For tables of files
-/// or objects use a [`Session`](crate::Session), which reads ahead of the workers.
+/// The slots of this job read what is not in memory themselves, and hold their workers up
+/// meanwhile. For tables of files or objects use a [`Session`](crate::Session), which reads ahead
+/// of the workers.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A query's morsels on their way from where they lie: several requests under way, batches in the order of the slots.
+//! A query's morsels on their way from where they lie: several requests under way, batches in the
+//! order of the slots.
 //!
 //! ```text
 //!   slots ──► begun: reserved, requested ──► BatchStream, in bytes ──► arrived ──► windows
@@ -6,14 +7,16 @@
 //!               └──► tasks and blocking calls of the mixed pool ──────────┘ awaited in order
 //! ```
 //!
-//! The stream carries reading that has begun, which weighs what it will bring. So one bound in bytes covers what is under
-//! way and what has arrived, and is checked before a request is made. A batch counts until it has arrived and is taken.
+//! The stream carries reading that has begun, which weighs what it will bring. So one bound in
+//! bytes covers what is under way and what has arrived, and is checked before a request is made. A
+//! batch counts until it has arrived and is taken.
 //!
-//! Permits come back as answers arrive, in any order. So the line to a store stays busy while the oldest answer is late;
-//! the bytes bound how far younger answers get ahead of it.
+//! Permits come back as answers arrive, in any order. So the line to a store stays busy while the
+//! oldest answer is late; the bytes bound how far younger answers get ahead of it.
 //!
-//! A slot that cannot be read is the last one: nothing behind it begins, and what has begun behind it is dropped. Closing
-//! drops all that is under way: a request at once, while a call that blocks a thread returns later and is ignored.
+//! A slot that cannot be read is the last one: nothing behind it begins, and what has begun behind
+//! it is dropped. Closing drops all that is under way: a request at once, while a call that blocks
+//! a thread returns later and is ignored.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -52,8 +55,8 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// Reads the slots of `stage`, at most `bytes` ahead and with `requests` at a time. `until_over` is dropped when the last
-    /// request has returned.
+    /// Reads the slots of `stage`, at most `bytes` ahead and with `requests` at a time.
+    /// `until_over` is dropped when the last request has returned.
     pub(crate) fn of(
         stage: Arc<ScanStage>,
         mixed: &MixedPool,
@@ -336,7 +339,8 @@ impl fmt::Debug for OnClose {
     }
 }
 
-/// Permits for requests. Closed when no further request may begin: reading is closed, or a request has failed.
+/// Permits for requests. Closed when no further request may begin: reading is closed, or a request
+/// has failed.
 struct Permits {
     max: usize,
     free: Arc<Semaphore>,
@@ -351,7 +355,8 @@ impl Permits {
         }
     }
 
-    /// Waits for `requests` permits, or for all that there are; `None` when no further request may begin.
+    /// Waits for `requests` permits, or for all that there are; `None` when no further request may
+    /// begin.
     async fn get(&self, requests: usize) -> Option<Permit> {
         let requests = u32::try_from(requests.clamp(1, self.max)).unwrap_or(u32::MAX);
         let held = Arc::clone(&self.free).acquire_many_owned(requests).await.ok()?;

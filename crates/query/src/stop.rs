@@ -5,7 +5,8 @@
 //!   one timer ────────────┘
 //! ```
 //!
-//! Each run has a child token and a timer of its own, so runs under one token do not affect each other.
+//! Each run has a child token and a timer of its own, so runs under one token do not affect each
+//! other.
 
 use std::future::Future;
 use std::sync::Arc;

@@ -6,16 +6,16 @@
 //!   what the slots leave, by the slot                    ──► the same, whatever the windows were
 //! ```
 //!
-//! A job's slots must not wait, and their number is known when a stage starts. So all batches that have arrived become a
-//! window, a job computes over it, and the next window gathers meanwhile. Two jobs are there at a time: while the first
-//! comes to its last slots, the second has slots for idle workers. If two have fewer slots than there are workers, more
-//! windows are started.
+//! A job's slots must not wait, and their number is known when a stage starts. So all batches that
+//! have arrived become a window, a job computes over it, and the next window gathers meanwhile. Two
+//! jobs are there at a time: while the first comes to its last slots, the second has slots for idle
+//! workers. If two have fewer slots than there are workers, more windows are started.
 //!
-//! The first window is a job like any other. Later ones are [`Class::Batch`], so that a long query does not pass new
-//! short ones again and again.
+//! The first window is a job like any other. Later ones are [`Class::Batch`], so that a long query
+//! does not pass new short ones again and again.
 //!
-//! A query fails with its first failure in the order of the input. Then the stream is closed, running windows are
-//! cancelled, and no row is given out.
+//! A query fails with its first failure in the order of the input. Then the stream is closed,
+//! running windows are cancelled, and no row is given out.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -32,7 +32,8 @@ use crate::run::{Run, RunningJob};
 
 /// Windows that run at the same time, unless they have fewer slots than there are workers.
 const WINDOWS_AT_ONCE: usize = 2;
-/// Slots of a window for each worker, at most. Enough that one long slot does not leave the other workers idle.
+/// Slots of a window for each worker, at most. Enough that one long slot does not leave the other
+/// workers idle.
 const SLOTS_PER_WORKER: usize = 8;
 
 /// Runs windows of one table.
@@ -110,7 +111,8 @@ impl Windows<'_> {
         let mut effort = Effort::default();
         let mut class = Class::Normal;
         let mut end = Ok(());
-        // The end does not depend on running windows: one failed before them, or the run is stopped.
+        // The end does not depend on running windows: one failed before them, or the run is
+        // stopped.
         let mut abandoned = false;
         while end.is_ok() && !is_enough() {
             let next = match stop.check() {
@@ -164,7 +166,8 @@ impl Windows<'_> {
         }
         stream.close();
         while !abandoned && let Some(oldest) = running.front_mut() {
-            // A window that fails came before the end that is known, since windows are in the order of the input.
+            // A window that fails came before the end that is known, since windows are in the order
+            // of the input.
             let failed = match stop.unless_stopped(&mut oldest.job).await {
                 Ok(ended) => self.ended(&mut running, ended, &mut effort),
                 Err(stopped) => Err(stopped),

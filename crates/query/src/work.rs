@@ -13,8 +13,9 @@ use crate::stop::Stop;
 
 /// The pools that work runs on, with the token and the deadline that stop it, and its progress.
 ///
-/// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects are read on the mixed
-/// pool, and a deadline is one wake-up by the pools' clock. [`Session`](crate::Session) holds one.
+/// Tables are opened and queries are run with it: jobs compute on the CPU pool, files and objects
+/// are read on the mixed pool, and a deadline is one wake-up by the pools' clock.
+/// [`Session`](crate::Session) holds one.
 ///
 /// ```
 /// use query::pipeline_exec::{Job, PipelineExecutor, step};

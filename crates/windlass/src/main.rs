@@ -6,8 +6,9 @@
 //!                      └─ terminal ───────┘ polls progress for a bar, Ctrl-C cancels a token
 //! ```
 //!
-//! It holds no logic that a library could hold: what a query means is in `query`, how it runs in `pipeline-exec`. Messages
-//! go to stderr, and stdout holds a result or nothing. `windlass query --help` lists the exit codes.
+//! It holds no logic that a library could hold: what a query means is in `query`, how it runs in
+//! `pipeline-exec`. Messages go to stderr, and stdout holds a result or nothing. `windlass query
+//! --help` lists the exit codes.
 
 mod amount;
 mod message;

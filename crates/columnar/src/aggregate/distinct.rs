@@ -1,7 +1,7 @@
 //! `count(distinct x)`: a table of the pairs of group and value.
 //!
-//! A value is kept as the bytes of arrow's row encoding, which are equal for equal values. States are merged by these
-//! bytes, for each state has an encoder of its own.
+//! A value is kept as the bytes of arrow's row encoding, which are equal for equal values. States
+//! are merged by these bytes, for each state has an encoder of its own.
 
 use std::hash::Hasher;
 use std::sync::Arc;

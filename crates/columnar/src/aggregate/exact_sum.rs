@@ -6,8 +6,8 @@
 //!                                                  yes ─► wide[group] += narrow[group], which restarts at zero
 //! ```
 //!
-//! Almost all sums fit, and adding to one is an instruction. A bound on the values of a chunk, times
-//! its rows, bounds what it can add. A state that never had to widen has no wide sums.
+//! Almost all sums fit, and adding to one is an instruction. A bound on the values of a chunk,
+//! times its rows, bounds what it can add. A state that never had to widen has no wide sums.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

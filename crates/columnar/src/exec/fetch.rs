@@ -101,8 +101,9 @@ impl SlotFetch {
         self.leave(read)
     }
 
-    /// The same in async code, for a fetch that [can be awaited](Self::is_awaited). Dropped, it leaves nothing. It never
-    /// blocks: a table that could be awaited and no longer can is a failure.
+    /// The same in async code, for a fetch that [can be awaited](Self::is_awaited). Dropped, it
+    /// leaves nothing. It never blocks: a table that could be awaited and no longer can is a
+    /// failure.
     ///
     /// # Errors
     ///

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Rows go from scanning to the end at once. A phase that ends drops what it held, so memory is
-//! free again. The next phase is made, and the last one freed, without the lock of the phase: a slot
-//! or a caller that gives the query up waits for neither.
+//! free again. The next phase is made, and the last one freed, without the lock of the phase: a
+//! slot or a caller that gives the query up waits for neither.
 
 use std::sync::atomic::{AtomicUsize, Ordering as Atomic};
 use std::sync::{Arc, Mutex};

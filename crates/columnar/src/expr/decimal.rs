@@ -1,4 +1,5 @@
-//! Types of exact decimal results, as SQL has them, within the 38 digits of 128 bits or the 76 of 256.
+//! Types of exact decimal results, as SQL has them, within the 38 digits of 128 bits or the 76 of
+//! 256.
 //!
 //! | operation | scale | digits before the point |
 //! |---|---|---|

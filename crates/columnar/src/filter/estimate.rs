@@ -1,8 +1,9 @@
 //! Estimates before anything was measured: how many rows a condition keeps, and what a row costs.
 //!
-//! They are the usual ones (Selinger et al., *Access Path Selection*, 1979): a range keeps the part of
-//! the column's span that it covers, or a third if the span is unknown; an equality one row in twenty;
-//! NOT, AND and OR as if the parts were independent. They order steps until morsels are measured.
+//! They are the usual ones (Selinger et al., *Access Path Selection*, 1979): a range keeps the part
+//! of the column's span that it covers, or a third if the span is unknown; an equality one row in
+//! twenty; NOT, AND and OR as if the parts were independent. They order steps until morsels are
+//! measured.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;

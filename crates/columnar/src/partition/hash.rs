@@ -6,8 +6,8 @@
 //!         └─────────┴────────────────────────────────┘
 //! ```
 //!
-//! All keys of a partition agree in its bits, so a hash table of that partition must not look at them:
-//! [`inner`] multiplies.
+//! All keys of a partition agree in its bits, so a hash table of that partition must not look at
+//! them: [`inner`] multiplies.
 //!
 //! | user | bits |
 //! |---|---|

@@ -34,7 +34,8 @@ pub struct SelectPlan {
     /// columns is not, nor the chunk of rows that a worker has at hand.
     pub memory_pool: Option<Arc<MemoryPool>>,
     /// Columns by which groups are partitioned, in place of the table's own
-    /// [`ShardKey`](crate::sharding::ShardKey), if all are keys of the grouping. No result shows it.
+    /// [`ShardKey`](crate::sharding::ShardKey), if all are keys of the grouping. No result shows
+    /// it.
     pub shard_key: Option<Vec<usize>>,
 }
 

@@ -91,9 +91,9 @@ where
     (Arc::new(stage), output)
 }
 
-/// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of the
-/// [`Shards`] that the stage reads; for a target that gets no record there is the head of a list
-/// while the slot runs, and nothing afterwards.
+/// The lists that one slot writes, one per target. They grow in chunks, reserved from the pool of
+/// the [`Shards`] that the stage reads; for a target that gets no record there is the head of a
+/// list while the slot runs, and nothing afterwards.
 #[derive(Debug)]
 pub struct Targets<T> {
     lists: Vec<ChunkedVec<T>>,

@@ -1,8 +1,8 @@
 //! A table whose columns are in memory, cut into morsels of a fixed number of rows.
 //!
-//! The rows alone decide where a morsel begins, not how the batches came, so a result that depends on
-//! the cut (a sum of floats) does not depend on the loading. A morsel inside one batch is a slice; one
-//! that spans batches is copied, once.
+//! The rows alone decide where a morsel begins, not how the batches came, so a result that depends
+//! on the cut (a sum of floats) does not depend on the loading. A morsel inside one batch is a
+//! slice; one that spans batches is copied, once.
 
 use std::fmt;
 

@@ -5,8 +5,8 @@
 //!         waits: never in a slot                                       computes: in a slot
 //! ```
 //!
-//! Where reading can be awaited, `fetch_async` needs no thread that waits. When to fetch, and how far
-//! ahead, a query decides.
+//! Where reading can be awaited, `fetch_async` needs no thread that waits. When to fetch, and how
+//! far ahead, a query decides.
 
 use std::fmt::Debug;
 
@@ -91,8 +91,8 @@ pub trait MorselReader {
     /// A [`ReadError`] that names the file, the part of it and the column.
     fn column(&mut self, column: usize) -> Result<ArrayRef, ReadError>;
 
-    /// The most bytes that [`column`](Self::column) allocates for `column`. 0, the default, where the
-    /// values are there already: the table's, or those that the reader [holds](Self::bytes).
+    /// The most bytes that [`column`](Self::column) allocates for `column`. 0, the default, where
+    /// the values are there already: the table's, or those that the reader [holds](Self::bytes).
     fn bytes_to_read(&self, column: usize) -> usize {
         let _ = column;
         0
@@ -111,8 +111,9 @@ pub trait StoredTable: TableSource {
     /// The bytes that [`fetch`](Self::fetch) reads of `morsel` for these columns.
     fn bytes_to_fetch(&self, morsel: usize, projection: &[usize]) -> usize;
 
-    /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond what was fetched. What
-    /// the reader keeps of them is [`MorselReader::bytes`]. 0 for readers that decode by the column.
+    /// The most bytes that [`open_fetched`](Self::open_fetched) allocates beyond what was fetched.
+    /// What the reader keeps of them is [`MorselReader::bytes`]. 0 for readers that decode by the
+    /// column.
     fn bytes_to_open(&self, morsel: usize, projection: &[usize]) -> usize {
         let _ = (morsel, projection);
         0

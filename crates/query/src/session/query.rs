@@ -20,16 +20,17 @@ use crate::work::Work;
 
 /// Bytes that are read ahead of the workers by default: 32 MiB.
 const READ_AHEAD_BYTES: usize = 32 << 20;
-/// Parts of the memory limit, of which one may be read ahead by default. Windows that run hold another.
+/// Parts of the memory limit, of which one may be read ahead by default. Windows that run hold
+/// another.
 const LIMIT_PARTS: usize = 8;
 /// Requests that are under way at the same time by default.
 const REQUESTS: usize = 32;
 
 /// A query that is ready to run, once.
 ///
-/// A table in memory is scanned by one job. Files and objects are read on the mixed pool, in their order and ahead of the
-/// workers within a bound, and workers never wait for bytes. The rows are the same to the bit, however far is read ahead and
-/// however many workers there are.
+/// A table in memory is scanned by one job. Files and objects are read on the mixed pool, in their
+/// order and ahead of the workers within a bound, and workers never wait for bytes. The rows are
+/// the same to the bit, however far is read ahead and however many workers there are.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -88,7 +89,8 @@ impl Query {
         &self.plan
     }
 
-    /// The plan as text; once the query runs, with what was measured by the time the text is written.
+    /// The plan as text; once the query runs, with what was measured by the time the text is
+    /// written.
     #[must_use]
     pub fn explain(&self) -> Explain {
         Explain {
@@ -103,57 +105,63 @@ impl Query {
         self.work.progress()
     }
 
-    /// Bounds the memory of the query to `bytes`: what is fetched and decoded of files, rows that are kept and sorted,
-    /// groups. A query that needs more fails with [`QueryError::Quota`]. See [`QueryPlan::with_quota`] for what is counted.
+    /// Bounds the memory of the query to `bytes`: what is fetched and decoded of files, rows that
+    /// are kept and sorted, groups. A query that needs more fails with [`QueryError::Quota`]. See
+    /// [`QueryPlan::with_quota`] for what is counted.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         let quota = Arc::new(MemoryPool::new(self.plan.table(), bytes));
         self.plan = self.plan.with_quota(quota);
         self
     }
 
-    /// The query fails with [`QueryError::DeadlineExceeded`] if its answer is not ready at `deadline`, whether it waits for
-    /// bytes, computes, or waits for its turn. A slot that runs is not interrupted, and a read that is under way may return
-    /// later. Of several deadlines the earliest counts.
+    /// The query fails with [`QueryError::DeadlineExceeded`] if its answer is not ready at
+    /// `deadline`, whether it waits for bytes, computes, or waits for its turn. A slot that runs is
+    /// not interrupted, and a read that is under way may return later. Of several deadlines the
+    /// earliest counts.
     pub fn deadline(mut self, deadline: Instant) -> Self {
         self.work = self.work.deadline(deadline);
         self
     }
 
-    /// Bytes that may be read ahead of the workers; a larger morsel is read alone. As many again are in morsels that wait for
-    /// a worker, or one morsel for each worker if that is more. Default: 32 MiB, or an eighth of the memory limit.
+    /// Bytes that may be read ahead of the workers; a larger morsel is read alone. As many again
+    /// are in morsels that wait for a worker, or one morsel for each worker if that is more.
+    /// Default: 32 MiB, or an eighth of the memory limit.
     pub fn read_ahead(mut self, bytes: usize) -> Self {
         self.read_ahead = Some(bytes);
         self
     }
 
-    /// Requests that may be under way at the same time, 32 by default, within the bytes that may be read ahead. A morsel of
-    /// an object is a few requests, made together. Several morsels of a file are read by one call.
+    /// Requests that may be under way at the same time, 32 by default, within the bytes that may be
+    /// read ahead. A morsel of an object is a few requests, made together. Several morsels of a
+    /// file are read by one call.
     pub fn requests_at_once(mut self, requests: usize) -> Self {
         self.requests = requests;
         self
     }
 
-    /// Calls `call` once, when the table is not read any more for this query, however the query ends, and also if it never
-    /// begins. After a failure, a cancel or a deadline this may be later than the query's end: a read that is under way
-    /// returns first.
+    /// Calls `call` once, when the table is not read any more for this query, however the query
+    /// ends, and also if it never begins. After a failure, a cancel or a deadline this may be later
+    /// than the query's end: a read that is under way returns first.
     pub fn on_close(mut self, call: impl FnOnce() + Send + 'static) -> Self {
         self.on_close.push(call);
         self
     }
 
-    /// Runs the query and blocks until it has ended. While the executor is full this waits for room.
+    /// Runs the query and blocks until it has ended. While the executor is full this waits for
+    /// room.
     ///
     /// # Errors
     ///
-    /// The first failure in the order of the input. No row is given out then, and no slot runs any more; a read that is under
-    /// way may return later. [`QueryError::Unavailable`] where blocking is not allowed: in async code and in CPU tasks.
+    /// The first failure in the order of the input. No row is given out then, and no slot runs any
+    /// more; a read that is under way may return later. [`QueryError::Unavailable`] where blocking
+    /// is not allowed: in async code and in CPU tasks.
     pub fn run(self) -> Result<QueryReport, QueryError> {
         let (work, token) = (self.work.clone(), self.work.token().clone());
         work.block_on(self.run_async(token))
     }
 
-    /// Runs the query in async code, cancelled by `token` in place of the session's token. Any number of queries may share a
-    /// token. Dropping the future cancels the query.
+    /// Runs the query in async code, cancelled by `token` in place of the session's token. Any
+    /// number of queries may share a token. Dropping the future cancels the query.
     ///
     /// ```
     /// # use std::sync::Arc;
@@ -203,8 +211,8 @@ impl Query {
     }
 }
 
-/// A query's plan as text, with what was measured when the text is written: rows and time of each filter step, morsels
-/// skipped.
+/// A query's plan as text, with what was measured when the text is written: rows and time of each
+/// filter step, morsels skipped.
 #[derive(Clone, Debug)]
 pub struct Explain {
     plan: QueryPlan,

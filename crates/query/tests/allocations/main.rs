@@ -93,7 +93,8 @@ fn a_query_holds_what_it_charges_within_a_tenth_and_charges_at_most_twice_what_i
                 held <= charged / 10 * 11 + BESIDE,
                 "{name}: {held} bytes are held and {charged} charged: {sql}"
             );
-            // Much is reserved by an estimate before it is there. Up to 1.4 times as much was measured.
+            // Much is reserved by an estimate before it is there. Up to 1.4 times as much was
+            // measured.
             assert!(
                 charged <= 2 * held + BESIDE,
                 "{name}: {charged} bytes are charged and {held} held: {sql}"

@@ -1,4 +1,5 @@
-//! Sessions: limits of a query, tokens and deadlines that queries share, and executors that are full or have ended.
+//! Sessions: limits of a query, tokens and deadlines that queries share, and executors that are
+//! full or have ended.
 
 use std::future::Future;
 use std::pin::pin;
@@ -32,7 +33,8 @@ fn open_table() -> Arc<GatedTable> {
     table
 }
 
-/// An executor for `capacity` jobs whose only worker runs one, until the sender sends or is dropped.
+/// An executor for `capacity` jobs whose only worker runs one, until the sender sends or is
+/// dropped.
 fn held_executor(capacity: usize) -> (PipelineExecutor, mpsc::Sender<()>, JobTicket) {
     let executor = PipelineExecutor::builder().threads(1).queue_capacity(capacity);
     let executor = executor.build().expect("a thread starts");

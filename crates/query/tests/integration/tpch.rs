@@ -1,5 +1,5 @@
-//! The published answers of TPC-H at scale 1, from generated rows, from Parquet and from CSV, with any number of
-//! threads to the bit.
+//! The published answers of TPC-H at scale 1, from generated rows, from Parquet and from CSV, with
+//! any number of threads to the bit.
 
 use std::fs::File;
 use std::path::Path;
@@ -63,7 +63,8 @@ fn decimal(text: &str) -> Cell {
     )
 }
 
-/// A row as the specification prints it; a sum may come as an integer where the file had no decimals.
+/// A row as the specification prints it; a sum may come as an integer where the file had no
+/// decimals.
 fn published(row: &Row) -> String {
     let field = |(index, cell): (usize, &Cell)| match cell {
         Cell::Text(text) => text.clone(),

@@ -74,7 +74,8 @@ impl Outcome {
         self.stdout
     }
 
-    /// Asserts an error that is told as such: a code, no result, and a message with each of `parts`.
+    /// Asserts an error that is told as such: a code, no result, and a message with each of
+    /// `parts`.
     pub(crate) fn assert_error(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         assert_eq!(self.stdout, "", "{self:?}");

@@ -1,4 +1,5 @@
-//! The table of patches in `xtask/src/mutants/README.md`: each patch's killer, seconds, date and commit.
+//! The table of patches in `xtask/src/mutants/README.md`: each patch's killer, seconds, date and
+//! commit.
 
 use std::fmt::Write as _;
 use std::process::Command;

@@ -1,7 +1,9 @@
-//! Damaged files: the Parquet reader panics on some bytes that no writer writes, and here that becomes an error.
+//! Damaged files: the Parquet reader panics on some bytes that no writer writes, and here that
+//! becomes an error.
 //!
-//! A panic is caught where the reader is called, so workers and executor never see it. Rust's panic hook still prints a
-//! message. The hook belongs to the program: one that does not want the message asks [`is_reading_damaged`] in its hook.
+//! A panic is caught where the reader is called, so workers and executor never see it. Rust's panic
+//! hook still prints a message. The hook belongs to the program: one that does not want the message
+//! asks [`is_reading_damaged`] in its hook.
 
 use std::any::Any;
 use std::cell::Cell;

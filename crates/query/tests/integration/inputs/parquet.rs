@@ -16,7 +16,8 @@ use crate::folder::Folder;
 use crate::inputs::{open, read};
 use crate::run::Cell;
 
-/// Rows `start..start + rows`: `n` counts, `x` is NaN for multiples of 10, `s` is NULL for multiples of 3.
+/// Rows `start..start + rows`: `n` counts, `x` is NaN for multiples of 10, `s` is NULL for
+/// multiples of 3.
 fn batch(start: i64, rows: i64) -> RecordBatch {
     let numbers = start..start + rows;
     let n: ArrayRef = Arc::new(Int64Array::from_iter_values(numbers.clone()));
@@ -218,7 +219,8 @@ fn files_without_rows_or_columns_are_tables() {
     assert_eq!((types.len(), rows.len()), (0, 0));
 }
 
-/// A file like the one at `path`, whose footer claims `rows` rows in each row group and `values` values in each column.
+/// A file like the one at `path`, whose footer claims `rows` rows in each row group and `values`
+/// values in each column.
 fn write_with_claims(path: &Path, rows: i64, values: i64) {
     let mut bytes = std::fs::read(path).unwrap();
     let metadata = ParquetMetaDataReader::new()
@@ -273,7 +275,8 @@ fn a_footer_that_claims_more_rows_than_there_can_be_is_refused_before_memory_is_
 fn a_footer_that_claims_as_many_rows_as_there_could_be_takes_memory_for_those_that_come() {
     let folder = Folder::new();
     let path = folder.path("t.parquet");
-    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows are more than fits an address of 47 bits.
+    // A page can hold 2^31 NULLs in a few bytes. Values for so many rows are more than fits an
+    // address of 47 bits.
     let rows = 100_000_000_000_000;
     for indexed in [false, true] {
         let properties = WriterProperties::builder()

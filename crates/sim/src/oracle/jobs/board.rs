@@ -94,9 +94,9 @@ impl JobOracle {
     }
 
     /// A job that has stood on the board since before `boundary`, arrived since a worker `looked`
-    /// there, and satisfies `may_be_gone_into`. It has arrived if its submitter put it there and the
-    /// submission returned by `boundary`, or if an arrival was counted since it was put there. A
-    /// worker that puts it there counts its arrival later.
+    /// there, and satisfies `may_be_gone_into`. It has arrived if its submitter put it there and
+    /// the submission returned by `boundary`, or if an arrival was counted since it was put there.
+    /// A worker that puts it there counts its arrival later.
     pub(crate) fn awaited_young(
         &self,
         boundary: Moment,

@@ -3,13 +3,14 @@
 //! Each method is one shared operation, or none: a simulator can switch workers before every one of them, and
 //! a model checker sees each as it is. [`Memory`] is the foundation: atomic words and fences. Everything else
 //! is queues ([`Inject`], [`LocalQueue`], [`Stealing`]), sleep ([`Unpark`], [`Parking`], [`Waiting`]), panics
-//! ([`Faults`]), and what policies above the executor need: a [`Clock`], an [`OrderedSet`], a [`Fifo`], a
+//! ([`Faults`]), and what policies above the executor need: a [`Clock`], [`Entropy`], an [`OrderedSet`], a [`Fifo`], a
 //! [`Table`], an [`Exclusive`] place.
 //!
 //! Two bundles are what the policy asks for: [`ProducerPorts`], all that somebody outside needs to hand over
 //! a task, and [`WorkerPorts`], what a worker needs on top.
 
 mod collections;
+mod entropy;
 mod memory;
 mod native;
 mod parking;
@@ -17,6 +18,7 @@ mod queues;
 mod time;
 
 pub use collections::{Exclusive, Fifo, OrderedSet, Table};
+pub use entropy::Entropy;
 pub use memory::{Fetch, Memory};
 pub use native::{Native, NativeWord};
 pub use parking::{Faults, Parking, Unpark, Waiting};
@@ -41,9 +43,12 @@ impl<T, P: ProducerPorts<T>> ProducerPorts<T> for &P {
 
 /// What a worker needs: a producer's ports, its own queue, everybody's queues to steal from, a place to sleep
 /// and a clock.
-pub trait WorkerPorts<T>: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults {}
+pub trait WorkerPorts<T>:
+    ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Entropy + Faults
+{
+}
 
 impl<T, P> WorkerPorts<T> for P where
-    P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Faults
+    P: ProducerPorts<T> + LocalQueue<T> + Stealing<T> + Parking + Clock + Entropy + Faults
 {
 }

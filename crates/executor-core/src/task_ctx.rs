@@ -99,9 +99,6 @@ pub trait WorkerCtxLike<T, S> {
     /// The worker's counters.
     fn metrics(&mut self) -> &mut WorkerMetricsLocal;
 
-    /// A number below `bound`, which is not 0: chance on threads, a choice in the simulator.
-    fn below(&mut self, bound: usize) -> usize;
-
     /// A task of this worker has panicked under [`OnPanic::Isolate`](crate::OnPanic::Isolate), with this payload. The
     /// worker is about to go on; the scratch value, which the task may have left half changed, can be replaced first.
     ///

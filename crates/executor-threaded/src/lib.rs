@@ -66,6 +66,7 @@ mod host;
 mod metrics;
 mod panic_handler;
 mod ports;
+mod random;
 pub mod recording;
 mod scope;
 mod shutdown;

@@ -21,13 +21,17 @@ use std::time::{Duration, Instant};
 use crossbeam::sync::{Parker, Unparker};
 use crossbeam::utils::CachePadded;
 use crossbeam_deque::{Stealer, Worker};
-use executor_core::ports::{Faults, Memory, Native, NativeWord, ProducerPorts};
+use executor_core::ports::{Entropy, Faults, Memory, Native, NativeWord, ProducerPorts};
 use executor_core::{ExecutorConfig, Rejected, Scheduler, TimeHistogram, delegate_memory};
 use injector::Injector;
+use rand_core::Rng;
+use rand_xorshift::XorShiftRng;
 
 use arrival::{Arrival, Waits};
 pub(crate) use events::Departures;
 use events::EventCount;
+
+use crate::random::{below, victim_rng};
 
 /// What all workers and producers of an executor share.
 ///
@@ -69,7 +73,7 @@ impl<T, M: Memory + Copy> Shared<T, M> {
         memory: M,
         word: impl FnMut(usize) -> M::Word,
     ) -> (Arc<Self>, Vec<ThreadPorts<T, M>>) {
-        let workers = config.workers;
+        let (workers, seed) = (config.workers, config.seed);
         let queues: Vec<Worker<T>> = (0..workers).map(|_| Worker::new_lifo()).collect();
         let parkers: Vec<Parker> = (0..workers).map(|_| Parker::new()).collect();
         let shared = Arc::new(Self {
@@ -95,7 +99,12 @@ impl<T, M: Memory + Copy> Shared<T, M> {
                 worker,
                 queue,
                 parker,
-                measured: Box::default(),
+                private: Box::new(Private {
+                    victims: RefCell::new(victim_rng(seed, worker)),
+                    idle: Cell::default(),
+                    wake_delays: RefCell::default(),
+                    wake_delay_ns: Cell::default(),
+                }),
             });
         let ports = ports.collect();
         (shared, ports)
@@ -155,12 +164,12 @@ pub struct ThreadPorts<T, M: Memory = Native> {
     queue: Worker<T>,
     parker: Parker,
     /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
-    measured: Box<Measured>,
+    private: Box<Private>,
 }
 
-/// What one worker has measured.
-#[derive(Default)]
-struct Measured {
+/// What one worker draws from, and what it has measured.
+struct Private {
+    victims: RefCell<XorShiftRng>,
     /// Time spent parked.
     idle: Cell<Duration>,
     /// How long it took to run after being unparked.
@@ -175,12 +184,12 @@ impl<T, M: Memory> ThreadPorts<T, M> {
     }
 
     pub(crate) fn idle(&self) -> Duration {
-        self.measured.idle.get()
+        self.private.idle.get()
     }
 
     /// How long it took this worker to run after it was unparked.
     pub(crate) fn wake_delays(&self) -> TimeHistogram {
-        self.measured.wake_delays.borrow().clone()
+        self.private.wake_delays.borrow().clone()
     }
 }
 
@@ -222,6 +231,12 @@ impl<T, M: Memory> Faults for Shared<T, M> {
         if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(later))) {
             std::mem::forget(endless);
         }
+    }
+}
+
+impl<T, M: Memory> Entropy for ThreadPorts<T, M> {
+    fn below(&self, bound: usize) -> usize {
+        below(self.private.victims.borrow_mut().next_u32(), bound)
     }
 }
 

@@ -21,7 +21,6 @@ use executor_core::{
 };
 
 pub use context::{Spawner, WorkerCtx};
-pub(crate) use context::{below, worker_rng};
 
 use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};

@@ -209,10 +209,6 @@ impl<'y, T, S> WorkerCtxLike<Tracked<T>, S> for SimCtx<'y, T, S> {
         &mut self.metrics
     }
 
-    fn below(&mut self, bound: usize) -> usize {
-        self.with(|world, _| world.below(bound))
-    }
-
     /// Reports to the oracles; the scratch value stays as the task left it.
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.ports().record_panic(payload);

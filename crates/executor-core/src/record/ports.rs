@@ -14,7 +14,7 @@ use super::log::Log;
 use super::word::{Versioned, VersionedWord};
 use crate::event::{ExecTraceEvent, TraceHooks};
 use crate::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Run, Steal, Stealing, Unpark,
+    Clock, Entropy, Faults, Fetch, Inject, LocalQueue, Memory, Parking, ProducerPorts, Run, Steal, Stealing, Unpark,
     Waiting,
 };
 use crate::scheduler::Scheduler;
@@ -232,6 +232,13 @@ impl<P: Clock, M, L> Clock for Recorded<P, M, L> {
     #[inline]
     fn now_ns(&self) -> u64 {
         self.ports.now_ns()
+    }
+}
+
+impl<P: Entropy, M, L> Entropy for Recorded<P, M, L> {
+    #[inline]
+    fn below(&self, bound: usize) -> usize {
+        self.ports.below(bound)
     }
 }
 

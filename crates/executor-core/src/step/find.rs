@@ -12,7 +12,7 @@
 //! out of a hundred. A contended probe is repeated; it says nothing about emptiness.
 
 use crate::mutant;
-use crate::ports::{Parking, Run, Stealing, WorkerPorts};
+use crate::ports::{Entropy, Parking, Run, Stealing, WorkerPorts};
 use crate::spawner::{Spawner, insist};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
@@ -141,14 +141,14 @@ fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Po
 /// Random victims, then every victim, starting at a random one.
 #[inline(never)]
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
-    let me = WorkerCtxLike::worker_id(cx);
+    let me = cx.spawner().worker;
     let config = cx.spawner().scheduler().config();
     let (others, tries) = (config.workers - 1, config.steal_tries as usize);
     if others == 0 {
         return None;
     }
     for _ in 0..tries {
-        let k = cx.below(others);
+        let k = cx.spawner().ports.below(others);
         let victim = if mutant::m12_steal_from_self() {
             k
         } else {
@@ -161,7 +161,7 @@ fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let start = if mutant::m40_process_wide_victims() {
         mutant::count_of_the_process() % others
     } else {
-        cx.below(others)
+        cx.spawner().ports.below(others)
     };
     (0..others).find_map(|k| steal_from(cx, nth_victim(me, (start + k) % others)))
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
+    Clock, Entropy, Faults, Fetch, Inject, LocalQueue, Memory, Native, NativeWord, Parking, ProducerPorts, Run, Steal,
     Stealing, Unpark, Waiting,
 };
 use executor_core::{
@@ -173,7 +173,6 @@ impl Top {
             metrics: WorkerMetricsLocal::default(),
             isolated: 0,
             handler_panics: false,
-            draws: 0,
         }
     }
 }
@@ -207,7 +206,6 @@ pub(crate) struct Worker {
     pub(crate) isolated: u32,
     /// Whether isolating a panic panics.
     pub(crate) handler_panics: bool,
-    draws: usize,
 }
 
 impl Worker {
@@ -244,12 +242,6 @@ impl WorkerCtxLike<Task, Vec<Task>> for Worker {
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
-    }
-
-    /// Always the first victim: chance that never helps.
-    fn below(&mut self, _bound: usize) -> usize {
-        self.draws += 1;
-        0
     }
 
     /// Notes the payload, and clears the scratch value; a handler may fail in its turn.
@@ -450,6 +442,13 @@ impl Clock for Ports {
     fn now_ns(&self) -> u64 {
         self.spend(Operation::ReadClock, "reads the clock");
         self.top.now_ns.get()
+    }
+}
+
+/// Always the first victim: chance that never helps.
+impl Entropy for Ports {
+    fn below(&self, _bound: usize) -> usize {
+        0
     }
 }
 

@@ -233,10 +233,6 @@ impl WorkerCtxLike<u32, Vec<u32>> for Silent {
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.0.metrics
     }
-
-    fn below(&mut self, bound: usize) -> usize {
-        self.0.below(bound)
-    }
 }
 
 #[test]

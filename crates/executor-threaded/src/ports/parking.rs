@@ -49,7 +49,7 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         }
         let awake_ns = self.now_ns();
         let idle = Duration::from_nanos(awake_ns.saturating_sub(parked_ns));
-        let measured = &self.measured;
+        let measured = &self.private;
         measured.idle.set(measured.idle.get() + idle);
         // Ordering: Relaxed. The token that ended the park has published it, if there was one.
         let unparked_ns = unparked_ns.swap(NOT_UNPARKED, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
     }
 
     fn take_wake_delay(&self) -> Duration {
-        Duration::from_nanos(self.measured.wake_delay_ns.take())
+        Duration::from_nanos(self.private.wake_delay_ns.take())
     }
 
     #[inline]

@@ -9,11 +9,8 @@ use std::sync::mpsc::Sender;
 use executor_core::ports::{Faults, Native};
 use executor_core::record::{Event, Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
 use executor_core::{Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, run_worker};
-use rand_core::Rng;
-use rand_xorshift::XorShiftRng;
 
 use super::Seat;
-use crate::worker::{below, worker_rng};
 
 type Ports<T> = Recorded<Seat<T>, Native, Rc<Log>>;
 
@@ -23,7 +20,6 @@ type Ports<T> = Recorded<Seat<T>, Native, Rc<Log>>;
 pub struct RecordedCtx<T, S> {
     /// The worker's own value; only tasks on this worker see it.
     pub scratch: S,
-    rng: XorShiftRng,
     metrics: WorkerMetricsLocal,
     spawner: Spawner<Numbered<T>, Ports<T>>,
 }
@@ -53,7 +49,6 @@ pub(super) fn work<T, S>(
     let ports = Recorded::new(seat, Versioned(Native), Rc::clone(&log));
     let mut cx = RecordedCtx {
         scratch: scratch_init(worker),
-        rng: worker_rng(config.seed, worker),
         metrics: WorkerMetricsLocal::default(),
         spawner: Spawner::new(worker, ports),
     };
@@ -161,11 +156,6 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
     #[inline]
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
-    }
-
-    #[inline]
-    fn below(&mut self, bound: usize) -> usize {
-        below(self.rng.next_u32(), bound)
     }
 
     /// The panic is written down and its payload dropped; the scratch value stays as the task has left it.

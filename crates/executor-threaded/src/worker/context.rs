@@ -5,12 +5,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use executor_core::{SeenByTasks, TimeHistogram, WorkerCtxLike, WorkerMetricsLocal};
-use rand_core::{Rng, SeedableRng};
 use rand_xorshift::XorShiftRng;
 
 use crate::handle::ExecutorHandle;
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
+use crate::random::task_rng;
 
 /// The worker that runs a task, as the task sees it.
 ///
@@ -25,8 +25,8 @@ pub struct WorkerCtx<T, S> {
     pub worker_id: usize,
     /// The worker's own value; only tasks on this worker see it.
     pub scratch: S,
-    /// The worker's own random numbers, from the executor's seed and the worker's number. The policy draws victims
-    /// from it, too.
+    /// Random numbers for this worker's tasks, from the executor's seed and the worker's number. The policy draws
+    /// from a generator of its own.
     pub rng: XorShiftRng,
     /// What the worker has counted. `spawned`, `wakes` and `idle` are brought up to date when the worker runs out of
     /// work, the last only when it leaves.
@@ -46,7 +46,7 @@ impl<T, S> WorkerCtx<T, S> {
         Self {
             worker_id,
             scratch,
-            rng: worker_rng(seed, worker_id),
+            rng: task_rng(seed, worker_id),
             metrics: WorkerMetricsLocal::default(),
             on_panic,
             spawner: Spawner(executor_core::Spawner::new(worker_id, ports)),
@@ -196,63 +196,8 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
         &mut self.metrics
     }
 
-    #[inline]
-    fn below(&mut self, bound: usize) -> usize {
-        below(self.rng.next_u32(), bound)
-    }
-
     fn isolate(&mut self, payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         (self.on_panic)(self.worker_id, payload, &mut self.scratch);
         Ok(())
-    }
-}
-
-/// 32 random bits as a number below `bound`.
-#[inline]
-pub(crate) fn below(random: u32, bound: usize) -> usize {
-    // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
-    // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
-    ((u64::from(random) * bound as u64) >> 32) as usize
-}
-
-/// A generator of its own for each worker, the same for the same seed.
-pub(crate) fn worker_rng(seed: u64, worker: usize) -> XorShiftRng {
-    let first = splitmix64(seed ^ splitmix64(worker as u64));
-    let second = splitmix64(first);
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&first.to_le_bytes());
-    bytes[8..].copy_from_slice(&second.to_le_bytes());
-    XorShiftRng::from_seed(bytes)
-}
-
-/// A step of the SplitMix64 generator: mixes all bits of its argument. Source: Steele, Lea and Flood, "Fast
-/// Splittable Pseudorandom Number Generators", OOPSLA 2014.
-fn splitmix64(state: u64) -> u64 {
-    let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn splitmix64_gives_the_published_numbers() {
-        // The first outputs of the reference implementation from state 0.
-        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(splitmix64(0x9e37_79b9_7f4a_7c15), 0x6e78_9e6a_a1b9_65f4);
-    }
-
-    #[test]
-    fn workers_draw_different_numbers_and_the_same_worker_the_same() {
-        let draw = |seed, worker| {
-            let mut rng = worker_rng(seed, worker);
-            [(); 4].map(|()| rng.next_u64())
-        };
-        assert_eq!(draw(7, 0), draw(7, 0));
-        assert_ne!(draw(7, 0), draw(7, 1));
-        assert_ne!(draw(7, 0), draw(8, 0));
     }
 }

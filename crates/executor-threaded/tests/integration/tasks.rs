@@ -271,3 +271,54 @@ both_ways_of_parking! {
         assert_eq!(metrics.accepted_external(), 2);
     }
 }
+
+/// With `spin_iters` this large a worker never reaches its last look, so the second task reaches
+/// the idle worker by the search alone.
+#[test]
+fn a_task_that_changes_its_workers_number_does_not_change_which_queues_are_searched() {
+    #[derive(Clone, Copy)]
+    enum Task {
+        ChangeTheNumber,
+        WaitForAThief,
+        Stolen,
+    }
+
+    let (changed, stolen) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let steals = Arc::clone(&stolen);
+    let executor = Executor::<Task>::new(
+        ExecutorConfig {
+            spin_iters: u32::MAX,
+            cores: Some(2),
+            ..config(2, None)
+        },
+        |_| (),
+        move |task, cx| match task {
+            Task::ChangeTheNumber => {
+                cx.worker_id = 1 - cx.worker_id;
+                // One task a worker: each waits for the other.
+                changed.fetch_add(1, Ordering::Relaxed);
+                wait_until(|| changed.load(Ordering::Relaxed) == 2);
+            }
+            Task::WaitForAThief => {
+                cx.spawn_local(Task::Stolen);
+                cx.publish();
+                let deadline = Instant::now() + Duration::from_secs(10);
+                wait_until(|| steals.load(Ordering::Relaxed) > 0 || Instant::now() > deadline);
+                steals.fetch_add(2, Ordering::Relaxed);
+            }
+            Task::Stolen => {
+                steals.fetch_add(1, Ordering::Relaxed);
+            }
+        },
+    )
+    .expect("the executor starts");
+    let changes = vec![Task::ChangeTheNumber; 2];
+    executor.spawn_external_batch(changes).expect("it accepts tasks");
+    executor.wait_idle();
+    executor
+        .spawn_external(Task::WaitForAThief)
+        .expect("it accepts tasks");
+    let metrics = executor.join();
+    assert_eq!(stolen.load(Ordering::Relaxed), 3);
+    assert_eq!(metrics.total.steals_won, 1, "the other worker took the second task");
+}

@@ -1,10 +1,10 @@
-//! Sleeping, waking, waiting, and panics.
+//! Sleeping, waking, waiting, chance, and panics.
 
 use std::any::Any;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use executor_core::ports::{Faults, Parking, Unpark, Waiting};
+use executor_core::ports::{Entropy, Faults, Parking, Unpark, Waiting};
 
 use super::SimPorts;
 use crate::actor::Teardown;
@@ -123,6 +123,12 @@ impl<T> Waiting for SimPorts<'_, T> {
 
     fn wait_past(&self, ticket: u64) {
         self.handle.wait_past(ticket);
+    }
+}
+
+impl<T> Entropy for SimPorts<'_, T> {
+    fn below(&self, bound: usize) -> usize {
+        self.handle.with(|world| world.below(bound))
     }
 }
 

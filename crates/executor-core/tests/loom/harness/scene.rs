@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Parking, ProducerPorts, Run, Steal, Stealing, Unpark, Waiting,
+    Clock, Entropy, Faults, Inject, LocalQueue, Parking, ProducerPorts, Run, Steal, Stealing, Unpark, Waiting,
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
@@ -279,10 +279,6 @@ impl WorkerCtxLike<Task, ()> for LoomWorker {
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
     }
-
-    fn below(&mut self, _bound: usize) -> usize {
-        0
-    }
 }
 
 executor_core::delegate_memory!(impl[] Memory<AtomicUsize> for Party, |_party| LoomMemory);
@@ -387,6 +383,12 @@ impl Waiting for Party {
 thread_local! {
     /// Payloads of the panics that this thread's models have caught.
     static PANICS: RefCell<Vec<Box<dyn Any + Send>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Entropy for Party {
+    fn below(&self, _bound: usize) -> usize {
+        0
+    }
 }
 
 impl Faults for Party {

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use executor_core::ports::{
-    Clock, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Run, Steal, Stealing,
+    Clock, Entropy, Faults, Inject, LocalQueue, Native, NativeWord, Parking, ProducerPorts, Run, Steal, Stealing,
     Unpark,
 };
 use executor_core::{
@@ -97,6 +97,12 @@ impl Clock for Ports<'_> {
     }
 }
 
+impl Entropy for Ports<'_> {
+    fn below(&self, _bound: usize) -> usize {
+        0
+    }
+}
+
 impl Faults for Ports<'_> {
     fn record_panic(&self, payload: Box<dyn Any + Send>) {
         std::panic::resume_unwind(payload);
@@ -134,10 +140,6 @@ impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
-    }
-
-    fn below(&mut self, _bound: usize) -> usize {
-        0
     }
 }
 

@@ -53,7 +53,7 @@ pub struct ExecutorConfig {
     pub short_task: Duration,
     /// How many short tasks a worker spawns or runs before it wakes a sleeper for its private ones; fewer, but at least 4, if the last
     /// wake took less time than that. 1 or more, default [`WAKE_ON_HOARD_THRESHOLD`].
-    pub hoard_threshold: u32,
+    pub wake_threshold: u32,
 }
 
 /// What the panic of a task comes to.
@@ -97,7 +97,7 @@ impl Default for ExecutorConfig {
             fairness_interval: 127,
             private_tasks: PRIVATE_TASKS_MAX,
             short_task: Duration::from_micros(1),
-            hoard_threshold: WAKE_ON_HOARD_THRESHOLD,
+            wake_threshold: WAKE_ON_HOARD_THRESHOLD,
         }
     }
 }
@@ -141,8 +141,8 @@ impl ExecutorConfig {
             PRIVATE_TASKS_MAX as u64,
         )?;
         within(
-            "hoard_threshold",
-            u64::from(self.hoard_threshold),
+            "wake_threshold",
+            u64::from(self.wake_threshold),
             1,
             u64::from(u32::MAX),
         )?;

@@ -1,4 +1,4 @@
-//! Credits: counts of the state word that a worker holds.
+//! LocalCredits: counts of the state word that a worker holds.
 //!
 //! Two read-modify-writes a task on one shared word would cap the whole machine at some ten million tasks a
 //! second. So a worker borrows a block of counts at once and keeps them in a purse, a plain integer. The purse covers what
@@ -8,7 +8,7 @@
 //! ```text
 //!   held = 1 for the running task + 1 for each private task + spare
 //!              ▲                           │                  ▲ │
-//!      taken from a queue           made public, or        borrowed, put back
+//!      taken from a queue           made public, or        acquired, put back
 //!      with its count               over: then spare       a block at a time
 //! ```
 //!
@@ -20,12 +20,12 @@
 
 /// What one worker holds of the state word.
 #[derive(Debug, Hash)]
-pub(crate) struct Credits {
+pub(crate) struct LocalCredits {
     held: usize,
     block: usize,
 }
 
-impl Credits {
+impl LocalCredits {
     pub(crate) fn new(block: usize) -> Self {
         debug_assert!(block > 0, "the configuration was validated");
         Self { held: 0, block }
@@ -38,40 +38,40 @@ impl Credits {
     }
 
     /// Gives one count away, with a task that becomes public, and keeps `needed`. `Some(n)` if the purse was too small:
-    /// `n` counts must be borrowed from the word, which this has already reckoned with.
+    /// `n` counts must be acquired from the word, which this has already reckoned with.
     #[inline]
     #[must_use]
-    pub(crate) fn pay(&mut self, needed: usize) -> Option<usize> {
-        let borrowed = self.cover(needed + 1);
+    pub(crate) fn transfer_one(&mut self, needed: usize) -> Option<usize> {
+        let acquired = self.acquire(needed + 1);
         self.held -= 1;
-        borrowed
+        acquired
     }
 
-    /// Sees to it that the purse holds `needed`. `Some(n)`: as for [`Credits::pay`].
+    /// Sees to it that the purse holds `needed`. `Some(n)`: as for [LocalCredits::transfer_one`].
     #[inline]
     #[must_use]
-    pub(crate) fn cover(&mut self, needed: usize) -> Option<usize> {
+    pub(crate) fn acquire(&mut self, needed: usize) -> Option<usize> {
         let missing = needed.checked_sub(self.held).filter(|&missing| missing > 0)?;
-        let borrowed = missing.next_multiple_of(self.block);
-        self.held += borrowed;
-        Some(borrowed)
+        let acquired = missing.next_multiple_of(self.block);
+        self.held += acquired;
+        Some(acquired)
     }
 
     /// Gives `n` counts away, each with a private task that becomes public.
-    pub(crate) fn give(&mut self, n: usize) {
+    pub(crate) fn transfer(&mut self, n: usize) {
         self.held -= n;
     }
 
     /// Takes in the count of a task that was taken from a queue.
     #[inline]
-    pub(crate) fn take_in(&mut self) {
+    pub(crate) fn receive(&mut self) {
         self.held += 1;
     }
 
     /// What is to be put back if more than two blocks are spare, beyond the `needed`: all but one block of them.
     #[inline]
     #[must_use]
-    pub(crate) fn surplus(&mut self, needed: usize) -> Option<usize> {
+    pub(crate) fn release_surplus(&mut self, needed: usize) -> Option<usize> {
         let spare = self.held.saturating_sub(needed);
         if spare <= 2 * self.block {
             return None;
@@ -82,7 +82,7 @@ impl Credits {
     }
 
     /// Takes everything out of the purse but the `needed`.
-    pub(crate) fn take_spare(&mut self, needed: usize) -> usize {
+    pub(crate) fn release_spare(&mut self, needed: usize) -> usize {
         let spare = self.held.saturating_sub(needed);
         self.held -= spare;
         spare
@@ -104,49 +104,49 @@ mod tests {
 
     #[test]
     fn an_empty_purse_borrows_a_block_and_pays_from_it() {
-        let mut credits = Credits::new(4);
-        assert_eq!(credits.pay(0), Some(4));
-        assert_eq!([credits.pay(0), credits.pay(0), credits.pay(0)], [None; 3]);
-        assert_eq!(credits.pay(0), Some(4));
+        let mut credits = LocalCredits::new(4);
+        assert_eq!(credits.transfer_one(0), Some(4));
+        assert_eq!([credits.transfer_one(0), credits.transfer_one(0), credits.transfer_one(0)], [None; 3]);
+        assert_eq!(credits.transfer_one(0), Some(4));
     }
 
     #[test]
     fn what_is_needed_is_never_given_away() {
-        let mut credits = Credits::new(2);
-        credits.take_in();
-        assert_eq!(credits.pay(1), Some(2), "the only count is the running task's");
-        assert_eq!((credits.pay(1), credits.held()), (None, 1));
-        assert_eq!((credits.cover(6), credits.held()), (Some(6), 7));
-        assert_eq!(credits.take_spare(6), 1);
+        let mut credits = LocalCredits::new(2);
+        credits.receive();
+        assert_eq!(credits.transfer_one(1), Some(2), "the only count is the running task's");
+        assert_eq!((credits.transfer_one(1), credits.held()), (None, 1));
+        assert_eq!((credits.acquire(6), credits.held()), (Some(6), 7));
+        assert_eq!(credits.release_spare(6), 1);
         assert_eq!(credits.held(), 6);
     }
 
     #[test]
     fn more_than_two_blocks_to_spare_flow_back_down_to_one() {
-        let mut credits = Credits::new(3);
+        let mut credits = LocalCredits::new(3);
         for _ in 0..7 {
-            credits.take_in();
-            assert_eq!(credits.surplus(1), None);
+            credits.receive();
+            assert_eq!(credits.release_surplus(1), None);
         }
-        credits.take_in();
-        assert_eq!(credits.surplus(1), Some(4));
-        assert_eq!(credits.take_spare(0), 4);
-        assert_eq!(credits.take_spare(0), 0);
+        credits.receive();
+        assert_eq!(credits.release_surplus(1), Some(4));
+        assert_eq!(credits.release_spare(0), 4);
+        assert_eq!(credits.release_spare(0), 0);
     }
 
     #[test]
     fn the_most_that_a_purse_is_said_to_hold_is_what_it_can_come_to() {
         for (block, private) in [(1, 0), (4, 3), (64, 256)] {
-            let mut credits = Credits::new(block);
+            let mut credits = LocalCredits::new(block);
             let needed = 1 + private;
             let mut most = 0;
-            assert_eq!(credits.cover(needed), Some(needed.next_multiple_of(block)));
+            assert_eq!(credits.acquire(needed), Some(needed.next_multiple_of(block)));
             for _ in 0..3 * block {
-                credits.take_in();
+                credits.receive();
                 most = most.max(credits.held());
-                let _back = credits.surplus(needed);
+                let _back = credits.release_surplus(needed);
             }
-            assert_eq!(most, Credits::held_max(block, private), "{block} {private}");
+            assert_eq!(most, LocalCredits::held_max(block, private), "{block} {private}");
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
             capacity in 0_usize..40,
             ops in prop::collection::vec(0_u8..5, 0..500),
         ) {
-            let mut credits = Credits::new(block);
+            let mut credits = LocalCredits::new(block);
             // The task in hand, private tasks, public ones; the word counts all of them, and what is spare.
             let (mut running, mut private, mut public, mut word) = (0_usize, 0_usize, 1_usize, 1_usize);
             for op in ops {
@@ -166,30 +166,30 @@ mod tests {
                     // The running task is over, and a public one is taken.
                     0 if public > 0 => {
                         (public, running) = (public - 1, 1);
-                        credits.take_in();
-                        if let Some(n) = credits.surplus(running + private) { word -= n; }
+                        credits.receive();
+                        if let Some(n) = credits.release_surplus(running + private) { word -= n; }
                     }
                     // The running task is over, and a private one is next.
                     1 if private > 0 => private -= 1,
                     // Spawns: private, public.
                     2 if running == 1 && private < capacity => {
                         private += 1;
-                        if let Some(n) = credits.cover(running + private) { word += n; }
+                        if let Some(n) = credits.acquire(running + private) { word += n; }
                     }
                     3 if running == 1 => {
-                        if let Some(n) = credits.pay(running + private) { word += n; }
+                        if let Some(n) = credits.transfer_one(running + private) { word += n; }
                         public += 1;
                     }
                     // Nothing left to do.
                     4 if private == 0 => {
                         running = 0;
-                        word -= credits.take_spare(0);
+                        word -= credits.release_spare(0);
                     }
                     _ => {}
                 }
                 prop_assert_eq!(word, public + credits.held);
                 prop_assert!(credits.held >= running + private);
-                prop_assert!(credits.held <= Credits::held_max(block, capacity));
+                prop_assert!(credits.held <= LocalCredits::held_max(block, capacity));
             }
         }
     }

@@ -5,7 +5,7 @@
 use std::hash::Hash;
 
 use crate::private::PopsLeft;
-use crate::spawner::Spawner;
+use crate::state::WorkerState;
 use crate::step::PopSource;
 
 /// Receives a worker's events.
@@ -30,14 +30,14 @@ pub trait TraceHooks<T> {
 /// A worker between two tasks.
 #[derive(Debug)]
 pub struct Rest<'a, T, P> {
-    pub(crate) spawner: &'a Spawner<T, P>,
+    pub(crate) state: &'a WorkerState<T, P>,
     pub(crate) left: PopsLeft,
 }
 
 impl<T: Hash, P> Rest<'_, T, P> {
     /// Hashes everything that the worker goes on from. What it only counts for its metrics is not in it.
     pub fn hash_state(&self, state: &mut impl std::hash::Hasher) {
-        self.spawner.hash_state(state);
+        self.state.hash_state(state);
         self.left.hash(state);
     }
 }
@@ -60,7 +60,7 @@ pub enum ExecTraceEvent<Tag> {
         tag: Tag,
     },
     /// A task was taken while aborting, and is handed back.
-    HandedBack {
+    Returned {
         /// The task.
         tag: Tag,
     },

@@ -34,15 +34,15 @@ pub enum IdleAction {
     /// Let another thread have the core, then look again.
     Yield,
     /// Look once more, and sleep until woken or until the timeout.
-    Park(Nap),
+    Park(ParkOptions),
 }
 
 /// How to sleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Nap {
+pub struct ParkOptions {
     /// Instants of some 10 ns to stay on the core first. Who is woken in that time runs at once, and the waker does not have to
     /// ask the operating system for it.
-    pub doze: u32,
+    pub spin_before: u32,
     /// How long to sleep after that; `None` until woken.
     pub timeout: Option<Duration>,
 }
@@ -51,8 +51,8 @@ pub struct Nap {
 /// another 10 µs for it.
 const WORTH_SPINNING: Duration = Duration::from_micros(50);
 
-/// A round of searching takes as long as so many instants of dozing.
-const INSTANTS_A_ROUND: u32 = 10;
+/// A round of searching takes as long as so many spins of dozing.
+const SPINS_A_ROUND: u32 = 10;
 
 /// How many times the configured rounds may become more, or fewer.
 const ADAPTED_MAX: u32 = 8;
@@ -67,7 +67,7 @@ const ADAPTED_MAX: u32 = 8;
 pub struct TieredIdle {
     configured: u32,
     spin_rounds: u32,
-    instants_a_round: u32,
+    spins_a_round: u32,
     park_timeout: Option<Duration>,
     /// The worker has had work: then more may come soon.
     has_worked: bool,
@@ -80,7 +80,7 @@ impl TieredIdle {
         Self {
             configured: spin_rounds,
             spin_rounds,
-            instants_a_round: INSTANTS_A_ROUND,
+            spins_a_round: SPINS_A_ROUND,
             park_timeout,
             has_worked: false,
         }
@@ -90,7 +90,7 @@ impl TieredIdle {
     #[must_use]
     pub fn of(config: &ExecutorConfig) -> Self {
         Self {
-            instants_a_round: if config.is_crowded() { 0 } else { INSTANTS_A_ROUND },
+            spins_a_round: if config.is_crowded() { 0 } else { SPINS_A_ROUND },
             ..Self::new(config.spin_iters, config.park_timeout)
         }
     }
@@ -100,9 +100,9 @@ impl IdleHooks for TieredIdle {
     fn on_idle(&mut self, IdleRound { round, searching }: IdleRound) -> IdleAction {
         let past = round.checked_sub(self.spin_rounds);
         match past {
-            _ if !searching => IdleAction::Park(Nap {
-                doze: if self.has_worked {
-                    self.spin_rounds.saturating_mul(self.instants_a_round)
+            _ if !searching => IdleAction::Park(ParkOptions {
+                spin_before: if self.has_worked {
+                    self.spin_rounds.saturating_mul(self.spins_a_round)
                 } else {
                     0
                 },
@@ -110,8 +110,8 @@ impl IdleHooks for TieredIdle {
             }),
             None => IdleAction::Spin,
             Some(past) if past % 16 == 15 => IdleAction::Yield,
-            Some(_) => IdleAction::Park(Nap {
-                doze: 0,
+            Some(_) => IdleAction::Park(ParkOptions {
+                spin_before: 0,
                 timeout: self.park_timeout,
             }),
         }
@@ -149,10 +149,10 @@ mod tests {
         assert_eq!(at(&mut idle, 0), IdleAction::Spin);
         assert_eq!(at(&mut idle, 199), IdleAction::Spin);
         for round in 200..215 {
-            assert_eq!(at(&mut idle, round), IdleAction::Park(Nap::default()));
+            assert_eq!(at(&mut idle, round), IdleAction::Park(ParkOptions::default()));
         }
         assert_eq!(at(&mut idle, 215), IdleAction::Yield);
-        assert_eq!(at(&mut idle, 216), IdleAction::Park(Nap::default()));
+        assert_eq!(at(&mut idle, 216), IdleAction::Park(ParkOptions::default()));
     }
 
     #[test]
@@ -163,19 +163,19 @@ mod tests {
             round: 0,
             searching: false,
         };
-        assert_eq!(idle.on_idle(round), IdleAction::Park(Nap { doze: 0, timeout }));
+        assert_eq!(idle.on_idle(round), IdleAction::Park(ParkOptions { spin_before: 0, timeout }));
         idle.on_work(Duration::from_micros(10));
-        let nap = Nap { doze: 4_000, timeout };
+        let options = ParkOptions { spin_before: 4_000, timeout };
         assert_eq!(
             idle.on_idle(round),
-            IdleAction::Park(nap),
+            IdleAction::Park(options),
             "twice the rounds by now"
         );
     }
 
     #[test]
     fn nobody_dozes_where_there_are_fewer_cores_than_workers() {
-        for (cores, doze) in [(None, 2_000), (Some(2), 2_000), (Some(1), 0)] {
+        for (cores, spin_before) in [(None, 2_000), (Some(2), 2_000), (Some(1), 0)] {
             let mut idle = TieredIdle::of(&ExecutorConfig {
                 workers: 2,
                 cores,
@@ -190,7 +190,7 @@ mod tests {
             let timeout = None;
             assert_eq!(
                 idle.on_idle(round),
-                IdleAction::Park(Nap { doze, timeout }),
+                IdleAction::Park(ParkOptions { spin_before, timeout }),
                 "{cores:?}"
             );
         }

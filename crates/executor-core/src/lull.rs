@@ -14,44 +14,44 @@ const FEW: usize = 24;
 /// Fruitless looks after which what comes is no stream.
 const SOON: u32 = 4;
 
-/// The longest wait, in instants of some 10 ns.
-const INSTANTS_MAX: u32 = 128;
+/// The longest wait, in spins of some 10 ns.
+const SPINS_MAX: u32 = 128;
 
 /// One worker's.
 #[derive(Debug, Hash)]
-pub(crate) struct Lull {
-    instants: u32,
+pub(crate) struct Backoff {
+    spins: u32,
 }
 
-impl Lull {
+impl Backoff {
     /// None, as long as nothing is known.
     pub(crate) fn new() -> Self {
-        Self { instants: 0 }
+        Self { spins: 0 }
     }
 
     /// Instants to wait before a look after so many fruitless ones, if any.
     #[inline]
-    pub(crate) fn before_look(&self, looks: u32) -> Option<u32> {
-        (looks == 0 && self.instants > 0).then_some(self.instants)
+    pub(crate) fn spins_before_search(&self, looks: u32) -> Option<u32> {
+        (looks == 0 && self.spins > 0).then_some(self.spins)
     }
 
     /// After so many fruitless looks the injector held so many tasks.
     pub(crate) fn found(&mut self, tasks: usize, looks: u32) {
-        self.instants = match looks {
-            0..=SOON if tasks <= FEW => (2 * self.instants).clamp(1, INSTANTS_MAX),
+        self.spins = match looks {
+            0..=SOON if tasks <= FEW => (2 * self.spins).clamp(1, SPINS_MAX),
             0..=SOON if tasks < RUN_MAX => return,
-            _ => self.instants / 2,
+            _ => self.spins / 2,
         };
     }
 
     /// A look after it found nothing.
-    pub(crate) fn was_in_vain(&mut self) {
-        self.instants /= 2;
+    pub(crate) fn found_nothing(&mut self) {
+        self.spins /= 2;
     }
 
     /// What came is no stream of short tasks.
-    pub(crate) fn forget(&mut self) {
-        self.instants = 0;
+    pub(crate) fn reset(&mut self) {
+        self.spins = 0;
     }
 }
 
@@ -61,22 +61,22 @@ mod tests {
 
     #[test]
     fn it_becomes_longer_while_few_are_found_soon_and_shorter_otherwise() {
-        let mut lull = Lull::new();
-        assert_eq!(lull.before_look(0), None);
-        (0..20).for_each(|_| lull.found(2, 1));
-        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX));
-        assert_eq!(lull.before_look(1), None, "only after the last task");
-        lull.found(28, 1);
-        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX), "neither few nor many");
-        lull.found(32, 0);
-        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 2));
-        lull.was_in_vain();
-        assert_eq!(lull.before_look(0), Some(INSTANTS_MAX / 4));
-        (0..20).for_each(|_| lull.found(1, 100));
-        assert_eq!(lull.before_look(0), None);
-        (0..3).for_each(|_| lull.found(1, SOON));
-        assert_eq!(lull.before_look(0), Some(4));
-        lull.forget();
-        assert_eq!(lull.before_look(0), None);
+        let mut backoff = Backoff::new();
+        assert_eq!(backoff.spins_before_search(0), None);
+        (0..20).for_each(|_| backoff.found(2, 1));
+        assert_eq!(backoff.spins_before_search(0), Some(SPINS_MAX));
+        assert_eq!(backoff.spins_before_search(1), None, "only after the last task");
+        backoff.found(28, 1);
+        assert_eq!(backoff.spins_before_search(0), Some(SPINS_MAX), "neither few nor many");
+        backoff.found(32, 0);
+        assert_eq!(backoff.spins_before_search(0), Some(SPINS_MAX / 2));
+        backoff.found_nothing();
+        assert_eq!(backoff.spins_before_search(0), Some(SPINS_MAX / 4));
+        (0..20).for_each(|_| backoff.found(1, 100));
+        assert_eq!(backoff.spins_before_search(0), None);
+        (0..3).for_each(|_| backoff.found(1, SOON));
+        assert_eq!(backoff.spins_before_search(0), Some(4));
+        backoff.reset();
+        assert_eq!(backoff.spins_before_search(0), None);
     }
 }

@@ -15,7 +15,7 @@ pub struct WorkerMetricsLocal {
     pub spawned: u64,
     /// Private tasks that became public because somebody was hungry or tasks were long; brought up to date like
     /// `executed_local`.
-    pub exposed: u64,
+    pub published: u64,
     /// Looks into another worker's queue.
     pub steals_tried: u64,
     /// Looks into another worker's queue that brought a task home.
@@ -27,7 +27,7 @@ pub struct WorkerMetricsLocal {
     /// Times that this worker was woken and found nothing.
     pub wakes_for_nothing: u64,
     /// Tasks taken while aborting and handed back instead of run.
-    pub handed_back: u64,
+    pub returned: u64,
     /// Tasks that panicked; hooks that did are not counted.
     pub panicked: u64,
     /// Time spent parked.
@@ -48,13 +48,13 @@ impl WorkerMetricsLocal {
             executed_injector,
             executed_stolen,
             spawned,
-            exposed,
+            published,
             steals_tried,
             steals_won,
             parks,
             wakes,
             wakes_for_nothing,
-            handed_back,
+            returned,
             panicked,
             idle,
         } = other;
@@ -62,13 +62,13 @@ impl WorkerMetricsLocal {
         self.executed_injector += executed_injector;
         self.executed_stolen += executed_stolen;
         self.spawned += spawned;
-        self.exposed += exposed;
+        self.published += published;
         self.steals_tried += steals_tried;
         self.steals_won += steals_won;
         self.parks += parks;
         self.wakes += wakes;
         self.wakes_for_nothing += wakes_for_nothing;
-        self.handed_back += handed_back;
+        self.returned += returned;
         self.panicked += panicked;
         self.idle += *idle;
     }
@@ -85,13 +85,13 @@ mod tests {
             executed_injector: 2,
             executed_stolen: 3,
             spawned: 4,
-            exposed: 5,
+            published: 5,
             steals_tried: 6,
             steals_won: 7,
             parks: 8,
             wakes: 9,
             wakes_for_nothing: 10,
-            handed_back: 11,
+            returned: 11,
             panicked: 12,
             idle: Duration::from_secs(13),
         };

@@ -1,6 +1,6 @@
 #![doc = include_str!("private/README.md")]
 //!
-//! This file is the buffer and its countdowns; who decides what is [`crate::Spawner`].
+//! This file is the buffer and its countdowns; who decides what is [`crate::WorkerState`].
 
 use std::collections::VecDeque;
 
@@ -14,7 +14,7 @@ use crate::sleep::SleepWord;
 pub const PRIVATE_TASKS_MAX: usize = 256;
 
 /// An empty reserve of more places than these is given back.
-const RESERVE_KEPT: usize = 1 << 14;
+const OVERFLOW_KEPT: usize = 1 << 14;
 
 /// One worker's private tasks, and how many more operations on them need no look at anything else.
 #[derive(Debug, Hash)]
@@ -22,7 +22,7 @@ pub(crate) struct PrivateTasks<T> {
     /// The newest last. In place and of fixed size: a pointer more, or a growing one, costs a third of a short task's time.
     tasks: ArrayVec<T, PRIVATE_TASKS_MAX>,
     /// Tasks older than those, for which the buffer had no room; the newest last.
-    reserve: VecDeque<T>,
+    overflow: VecDeque<T>,
     /// The sleep word at the last look, if there is nothing to do about it before the countdowns are over.
     quiet: SleepWord,
     /// The same for pops: no word at all after a look that was not a pop's, for then the next pop must look, too.
@@ -40,7 +40,7 @@ pub(crate) struct PrivateTasks<T> {
     capacity: usize,
     /// The buffer holds the rest of a run from the injector and nothing else. It comes before what the worker has spawned itself,
     /// which else could bury it for ever.
-    arriving: bool,
+    holds_batch: bool,
 }
 
 /// The countdown of pops, as the loop that pops holds it: in a register. Were it read back from memory for each pop, that
@@ -50,7 +50,7 @@ pub(crate) struct PopsLeft(u32);
 
 /// Operations on the private tasks since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Since {
+pub(crate) struct OperationCounts {
     /// Tasks pushed.
     pub(crate) pushed: u32,
     /// Tasks popped.
@@ -62,7 +62,7 @@ impl<T> PrivateTasks<T> {
     pub(crate) fn new(capacity: usize) -> Self {
         Self {
             tasks: ArrayVec::new(),
-            reserve: VecDeque::new(),
+            overflow: VecDeque::new(),
             quiet: SleepWord::NEVER,
             quiet_for_pops: SleepWord::NEVER,
             pops_left: 0,
@@ -70,14 +70,14 @@ impl<T> PrivateTasks<T> {
             room: 0,
             base: 0,
             capacity,
-            arriving: false,
+            holds_batch: false,
         }
     }
 
     /// All of them, those in reserve included.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.tasks.len() + self.reserve.len()
+        self.tasks.len() + self.overflow.len()
     }
 
     /// Whether there may be any.
@@ -98,39 +98,39 @@ impl<T> PrivateTasks<T> {
     }
 
     /// Adds the newest task, just after a look. While the buffer holds what came from the injector, it goes behind that.
-    pub(crate) fn keep(&mut self, task: T) {
-        if self.arriving {
-            self.reserve.push_back(task);
+    pub(crate) fn push_or_overflow(&mut self, task: T) {
+        if self.holds_batch {
+            self.overflow.push_back(task);
             self.base = self.base.wrapping_sub(1);
         } else {
             if self.tasks.len() >= self.capacity {
-                self.put_aside(self.tasks.len().div_ceil(2));
+                self.overflow_oldest(self.tasks.len().div_ceil(2));
             }
             self.tasks.push(task);
         }
     }
 
     /// Adds a run from the injector, whose first task is to be popped first. All that was there before goes into reserve.
-    pub(crate) fn arrive(&mut self, run: &mut Run<T>) {
+    pub(crate) fn push_batch(&mut self, run: &mut Run<T>) {
         if run.is_empty() {
             return;
         }
-        self.put_aside(self.tasks.len());
-        self.arriving = true;
+        self.overflow_oldest(self.tasks.len());
+        self.holds_batch = true;
         self.room = 0;
         self.base = self.base.wrapping_add(run.len());
         self.tasks.extend(run.drain(..).rev());
     }
 
     /// Whether the buffer holds tasks of a run from the injector.
-    pub(crate) fn are_arriving(&self) -> bool {
-        self.arriving && !self.tasks.is_empty()
+    pub(crate) fn hold_a_batch(&self) -> bool {
+        self.holds_batch && !self.tasks.is_empty()
     }
 
     /// The newest task, if it may be taken without a look, the sleep word being `word`. `left` is what
     /// [`PrivateTasks::pops_left`] gave after the last look, and this has counted down since.
     #[inline]
-    pub(crate) fn pop_unseen(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
+    pub(crate) fn pop_between_ticks(&mut self, word: SleepWord, left: &mut PopsLeft) -> Option<T> {
         if word != self.quiet_for_pops {
             return None;
         }
@@ -142,12 +142,12 @@ impl<T> PrivateTasks<T> {
     }
 
     /// Whether the next pop, private or not, needs no look, the sleep word being `word`.
-    pub(crate) fn pops_unseen(&self, word: SleepWord) -> bool {
+    pub(crate) fn may_pop_between_ticks(&self, word: SleepWord) -> bool {
         word == self.quiet_for_pops && self.pops_left > 0
     }
 
     /// Counts a task that the worker took from its public queue among the pops, when they need no look.
-    pub(crate) fn passed(&mut self) {
+    pub(crate) fn count_public_pop(&mut self) {
         self.pops_left -= 1;
         // It was not pushed here: so that what was pushed comes out right.
         self.base = self.base.wrapping_add(1);
@@ -161,8 +161,8 @@ impl<T> PrivateTasks<T> {
     /// The newest task, just after a look.
     pub(crate) fn pop(&mut self) -> Option<T> {
         if self.tasks.is_empty() {
-            self.arriving = false;
-            self.fill_up();
+            self.holds_batch = false;
+            self.refill();
         }
         let task = self.take_newest()?;
         self.base = self.base.wrapping_sub(1);
@@ -181,45 +181,45 @@ impl<T> PrivateTasks<T> {
     /// The oldest `n` tasks, oldest first. While the buffer holds the rest of a run: after the reserve, the last ones of the
     /// run, in the run's order.
     pub(crate) fn take_oldest(&mut self, n: usize) -> impl Iterator<Item = T> {
-        let reserved = n.min(self.reserve.len());
-        let buffered = n - reserved;
-        if self.arriving {
+        let from_overflow = n.min(self.overflow.len());
+        let buffered = n - from_overflow;
+        if self.holds_batch {
             self.tasks[..buffered].reverse();
         }
         self.base = self.base.wrapping_sub(buffered);
-        self.reserve.drain(..reserved).chain(self.tasks.drain(..buffered))
+        self.overflow.drain(..from_overflow).chain(self.tasks.drain(..buffered))
     }
 
-    fn put_aside(&mut self, n: usize) {
+    fn overflow_oldest(&mut self, n: usize) {
         self.base = self.base.wrapping_sub(n);
-        self.reserve.extend(self.tasks.drain(..n));
+        self.overflow.extend(self.tasks.drain(..n));
         // The room is the buffer's part of what the purse covers.
         self.room = self.room.saturating_sub(n);
     }
 
     /// The buffer is empty: half of it is filled from the reserve.
-    fn fill_up(&mut self) {
-        let n = self.capacity.div_ceil(2).min(self.reserve.len());
-        let kept = self.reserve.len() - n;
-        self.tasks.extend(self.reserve.drain(kept..));
+    fn refill(&mut self) {
+        let n = self.capacity.div_ceil(2).min(self.overflow.len());
+        let kept = self.overflow.len() - n;
+        self.tasks.extend(self.overflow.drain(kept..));
         self.base = self.base.wrapping_add(n);
-        if kept == 0 && self.reserve.capacity() > RESERVE_KEPT {
-            self.reserve = VecDeque::new();
+        if kept == 0 && self.overflow.capacity() > OVERFLOW_KEPT {
+            self.overflow = VecDeque::new();
         }
     }
 
     /// From now on tasks may be pushed without a look only while there are fewer than `room`.
-    pub(crate) fn narrow(&mut self, room: usize) {
-        self.room = self.room.min(room.saturating_sub(self.reserve.len()));
+    pub(crate) fn limit_room(&mut self, room: usize) {
+        self.room = self.room.min(room.saturating_sub(self.overflow.len()));
     }
 
     /// What has been pushed and popped since the last call.
-    pub(crate) fn since(&mut self) -> Since {
+    pub(crate) fn take_counts(&mut self) -> OperationCounts {
         let popped = self.pops_set - self.pops_left;
         let pushed = (self.tasks.len() + popped as usize).wrapping_sub(self.base);
         self.pops_set = self.pops_left;
         self.base = self.tasks.len();
-        Since {
+        OperationCounts {
             pushed: u32::try_from(pushed).unwrap_or(u32::MAX),
             popped,
         }
@@ -228,12 +228,12 @@ impl<T> PrivateTasks<T> {
     /// After a look: nothing needs another one before the sleep word is no longer `quiet`, `pops` tasks have been
     /// popped, or there are more than `room`. The countdown of pops is the looker's only if `popping`; else the next pop
     /// looks as well, and takes it over.
-    pub(crate) fn rest(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
+    pub(crate) fn set_countdowns(&mut self, quiet: SleepWord, popping: bool, pops: u32, room: usize) {
         self.quiet = quiet;
-        self.room = if self.arriving {
+        self.room = if self.holds_batch {
             0
         } else {
-            room.saturating_sub(self.reserve.len()).min(self.capacity)
+            room.saturating_sub(self.overflow.len()).min(self.capacity)
         };
         self.quiet_for_pops = if popping { quiet } else { SleepWord::NEVER };
         if popping {
@@ -247,11 +247,11 @@ impl<T> PrivateTasks<T> {
 mod tests {
     use super::*;
 
-    const QUIET: SleepWord = SleepWord::NOBODY;
+    const QUIET: SleepWord = SleepWord::ALL_BUSY;
 
     fn resting(capacity: usize, pops: u32, room: usize) -> PrivateTasks<u32> {
         let mut tasks = PrivateTasks::new(capacity);
-        tasks.rest(QUIET, true, pops, room);
+        tasks.set_countdowns(QUIET, true, pops, room);
         tasks
     }
 
@@ -260,8 +260,8 @@ mod tests {
         let mut tasks = resting(8, 9, 8);
         let mut left = tasks.pops_left();
         (0..6).for_each(|task| tasks.push(task));
-        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(5));
-        tasks.since();
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(5));
+        tasks.take_counts();
         assert_eq!(tasks.take_oldest(2).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(tasks.pop(), Some(4));
         assert_eq!(tasks.len(), 2);
@@ -270,38 +270,38 @@ mod tests {
     #[test]
     fn what_does_not_fit_comes_back_from_the_reserve_newest_first() {
         let mut tasks = resting(4, 9, 4);
-        (0..100_000).for_each(|task| tasks.keep(task));
+        (0..100_000).for_each(|task| tasks.push_or_overflow(task));
         assert_eq!(tasks.len(), 100_000);
-        assert_eq!(tasks.since().pushed, 100_000);
+        assert_eq!(tasks.take_counts().pushed, 100_000);
         assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 1, 2]);
         let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
         assert_eq!(rest, (3..100_000).rev().collect::<Vec<_>>());
         assert_eq!(
-            tasks.since(),
-            Since::default(),
+            tasks.take_counts(),
+            OperationCounts::default(),
             "none of that needs to be counted here"
         );
-        assert!(tasks.reserve.capacity() <= RESERVE_KEPT);
+        assert!(tasks.overflow.capacity() <= OVERFLOW_KEPT);
     }
 
     #[test]
     fn nothing_goes_into_reserve_before_the_buffer_is_full_and_then_the_older_half_does() {
         let mut tasks = resting(4, 9, 4);
-        (0..4).for_each(|task| tasks.keep(task));
-        assert_eq!((tasks.tasks.len(), tasks.reserve.len()), (4, 0));
-        tasks.keep(4);
-        assert_eq!(tasks.reserve, [0, 1]);
+        (0..4).for_each(|task| tasks.push_or_overflow(task));
+        assert_eq!((tasks.tasks.len(), tasks.overflow.len()), (4, 0));
+        tasks.push_or_overflow(4);
+        assert_eq!(tasks.overflow, [0, 1]);
         assert_eq!(tasks.tasks[..], [2, 3, 4]);
     }
 
     #[test]
     fn an_empty_reserve_keeps_its_memory_unless_that_is_unusually_much() {
-        for (places, kept) in [(100, true), (RESERVE_KEPT, true), (RESERVE_KEPT + 1, false)] {
+        for (places, kept) in [(100, true), (OVERFLOW_KEPT, true), (OVERFLOW_KEPT + 1, false)] {
             let mut tasks = resting(4, 9, 4);
-            tasks.reserve.reserve_exact(places);
-            (0..20).for_each(|task| tasks.keep(task));
+            tasks.overflow.reserve_exact(places);
+            (0..20).for_each(|task| tasks.push_or_overflow(task));
             while tasks.pop().is_some() {}
-            assert_eq!(tasks.reserve.capacity() >= places, kept, "{places}");
+            assert_eq!(tasks.overflow.capacity() >= places, kept, "{places}");
         }
     }
 
@@ -309,22 +309,22 @@ mod tests {
     fn a_run_comes_first_in_its_order_and_what_is_spawned_meanwhile_after_it() {
         let mut tasks = resting(8, 9, 8);
         (0..3).for_each(|task| tasks.push(task));
-        tasks.arrive(&mut (10..13).collect());
-        assert!(tasks.are_arriving() && !tasks.has_room(QUIET));
+        tasks.push_batch(&mut (10..13).collect());
+        assert!(tasks.hold_a_batch() && !tasks.has_room(QUIET));
         assert_eq!(tasks.pop(), Some(10));
-        tasks.keep(20);
-        tasks.keep(21);
-        assert_eq!(tasks.since(), Since { pushed: 5, popped: 0 });
+        tasks.push_or_overflow(20);
+        tasks.push_or_overflow(21);
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 5, popped: 0 });
         let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
         assert_eq!(rest, [11, 12, 21, 20, 2, 1, 0]);
-        assert!(!tasks.are_arriving());
+        assert!(!tasks.hold_a_batch());
     }
 
     #[test]
     fn the_rest_of_a_run_goes_back_in_its_order() {
         let mut tasks = resting(8, 9, 8);
         tasks.push(0);
-        tasks.arrive(&mut (10..15).collect());
+        tasks.push_batch(&mut (10..15).collect());
         assert_eq!(tasks.take_oldest(3).collect::<Vec<_>>(), [0, 13, 14]);
         let rest: Vec<u32> = std::iter::from_fn(|| tasks.pop()).collect();
         assert_eq!(rest, [10, 11, 12]);
@@ -341,24 +341,24 @@ mod tests {
         assert!(!tasks.has_room(QUIET), "three is all the room there is");
         assert!(!tasks.has_room(SleepWord::NEVER));
         assert_eq!(
-            tasks.pop_unseen(SleepWord::NEVER, &mut left),
+            tasks.pop_between_ticks(SleepWord::NEVER, &mut left),
             None,
             "the word has changed"
         );
-        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(2));
-        assert_eq!(tasks.pop_unseen(QUIET, &mut left), Some(1));
-        assert_eq!(tasks.pop_unseen(QUIET, &mut left), None, "two pops were free");
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(2));
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), Some(1));
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), None, "two pops were free");
     }
 
     #[test]
     fn tasks_from_the_public_queue_count_as_pops_and_not_as_pushed() {
         let mut tasks = resting(8, 2, 8);
         tasks.push(1);
-        assert!(tasks.pops_unseen(QUIET) && !tasks.pops_unseen(SleepWord::NEVER));
-        tasks.passed();
-        tasks.passed();
-        assert!(!tasks.pops_unseen(QUIET), "two pops were free");
-        assert_eq!(tasks.since(), Since { pushed: 1, popped: 2 });
+        assert!(tasks.may_pop_between_ticks(QUIET) && !tasks.may_pop_between_ticks(SleepWord::NEVER));
+        tasks.count_public_pop();
+        tasks.count_public_pop();
+        assert!(!tasks.may_pop_between_ticks(QUIET), "two pops were free");
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 1, popped: 2 });
     }
 
     #[test]
@@ -366,9 +366,9 @@ mod tests {
         let mut tasks = resting(8, 5, 3);
         let mut left = tasks.pops_left();
         tasks.push(1);
-        tasks.rest(QUIET, false, 9, 8);
+        tasks.set_countdowns(QUIET, false, 9, 8);
         assert!(tasks.has_room(QUIET));
-        assert_eq!(tasks.pop_unseen(QUIET, &mut left), None);
+        assert_eq!(tasks.pop_between_ticks(QUIET, &mut left), None);
     }
 
     #[test]
@@ -376,16 +376,16 @@ mod tests {
         let mut tasks = resting(8, 10, 8);
         let mut left = tasks.pops_left();
         (0..5).for_each(|task| tasks.push(task));
-        tasks.pop_unseen(QUIET, &mut left);
-        tasks.pop_unseen(QUIET, &mut left);
-        assert_eq!(tasks.since(), Since { pushed: 5, popped: 2 });
-        assert_eq!(tasks.since(), Since::default());
+        tasks.pop_between_ticks(QUIET, &mut left);
+        tasks.pop_between_ticks(QUIET, &mut left);
+        assert_eq!(tasks.take_counts(), OperationCounts { pushed: 5, popped: 2 });
+        assert_eq!(tasks.take_counts(), OperationCounts::default());
         drop(tasks.take_oldest(2));
         tasks.pop();
         tasks.push(9);
         assert_eq!(
-            tasks.since(),
-            Since { pushed: 1, popped: 0 },
+            tasks.take_counts(),
+            OperationCounts { pushed: 1, popped: 0 },
             "those three are counted elsewhere"
         );
     }

@@ -20,7 +20,7 @@ pub struct Record {
     config: ExecutorConfig,
     /// By party: first the workers by number, then who was outside.
     lanes: Vec<Lane>,
-    handed_back: Vec<TaskId>,
+    returned: Vec<TaskId>,
 }
 
 /// What one party did.
@@ -39,7 +39,7 @@ impl Record {
     pub fn new(
         config: ExecutorConfig,
         logs: impl IntoIterator<Item = Log>,
-        handed_back: Vec<TaskId>,
+        returned: Vec<TaskId>,
     ) -> Self {
         let mut written: Vec<_> = logs.into_iter().map(Log::into_written).collect();
         written.sort_by_key(|written| written.party);
@@ -56,7 +56,7 @@ impl Record {
         Self {
             config,
             lanes: written.into_iter().map(lane).collect(),
-            handed_back,
+            returned,
         }
     }
 
@@ -86,8 +86,8 @@ impl Record {
 
     /// The tasks that nobody ran and that came back.
     #[must_use]
-    pub fn handed_back(&self) -> &[TaskId] {
-        &self.handed_back
+    pub fn returned(&self) -> &[TaskId] {
+        &self.returned
     }
 
     /// What the logs take, in bytes.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::config::OnPanic;
 use crate::event::{ExecTraceEvent, Rest, TraceHooks};
-use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
+use crate::idle::{IdleAction, IdleHooks, IdleRound, ParkOptions};
 use crate::ports::{Faults, ProducerPorts};
 use crate::sleep::Slept;
 use crate::step::{NothingToRun, PopSource, bring_up_to_date, look_everywhere, step};
@@ -44,7 +44,7 @@ where
     let (idle, trace) = (&mut Marking(idle, &in_hook), &mut Marking(trace, &in_hook));
     let exit = loop {
         // Unwind safety: after a panic the scratch value, which alone may be half changed, is not touched again
-        // by the policy, and the spawner's state is settled below.
+        // by the policy, and the state's state is settled below.
         match catch_unwind(AssertUnwindSafe(|| run_until_exit(cx, runner, idle, trace))) {
             Ok(exit) => break exit,
             Err(payload) => {
@@ -52,14 +52,14 @@ where
                     Err(payload)
                 } else {
                     cx.metrics().panicked += 1;
-                    cx.spawner().panicked_task_is_over();
+                    cx.state().panicked_task_is_over();
                     isolate(cx, payload)
                 };
                 if let Err(payload) = failure {
                     stop(cx, payload);
                 }
-                let over = cx.spawner().sleep_word().is_done();
-                // Settled is what counts; a hook that panics here, or panics again when the worker leaves, must
+                let over = cx.state().sleep_word().is_done();
+                // Released is what counts; a hook that panics here, or panics again when the worker leaves, must
                 // neither keep it from handing back nor keep it from leaving.
                 if let Err(payload) = catch_unwind(AssertUnwindSafe(|| trace.event(ExecTraceEvent::Panicked)))
                 {
@@ -132,9 +132,9 @@ impl Drop for MarksUnwinding<'_> {
 
 /// A task has panicked: lets the context handle it, if that is the policy. Else gives what the executor is to stop with.
 fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result<(), Payload> {
-    let spawner = cx.spawner();
-    let isolates = spawner.scheduler().config().on_panic == OnPanic::Isolate;
-    if !isolates || spawner.sleep_word().is_aborting() {
+    let state = cx.state();
+    let isolates = state.scheduler().config().on_panic == OnPanic::Isolate;
+    if !isolates || state.sleep_word().is_aborting() {
         return Err(payload);
     }
     // Unwind safety: the handler is called with the scratch value, which is the user's own affair; should the handler panic
@@ -144,12 +144,12 @@ fn isolate<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) -> Result
 
 /// Aborts the executor because of a panic on this worker.
 fn stop<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, payload: Payload) {
-    let spawner = cx.spawner();
-    spawner.ports.record_panic(payload);
-    spawner.panicked = true;
-    spawner.scheduler().abort(&spawner.ports);
+    let state = cx.state();
+    state.ports.record_panic(payload);
+    state.panicked = true;
+    state.scheduler().abort(&state.ports);
     // Others may wait for the end, which this worker's credits must not hold up.
-    spawner.return_credits();
+    state.release_credits();
 }
 
 fn run_until_exit<T, S, C, R, I, H>(cx: &mut C, runner: &R, idle: &mut I, trace: &mut H) -> WorkerExit
@@ -159,11 +159,11 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let mut left = cx.spawner().pops_left();
+    let mut left = cx.state().pops_left();
     loop {
         match step(cx, runner, idle, trace, &mut left) {
             Ok(_) | Err(NothingToRun::Again) => {}
-            Err(NothingToRun::Park(nap)) => park(cx, nap, trace),
+            Err(NothingToRun::Park(options)) => park(cx, options, trace),
             Err(NothingToRun::Exit(exit)) => return exit,
         }
     }
@@ -171,25 +171,25 @@ where
 
 /// Goes through the sleep protocol once.
 #[inline(never)]
-fn park<T, S, C, H>(cx: &mut C, nap: Nap, trace: &mut H)
+fn park<T, S, C, H>(cx: &mut C, options: ParkOptions, trace: &mut H)
 where
     C: WorkerCtxLike<T, S>,
     H: TraceHooks<T>,
 {
     trace.event(ExecTraceEvent::Park);
-    let spawner = cx.spawner();
-    let woken_for_nothing = std::mem::take(&mut spawner.woken);
-    let (ports, me) = (&spawner.ports, spawner.worker);
+    let state = cx.state();
+    let woken_for_nothing = std::mem::take(&mut state.woken);
+    let (ports, me) = (&state.ports, state.worker);
     let mut steals_tried = 0;
     let slept = ports
         .scheduler()
         .sleep()
-        .sleep(ports, me, spawner.searching, nap, || {
+        .sleep(ports, me, state.searching, options, || {
             look_everywhere(ports, me, &mut steals_tried)
         });
-    spawner.searching = matches!(slept, Slept::Woken | Slept::FoundAndWoken(_));
-    spawner.woken = matches!(slept, Slept::Woken);
-    let woken = spawner.woken;
+    state.searching = matches!(slept, Slept::Woken | Slept::FoundAndWoken(_));
+    state.woken = matches!(slept, Slept::Woken);
+    let woken = state.woken;
     let parked = matches!(slept, Slept::Woken | Slept::Over);
     let stolen = match &slept {
         Slept::Found(popped) | Slept::FoundAndWoken(popped) => popped.source == PopSource::Steal,
@@ -197,10 +197,10 @@ where
     };
     match slept {
         Slept::Found(popped) => {
-            spawner.in_hand = Some(popped);
-            spawner.found_work(true);
+            state.in_hand = Some(popped);
+            state.found_work(true);
         }
-        Slept::FoundAndWoken(popped) => spawner.in_hand = Some(popped),
+        Slept::FoundAndWoken(popped) => state.in_hand = Some(popped),
         Slept::Woken | Slept::Over => {}
     }
     let metrics = cx.metrics();

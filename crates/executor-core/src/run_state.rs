@@ -18,9 +18,9 @@
 //! | `A = 0`, count > 0 | draining | the last completion, and that ends the executor |
 //! | `A = 0`, count 0 | done | nobody, for ever |
 //!
-//! Whoever brings the word to "closed and zero" is told so by [`Closed::Ended`] or [`Settled::Ended`]; exactly
+//! Whoever brings the word to "closed and zero" is told so by [`Closed::Ended`] or [`Released::Ended`]; exactly
 //! one is. The count never under-counts: it covers every task that is queued or running, every producer that
-//! was let in and has not pushed yet, and the credits that workers hold (see [`crate::Spawner`]).
+//! was let in and has not pushed yet, and the credits that workers hold (see [`crate::WorkerState`]).
 
 use std::sync::atomic::Ordering;
 
@@ -60,7 +60,7 @@ pub struct RunState<W> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// The gate is closed, for good.
-    GateClosed,
+    Closed,
     /// The count would overflow into nothing good.
     CountOverflow,
 }
@@ -78,7 +78,7 @@ pub enum Closed {
 
 /// What putting back counts came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
+pub enum Released {
     /// Something is still in flight.
     InFlight,
     /// Nothing is in flight and the gate is open: whoever waits for that must be told.
@@ -115,7 +115,7 @@ impl<W> RunState<W> {
         let n = if mutant::m00_canary() { n + 1 } else { n };
         loop {
             if !is_accepting(word) && !mutant::m01_accept_after_close() {
-                return Err(Refused::GateClosed);
+                return Err(Refused::Closed);
             }
             if in_flight(word)
                 .checked_add(n)
@@ -152,12 +152,12 @@ impl<W> RunState<W> {
     ///
     /// When nothing is in flight (then the caller holds nothing), or when the count would overflow.
     #[inline]
-    pub fn borrow<M: Memory<Word = W>>(&self, mem: &M, n: usize) {
+    pub fn acquire<M: Memory<Word = W>>(&self, mem: &M, n: usize) {
         // Ordering: Relaxed. The borrower's own task keeps the count above zero, so no end can be missed.
         let before = mem.fetch(&self.word, Fetch::Add(n * COUNT_UNIT), Ordering::Relaxed);
         assert!(
             before >= COUNT_UNIT,
-            "a worker borrowed {n} counts while it held none"
+            "a worker acquired {n} counts while it held none"
         );
         assert!(
             before <= usize::MAX - n * COUNT_UNIT,
@@ -170,11 +170,11 @@ impl<W> RunState<W> {
     /// # Panics
     ///
     /// When fewer than `n` are in flight.
-    pub fn settle<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Settled {
-        self.settle_and_free(mem, n).0
+    pub fn release<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> Released {
+        self.release_and_free(mem, n).0
     }
 
-    /// [`RunState::settle`], and whether producers were refused for want of room until now: then whoever waits for room must be told.
+    /// [`RunState::release`], and whether producers were refused for want of room until now: then whoever waits for room must be told.
     ///
     /// Nobody who waits is forgotten if it registers before it is refused for the last time, and whoever is told `true` looks for
     /// those who wait: what refused it was the largest count, and the next to change that word is told.
@@ -182,8 +182,8 @@ impl<W> RunState<W> {
     /// # Panics
     ///
     /// When fewer than `n` are in flight.
-    pub fn settle_and_free<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> (Settled, bool) {
-        // Ordering: AcqRel. Edge `state/settle`: the Release half publishes what the settled tasks wrote; the
+    pub fn release_and_free<M: Memory<Word = W>>(&self, mem: &M, n: usize) -> (Released, bool) {
+        // Ordering: AcqRel. Edge `state/release`: the Release half publishes what the settled tasks wrote; the
         // Acquire half lets whoever reaches zero, here, in `close_gate` or in `is_idle`, see all of it.
         let sound = Ordering::AcqRel;
         let order = if mutant::m24_completion_relaxed() {
@@ -198,18 +198,18 @@ impl<W> RunState<W> {
             "{n} counts were put back, but only {} were out",
             in_flight(before)
         );
-        let settled = match before - n * COUNT_UNIT {
-            0 if mutant::m21_last_completion_ends_nothing() => Settled::InFlight,
-            0 => Settled::Ended,
-            ACCEPTING_BIT => Settled::Idle,
-            _ => Settled::InFlight,
+        let released = match before - n * COUNT_UNIT {
+            0 if mutant::m21_last_completion_ends_nothing() => Released::InFlight,
+            0 => Released::Ended,
+            ACCEPTING_BIT => Released::Idle,
+            _ => Released::InFlight,
         };
-        (settled, in_flight(before) >= self.count_max)
+        (released, in_flight(before) >= self.count_max)
     }
 
     /// Closes the gate.
     pub fn close_gate<M: Memory<Word = W>>(&self, mem: &M) -> Closed {
-        // Ordering: AcqRel. Edge `state/settle`: when nothing is in flight the closer is the one that ends the
+        // Ordering: AcqRel. Edge `state/release`: when nothing is in flight the closer is the one that ends the
         // executor, so it must see what the settled tasks wrote; the Release half lets whoever ends it otherwise see what
         // was written before the close.
         match mem.fetch(&self.word, Fetch::And(!ACCEPTING_BIT), Ordering::AcqRel) {
@@ -233,7 +233,7 @@ impl<W> RunState<W> {
 
     /// Whether nothing is in flight; if so, the caller sees what every settled task wrote.
     pub fn is_idle<M: Memory<Word = W>>(&self, mem: &M) -> bool {
-        // Ordering: Acquire. Edge `state/settle`: pairs with the Release half of `settle`.
+        // Ordering: Acquire. Edge `state/release`: pairs with the Release half of `release`.
         in_flight(mem.load(&self.word, Ordering::Acquire)) == 0
     }
 }

@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 use crossbeam::utils::CachePadded;
 
 use crate::config::ExecutorConfig;
-use crate::credit::Credits;
+use crate::credit::LocalCredits;
 use crate::error::Rejected;
 use crate::mutant;
 use crate::ports::{Fetch, Memory, ProducerPorts, Unpark, Waiting};
-use crate::run_state::{Closed, RunState, Settled};
+use crate::run_state::{Closed, RunState, Released};
 use crate::sleep::Sleep;
 
 /// State word, sleep word and those who wait, of one executor.
@@ -38,7 +38,7 @@ impl<W> Scheduler<W> {
         }
         let headroom = config
             .workers
-            .saturating_mul(Credits::held_max(config.credit_block, config.private_tasks));
+            .saturating_mul(LocalCredits::held_max(config.credit_block, config.private_tasks));
         Self {
             state: RunState::new(headroom, &mut word),
             sleep: Sleep::new(config.workers, config.searchers_max(), &mut word),
@@ -151,11 +151,11 @@ impl<W> Scheduler<W> {
     }
 
     /// Puts back `n` counts, and tells whoever must know what that came to.
-    pub fn settle<P: Memory<Word = W> + Unpark>(&self, ports: &P, n: usize) {
-        match self.state.settle(ports, n) {
-            Settled::InFlight => {}
-            Settled::Idle => self.tell_waiters(ports),
-            Settled::Ended => self.end(ports),
+    pub fn release<P: Memory<Word = W> + Unpark>(&self, ports: &P, n: usize) {
+        match self.state.release(ports, n) {
+            Released::InFlight => {}
+            Released::Idle => self.tell_waiters(ports),
+            Released::Ended => self.end(ports),
         }
     }
 

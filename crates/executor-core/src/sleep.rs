@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use crossbeam::utils::CachePadded;
 
-use crate::idle::Nap;
+use crate::idle::ParkOptions;
 use crate::mutant;
 use crate::ports::{Fetch, Memory, Parking, Unpark};
 
@@ -79,7 +79,7 @@ impl<W> Sleep<W> {
     #[inline]
     pub fn peek<M: Memory<Word = W>>(&self, mem: &M) -> SleepWord {
         // Ordering: Relaxed. A worker acts on the bits only by stopping; what it must see then was published
-        // by the state word (edge `state/settle`) or is handed over when its thread is joined.
+        // by the state word (edge `state/release`) or is handed over when its thread is joined.
         SleepWord(mem.load(&self.word, Ordering::Relaxed))
     }
 
@@ -170,7 +170,7 @@ impl<W> Sleep<W> {
         ports: &P,
         me: usize,
         searching: bool,
-        nap: Nap,
+        options: ParkOptions,
         mut look: impl FnMut() -> Option<F>,
     ) -> Slept<F> {
         let mut early = None;
@@ -179,7 +179,7 @@ impl<W> Sleep<W> {
         }
         let (stamp, before) = self.register(ports, me, searching);
         let mut over = before.is_done();
-        let mut dozed = false;
+        let mut has_spun = false;
         loop {
             // Ordering: SeqCst fence, step sleep-fence. Edge `sleep/publish`: pairs with the fence in `notify`. Edge `sleep/claim`:
             // pairs with the claim of a place in the injector.
@@ -201,14 +201,14 @@ impl<W> Sleep<W> {
                     Slept::Found(found)
                 };
             }
-            if !dozed {
+            if !has_spun {
                 // Registered, so whoever wakes this worker knows no difference, but for the time that it takes.
-                ports.doze(nap.doze);
-                dozed = true;
+                ports.spin_before_park(options.spin_before);
+                has_spun = true;
             }
             let mut timed_out = false;
             while !timed_out {
-                ports.park(nap.timeout);
+                ports.park(options.timeout);
                 // Ordering: Acquire. Edge `sleep/slot`: pairs with the exchange in `choose`; the chosen worker sees
                 // that it was counted as a searcher.
                 if ports.load(&self.slots[me], Ordering::Acquire) == AWAKE {
@@ -222,7 +222,7 @@ impl<W> Sleep<W> {
                     // Ordering: AcqRel. Edge `sleep/ticket`: as the registration that it repeats.
                     ports.fetch(&self.word, Fetch::Add(SLEEPER), Ordering::AcqRel);
                 }
-                timed_out = nap.timeout.is_some();
+                timed_out = options.timeout.is_some();
             }
             over = self.peek(ports).is_done();
         }
@@ -393,7 +393,7 @@ impl SleepWord {
     }
 
     /// Nobody searches, nobody sleeps, and it is not over.
-    pub(crate) const NOBODY: Self = Self(0);
+    pub(crate) const ALL_BUSY: Self = Self(0);
 
     /// No word that there can ever be.
     pub(crate) const NEVER: Self = Self(usize::MAX);
@@ -421,7 +421,7 @@ impl SleepWord {
     /// Whether somebody would like to have work.
     #[must_use]
     #[inline]
-    pub fn is_hungry(self) -> bool {
+    pub fn has_idle_workers(self) -> bool {
         self.searchers() + self.sleepers() > 0
     }
 

@@ -1,15 +1,15 @@
 //! A worker's own side of the scheduler: how its tasks spawn, and what it holds between two steps.
 //!
 //! Everything here belongs to one worker and is plain memory; what is shared goes through the ports. Most operations
-//! on [private tasks](crate::private) end in the few lines of [`Spawner::spawn_local`] and [`Spawner::pop_unseen`]. Now and
-//! then the worker *looks*: at the clock, and at who is hungry.
+//! on [private tasks](crate::private) end in the few lines of [`WorkerState::spawn_local`] and [`WorkerState::pop_between_ticks`]. Now and
+//! then the worker *looks*: at the clock, and at who is has_idle.
 
-mod rest;
+mod fingerprint;
 
 use std::time::Duration;
 
-use crate::credit::Credits;
-use crate::lull::Lull;
+use crate::credit::LocalCredits;
+use crate::backoff::Backoff;
 use crate::metrics::WorkerMetricsLocal;
 use crate::mutant;
 use crate::ports::{Parking, RUN_MAX, Run, Steal, WorkerPorts};
@@ -21,28 +21,28 @@ use crate::task_time::{Length, TaskTime};
 use crate::victim::nth_victim;
 
 /// Most private tasks that become public by way of the worker's own queue; more than that go to the injector.
-const EXPOSED_MAX: usize = 32;
+const OWN_QUEUE_MAX: usize = 32;
 
 /// Fewer operations on private tasks than these are not worth a wake, however cheap.
-const HOARD_MIN: u32 = 4;
+const WAKE_THRESHOLD_MIN: u32 = 4;
 
 /// Spawns on behalf of a running task, and holds what its worker has in hand.
 #[derive(Debug)]
-pub struct Spawner<T, P> {
+pub struct WorkerState<T, P> {
     pub(crate) ports: P,
     pub(crate) worker: usize,
     private: PrivateTasks<T>,
-    credits: Credits,
+    credits: LocalCredits,
     time: TaskTime,
     /// There are fewer cores than workers: what a worker has to itself may wait for a whole time slice of another one, so it
     /// takes no more than it needs.
     crowded: bool,
     /// The sleep word at the last look.
-    seen: SleepWord,
+    word_at_tick: SleepWord,
     /// How long the last wake for private tasks took, in nanoseconds.
     wake_ns: Option<u64>,
     /// Operations on private tasks since the worker last woke somebody for them, or had none.
-    hoard: u32,
+    pending: u32,
     /// Whether the worker is counted as a searcher.
     pub(crate) searching: bool,
     /// Found in the last look before parking, and not yet run.
@@ -50,14 +50,14 @@ pub struct Spawner<T, P> {
     /// Tasks taken since the injector was last looked at first.
     since_injector: u32,
     /// How long to wait before a look at the injector, with nothing else to do.
-    pub(crate) lull: Lull,
+    pub(crate) backoff: Backoff,
     /// Fruitless searches since the worker last had work.
     pub(crate) idle_rounds: u32,
     /// A waker chose this worker, and it has not found anything since.
     pub(crate) woken: bool,
     /// A task on this worker has panicked.
     pub(crate) panicked: bool,
-    handed_back: Vec<T>,
+    returned: Vec<T>,
     tally: Tally,
 }
 
@@ -66,8 +66,8 @@ pub struct Spawner<T, P> {
 pub(crate) struct Tally {
     spawned: u64,
     /// Own tasks that were taken without a look.
-    ran_unseen: u64,
-    exposed: u64,
+    ran_between_ticks: u64,
+    published: u64,
     wakes: u64,
 }
 
@@ -75,22 +75,22 @@ impl Tally {
     pub(crate) fn report(self, metrics: &mut WorkerMetricsLocal) {
         let Self {
             spawned,
-            ran_unseen,
-            exposed,
+            ran_between_ticks,
+            published,
             wakes,
         } = self;
         metrics.spawned += spawned;
-        metrics.executed_local += ran_unseen;
-        metrics.exposed += exposed;
+        metrics.executed_local += ran_between_ticks;
+        metrics.published += published;
         metrics.wakes += wakes;
     }
 }
 
-impl<T, P: WorkerPorts<T>> Spawner<T, P> {
+impl<T, P: WorkerPorts<T>> WorkerState<T, P> {
     /// The side of worker number `worker`, with nothing in hand.
     pub fn new(worker: usize, ports: P) -> Self {
         let config = ports.scheduler().config();
-        let credits = Credits::new(config.credit_block);
+        let credits = LocalCredits::new(config.credit_block);
         let private = PrivateTasks::new(config.private_tasks);
         let time = TaskTime::new(config.fairness_interval);
         let crowded = config.is_crowded();
@@ -101,17 +101,17 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
             credits,
             time,
             crowded,
-            seen: SleepWord::NOBODY,
+            word_at_tick: SleepWord::ALL_BUSY,
             wake_ns: None,
-            hoard: 0,
+            pending: 0,
             searching: false,
             in_hand: None,
             since_injector: 0,
-            lull: Lull::new(),
+            backoff: Backoff::new(),
             idle_rounds: 0,
             woken: false,
             panicked: false,
-            handed_back: Vec::new(),
+            returned: Vec::new(),
             tally: Tally::default(),
         }
     }
@@ -136,26 +136,26 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if self.private.has_room(self.sleep_word()) {
             self.private.push(task);
         } else {
-            self.spawn_looking(task);
+            self.spawn_with_tick(task);
         }
     }
 
     /// Adds a task to the end of the injector, so that it runs after what waits there.
     #[inline]
     pub fn spawn_global(&mut self, task: T) {
-        self.pay();
+        self.transfer_one();
         self.ports.inject(task);
         self.notify_of_injected();
     }
 
     /// Makes every task of this worker visible to thieves, for a task that knows that it is about to take long.
     pub fn publish(&mut self) {
-        self.account();
+        self.count_operations();
         assert!(
             !mutant::m42_publish_takes_for_granted() || self.private.len() > 0,
             "a task published nothing"
         );
-        self.expose(self.private.len());
+        self.publish_oldest(self.private.len());
     }
 
     /// Makes every task of this worker visible to thieves, and yields the core until `ready` says yes, which gives `true`, or
@@ -176,16 +176,16 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     /// Whether some worker looks for work or sleeps. A read of one word that everybody reads, and advice: a moment later it may
     /// be otherwise.
     #[inline]
-    pub fn somebody_is_hungry(&self) -> bool {
-        self.sleep_word().is_hungry()
+    pub fn has_idle_workers(&self) -> bool {
+        self.sleep_word().has_idle_workers()
     }
 
     /// Tasks that were taken while aborting.
-    pub fn take_handed_back(&mut self) -> Vec<T> {
+    pub fn take_returned(&mut self) -> Vec<T> {
         if mutant::m47_handed_back_less_one() {
-            self.handed_back.pop();
+            self.returned.pop();
         }
-        std::mem::take(&mut self.handed_back)
+        std::mem::take(&mut self.returned)
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler<P::Word> {
@@ -197,33 +197,33 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         self.ports.scheduler().sleep().peek(&self.ports)
     }
 
-    /// The newest private task, unless a look is due or there is something to do about those who are hungry. Nothing
+    /// The newest private task, unless a look is due or there is something to do about those who are has_idle. Nothing
     /// aborts, then.
     #[inline]
-    pub(crate) fn pop_unseen(&mut self, left: &mut PopsLeft) -> Option<T> {
-        self.private.pop_unseen(self.sleep_word(), left)
+    pub(crate) fn pop_between_ticks(&mut self, left: &mut PopsLeft) -> Option<T> {
+        self.private.pop_between_ticks(self.sleep_word(), left)
     }
 
-    /// The countdown for [`Spawner::pop_unseen`], after anything else than that.
+    /// The countdown for [`WorkerState::pop_between_ticks`], after anything else than that.
     pub(crate) fn pops_left(&self) -> PopsLeft {
         self.private.pops_left()
     }
 
     /// The newest task of the own public queue, with its count, under the same conditions, and if there is no private one.
-    pub(crate) fn pop_public_unseen(&mut self) -> Option<T> {
+    pub(crate) fn pop_public_between_ticks(&mut self) -> Option<T> {
         let idle = self.searching || self.in_hand.is_some();
-        if idle || self.private.len() > 0 || !self.private.pops_unseen(self.sleep_word()) {
+        if idle || self.private.len() > 0 || !self.private.may_pop_between_ticks(self.sleep_word()) {
             return None;
         }
-        if self.seen.sleepers() > 0 {
+        if self.word_at_tick.sleepers() > 0 {
             // The private tasks have run out.
-            self.account();
-            self.hoard = 0;
+            self.count_operations();
+            self.pending = 0;
         }
         let task = self.ports.pop()?;
-        self.private.passed();
-        self.take_in();
-        self.settle_surplus();
+        self.private.count_public_pop();
+        self.receive();
+        self.release_surplus();
         Some(task)
     }
 
@@ -233,9 +233,9 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         if task.is_some() {
             self.time.count(1);
             self.since_injector = self.since_injector.saturating_add(1);
-            self.hoard = self.hoard.saturating_add(1);
+            self.pending = self.pending.saturating_add(1);
         } else {
-            self.hoard = 0;
+            self.pending = 0;
         }
         task
     }
@@ -247,26 +247,26 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         }
         self.time.count(1);
         self.since_injector = self.since_injector.saturating_add(1);
-        self.take_in();
-        self.settle_surplus();
+        self.receive();
+        self.release_surplus();
     }
 
     /// The count of a task that was taken from a queue comes into the purse with it.
-    fn take_in(&mut self) {
+    fn receive(&mut self) {
         if mutant::m08_count_dropped_before_run() {
-            self.scheduler().settle(&self.ports, 1);
+            self.scheduler().release(&self.ports, 1);
             return;
         }
         if mutant::m07_completion_counted_twice() {
-            self.credits.take_in();
+            self.credits.receive();
         }
-        self.credits.take_in();
+        self.credits.receive();
     }
 
     /// The task that has panicked is over: its count is in the purse, as if it had returned.
     pub(crate) fn panicked_task_is_over(&mut self) {
         if mutant::m09_panic_not_counted() {
-            self.credits.give(1);
+            self.credits.transfer(1);
         }
     }
 
@@ -276,23 +276,23 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         let in_runs = self.time.length() == Length::Short && self.private.are_allowed() && !self.crowded;
         let most = if in_runs { RUN_MAX } else { 1 };
         let mut run = Run::new();
-        insist(&self.ports, || self.ports.steal_injected(most, &mut run))?;
+        retry_while_contended(&self.ports, || self.ports.steal_injected(most, &mut run))?;
         let taken = run.len();
         let first = run.pop_at(0);
-        self.private.arrive(&mut run);
-        (1..taken).for_each(|_| self.take_in());
+        self.private.push_batch(&mut run);
+        (1..taken).for_each(|_| self.receive());
         if in_runs {
-            self.lull.found(taken, self.idle_rounds);
+            self.backoff.found(taken, self.idle_rounds);
         } else {
-            self.lull.forget();
+            self.backoff.reset();
         }
         first
     }
 
     /// Whether it is time to look at the injector first.
     pub(crate) fn injector_is_due(&self) -> bool {
-        self.since_injector >= self.time.looks_every() - 1
-            && !self.private.are_arriving()
+        self.since_injector >= self.time.injector_every() - 1
+            && !self.private.hold_a_batch()
             && !mutant::m22_injector_never_first()
     }
 
@@ -302,17 +302,17 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// The worker found nothing: no count but the private tasks' may hold up the end, and what passes now is no task's
     /// time.
-    pub(crate) fn return_credits(&mut self) {
+    pub(crate) fn release_credits(&mut self) {
         if self.time.is_running() {
             self.time.pause(self.ports.now_ns(), self.short_ns());
         }
         if mutant::m27_credits_kept_asleep() {
             return;
         }
-        let spare = self.credits.take_spare(self.private.len());
-        self.narrow();
+        let spare = self.credits.release_spare(self.private.len());
+        self.limit_room();
         if spare > 0 {
-            self.scheduler().settle(&self.ports, spare);
+            self.scheduler().release(&self.ports, spare);
         }
     }
 
@@ -322,8 +322,8 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         Duration::from_nanos(self.time.idle_ns()).saturating_sub(self.ports.take_wake_delay())
     }
 
-    pub(crate) fn hand_back(&mut self, task: T) {
-        self.handed_back.push(task);
+    pub(crate) fn return_task(&mut self, task: T) {
+        self.returned.push(task);
     }
 
     /// The worker has something to run: it leaves the search and wakes whoever should go on with it.
@@ -347,61 +347,61 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// What has been counted since the last time.
     pub(crate) fn take_tally(&mut self) -> Tally {
-        self.account();
+        self.count_operations();
         std::mem::take(&mut self.tally)
     }
 
-    /// The look: at the clock if a sample is due, and at who is hungry. Private tasks become public if that is what
+    /// The look: at the clock if a sample is due, and at who is has_idle. Private tasks become public if that is what
     /// it takes, and the countdowns to the next look are set.
-    pub(crate) fn look(&mut self, popping: bool) {
-        self.account();
+    pub(crate) fn tick(&mut self, popping: bool) {
+        self.count_operations();
         let word = self.sleep_word();
-        let changed = word != self.seen;
-        if !self.seen.is_hungry() {
+        let changed = word != self.word_at_tick;
+        if !self.word_at_tick.has_idle_workers() {
             // Nobody has been waiting for what was done until now.
-            self.hoard = 0;
+            self.pending = 0;
         }
-        self.seen = word;
-        let hungry = word.is_hungry();
-        // Somebody hungry finds nothing here, perhaps because this worker's last task took long.
+        self.word_at_tick = word;
+        let has_idle = word.has_idle_workers();
+        // Somebody has_idle finds nothing here, perhaps because this worker's last task took long.
         let suspicious =
-            hungry && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
+            has_idle && self.private.len() > 0 && (changed || word.searchers() == 0 && self.ports.is_empty());
         if suspicious || self.time.is_due() {
             let now_ns = self.ports.now_ns();
             self.time.sample(now_ns, self.short_ns());
         }
         let operations = match self.time.length() {
-            Length::Short if hungry && !mutant::m28_private_work_hidden() => self.feed(word),
+            Length::Short if has_idle && !mutant::m28_private_work_hidden() => self.publish_for_idle(word),
             Length::Short => u32::MAX,
             Length::Unknown | Length::Long => {
-                self.expose(self.private.len());
+                self.publish_oldest(self.private.len());
                 u32::MAX
             }
         };
-        self.rest(operations, popping);
+        self.set_countdowns(operations, popping);
     }
 
-    /// Somebody is hungry, and tasks are short: it is given the older half if there is nothing else that it could take.
+    /// Somebody is has_idle, and tasks are short: it is given the older half if there is nothing else that it could take.
     /// Gives the number of operations until the next look.
-    fn feed(&mut self, word: SleepWord) -> u32 {
-        let threshold = self.worth_a_wake();
+    fn publish_for_idle(&mut self, word: SleepWord) -> u32 {
+        let threshold = self.wake_threshold();
         let searched = word.searchers() > 0;
         let half = match self.private.len() / 2 {
-            half if self.crowded => half.min(EXPOSED_MAX),
+            half if self.crowded => half.min(OWN_QUEUE_MAX),
             half => half,
         };
         let lacking = half > 0 && self.ports.is_empty() && self.ports.injector_is_empty();
-        if lacking && !searched && self.hoard < threshold {
+        if lacking && !searched && self.pending < threshold {
             // Not yet worth a wake. The looks until then double their distance, each with a clock read: should the
             // tasks have become long, it is known after one or two of them and not after all that the threshold asks for.
-            return self.hoard.min(threshold - self.hoard).max(1);
+            return self.pending.min(threshold - self.pending).max(1);
         }
         if lacking {
-            self.expose(half);
+            self.publish_oldest(half);
         }
-        self.hoard = 0;
+        self.pending = 0;
         if searched {
-            self.time.searched_looks_every()
+            self.time.search_tick_every()
         } else {
             threshold
         }
@@ -409,18 +409,18 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
 
     /// Operations on private tasks that are worth waking somebody for: as many as take as long as the last wake took the waker,
     /// which is little if the sleeper dozes, but not more than was configured.
-    fn worth_a_wake(&self) -> u32 {
-        let most = self.scheduler().config().hoard_threshold;
+    fn wake_threshold(&self) -> u32 {
+        let most = self.scheduler().config().wake_threshold;
         let Some(wake_ns) = self.wake_ns else {
             return most;
         };
         let fit = wake_ns / self.time.mean_ns().max(1);
-        u32::try_from(fit).unwrap_or(u32::MAX).max(HOARD_MIN).min(most)
+        u32::try_from(fit).unwrap_or(u32::MAX).max(WAKE_THRESHOLD_MIN).min(most)
     }
 
     /// Sets the countdowns: the next look is due after so many operations, or earlier.
-    fn rest(&mut self, operations: u32, popping: bool) {
-        let word = self.seen;
+    fn set_countdowns(&mut self, operations: u32, popping: bool) {
+        let word = self.word_at_tick;
         let quiet = if word.is_aborting() || word.is_done() {
             SleepWord::NEVER
         } else {
@@ -432,7 +432,7 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
         } else {
             self.since_injector
         };
-        let before_injector = (self.time.looks_every() - 1).saturating_sub(since_injector);
+        let before_injector = (self.time.injector_every() - 1).saturating_sub(since_injector);
         let pops = before_injector.min(self.time.until_due()).min(operations);
         let room = match self.time.length() {
             // A task that the purse does not cover, beside the running one, needs a look.
@@ -441,50 +441,50 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
                 .min(self.credits.held().saturating_sub(1)),
             Length::Unknown | Length::Long => 0,
         };
-        self.private.rest(quiet, popping, pops, room);
+        self.private.set_countdowns(quiet, popping, pops, room);
     }
 
-    /// The rest of [`Spawner::spawn_local`]: a look is due, or the task must not be private.
+    /// The rest of [`WorkerState::spawn_local`]: a look is due, or the task must not be private.
     #[cold]
     #[inline(never)]
-    fn spawn_looking(&mut self, task: T) {
+    fn spawn_with_tick(&mut self, task: T) {
         if self.time.length() == Length::Short && self.private.are_allowed() {
             // Covered before the look, so that the look makes room for it and for a block of others.
-            self.cover(1 + self.private.len() + 1);
+            self.acquire(1 + self.private.len() + 1);
         }
-        self.look(false);
+        self.tick(false);
         if self.time.length() == Length::Short && self.private.are_allowed() {
-            self.cover(1 + self.private.len() + 1);
-            self.private.keep(task);
+            self.acquire(1 + self.private.len() + 1);
+            self.private.push_or_overflow(task);
         } else {
-            self.pay();
+            self.transfer_one();
             self.ports.push(task);
             self.notify();
         }
     }
 
-    /// Makes the oldest `n` private tasks public, and wakes somebody for them. There was an [`Spawner::account`] before.
-    fn expose(&mut self, n: usize) {
+    /// Makes the oldest `n` private tasks public, and wakes somebody for them. There was an [`WorkerState::account`] before.
+    fn publish_oldest(&mut self, n: usize) {
         if n == 0 {
             return;
         }
         // Each takes its own count with it.
-        self.credits.give(n);
-        self.narrow();
+        self.credits.transfer(n);
+        self.limit_room();
         // Thieves take from a queue one by one, from the injector many at once. And what came from there goes back there: in
         // the worker's queue it would wait for as long as the worker brings forth tasks of its own.
-        let to_injector = n > EXPOSED_MAX || self.private.are_arriving();
+        let to_injector = n > OWN_QUEUE_MAX || self.private.hold_a_batch();
         let oldest = self.private.take_oldest(n);
         if to_injector {
             self.ports.inject_batch(oldest.collect());
         } else {
             oldest.for_each(|task| self.ports.push(task));
         }
-        self.tally.exposed += n as u64;
+        self.tally.published += n as u64;
         if mutant::m35_exposed_without_wake() {
             return;
         }
-        let wakes = self.seen.searchers() == 0 && self.seen.sleepers() > 0;
+        let wakes = self.word_at_tick.searchers() == 0 && self.word_at_tick.sleepers() > 0;
         let before_ns = wakes.then(|| self.ports.now_ns());
         if to_injector {
             self.notify_of_injected();
@@ -497,49 +497,49 @@ impl<T, P: WorkerPorts<T>> Spawner<T, P> {
     }
 
     /// Counts what has happened to the private tasks since the last time.
-    fn account(&mut self) {
-        let since = self.private.since();
-        self.tally.spawned += u64::from(since.pushed);
-        self.tally.ran_unseen += u64::from(since.popped);
-        self.time.count(since.popped);
-        self.since_injector = self.since_injector.saturating_add(since.popped);
-        self.hoard = self
+    fn count_operations(&mut self) {
+        let counts = self.private.take_counts();
+        self.tally.spawned += u64::from(counts.pushed);
+        self.tally.ran_between_ticks += u64::from(counts.popped);
+        self.time.count(counts.popped);
+        self.since_injector = self.since_injector.saturating_add(counts.popped);
+        self.pending = self
             .hoard
-            .saturating_add(since.pushed)
-            .saturating_add(since.popped);
-        self.settle_surplus();
+            .saturating_add(counts.pushed)
+            .saturating_add(counts.popped);
+        self.release_surplus();
     }
 
-    fn settle_surplus(&mut self) {
+    fn release_surplus(&mut self) {
         if mutant::m44_purse_without_a_bound() {
             return;
         }
-        if let Some(surplus) = self.credits.surplus(1 + self.private.len()) {
-            self.narrow();
-            self.scheduler().settle(&self.ports, surplus);
+        if let Some(surplus) = self.credits.release_surplus(1 + self.private.len()) {
+            self.limit_room();
+            self.scheduler().release(&self.ports, surplus);
         }
     }
 
     /// The running task brings forth a public one.
-    fn pay(&mut self) {
+    fn transfer_one(&mut self) {
         self.tally.spawned += 1;
-        if let Some(n) = self.credits.pay(1 + self.private.len()) {
-            self.scheduler().state().borrow(&self.ports, n);
+        if let Some(n) = self.credits.transfer_one(1 + self.private.len()) {
+            self.scheduler().state().acquire(&self.ports, n);
         }
-        self.narrow();
+        self.limit_room();
     }
 
     /// The purse has become smaller: what it no longer covers beside the running task needs a look.
-    fn narrow(&mut self) {
-        self.private.narrow(self.credits.held().saturating_sub(1));
+    fn limit_room(&mut self) {
+        self.private.limit_room(self.credits.held().saturating_sub(1));
     }
 
-    fn cover(&mut self, needed: usize) {
+    fn acquire(&mut self, needed: usize) {
         if mutant::m33_private_not_covered() {
             return;
         }
-        if let Some(n) = self.credits.cover(needed) {
-            self.scheduler().state().borrow(&self.ports, n);
+        if let Some(n) = self.credits.acquire(needed) {
+            self.scheduler().state().acquire(&self.ports, n);
         }
     }
 
@@ -562,7 +562,7 @@ const SPINNING_ATTEMPTS: u32 = 100;
 
 /// Takes, and takes again as long as somebody else was only quicker, or is not done yet.
 #[inline]
-pub(crate) fn insist<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
+pub(crate) fn retry_while_contended<F, P: Parking>(ports: &P, mut take: impl FnMut() -> Steal<F>) -> Option<F> {
     let mut attempts = 0;
     loop {
         match take() {

@@ -7,7 +7,7 @@ mod find;
 use std::time::Duration;
 
 use crate::event::{ExecTraceEvent, Rest, TraceHooks};
-use crate::idle::{IdleAction, IdleHooks, IdleRound, Nap};
+use crate::idle::{IdleAction, IdleHooks, IdleRound, ParkOptions};
 use crate::mutant;
 use crate::ports::Parking;
 use crate::private::PopsLeft;
@@ -79,11 +79,11 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let mut left = cx.spawner().pops_left();
+    let mut left = cx.state().pops_left();
     match step(cx, runner, idle, trace, &mut left) {
         Ok(Ran { tag, source, victim }) => WorkerStepResult::RanTask { tag, source, victim },
         Err(NothingToRun::Again) => WorkerStepResult::NoWork,
-        Err(NothingToRun::Park(nap)) => WorkerStepResult::ShouldPark { timeout: nap.timeout },
+        Err(NothingToRun::Park(options)) => WorkerStepResult::ShouldPark { timeout: options.timeout },
         Err(NothingToRun::Exit(WorkerExit::Done)) => WorkerStepResult::ExitDone,
         Err(NothingToRun::Exit(WorkerExit::Panicked)) => WorkerStepResult::ExitPanicked,
     }
@@ -102,7 +102,7 @@ pub(crate) enum NothingToRun {
     /// The worker should step again.
     Again,
     /// The worker should park.
-    Park(Nap),
+    Park(ParkOptions),
     /// The executor has ended.
     Exit(WorkerExit),
 }
@@ -122,11 +122,11 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let (task, source, victim) = match cx.spawner().pop_unseen(left) {
+    let (task, source, victim) = match cx.state().pop_between_ticks(left) {
         Some(task) => (task, PopSource::Local, None),
         None => {
-            let Popped { task, source, victim } = pop_looking(cx, idle, trace, *left)?;
-            *left = cx.spawner().pops_left();
+            let Popped { task, source, victim } = pop_with_tick(cx, idle, trace, *left)?;
+            *left = cx.state().pops_left();
             (task, source, victim)
         }
     };
@@ -139,7 +139,7 @@ where
 
 /// The next task, if it is not simply the newest private one and nobody is hungry; or what the step comes to without one.
 #[inline(never)]
-fn pop_looking<T, S, C, I, H>(
+fn pop_with_tick<T, S, C, I, H>(
     cx: &mut C,
     idle: &mut I,
     trace: &mut H,
@@ -151,10 +151,10 @@ where
     H: TraceHooks<T>,
 {
     trace.at_rest(Rest {
-        spawner: cx.spawner(),
+        state: cx.state(),
         left,
     });
-    if let Some(task) = cx.spawner().pop_public_unseen() {
+    if let Some(task) = cx.state().pop_public_between_ticks() {
         return Ok(Popped {
             task,
             source: PopSource::Local,
@@ -164,14 +164,14 @@ where
     let Some(popped) = pop_task(cx) else {
         return Err(nothing_found(cx, idle, trace));
     };
-    let spawner = cx.spawner();
-    let was_idle = std::mem::take(&mut spawner.idle_rounds) > 0;
-    if spawner.sleep_word().is_aborting() {
+    let state = cx.state();
+    let was_idle = std::mem::take(&mut state.idle_rounds) > 0;
+    if state.sleep_word().is_aborting() {
         let tag = trace.tag(&popped.task);
-        cx.metrics().handed_back += 1;
-        cx.spawner().hand_back(popped.task);
+        cx.metrics().returned += 1;
+        cx.state().return_task(popped.task);
         // A hook that panics now does not take the task with it.
-        trace.event(ExecTraceEvent::HandedBack { tag });
+        trace.event(ExecTraceEvent::Returned { tag });
         return Err(NothingToRun::Again);
     }
     let metrics = cx.metrics();
@@ -182,7 +182,7 @@ where
     }
     if was_idle {
         // Counted before: should the hook panic, then the task is over.
-        idle.on_work(cx.spawner().idle_time());
+        idle.on_work(cx.state().idle_time());
     }
     Ok(popped)
 }
@@ -193,43 +193,43 @@ where
     I: IdleHooks,
     H: TraceHooks<T>,
 {
-    let spawner = cx.spawner();
+    let state = cx.state();
     // Before any spinning: a worker that never parks must not hold up the end.
-    spawner.return_credits();
+    state.release_credits();
     bring_up_to_date(cx);
 
-    let spawner = cx.spawner();
-    let word = spawner.sleep_word();
+    let state = cx.state();
+    let word = state.sleep_word();
     if mutant::m53_end_is_overlooked() && word.is_done() {
-        spawner.ports.yield_now();
+        state.ports.yield_now();
         return NothingToRun::Again;
     }
     if word.is_done() || mutant::m32_abort_leaves_late_pushes() && word.is_aborting() {
         trace.event(ExecTraceEvent::Exit);
-        return NothingToRun::Exit(if spawner.panicked {
+        return NothingToRun::Exit(if state.panicked {
             WorkerExit::Panicked
         } else {
             WorkerExit::Done
         });
     }
     let round = IdleRound {
-        round: spawner.idle_rounds,
-        searching: spawner.searching,
+        round: state.idle_rounds,
+        searching: state.searching,
     };
-    if spawner.idle_rounds == 0 {
-        spawner.lull.was_in_vain();
+    if state.idle_rounds == 0 {
+        state.backoff.found_nothing();
     }
-    spawner.idle_rounds = spawner.idle_rounds.saturating_add(1);
+    state.idle_rounds = state.idle_rounds.saturating_add(1);
     match idle.on_idle(round) {
-        IdleAction::Spin => spawner.ports.spin(1),
-        IdleAction::Yield => spawner.ports.yield_now(),
-        IdleAction::Park(nap) => return NothingToRun::Park(nap),
+        IdleAction::Spin => state.ports.spin(1),
+        IdleAction::Yield => state.ports.yield_now(),
+        IdleAction::Park(options) => return NothingToRun::Park(options),
     }
     NothingToRun::Again
 }
 
 /// Adds what the worker's own side has counted to its metrics.
 pub(crate) fn bring_up_to_date<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) {
-    let tally = cx.spawner().take_tally();
+    let tally = cx.state().take_tally();
     tally.report(cx.metrics());
 }

@@ -8,7 +8,7 @@ use std::any::Any;
 
 use crate::metrics::WorkerMetricsLocal;
 use crate::ports::WorkerPorts;
-use crate::spawner::Spawner;
+use crate::state::WorkerState;
 
 /// What a running task may touch.
 ///
@@ -43,7 +43,7 @@ pub trait TaskCtx<T, S> {
 
     /// Whether some worker looks for work or sleeps: then a long task does well to split what is left of it, or to put it back.
     /// Cheap, and advice: a moment later it may be otherwise.
-    fn somebody_is_hungry(&mut self) -> bool;
+    fn has_idle_workers(&mut self) -> bool;
 
     /// Does something with memory that tasks share, in one go: a load, a store, a swap, a whole critical section.
     ///
@@ -88,7 +88,7 @@ pub trait WorkerCtxLike<T, S> {
     type Ports: WorkerPorts<T>;
 
     /// The worker's own side of the scheduler.
-    fn spawner(&mut self) -> &mut Spawner<T, Self::Ports>;
+    fn state(&mut self) -> &mut WorkerState<T, Self::Ports>;
 
     /// The worker's number.
     fn worker_id(&self) -> usize;
@@ -132,26 +132,26 @@ impl<T, S, C: WorkerCtxLike<T, S> + SeenByTasks> TaskCtx<T, S> for C {
 
     #[inline]
     fn spawn_local(&mut self, task: T) {
-        self.spawner().spawn_local(task);
+        self.state().spawn_local(task);
     }
 
     #[inline]
     fn spawn_global(&mut self, task: T) {
-        self.spawner().spawn_global(task);
+        self.state().spawn_global(task);
     }
 
     #[inline]
     fn publish(&mut self) {
-        self.spawner().publish();
+        self.state().publish();
     }
 
     #[inline]
-    fn somebody_is_hungry(&mut self) -> bool {
-        self.spawner().somebody_is_hungry()
+    fn has_idle_workers(&mut self) -> bool {
+        self.state().has_idle_workers()
     }
 
     #[inline]
     fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
-        self.spawner().wait_until(ready)
+        self.state().wait_until(ready)
     }
 }

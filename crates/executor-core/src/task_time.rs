@@ -8,20 +8,20 @@
 //! [`crate::private`]), and how many tasks may pass before the injector is looked at.
 
 /// The longest time, in nanoseconds, that should pass between two looks at the injector.
-const LOOK_NS: u64 = 200_000;
+const INJECTOR_NS: u64 = 200_000;
 
 /// While nothing is known yet, so many tasks are a sample. Fewer are one if they have taken as long as so many at the limit: a
 /// single task that takes a millisecond says enough, one that spawns some hundred others and takes three microseconds does not.
 const FIRST_SAMPLE: u32 = 16;
 
 /// While somebody searches, a look about every so many nanoseconds: what it costs is some ten of them.
-const SEARCHED_LOOK_NS: u64 = 2_000;
+const SEARCH_TICK_NS: u64 = 2_000;
 
 /// That many operations at least, and at most.
-const SEARCHED_LOOKS: std::ops::RangeInclusive<u64> = 8..=SEARCHED_LOOK_MAX as u64;
+const SEARCH_TICKS: std::ops::RangeInclusive<u64> = 8..=SEARCH_TICK_MAX as u64;
 
 /// Most operations on private tasks between two looks while somebody searches.
-pub const SEARCHED_LOOK_MAX: u32 = 128;
+pub const SEARCH_TICK_MAX: u32 = 128;
 
 /// While tasks stay short, samples become rarer, up to this many times the usual distance.
 const RELAXED_MAX: u32 = 8;
@@ -57,9 +57,9 @@ pub(crate) struct TaskTime {
     /// Tasks between two looks at the injector, at most.
     interval: u32,
     /// The same, with the time that tasks take reckoned with.
-    looks_every: u32,
+    injector_every: u32,
     /// Operations between two looks while somebody searches.
-    searched_looks_every: u32,
+    search_tick_every: u32,
     /// What a task took on average in the last sample.
     mean_ns: u64,
 }
@@ -77,8 +77,8 @@ impl TaskTime {
             sample_every: interval.min(FIRST_SAMPLE),
             relaxed: 1,
             interval,
-            looks_every: interval,
-            searched_looks_every: *SEARCHED_LOOKS.start() as u32,
+            injector_every: interval,
+            search_tick_every: *SEARCH_TICKS.start() as u32,
             mean_ns: 0,
         }
     }
@@ -164,10 +164,10 @@ impl TaskTime {
             1
         };
         self.sample_every = self.interval.saturating_mul(self.relaxed);
-        let fit = LOOK_NS / mean_ns.max(1);
-        self.looks_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
-        let fit = SEARCHED_LOOK_NS / mean_ns.max(1);
-        self.searched_looks_every = fit.clamp(*SEARCHED_LOOKS.start(), *SEARCHED_LOOKS.end()) as u32;
+        let fit = INJECTOR_NS / mean_ns.max(1);
+        self.injector_every = u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, self.interval);
+        let fit = SEARCH_TICK_NS / mean_ns.max(1);
+        self.search_tick_every = fit.clamp(*SEARCH_TICKS.start(), *SEARCH_TICKS.end()) as u32;
         self.length = length;
         self.mean_ns = mean_ns;
         (self.busy_ns, self.tasks) = (0, 0);
@@ -175,8 +175,8 @@ impl TaskTime {
 
     /// Tasks between two looks at the injector: fewer than usual if they would take too long.
     #[inline]
-    pub(crate) fn looks_every(&self) -> u32 {
-        self.looks_every
+    pub(crate) fn injector_every(&self) -> u32 {
+        self.injector_every
     }
 
     /// What a task took on average in the last sample, in nanoseconds.
@@ -185,8 +185,8 @@ impl TaskTime {
     }
 
     /// Operations on private tasks between two looks while somebody searches.
-    pub(crate) fn searched_looks_every(&self) -> u32 {
-        self.searched_looks_every
+    pub(crate) fn search_tick_every(&self) -> u32 {
+        self.search_tick_every
     }
 }
 
@@ -239,17 +239,17 @@ mod tests {
 
     #[test]
     fn long_tasks_bring_the_next_look_nearer() {
-        assert_eq!(after(&[(16, 5)]).looks_every(), 61);
-        assert_eq!(after(&[(16, 20_000)]).looks_every(), 10);
-        assert_eq!(after(&[(1, 5_000_000)]).looks_every(), 1);
+        assert_eq!(after(&[(16, 5)]).injector_every(), 61);
+        assert_eq!(after(&[(16, 20_000)]).injector_every(), 10);
+        assert_eq!(after(&[(1, 5_000_000)]).injector_every(), 1);
     }
 
     #[test]
     fn while_somebody_searches_a_look_comes_about_every_two_microseconds() {
-        for (each_ns, looks_every) in [(1, 128), (15, 128), (16, 125), (100, 20), (250, 8), (900, 8)] {
+        for (each_ns, injector_every) in [(1, 128), (15, 128), (16, 125), (100, 20), (250, 8), (900, 8)] {
             assert_eq!(
-                after(&[(16, each_ns)]).searched_looks_every(),
-                looks_every,
+                after(&[(16, each_ns)]).search_tick_every(),
+                injector_every,
                 "{each_ns} ns"
             );
         }

@@ -44,8 +44,8 @@ impl YieldPolicy for ByBytes {
         self.left = self.budget;
     }
 
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool {
-        let enough = if somebody_is_hungry {
+    fn should_yield(&mut self, has_idle_workers: bool) -> bool {
+        let enough = if has_idle_workers {
             self.budget / 8 * 7
         } else {
             0
@@ -117,7 +117,7 @@ fn scan(mut range: Range<usize>, records: &[Vec<u8>], cx: &mut WorkerCtx<Task, S
     while let Some(record) = range.next() {
         cx.scratch.found += count(&records[record]);
         cx.scratch.policy.weigh(records[record].len());
-        let hungry = cx.somebody_is_hungry();
+        let hungry = cx.has_idle_workers();
         if range.is_empty() || !cx.scratch.policy.should_yield(hungry) {
             continue;
         }

@@ -18,7 +18,7 @@ use crate::handle::ExecutorHandle;
 use crate::panic_handler::{DropPayload, HandleWith, HandlesPanics};
 use crate::scope::{ScopeReport, run_scope};
 use crate::start::{Settings, Started, start};
-use crate::worker::{Blueprint, WorkerCtx};
+use crate::worker::{WorkerSpec, WorkerCtx};
 
 /// Makes the default idle hooks of a worker.
 pub type DefaultIdle = fn(usize, &ExecutorConfig) -> TieredIdle;
@@ -229,8 +229,8 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         H: TraceHooks<T>,
         P: HandlesPanics<S>,
     {
-        let blueprint = self.blueprint(scratch_init, runner, drop::<S>);
-        let started = start(blueprint, |thread, body| thread.spawn(move || body.run()))?;
+        let spec = self.spec(scratch_init, runner, drop::<S>);
+        let started = start(spec, |thread, body| thread.spawn(move || body.run()))?;
         let Started {
             shared,
             threads,
@@ -274,25 +274,25 @@ impl<T, FI, FH, P> ExecutorBuilder<T, FI, FH, P> {
         P: HandlesPanics<S>,
         B: FnOnce(&ExecutorHandle<T>) -> V,
     {
-        let blueprint = self.blueprint(scratch_init, runner, |scratch| scratch);
+        let spec = self.spec(scratch_init, runner, |scratch| scratch);
         thread::scope(|threads| {
-            let started = start(blueprint, |thread, work| {
+            let started = start(spec, |thread, work| {
                 thread.spawn_scoped(threads, move || work.run())
             })?;
             run_scope(started, body)
         })
     }
 
-    fn blueprint<S, K, A, R>(
+    fn spec<S, K, A, R>(
         self,
         scratch_init: A,
         runner: R,
         keep: fn(S) -> K,
-    ) -> Blueprint<S, K, A, R, FI, FH>
+    ) -> WorkerSpec<S, K, A, R, FI, FH>
     where
         P: HandlesPanics<S>,
     {
-        Blueprint {
+        WorkerSpec {
             settings: self.settings,
             scratch_init,
             runner,

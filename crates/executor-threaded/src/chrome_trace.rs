@@ -69,7 +69,7 @@ enum What<N> {
     Parked,
     /// Of what began last.
     End,
-    HandedBack(N),
+    Returned(N),
     Panicked,
     Exit,
 }
@@ -183,7 +183,7 @@ impl<N: Copy + Display> Lane<N> {
                 }
                 What::Parked => begin("parked".to_owned()),
                 What::End => (ChromePhase::End, std::mem::take(&mut open)),
-                What::HandedBack(name) => {
+                What::Returned(name) => {
                     args.push(("task", ChromeArg::Text(name.to_string())));
                     (ChromePhase::Instant, "handed back".to_owned())
                 }
@@ -269,7 +269,7 @@ impl<T, N: Copy, F: Fn(&T) -> N> TraceHooks<T> for ChromeHooks<N, F> {
             }),
             ExecTraceEvent::Park => self.begin(What::Parked),
             ExecTraceEvent::TaskEnd { .. } | ExecTraceEvent::Awake { .. } => self.end(),
-            ExecTraceEvent::HandedBack { tag } => self.instant(What::HandedBack(tag)),
+            ExecTraceEvent::Returned { tag } => self.instant(What::Returned(tag)),
             ExecTraceEvent::Panicked => {
                 self.instant(What::Panicked);
                 self.end();

@@ -13,7 +13,7 @@ use crate::builder::ExecutorBuilder;
 use crate::error::BuildError;
 use crate::handle::ExecutorHandle;
 use crate::ports::Shared;
-use crate::worker::{Remains, WorkerCtx};
+use crate::worker::{WorkerOutput, WorkerCtx};
 use crate::worker_id::current_worker_id;
 
 /// Runs tasks of one type on a fixed set of threads, local-first and work-stealing.
@@ -29,7 +29,7 @@ pub struct Executor<T> {
 }
 
 /// A worker's thread, as its executor holds it.
-pub(crate) type WorkerThread<T> = JoinHandle<Remains<T, ()>>;
+pub(crate) type WorkerThread<T> = JoinHandle<WorkerOutput<T, ()>>;
 
 impl<T: Send + 'static> Executor<T> {
     /// Starts an executor; returns when every worker has its scratch value.

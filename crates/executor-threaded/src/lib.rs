@@ -94,7 +94,7 @@ pub use worker_id::{current_worker_id, set_current_worker_id};
 pub use yield_policy::{AdaptiveYield, AlwaysYield, EveryN, NeverYield, YieldPolicy};
 
 pub use executor_core::{
-    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, Nap, NoopTrace, OnPanic,
+    ConfigError, ExecTraceEvent, ExecutorConfig, IdleAction, IdleHooks, IdleRound, ParkOptions, NoopTrace, OnPanic,
     Pin, PopSource, Rejected, TaskCtx, TieredIdle, TraceHooks, WorkerMetricsLocal,
 };
 /// The trait that draws from [`WorkerCtx::rng`](WorkerCtx#structfield.rng).

@@ -14,7 +14,7 @@ pub use delays::Delays;
 /// The counters of an executor that has ended: each worker's, and their sum.
 ///
 /// Its `Display` is a line in words, a table with a line a worker, and what was measured of delays. In the table, *run* is the sum
-/// of *own*, *injected* and *stolen*; *exposed* are private tasks that became public; *steals* are looks at other workers
+/// of *own*, *injected* and *stolen*; *published* are private tasks that became public; *steals* are looks at other workers
 /// that brought something, out of those *tried*; *vain* are wakes of this worker that found nothing.
 ///
 /// ```
@@ -71,12 +71,12 @@ impl MetricsSnapshot {
     /// Tasks that came from outside: everything that was run or handed back and not spawned by a task.
     #[must_use]
     pub fn accepted_external(&self) -> u64 {
-        (self.total.executed() + self.total.handed_back).saturating_sub(self.total.spawned)
+        (self.total.executed() + self.total.returned).saturating_sub(self.total.spawned)
     }
 }
 
 const COLUMNS: [&str; 13] = [
-    "worker", "run", "own", "injected", "stolen", "spawned", "exposed", "steals", "tried", "parks", "wakes",
+    "worker", "run", "own", "injected", "stolen", "spawned", "published", "steals", "tried", "parks", "wakes",
     "vain", "idle",
 ];
 
@@ -97,8 +97,8 @@ impl fmt::Display for MetricsSnapshot {
         if self.total.panicked > 0 {
             write!(f, ", {} panicked", thousands(self.total.panicked))?;
         }
-        if self.total.handed_back > 0 {
-            write!(f, ", {} handed back", thousands(self.total.handed_back))?;
+        if self.total.returned > 0 {
+            write!(f, ", {} handed back", thousands(self.total.returned))?;
         }
         writeln!(f)?;
 
@@ -133,7 +133,7 @@ fn row(name: String, w: &WorkerMetricsLocal) -> [String; COLUMNS.len()] {
         thousands(w.executed_injector),
         thousands(w.executed_stolen),
         thousands(w.spawned),
-        thousands(w.exposed),
+        thousands(w.published),
         thousands(w.steals_won),
         thousands(w.steals_tried),
         thousands(w.parks),

@@ -28,7 +28,7 @@ use rand_core::Rng;
 use rand_xorshift::XorShiftRng;
 
 use arrival::{Arrival, Waits};
-pub(crate) use events::Departures;
+pub(crate) use events::JoinLatch;
 use events::EventCount;
 
 use crate::random::{below, victim_rng};
@@ -47,7 +47,7 @@ pub(crate) struct Shared<T, M: Memory = Native> {
     /// For those who wait for the count to reach zero.
     signals: EventCount,
     /// For those who wait for threads to leave.
-    pub(crate) departures: Departures,
+    pub(crate) join_latch: JoinLatch,
     /// What the first panic carried.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
@@ -83,7 +83,7 @@ impl<T, M: Memory + Copy> Shared<T, M> {
             stealers: queues.iter().map(Worker::stealer).collect(),
             unparkers: parkers.iter().map(|parker| parker.unparker().clone()).collect(),
             signals: EventCount::default(),
-            departures: Departures::default(),
+            join_latch: JoinLatch::default(),
             panic: Mutex::new(None),
             wakes_external: AtomicU64::new(0),
             waits: Waits::default(),

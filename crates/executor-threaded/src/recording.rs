@@ -56,7 +56,7 @@ type Memory = Versioned<Native>;
 type SharedWords<T> = Shared<Numbered<T>, Memory>;
 
 /// A worker's ports, not yet recorded.
-type Seat<T> = ThreadPorts<Numbered<T>, Memory>;
+type WorkerSlot<T> = ThreadPorts<Numbered<T>, Memory>;
 
 /// How to record. Open to struct update syntax.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ where
     recording.config.validate()?;
     let (workers, entries) = (recording.config.workers, recording.entries);
     let mut made = 0;
-    let (shared, seats) = SharedWords::of_words(recording.config.clone(), Versioned(Native), |value| {
+    let (shared, slots) = SharedWords::of_words(recording.config.clone(), Versioned(Native), |value| {
         made += 1;
         Memory::word(WordName::of_scheduler(made - 1, workers), value, NativeWord::new)
     });
@@ -152,9 +152,9 @@ where
         let (ready, told) = mpsc::channel();
         let mut started = Vec::with_capacity(workers);
         let mut failure = None;
-        for (worker, seat) in seats.into_iter().enumerate() {
+        for (worker, slot) in slots.into_iter().enumerate() {
             let ready = ready.clone();
-            let work = move || worker::work(worker, seat, entries, ready, scratch_init, runner);
+            let work = move || worker::work(worker, slot, entries, ready, scratch_init, runner);
             let thread = thread::Builder::new().name(format!("recorded-{worker}"));
             match thread.spawn_scoped(threads, work) {
                 Ok(thread) => started.push(thread),
@@ -178,19 +178,19 @@ where
         }
         if !run
             .shared
-            .departures
+            .join_latch
             .wait_for(started.len(), run.recording.patience)
         {
             handle.give_up();
         }
-        let remains: Vec<_> = started
+        let output: Vec<_> = started
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|payload| resume_unwind(payload)))
             .collect();
         handle.look_for_the_last_time();
         drop(handle);
         match (failure, value) {
-            (None, Some(Ok(value))) => Ok(run.end(remains, value)),
+            (None, Some(Ok(value))) => Ok(run.end(output, value)),
             (None, Some(Err(payload))) => resume_unwind(payload),
             (failure, _) => Err(failure.expect("without it the body was called")),
         }
@@ -209,7 +209,7 @@ impl<T> Run<T> {
         self.logs.lock().unwrap_or_else(PoisonError::into_inner).push(log);
     }
 
-    fn end<S, V>(self, remains: Vec<worker::Remains<S>>, value: V) -> RecordedRun<S, V> {
+    fn end<S, V>(self, output: Vec<worker::WorkerOutput<S>>, value: V) -> RecordedRun<S, V> {
         let Self {
             shared,
             recording,
@@ -217,13 +217,13 @@ impl<T> Run<T> {
             parties,
         } = self;
         let mut logs = logs.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let (mut scratches, mut handed_back) = (Vec::new(), Vec::new());
+        let (mut scratches, mut returned) = (Vec::new(), Vec::new());
         let mut metrics = WorkerMetricsLocal::default();
-        for remains in remains {
-            logs.push(remains.log);
-            scratches.push(remains.scratch);
-            handed_back.extend(remains.handed_back);
-            metrics.merge(&remains.metrics);
+        for output in output {
+            logs.push(output.log);
+            scratches.push(output.scratch);
+            returned.extend(output.returned);
+            metrics.merge(&output.metrics);
         }
         assert_eq!(
             logs.len(),
@@ -233,7 +233,7 @@ impl<T> Run<T> {
         RecordedRun {
             scratches,
             value,
-            record: Record::new(recording.config, logs, handed_back),
+            record: Record::new(recording.config, logs, returned),
             metrics,
             panic: shared.take_panic().map(|payload| panic_message(&*payload)),
         }

@@ -20,7 +20,7 @@ use crate::handle::ExecutorHandle;
 use crate::metrics::MetricsSnapshot;
 use crate::shutdown::End;
 use crate::start::Started;
-use crate::worker::{Remains, WorkerCtx};
+use crate::worker::{WorkerOutput, WorkerCtx};
 
 /// What is left of a [`scope`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct ScopeReport<S, R> {
 /// the scope hand every task back.
 ///
 /// After a handle's [`shutdown`](ExecutorHandle::shutdown) the tasks that were not run are dropped, and counted in
-/// `metrics.total.handed_back`.
+/// `metrics.total.returned`.
 ///
 /// ```
 /// use executor_threaded::{ExecutorConfig, scope};
@@ -92,7 +92,7 @@ where
 
 /// The rest of a scope whose threads have been started.
 pub(crate) fn run_scope<T, S, R>(
-    started: Started<T, ScopedJoinHandle<'_, Remains<T, S>>>,
+    started: Started<T, ScopedJoinHandle<'_, WorkerOutput<T, S>>>,
     body: impl FnOnce(&ExecutorHandle<T>) -> R,
 ) -> Result<ScopeReport<S, R>, BuildError> {
     let Started {

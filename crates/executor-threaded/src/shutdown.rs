@@ -27,13 +27,13 @@ use crate::error::{Aborted, panic_message};
 use crate::executor::Executor;
 use crate::metrics::{Delays, MetricsSnapshot};
 use crate::ports::Shared;
-use crate::worker::Remains;
+use crate::worker::WorkerOutput;
 
 /// What is left of an executor whose threads have ended.
 pub(crate) struct End<T, K> {
     panic: Option<Box<dyn Any + Send>>,
     metrics: MetricsSnapshot,
-    handed_back: Vec<T>,
+    returned: Vec<T>,
     /// What was kept of each worker's scratch value, by its number.
     scratches: Vec<K>,
 }
@@ -43,7 +43,7 @@ impl<T> Executor<T> {
     /// scratch value has been dropped when it returns.
     ///
     /// After a handle's [`shutdown`](crate::ExecutorHandle::shutdown) tasks that were not run are dropped, and counted
-    /// in `handed_back`; [`Executor::try_join`] hands them over instead.
+    /// in `returned`; [`Executor::try_join`] hands them over instead.
     ///
     /// # Panics
     ///
@@ -90,13 +90,13 @@ impl<T> Executor<T> {
         let End {
             panic,
             metrics,
-            handed_back,
+            returned,
             scratches: _,
         } = self.collect();
-        if panic.is_none() && handed_back.is_empty() {
+        if panic.is_none() && returned.is_empty() {
             Ok(metrics)
         } else {
-            Err(Aborted::new(panic, metrics, handed_back))
+            Err(Aborted::new(panic, metrics, returned))
         }
     }
 
@@ -113,7 +113,7 @@ impl<T> Executor<T> {
     pub fn join_timeout(self, timeout: Duration) -> Result<MetricsSnapshot, Self> {
         self.assert_not_on_own_worker("join_timeout");
         self.close();
-        if self.shared.departures.wait_for(self.threads.len(), timeout) {
+        if self.shared.join_latch.wait_for(self.threads.len(), timeout) {
             Ok(self.collect().into_outcome().0)
         } else {
             Err(self)
@@ -135,7 +135,7 @@ impl<T> Executor<T> {
         self.shared.scheduler().abort(&*self.shared);
         let end = self.collect();
         end.tell_of_panic("shutdown");
-        end.handed_back
+        end.returned
     }
 
     fn close(&self) {
@@ -157,18 +157,18 @@ impl<T, K> End<T, K> {
     /// Brings together what each thread has left, while `joined` joins them.
     pub(crate) fn of(
         shared: &Shared<T>,
-        joined: impl Iterator<Item = thread::Result<Remains<T, K>>>,
+        joined: impl Iterator<Item = thread::Result<WorkerOutput<T, K>>>,
     ) -> Self {
-        let (mut workers, mut handed_back, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut workers, mut returned, mut scratches) = (Vec::new(), Vec::new(), Vec::new());
         let mut wake_delays = TimeHistogram::default();
         let mut panic = None;
-        for remains in joined {
-            match remains {
-                Ok(remains) => {
-                    workers.push(remains.metrics);
-                    wake_delays.merge(&remains.wake_delays);
-                    handed_back.extend(remains.handed_back);
-                    scratches.extend(remains.scratch);
+        for output in joined {
+            match output {
+                Ok(output) => {
+                    workers.push(output.metrics);
+                    wake_delays.merge(&output.wake_delays);
+                    returned.extend(output.returned);
+                    scratches.extend(output.scratch);
                 }
                 Err(payload) => {
                     workers.push(WorkerMetricsLocal::default());
@@ -184,13 +184,13 @@ impl<T, K> End<T, K> {
         );
         tracing::debug!(
             executed = metrics.total.executed(),
-            handed_back = metrics.total.handed_back,
+            returned = metrics.total.returned,
             "executor ended"
         );
         Self {
             panic: shared.take_panic().or(panic),
             metrics,
-            handed_back,
+            returned,
             scratches,
         }
     }

@@ -15,7 +15,7 @@ use crate::affinity;
 use crate::error::BuildError;
 use crate::ports::Shared;
 use crate::stack;
-use crate::worker::{Blueprint, Body, Report, Seat, WorkerCtx, WorkerHook};
+use crate::worker::{WorkerSpec, WorkerMain, Report, WorkerSlot, WorkerCtx, WorkerHook};
 
 /// What can be set without knowing types.
 pub(crate) struct Settings {
@@ -61,13 +61,13 @@ pub(crate) struct Started<T, J> {
 
 /// Starts a thread a worker by way of `spawn`; returns when each has said whether it is ready.
 pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
-    mut blueprint: Blueprint<S, K, A, R, FI, FH>,
-    mut spawn: impl FnMut(thread::Builder, Body<T, S, K, A, R, FI, FH>) -> io::Result<J>,
+    mut spec: WorkerSpec<S, K, A, R, FI, FH>,
+    mut spawn: impl FnMut(thread::Builder, WorkerMain<T, S, K, A, R, FI, FH>) -> io::Result<J>,
 ) -> Result<Started<T, J>, BuildError> {
-    let Settings { config, cpus, .. } = &mut blueprint.settings;
+    let Settings { config, cpus, .. } = &mut spec.settings;
     config.cores = (config.cores).or_else(|| Some(cpus.as_ref().map_or_else(num_cpus::get, Vec::len).max(1)));
-    let blueprint = Arc::new(blueprint);
-    let settings = &blueprint.settings;
+    let spec = Arc::new(spec);
+    let settings = &spec.settings;
     settings.config.validate()?;
     if settings.thread_name.contains('\0') {
         return Err(BuildError::ThreadName {
@@ -87,9 +87,9 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
         if let Some(bytes) = stack_size {
             thread = thread.stack_size(bytes);
         }
-        let body = Body {
-            seat: Seat { worker, ports, place },
-            blueprint: Arc::clone(&blueprint),
+        let body = WorkerMain {
+            slot: WorkerSlot { worker, ports, place },
+            spec: Arc::clone(&spec),
             reports: reports.clone(),
         };
         match spawn(thread, body) {
@@ -100,7 +100,7 @@ pub(crate) fn start<T, S, K, A, R, FI, FH, J>(
             }
         }
     }
-    drop((reports, blueprint));
+    drop((reports, spec));
     let unready = first_failure(&heard, threads.len());
     let failure = failure.or(unready);
     if failure.is_none() {

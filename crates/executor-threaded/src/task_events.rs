@@ -21,7 +21,7 @@ impl<T, H: TraceHooks<T>> TraceHooks<T> for TaskEvents<H> {
                 tracing::trace!(?source, victim, "task started");
             }
             ExecTraceEvent::TaskEnd { .. } => tracing::trace!("task ended"),
-            ExecTraceEvent::HandedBack { .. } => tracing::trace!("task handed back"),
+            ExecTraceEvent::Returned { .. } => tracing::trace!("task handed back"),
             ExecTraceEvent::Park => tracing::trace!("worker parks"),
             ExecTraceEvent::Awake { woken } => tracing::trace!(woken, "worker awake"),
             // Told at their own levels by whoever runs the worker.

@@ -23,7 +23,7 @@
 //!     ExecutorConfig::default(),
 //!     |_worker| (EveryN::new(1_000), 0),
 //!     |mut cursor, cx| {
-//!         let hungry = cx.somebody_is_hungry();
+//!         let hungry = cx.has_idle_workers();
 //!         let (policy, sum) = &mut cx.scratch;
 //!         policy.begin_turn();
 //!         while cursor.next < 100_000 {
@@ -56,8 +56,8 @@ pub trait YieldPolicy {
     /// A turn begins.
     fn begin_turn(&mut self) {}
 
-    /// The task has made a step and has more to do. Whether its turn is over; `somebody_is_hungry` is what
-    /// [`TaskCtx::somebody_is_hungry`](executor_core::TaskCtx::somebody_is_hungry) says.
+    /// The task has made a step and has more to do. Whether its turn is over; `has_idle_workers` is what
+    /// [`TaskCtx::has_idle_workers`](executor_core::TaskCtx::has_idle_workers) says.
     #[must_use]
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool;
+    fn should_yield(&mut self, has_idle_workers: bool) -> bool;
 }

@@ -28,8 +28,8 @@ pub trait Parking {
     /// Blocks until unparked or until the timeout. May return for no reason.
     fn park(&self, timeout: Option<Duration>);
 
-    /// Waits for so many instants on the core, or until somebody has unparked this worker: then the next park returns at once.
-    fn doze(&self, _instants: u32) {}
+    /// Waits for so many spins on the core, or until somebody has unparked this worker: then the next park returns at once.
+    fn spin_before_park(&self, _spins: u32) {}
 
     /// How long ago somebody had unparked this worker when its last park returned. Each park's is told once; zero if it is not
     /// known.
@@ -37,7 +37,7 @@ pub trait Parking {
         Duration::ZERO
     }
 
-    /// Waits for so many instants, on the core.
+    /// Waits for so many spins, on the core.
     fn spin(&self, times: u32);
 
     /// Lets somebody else have the core.

@@ -113,7 +113,7 @@ pub enum Event {
     /// The task that runs has panicked.
     Panicked,
     /// The worker has taken a task while aborting, and hands it back.
-    HandedBack {
+    Returned {
         /// The task.
         task: TaskId,
     },
@@ -200,7 +200,7 @@ pub(super) enum Kind {
     Spawned,
     Ended,
     Panicked,
-    HandedBack,
+    Returned,
     Pushed,
     Injected,
     InjectedInRow,
@@ -227,7 +227,7 @@ impl Kind {
         Self::Spawned,
         Self::Ended,
         Self::Panicked,
-        Self::HandedBack,
+        Self::Returned,
         Self::Pushed,
         Self::Injected,
         Self::InjectedInRow,
@@ -366,7 +366,7 @@ impl Iterator for Events<'_> {
                 self.running = false;
                 Event::Panicked
             }
-            Kind::HandedBack => Event::HandedBack { task },
+            Kind::Returned => Event::Returned { task },
             Kind::Pushed => Event::Pushed { task },
             Kind::Injected => Event::Injected { task },
             Kind::InjectedAndOver => {
@@ -419,7 +419,7 @@ impl Event {
             Self::Started { task } => words.push(Kind::Started.of_task(task, 0)),
             Self::Ended => words.push(Kind::Ended.plain()),
             Self::Panicked => words.push(Kind::Panicked.plain()),
-            Self::HandedBack { task } => words.push(Kind::HandedBack.of_task(task, 0)),
+            Self::Returned { task } => words.push(Kind::Returned.of_task(task, 0)),
             Self::Pushed { task } => words.push(Kind::Pushed.of_task(task, 0)),
             Self::Injected { task } => words.push(Kind::Injected.of_task(task, 0)),
             Self::TookInjected { task, more } => words.push(Kind::TookInjected.of_task(task, more)),
@@ -471,7 +471,7 @@ mod tests {
             Event::Started { task },
             Event::Ended,
             Event::Panicked,
-            Event::HandedBack { task },
+            Event::Returned { task },
             Event::Pushed { task },
             Event::Injected { task },
             Event::TookInjected { task, more: 31 },

@@ -210,8 +210,8 @@ impl<P: Parking, M, L: Deref<Target = Log>> Parking for Recorded<P, M, L> {
         self.log.event(Event::Awoke);
     }
 
-    fn doze(&self, instants: u32) {
-        self.ports.doze(instants);
+    fn spin_before_park(&self, spins: u32) {
+        self.ports.spin_before_park(spins);
     }
 
     fn take_wake_delay(&self) -> Duration {
@@ -276,7 +276,7 @@ impl<T, L: Deref<Target = Log>> TraceHooks<Numbered<T>> for LogHooks<L> {
         match event {
             ExecTraceEvent::TaskStart { tag, .. } => self.0.started(tag),
             ExecTraceEvent::TaskEnd { .. } => self.0.ended(),
-            ExecTraceEvent::HandedBack { tag } => self.0.event(Event::HandedBack { task: tag }),
+            ExecTraceEvent::Returned { tag } => self.0.event(Event::Returned { task: tag }),
             // Told by the ports, at the time; and by whoever runs the worker, since one that panics last has no exit of its own.
             ExecTraceEvent::Panicked
             | ExecTraceEvent::Park

@@ -22,7 +22,7 @@ fn it_is_idle_while_nothing_is_in_flight_whether_the_gate_is_open_or_closed() {
     assert!(!state.is_idle(&Native));
     state.close_gate(&Native);
     assert!(!state.is_idle(&Native));
-    state.settle(&Native, 1);
+    state.release(&Native, 1);
     assert!(state.is_idle(&Native) && !state.is_accepting(&Native));
 }
 
@@ -31,8 +31,8 @@ fn a_closed_gate_refuses_and_leaves_the_count_alone() {
     let state = open(0);
     state.increment_count(&Native).unwrap();
     assert_eq!(state.close_gate(&Native), Closed::Draining);
-    assert_eq!(state.accept(&Native, 1), Err(Refused::GateClosed));
-    assert_eq!(state.accept(&Native, 0), Err(Refused::GateClosed));
+    assert_eq!(state.accept(&Native, 1), Err(Refused::Closed));
+    assert_eq!(state.accept(&Native, 0), Err(Refused::Closed));
     assert_eq!(state.in_flight(&Native), 1);
 }
 
@@ -46,15 +46,15 @@ fn exactly_one_transition_ends_the_executor() {
     last_completion_ends.accept(&Native, 2).unwrap();
     assert_eq!(last_completion_ends.close_gate(&Native), Closed::Draining);
     assert_eq!(last_completion_ends.close_gate(&Native), Closed::Already);
-    assert_eq!(last_completion_ends.settle(&Native, 1), Settled::InFlight);
-    assert_eq!(last_completion_ends.settle(&Native, 1), Settled::Ended);
+    assert_eq!(last_completion_ends.release(&Native, 1), Released::InFlight);
+    assert_eq!(last_completion_ends.release(&Native, 1), Released::Ended);
 }
 
 #[test]
 fn zero_with_an_open_gate_is_idle_not_the_end() {
     let state = open(0);
     state.accept(&Native, 3).unwrap();
-    assert_eq!(state.settle(&Native, 3), Settled::Idle);
+    assert_eq!(state.release(&Native, 3), Released::Idle);
     assert!(state.is_accepting(&Native));
 }
 
@@ -71,7 +71,7 @@ fn a_batch_that_would_overflow_is_refused_whole() {
         state.is_accepting(&Native),
         "the count must not reach the gate's bit"
     );
-    state.borrow(&Native, 10);
+    state.acquire(&Native, 10);
     assert_eq!(state.in_flight(&Native), max + 10);
 }
 
@@ -80,11 +80,11 @@ fn whoever_takes_from_the_largest_count_is_told_that_there_is_room_now() {
     let state = open(usize::MAX / COUNT_UNIT - 2);
     state.accept(&Native, 2).unwrap();
     assert_eq!(state.accept(&Native, 1), Err(Refused::CountOverflow));
-    assert_eq!(state.settle_and_free(&Native, 1), (Settled::InFlight, true));
-    assert_eq!(state.settle_and_free(&Native, 1), (Settled::Idle, false));
+    assert_eq!(state.release_and_free(&Native, 1), (Released::InFlight, true));
+    assert_eq!(state.release_and_free(&Native, 1), (Released::Idle, false));
     state.accept(&Native, 2).unwrap();
     assert_eq!(state.close_gate(&Native), Closed::Draining);
-    assert_eq!(state.settle_and_free(&Native, 2), (Settled::Ended, true));
+    assert_eq!(state.release_and_free(&Native, 2), (Released::Ended, true));
 }
 
 #[test]
@@ -92,11 +92,11 @@ fn whoever_takes_from_the_largest_count_is_told_that_there_is_room_now() {
 fn putting_back_more_than_is_out_panics_in_every_build() {
     let state = open(0);
     state.increment_count(&Native).unwrap();
-    state.settle(&Native, 2);
+    state.release(&Native, 2);
 }
 
 #[test]
 #[should_panic(expected = "while it held none")]
 fn borrowing_without_holding_anything_panics_in_every_build() {
-    open(0).borrow(&Native, 1);
+    open(0).acquire(&Native, 1);
 }

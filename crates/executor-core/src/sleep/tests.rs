@@ -58,7 +58,7 @@ impl Parking for Sleeper<'_> {
         self.happen(meanwhile.expect("it sleeps for ever"));
     }
 
-    fn doze(&self, instants: u32) {
+    fn spin_before_park(&self, instants: u32) {
         self.pauses.borrow_mut().push(Pause::Doze(instants));
     }
 
@@ -89,13 +89,13 @@ impl<'a> Sleeper<'a> {
     }
 
     /// Sleeps as worker `me`, which is no searcher.
-    fn sleep<F>(&self, me: usize, nap: Nap, look: impl FnMut() -> Option<F>) -> Slept<F> {
-        self.sleep.sleep(self, me, false, nap, look)
+    fn sleep<F>(&self, me: usize, options: ParkOptions, look: impl FnMut() -> Option<F>) -> Slept<F> {
+        self.sleep.sleep(self, me, false, options, look)
     }
 }
 
-const NO_NAP: Nap = Nap {
-    doze: 0,
+const NO_NAP: ParkOptions = ParkOptions {
+    spin_before_park: 0,
     timeout: None,
 };
 
@@ -226,7 +226,7 @@ fn aborting_is_neither_the_end_nor_hunger() {
     let (sleep, _) = sleeping(2, []);
     sleep.abort(&Native);
     let word = sleep.peek(&Native);
-    assert!(word.is_aborting() && !word.is_done() && !word.is_hungry());
+    assert!(word.is_aborting() && !word.is_done() && !word.has_idle_workers());
 }
 
 #[test]
@@ -246,28 +246,28 @@ fn a_sleeper_that_nobody_has_chosen_parks_again_and_one_that_was_chosen_is_a_sea
 
 #[test]
 fn it_dozes_once_and_then_parks_for_as_long_as_it_was_told() {
-    let nap = Nap {
-        doze: 70,
+    let options = ParkOptions {
+        spin_before_park: 70,
         timeout: Some(Duration::from_millis(3)),
     };
     let (sleep, _) = sleeping(4, []);
     let sleeper = Sleeper::of(&sleep, &[Meanwhile::Nothing, Meanwhile::Publish]);
-    assert_eq!(sleeper.sleep(2, nap, || None::<()>), Slept::Woken);
-    let parked = Pause::Park(nap.timeout);
+    assert_eq!(sleeper.sleep(2, options, || None::<()>), Slept::Woken);
+    let parked = Pause::Park(options.timeout);
     assert_eq!(sleeper.pauses.take(), [Pause::Doze(70), parked, parked]);
 }
 
 #[test]
 fn after_each_timeout_it_looks_again_and_what_it_finds_deregisters_it() {
-    let nap = Nap {
-        doze: 0,
+    let options = ParkOptions {
+        spin_before_park: 0,
         timeout: Some(Duration::from_millis(3)),
     };
     let (sleep, _) = sleeping(4, []);
     let sleeper = Sleeper::of(&sleep, &[Meanwhile::Nothing; 2]);
     let mut sources = [None, None, Some('t')].into_iter();
     assert_eq!(
-        sleeper.sleep(2, nap, || sources.next().flatten()),
+        sleeper.sleep(2, options, || sources.next().flatten()),
         Slept::Found('t')
     );
     assert_eq!((counts(&sleep), sources.next()), ((0, 0), None));
@@ -302,8 +302,8 @@ fn who_finds_something_before_anybody_chose_it_takes_its_own_ticket_back() {
 #[test]
 fn the_end_is_noticed_before_parking_while_parked_and_after_a_timeout() {
     use Meanwhile::{DoneIsSet, End};
-    let nap = Nap {
-        doze: 0,
+    let options = ParkOptions {
+        spin_before_park: 0,
         timeout: Some(Duration::from_millis(3)),
     };
     for (before, script, looks_before) in [
@@ -317,7 +317,7 @@ fn the_end_is_noticed_before_parking_while_parked_and_after_a_timeout() {
         }
         let sleeper = Sleeper::of(&sleep, &script);
         let looks = Cell::new(0);
-        let slept = sleeper.sleep(2, nap, || {
+        let slept = sleeper.sleep(2, options, || {
             looks.set(looks.get() + 1);
             None::<()>
         });

@@ -2,9 +2,9 @@
 
 use std::hash::{Hash, Hasher};
 
-use super::Spawner;
+use super::WorkerState;
 
-impl<T: Hash, P> Spawner<T, P> {
+impl<T: Hash, P> WorkerState<T, P> {
     /// Hashes everything that decides what the worker does next, which is all but what it tells at its end.
     pub(crate) fn hash_state(&self, state: &mut impl Hasher) {
         let Self {
@@ -14,25 +14,25 @@ impl<T: Hash, P> Spawner<T, P> {
             credits,
             time,
             crowded,
-            seen,
+            word_at_tick,
             wake_ns,
-            hoard,
+            pending,
             searching,
             in_hand,
             since_injector,
-            lull,
+            backoff,
             idle_rounds,
             woken,
             panicked,
-            handed_back: _,
+            returned: _,
             tally: _,
         } = self;
-        (worker, private, credits, time, crowded, seen, wake_ns, hoard).hash(state);
+        (worker, private, credits, time, crowded, word_at_tick, wake_ns, pending).hash(state);
         (
             searching,
             in_hand,
             since_injector,
-            lull,
+            backoff,
             idle_rounds,
             woken,
             panicked,

@@ -13,7 +13,7 @@
 
 use crate::mutant;
 use crate::ports::{Entropy, Parking, Run, Stealing, WorkerPorts};
-use crate::spawner::{Spawner, insist};
+use crate::state::{WorkerState, retry_while_contended};
 use crate::step::{PopSource, Popped};
 use crate::task_ctx::WorkerCtxLike;
 use crate::victim::nth_victim;
@@ -21,21 +21,21 @@ use crate::victim::nth_victim;
 /// Finds the next task of this worker, if there is one anywhere it may look.
 ///
 /// A worker that has nothing of its own looks into others' queues only as a *searcher*, and only so many search at a
-/// time; see [`crate::sleep`]. Whether it came to that is kept in its [`crate::Spawner`].
+/// time; see [`crate::sleep`]. Whether it came to that is kept in its [`crate::WorkerState`].
 #[inline]
 pub fn pop_task<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     if let Some(popped) = nearby(cx) {
         return Some(popped);
     }
-    let spawner = cx.spawner();
-    if !spawner.searching && !spawner.scheduler().sleep().begin_search(&spawner.ports) {
+    let state = cx.state();
+    if !state.searching && !state.scheduler().sleep().begin_search(&state.ports) {
         return None;
     }
-    spawner.searching = true;
+    state.searching = true;
     let popped = steal(cx)?;
-    let spawner = cx.spawner();
-    spawner.found_work(false);
-    spawner.took_public();
+    let state = cx.state();
+    state.found_work(false);
+    state.took_public();
     Some(popped)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
 ) -> Option<Popped<T>> {
     // One, and no run: there is no place for the others but the own queue, where they could wait for long.
     let mut run = Run::new();
-    insist(ports, || ports.steal_injected(1, &mut run));
+    retry_while_contended(ports, || ports.steal_injected(1, &mut run));
     if let Some(task) = run.pop() {
         return Some(Popped {
             task,
@@ -62,7 +62,7 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
     }
     (0..others).map(|k| nth_victim(me, k)).find_map(|victim| {
         *steals_tried += 1;
-        let task = insist(ports, || ports.steal_from(victim))?;
+        let task = retry_while_contended(ports, || ports.steal_from(victim))?;
         Some(Popped {
             task,
             source: PopSource::Steal,
@@ -74,47 +74,47 @@ pub(crate) fn look_everywhere<T, P: WorkerPorts<T>>(
 /// What the worker has in hand, its own tasks, the injector.
 #[inline]
 fn nearby<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
-    let spawner = cx.spawner();
-    if let Some(popped) = spawner.in_hand.take() {
+    let state = cx.state();
+    if let Some(popped) = state.in_hand.take() {
         // Whoever put it there has handed on already, unless a waker came in between.
-        if spawner.searching {
-            spawner.found_work(false);
+        if state.searching {
+            state.found_work(false);
         }
-        spawner.took_public();
+        state.took_public();
         return Some(popped);
     }
-    spawner.look(true);
-    let injector_first = spawner.injector_is_due();
-    if injector_first && let Some(popped) = from_injector(spawner) {
+    state.tick(true);
+    let injector_first = state.injector_is_due();
+    if injector_first && let Some(popped) = from_injector(state) {
         return Some(popped);
     }
-    if let Some(popped) = own(spawner) {
+    if let Some(popped) = own(state) {
         return Some(popped);
     }
     if injector_first {
         return None;
     }
-    if let Some(instants) = spawner.lull.before_look(spawner.idle_rounds) {
-        spawner.ports.spin(instants);
+    if let Some(spins) = state.backoff.spins_before_search(state.idle_rounds) {
+        state.ports.spin(spins);
     }
-    from_injector(spawner)
+    from_injector(state)
 }
 
 #[inline]
-fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
+fn own<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<Popped<T>> {
     let private = if mutant::m34_parks_on_private() {
         None
     } else {
-        spawner.pop_private()
+        state.pop_private()
     };
     let task = match private {
         Some(task) => task,
         None => {
-            let task = spawner.ports.pop()?;
-            if spawner.searching {
-                spawner.found_work(false);
+            let task = state.ports.pop()?;
+            if state.searching {
+                state.found_work(false);
             }
-            spawner.took_public();
+            state.took_public();
             task
         }
     };
@@ -126,11 +126,11 @@ fn own<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
 }
 
 #[inline]
-fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Popped<T>> {
-    spawner.looked_at_injector();
-    let task = spawner.take_injected()?;
-    spawner.found_work(false);
-    spawner.took_public();
+fn from_injector<T, P: WorkerPorts<T>>(state: &mut WorkerState<T, P>) -> Option<Popped<T>> {
+    state.looked_at_injector();
+    let task = state.take_injected()?;
+    state.found_work(false);
+    state.took_public();
     Some(Popped {
         task,
         source: PopSource::Injector,
@@ -141,14 +141,14 @@ fn from_injector<T, P: WorkerPorts<T>>(spawner: &mut Spawner<T, P>) -> Option<Po
 /// Random victims, then every victim, starting at a random one.
 #[inline(never)]
 fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
-    let me = cx.spawner().worker;
-    let config = cx.spawner().scheduler().config();
+    let me = cx.state().worker;
+    let config = cx.state().scheduler().config();
     let (others, tries) = (config.workers - 1, config.steal_tries as usize);
     if others == 0 {
         return None;
     }
     for _ in 0..tries {
-        let k = cx.spawner().ports.below(others);
+        let k = cx.state().ports.below(others);
         let victim = if mutant::m12_steal_from_self() {
             k
         } else {
@@ -161,14 +161,14 @@ fn steal<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C) -> Option<Popped<T>> {
     let start = if mutant::m40_process_wide_victims() {
         mutant::count_of_the_process() % others
     } else {
-        cx.spawner().ports.below(others)
+        cx.state().ports.below(others)
     };
     (0..others).find_map(|k| steal_from(cx, nth_victim(me, (start + k) % others)))
 }
 
 fn steal_from<T, S, C: WorkerCtxLike<T, S>>(cx: &mut C, victim: usize) -> Option<Popped<T>> {
-    let ports = &cx.spawner().ports;
-    let found = insist(ports, || ports.steal_from(victim));
+    let ports = &cx.state().ports;
+    let found = retry_while_contended(ports, || ports.steal_from(victim));
     let metrics = cx.metrics();
     metrics.steals_tried += 1;
     let task = found?;

@@ -16,7 +16,7 @@ use executor_core::ports::{
     Stealing, Unpark, Waiting,
 };
 use executor_core::{
-    ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, WorkerCtxLike,
+    ExecutorConfig, ParkOptions, NoopTrace, Scheduler, SeenByTasks, WorkerState, TieredIdle, WorkerCtxLike,
     WorkerMetricsLocal, WorkerStepResult, worker_step,
 };
 
@@ -140,7 +140,7 @@ impl Top {
         let slept = catch_unwind(AssertUnwindSafe(|| {
             self.scheduler
                 .sleep()
-                .sleep(&ports, worker, searching, Nap::default(), || None::<()>)
+                .sleep(&ports, worker, searching, ParkOptions::default(), || None::<()>)
         }));
         assert!(slept.is_err_and(|payload| payload.is::<FellAsleep>()));
     }
@@ -168,7 +168,7 @@ impl Top {
 
     pub(crate) fn worker(self: &Rc<Self>, worker: usize) -> Worker {
         Worker {
-            spawner: Spawner::new(worker, self.ports(worker)),
+            state: WorkerState::new(worker, self.ports(worker)),
             scratch: Vec::new(),
             metrics: WorkerMetricsLocal::default(),
             isolated: 0,
@@ -199,7 +199,7 @@ pub(crate) struct Ports {
 
 /// A worker; its scratch value is the list of tasks that it ran.
 pub(crate) struct Worker {
-    pub(crate) spawner: Spawner<Task, Ports>,
+    pub(crate) state: WorkerState<Task, Ports>,
     pub(crate) scratch: Vec<Task>,
     pub(crate) metrics: WorkerMetricsLocal,
     /// Panics that this worker has isolated.
@@ -228,12 +228,12 @@ impl SeenByTasks for Worker {}
 impl WorkerCtxLike<Task, Vec<Task>> for Worker {
     type Ports = Ports;
 
-    fn spawner(&mut self) -> &mut Spawner<Task, Ports> {
-        &mut self.spawner
+    fn state(&mut self) -> &mut WorkerState<Task, Ports> {
+        &mut self.state
     }
 
     fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
+        self.state.worker_id()
     }
 
     fn scratch(&mut self) -> &mut Vec<Task> {

@@ -2,7 +2,7 @@
 
 use executor_core::ports::Native;
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, Spawner, TaskCtx, TieredIdle, TraceHooks,
+    ExecTraceEvent, ExecutorConfig, NoopTrace, OnPanic, Rejected, WorkerState, TaskCtx, TieredIdle, TraceHooks,
     WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker,
 };
 
@@ -66,10 +66,10 @@ fn an_aborting_worker_takes_everything_and_runs_nothing() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Done);
-    let mut back = worker.spawner.take_handed_back();
+    let mut back = worker.state.take_returned();
     back.sort_unstable();
     assert_eq!(back, [1, 2, 3]);
-    assert_eq!((worker.metrics.handed_back, worker.metrics.executed()), (3, 0));
+    assert_eq!((worker.metrics.returned, worker.metrics.executed()), (3, 0));
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_panic_closes_the_gate_hands_back_the_rest_and_leaves_no_count() {
     assert_eq!(exit, WorkerExit::Panicked);
     assert!(!top.scheduler.state().is_accepting(&top.ports(0)));
     assert_eq!(top.in_flight(), 0);
-    let mut back = worker.spawner.take_handed_back();
+    let mut back = worker.state.take_returned();
     back.sort_unstable();
     assert_eq!(
         back,
@@ -156,7 +156,7 @@ fn a_handler_that_panics_stops_the_executor() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Panicked);
-    assert_eq!(worker.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.state.take_returned(), [1]);
     assert_eq!((worker.isolated, top.panics.get()), (1, 1));
     assert_eq!(worker.metrics.panicked, 1, "the handler's is not a task's");
 }
@@ -179,7 +179,7 @@ fn a_panic_while_aborting_is_not_isolated() {
     );
     assert_eq!(exit, WorkerExit::Panicked);
     assert_eq!((worker.isolated, top.panics.get()), (0, 1));
-    assert_eq!(worker.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.state.take_returned(), [1]);
 }
 
 /// Panics when a task is about to start.
@@ -218,8 +218,8 @@ struct Silent(Worker);
 impl WorkerCtxLike<u32, Vec<u32>> for Silent {
     type Ports = Ports;
 
-    fn spawner(&mut self) -> &mut Spawner<u32, Ports> {
-        &mut self.0.spawner
+    fn state(&mut self) -> &mut WorkerState<u32, Ports> {
+        &mut self.0.state
     }
 
     fn worker_id(&self) -> usize {
@@ -248,7 +248,7 @@ fn who_says_nothing_about_panics_cannot_isolate_them() {
         &mut NoopTrace,
     );
     assert_eq!(exit, WorkerExit::Panicked);
-    assert_eq!(worker.0.spawner.take_handed_back(), [1]);
+    assert_eq!(worker.0.state.take_returned(), [1]);
     assert_eq!(top.panics.get(), 1);
 }
 

@@ -109,13 +109,13 @@ fn short_tasks_stay_private_while_nobody_is_hungry_and_the_newest_runs_first() {
         );
     }
     assert_eq!(worker.scratch, (0..100).rev().collect::<Vec<_>>());
-    assert_eq!(worker.metrics.exposed, 0);
+    assert_eq!(worker.metrics.published, 0);
 }
 
 #[test]
 fn a_private_task_is_spawned_and_taken_with_one_relaxed_load_each() {
     let (top, mut worker) = measured(two(), SMALL_NS);
-    // Fewer than the counts that the worker has taken in with the tasks before, so that none has to be borrowed.
+    // Fewer than the counts that the worker has taken in with the tasks before, so that none has to be acquired.
     let n = 10;
     run_root(&top, &mut worker, |cx| {
         top.take_log();
@@ -246,9 +246,9 @@ fn a_sleeper_is_woken_after_so_many_spawns_and_not_before() {
 
 #[test]
 fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
-    let hoard_threshold = 12;
+    let wake_threshold = 12;
     let config = ExecutorConfig {
-        hoard_threshold,
+        wake_threshold,
         ..two()
     };
     let (top, mut worker) = measured(config, SMALL_NS);
@@ -265,7 +265,7 @@ fn a_sleeper_is_woken_after_so_many_pops_and_not_before() {
     let woken_after = woken_after.expect("the sleeper sleeps on");
     // A pop that looks does not count, and until the threshold there are a few.
     assert!(
-        (hoard_threshold..=2 * hoard_threshold).contains(&woken_after),
+        (wake_threshold..=2 * wake_threshold).contains(&woken_after),
         "woken after {woken_after} operations"
     );
 }
@@ -286,7 +286,7 @@ fn a_chain_neither_wakes_a_sleeper_nor_gives_anything_away() {
     assert_eq!(worker.scratch.last(), Some(&0));
     assert_eq!((top.public(0), top.unparked.take()), (vec![], vec![]));
     worker.step();
-    assert_eq!((worker.metrics.exposed, worker.metrics.wakes), (0, 0));
+    assert_eq!((worker.metrics.published, worker.metrics.wakes), (0, 0));
 }
 
 #[test]
@@ -480,7 +480,7 @@ fn more_than_fits_is_kept_in_reserve_and_all_of_it_runs_newest_first() {
     steps(&mut worker, 59);
     let newest_first = (49..100).rev().chain((0..10).rev()).chain((0..49).rev());
     assert_eq!(worker.scratch, newest_first.collect::<Vec<_>>());
-    assert_eq!(worker.metrics.exposed, 0);
+    assert_eq!(worker.metrics.published, 0);
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn private_tasks_are_handed_back_while_aborting_and_so_is_what_the_running_one_s
     });
     let exit = run_to_the_end(&mut worker, |_, _| panic!("ran"));
     assert_eq!(
-        (exit, handed_back(&mut worker)),
+        (exit, returned(&mut worker)),
         (WorkerExit::Done, vec![0, 1, 2, 3])
     );
     assert_eq!(top.in_flight(), 0);
@@ -533,7 +533,7 @@ fn after_a_panic_private_tasks_are_handed_back_and_no_count_is_left_or_missing()
             });
             let back = if panics == ROOT { 0..5 } else { 0..4 };
             assert_eq!(exit, WorkerExit::Panicked);
-            assert_eq!(handed_back(&mut worker), back.collect::<Vec<_>>());
+            assert_eq!(returned(&mut worker), back.collect::<Vec<_>>());
             assert_eq!((top.in_flight(), top.panics.get()), (0, 1));
         }
     }
@@ -543,8 +543,8 @@ fn run_to_the_end(worker: &mut Worker, runner: impl Fn(Task, &mut Worker)) -> Wo
     run_worker(worker, &runner, &mut TieredIdle::new(0, None), &mut NoopTrace)
 }
 
-fn handed_back(worker: &mut Worker) -> Vec<Task> {
-    let mut tasks = worker.spawner.take_handed_back();
+fn returned(worker: &mut Worker) -> Vec<Task> {
+    let mut tasks = worker.state.take_returned();
     tasks.sort_unstable();
     tasks
 }

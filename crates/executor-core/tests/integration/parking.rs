@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use executor_core::{
-    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, Nap, TraceHooks, WorkerExit, run_worker,
+    ExecTraceEvent, IdleAction, IdleHooks, IdleRound, ParkOptions, TraceHooks, WorkerExit, run_worker,
 };
 
 use crate::bench_top::{Meanwhile, Operation, Task, Top, Worker};
@@ -21,7 +21,7 @@ impl IdleHooks for Parking<'_> {
         if let Some(meanwhile) = self.meanwhile.take() {
             meanwhile();
         }
-        IdleAction::Park(Nap::default())
+        IdleAction::Park(ParkOptions::default())
     }
 
     fn on_work(&mut self, idle: Duration) {

@@ -4,8 +4,8 @@ use std::rc::Rc;
 
 use crate::bench_top::{Meanwhile, Top};
 
-fn settle(n: usize) -> Meanwhile {
-    Box::new(move |top| top.scheduler.settle(&top.ports(0), n))
+fn release(n: usize) -> Meanwhile {
+    Box::new(move |top| top.scheduler.release(&top.ports(0), n))
 }
 
 fn wait_idle<const N: usize>(top: &Rc<Top>, meanwhile: [Meanwhile; N]) {

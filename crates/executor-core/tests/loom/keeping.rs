@@ -15,7 +15,7 @@ use crate::harness::scene::{LoomWorker, PlannedPanic, Scene, Task};
 /// Spawns tasks that are expected to be kept.
 fn keep(cx: &mut LoomWorker, tasks: impl IntoIterator<Item = Task>) {
     tasks.into_iter().for_each(|task| cx.spawn_local(task));
-    assert!(cx.spawner().ports().is_empty(), "they are public");
+    assert!(cx.state().ports().is_empty(), "they are public");
 }
 
 /// A task makes its child public and then takes for ever, while the other worker falls asleep: it sees the child, or it
@@ -81,7 +81,7 @@ fn thief_takes_while_the_owner_exposes() {
                     .found_work(&ports, Search::Yes, false, || false);
                 if let Steal::Task(task) = found {
                     scene.note_run(task);
-                    scene.scheduler.settle(&ports, 1);
+                    scene.scheduler.release(&ports, 1);
                 }
             }
         });
@@ -128,12 +128,12 @@ fn private_spawn_against_close(block: usize) {
 
 /// A worker whose tasks spawn others, which it may keep, and none of which runs after the end.
 fn spawning(scene: &Scene, me: usize, children: impl Fn(Task) -> Vec<Task>) -> WorkerExit {
-    let (handed_back, exit) = scene.work(me, |task, cx| {
+    let (returned, exit) = scene.work(me, |task, cx| {
         assert!(!scene.is_over(), "it ended before task {task}");
         children(task).into_iter().for_each(|child| cx.spawn_local(child));
         assert!(!scene.is_over(), "it ended in task {task}");
     });
-    assert_eq!(handed_back, []);
+    assert_eq!(returned, []);
     exit
 }
 

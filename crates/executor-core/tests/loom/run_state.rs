@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use executor_core::RunState;
-use executor_core::run_state::{COUNT_UNIT, Closed, Settled};
+use executor_core::run_state::{COUNT_UNIT, Closed, Released};
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Arc, Mutex};
 use loom::thread::{self, JoinHandle};
@@ -20,13 +20,13 @@ fn open(in_flight: usize) -> Arc<RunState<AtomicUsize>> {
 }
 
 /// A worker with one task: it writes its effect, then settles. Gives the effect, and what settling came to.
-fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Settled>) {
+fn worker(state: &Arc<RunState<AtomicUsize>>) -> (Arc<AtomicUsize>, JoinHandle<Released>) {
     let effect = Arc::new(AtomicUsize::new(0));
     let worker = thread::spawn({
         let (state, effect) = (state.clone(), effect.clone());
         move || {
             effect.store(1, Ordering::Relaxed);
-            state.settle(&LoomMemory, 1)
+            state.release(&LoomMemory, 1)
         }
     });
     (effect, worker)
@@ -44,12 +44,12 @@ fn spawn_vs_join_gate_atomicity() {
                 state
                     .increment_count(&LoomMemory)
                     .is_ok()
-                    .then(|| state.settle(&LoomMemory, 1))
+                    .then(|| state.release(&LoomMemory, 1))
             }
         });
         let closed = state.close_gate(&LoomMemory);
         match (producer.join().unwrap(), closed) {
-            (None | Some(Settled::Idle), Closed::Ended) | (Some(Settled::Ended), Closed::Draining) => {}
+            (None | Some(Released::Idle), Closed::Ended) | (Some(Released::Ended), Closed::Draining) => {}
             other => panic!("not ended exactly once: {other:?}"),
         }
     });
@@ -71,7 +71,7 @@ fn completion_vs_join_termination() {
         }
         let settled = worker.join().unwrap();
         assert!(
-            (closed == Closed::Ended) != (settled == Settled::Ended),
+            (closed == Closed::Ended) != (settled == Released::Ended),
             "{closed:?} {settled:?}"
         );
     });
@@ -88,7 +88,7 @@ fn last_completion_sees_the_other_tasks_writes() {
             let (state, effects) = (state.clone(), effects.clone());
             move || {
                 effects[me].store(1, Ordering::Relaxed);
-                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                let ended = state.release(&LoomMemory, 1) == Released::Ended;
                 if ended {
                     assert_eq!(
                         effects[1 - me].load(Ordering::Relaxed),
@@ -115,7 +115,7 @@ fn last_completion_sees_what_the_closer_wrote() {
         let worker = thread::spawn({
             let (state, written) = (state.clone(), written.clone());
             move || {
-                let ended = state.settle(&LoomMemory, 1) == Settled::Ended;
+                let ended = state.release(&LoomMemory, 1) == Released::Ended;
                 if ended {
                     assert_eq!(written.load(Ordering::Relaxed), 1, "the closer's writes are lost");
                 }
@@ -163,12 +163,12 @@ fn three_way_spawn_complete_join() {
         let state = open(1);
         let completer = thread::spawn({
             let state = state.clone();
-            move || state.settle(&LoomMemory, 1) == Settled::Ended
+            move || state.release(&LoomMemory, 1) == Released::Ended
         });
         let producer = thread::spawn({
             let state = state.clone();
             move || {
-                state.increment_count(&LoomMemory).is_ok() && state.settle(&LoomMemory, 1) == Settled::Ended
+                state.increment_count(&LoomMemory).is_ok() && state.release(&LoomMemory, 1) == Released::Ended
             }
         });
         let closer = state.close_gate(&LoomMemory) == Closed::Ended;
@@ -218,10 +218,10 @@ fn credits_returned_against_close(block: usize) {
     let worker = thread::spawn({
         let state = state.clone();
         move || {
-            // The task spawns a child: a block is borrowed, one count of it is the child's.
-            state.borrow(&LoomMemory, block);
+            // The task spawns a child: a block is acquired, one count of it is the child's.
+            state.acquire(&LoomMemory, block);
             // The child is over, then the task: two counts and what was left of the block go back.
-            state.settle(&LoomMemory, block + 1) == Settled::Ended
+            state.release(&LoomMemory, block + 1) == Released::Ended
         }
     });
     let closer = state.close_gate(&LoomMemory) == Closed::Ended;
@@ -242,7 +242,7 @@ fn waiting_for_room_against_the_settle_that_frees() {
         let settle = {
             let (state, registered, found) = (state.clone(), registered.clone(), found.clone());
             move || {
-                let (_, was_full) = state.settle_and_free(&LoomMemory, 1);
+                let (_, was_full) = state.release_and_free(&LoomMemory, 1);
                 if was_full && std::mem::take(&mut *registered.lock().unwrap()) {
                     found.fetch_add(1, Ordering::Relaxed);
                 }

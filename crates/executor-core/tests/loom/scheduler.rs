@@ -58,8 +58,8 @@ fn abort_against_an_accepted_spawn_that_has_not_pushed() {
             });
             scene.scheduler.abort(&scene.outside());
             let accepted = producer.join().unwrap();
-            let (handed_back, _) = worker.join().unwrap();
-            assert_eq!(scene.runs(0) + handed_back.len(), usize::from(accepted));
+            let (returned, _) = worker.join().unwrap();
+            assert_eq!(scene.runs(0) + returned.len(), usize::from(accepted));
         },
     );
 }
@@ -82,9 +82,9 @@ fn drop_against_spawn() {
             }
         });
         scene.scheduler.abort(&scene.outside());
-        let (handed_back, exit) = worker.join().unwrap();
+        let (returned, exit) = worker.join().unwrap();
         assert_eq!(exit, WorkerExit::Done);
-        let ends = |task| scene.runs(task) + handed_back.iter().filter(|&&back| back == task).count();
+        let ends = |task| scene.runs(task) + returned.iter().filter(|&&back| back == task).count();
         assert_eq!((ends(0), ends(1)), (1, scene.runs(0)));
     });
 }
@@ -106,9 +106,9 @@ fn panic_against_spawn() {
             }
         });
         let accepted = scene.scheduler.spawn_external(&scene.outside(), 1).is_ok();
-        let (handed_back, exit) = worker.join().unwrap();
+        let (returned, exit) = worker.join().unwrap();
         assert_eq!(exit, WorkerExit::Panicked);
-        assert_eq!(scene.runs(1) + handed_back.len(), usize::from(accepted));
+        assert_eq!(scene.runs(1) + returned.len(), usize::from(accepted));
         assert!(!scene.scheduler.state().is_accepting(&scene.outside()));
     });
 }

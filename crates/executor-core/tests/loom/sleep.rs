@@ -4,7 +4,7 @@
 
 use std::sync::atomic::Ordering;
 
-use executor_core::Nap;
+use executor_core::ParkOptions;
 use executor_core::sleep::{Search, Slept};
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicUsize;
@@ -155,7 +155,7 @@ fn finish_against_a_worker_that_registers() {
                 if scene
                     .scheduler
                     .sleep()
-                    .sleep(&ports, 0, false, Nap::default(), || None::<()>)
+                    .sleep(&ports, 0, false, ParkOptions::default(), || None::<()>)
                     == Slept::Over
                 {
                     return;
@@ -180,7 +180,7 @@ fn finish_against_two_workers_that_register() {
                     if scene
                         .scheduler
                         .sleep()
-                        .sleep(&ports, me, false, Nap::default(), || None::<()>)
+                        .sleep(&ports, me, false, ParkOptions::default(), || None::<()>)
                         == Slept::Over
                     {
                         return;

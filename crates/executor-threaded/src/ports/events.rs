@@ -41,15 +41,15 @@ impl EventCount {
 
 /// How many worker threads have nothing left to do but end.
 #[derive(Debug, Default)]
-pub(crate) struct Departures {
+pub(crate) struct JoinLatch {
     departed: Mutex<usize>,
     more: Condvar,
 }
 
-impl Departures {
+impl JoinLatch {
     /// Counts one thread, however its function is left, when what comes back is dropped.
-    pub(crate) fn on_drop(&self) -> Departure<'_> {
-        Departure(self)
+    pub(crate) fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
+        JoinLatchGuard(self)
     }
 
     /// Blocks until `threads` have departed, or for `timeout`. Whether they have.
@@ -62,11 +62,11 @@ impl Departures {
     }
 }
 
-/// See [`Departures::on_drop`].
+/// See [`JoinLatch::count_down_on_drop`].
 #[derive(Debug)]
-pub(crate) struct Departure<'a>(&'a Departures);
+pub(crate) struct JoinLatchGuard<'a>(&'a JoinLatch);
 
-impl Drop for Departure<'_> {
+impl Drop for JoinLatchGuard<'_> {
     fn drop(&mut self) {
         *locked(&self.0.departed) += 1;
         self.0.more.notify_all();
@@ -99,15 +99,15 @@ mod tests {
 
     #[test]
     fn departures_are_counted_on_unwinding_as_well() {
-        let departures = Departures::default();
-        assert!(!departures.wait_for(1, Duration::ZERO));
+        let join_latch = JoinLatch::default();
+        assert!(!join_latch.wait_for(1, Duration::ZERO));
         let unwound = std::panic::catch_unwind(|| {
-            let _departure = departures.on_drop();
+            let _latch = join_latch.count_down_on_drop();
             std::panic::resume_unwind(Box::new(()));
         });
         assert!(unwound.is_err());
-        assert!(departures.wait_for(1, Duration::ZERO));
-        drop(departures.on_drop());
-        assert!(departures.wait_for(2, Duration::MAX));
+        assert!(join_latch.wait_for(1, Duration::ZERO));
+        drop(join_latch.count_down_on_drop());
+        assert!(join_latch.wait_for(2, Duration::MAX));
     }
 }

@@ -60,11 +60,11 @@ impl<T, M: Memory> Parking for ThreadPorts<T, M> {
         }
     }
 
-    fn doze(&self, instants: u32) {
+    fn spin_before_park(&self, spins: u32) {
         let unparked_ns = &self.shared.unparked_ns[self.worker];
         // Ordering: Relaxed. A hint that the parker's token is there or is about to be; `park` takes it.
         let dozes = || unparked_ns.load(Ordering::Relaxed) == NOT_UNPARKED;
-        (0..instants)
+        (0..spins)
             .take_while(|_| dozes())
             .for_each(|_| hint::spin_loop());
     }

@@ -49,7 +49,7 @@ impl<T, S> WorkerCtx<T, S> {
             rng: task_rng(seed, worker_id),
             metrics: WorkerMetricsLocal::default(),
             on_panic,
-            spawner: Spawner(executor_core::Spawner::new(worker_id, ports)),
+            spawner: Spawner(executor_core::WorkerState::new(worker_id, ports)),
         }
     }
 
@@ -76,8 +76,8 @@ impl<T, S> WorkerCtx<T, S> {
     /// back. One relaxed load; advice, since a moment later it may be otherwise.
     #[inline]
     #[must_use]
-    pub fn somebody_is_hungry(&self) -> bool {
-        self.spawner.somebody_is_hungry()
+    pub fn has_idle_workers(&self) -> bool {
+        self.spawner.has_idle_workers()
     }
 
     /// A handle to the executor, to be kept or given away.
@@ -113,10 +113,10 @@ impl<T, S> WorkerCtx<T, S> {
     }
 
     /// The worker leaves: what it counted, what it took and did not run, and the scratch value.
-    pub(crate) fn into_remains(mut self) -> (WorkerMetricsLocal, Vec<T>, S) {
+    pub(crate) fn into_output(mut self) -> (WorkerMetricsLocal, Vec<T>, S) {
         let Spawner(mut spawner) = self.spawner;
         self.metrics.idle = spawner.ports().idle();
-        (self.metrics, spawner.take_handed_back(), self.scratch)
+        (self.metrics, spawner.take_returned(), self.scratch)
     }
 }
 
@@ -130,7 +130,7 @@ impl<T, S> fmt::Debug for WorkerCtx<T, S> {
 }
 
 /// How a running task brings others into the world; half of [`WorkerCtx::parts`].
-pub struct Spawner<T>(executor_core::Spawner<T, ThreadPorts<T>>);
+pub struct Spawner<T>(executor_core::WorkerState<T, ThreadPorts<T>>);
 
 impl<T> Spawner<T> {
     /// See [`WorkerCtx::spawn_local`].
@@ -151,11 +151,11 @@ impl<T> Spawner<T> {
         self.0.publish();
     }
 
-    /// See [`WorkerCtx::somebody_is_hungry`].
+    /// See [`WorkerCtx::has_idle_workers`].
     #[inline]
     #[must_use]
-    pub fn somebody_is_hungry(&self) -> bool {
-        self.0.somebody_is_hungry()
+    pub fn has_idle_workers(&self) -> bool {
+        self.0.has_idle_workers()
     }
 
     /// See [`WorkerCtx::handle`].
@@ -177,7 +177,7 @@ impl<T, S> WorkerCtxLike<T, S> for WorkerCtx<T, S> {
     type Ports = ThreadPorts<T>;
 
     #[inline]
-    fn spawner(&mut self) -> &mut executor_core::Spawner<T, ThreadPorts<T>> {
+    fn state(&mut self) -> &mut executor_core::WorkerState<T, ThreadPorts<T>> {
         &mut self.spawner.0
     }
 

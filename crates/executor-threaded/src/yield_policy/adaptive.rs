@@ -71,12 +71,12 @@ impl YieldPolicy for AdaptiveYield {
     }
 
     #[inline]
-    fn should_yield(&mut self, somebody_is_hungry: bool) -> bool {
+    fn should_yield(&mut self, has_idle_workers: bool) -> bool {
         self.steps += 1;
-        if self.steps < self.look_at && (self.hungry || !somebody_is_hungry) {
+        if self.steps < self.look_at && (self.hungry || !has_idle_workers) {
             return false;
         }
-        let over = self.judge(self.began.elapsed(), somebody_is_hungry);
+        let over = self.judge(self.began.elapsed(), has_idle_workers);
         if over {
             self.begin_turn();
         }

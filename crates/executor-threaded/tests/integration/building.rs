@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use executor_threaded::{
     BuildError, CoreAssigner, CoreError, Executor, ExecutorConfig, ExecutorHandle, IdleAction, IdleHooks,
-    IdleRound, Nap, Pin, for_host,
+    IdleRound, ParkOptions, Pin, for_host,
 };
 
 use crate::support::{assert_no_thread_is_left, both_ways_of_parking, config};
@@ -98,7 +98,7 @@ both_ways_of_parking! {
         impl IdleHooks for Counting {
             fn on_idle(&mut self, _round: IdleRound) -> IdleAction {
                 self.rounds.fetch_add(1, Ordering::Relaxed);
-                IdleAction::Park(Nap { doze: 0, timeout: self.park_timeout })
+                IdleAction::Park(ParkOptions { spin_before_park: 0, timeout: self.park_timeout })
             }
         }
         let (started, stopped, rounds) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)), Arc::default());

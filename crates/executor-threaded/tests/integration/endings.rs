@@ -130,7 +130,7 @@ both_ways_of_parking! {
     fn a_thousand_cycles_of_start_and_join_leak_no_thread(park_timeout) {
         a_thousand_times(if park_timeout.is_some() { "cycle-join-t" } else { "cycle-join-n" }, park_timeout, |executor| {
             let metrics = executor.join();
-            assert_eq!(metrics.total.handed_back, 0);
+            assert_eq!(metrics.total.returned, 0);
         });
     }
 }
@@ -178,7 +178,7 @@ both_ways_of_parking! {
                     Ok(_) => Vec::new(),
                     Err(aborted) => {
                         assert!(aborted.panic.is_none());
-                        assert_eq!(aborted.metrics.total.handed_back, aborted.tasks.len() as u64);
+                        assert_eq!(aborted.metrics.total.returned, aborted.tasks.len() as u64);
                         aborted.tasks
                     }
                 }
@@ -229,19 +229,19 @@ fn race_producers(
         })
         .collect();
     wait_until(|| started.load(Ordering::Relaxed) > 100);
-    let handed_back = end(executor);
+    let returned = end(executor);
 
     let run = ran.seen_once();
-    for &task in &handed_back {
+    for &task in &returned {
         // A task that was run as well is now seen twice.
         ran.see(task);
     }
-    assert_eq!(ran.seen_once(), run + handed_back.len());
+    assert_eq!(ran.seen_once(), run + returned.len());
     let mut accepted = 0;
     for producer in producers {
         accepted += producer.join().expect("the producer does not panic").len();
     }
-    assert_eq!(accepted, run + handed_back.len());
+    assert_eq!(accepted, run + returned.len());
     (accepted, run)
 }
 

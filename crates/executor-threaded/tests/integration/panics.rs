@@ -103,7 +103,7 @@ both_ways_of_parking! {
             }
             let total = &aborted.metrics.total;
             assert_eq!(tally.seen_once(), run + aborted.tasks.len());
-            assert_eq!(TASKS as u64 + total.spawned, total.executed() + total.handed_back);
+            assert_eq!(TASKS as u64 + total.spawned, total.executed() + total.returned);
         }
     }
 }
@@ -217,7 +217,7 @@ both_ways_of_parking! {
         let kinds: [fn(&ExecTraceEvent<()>) -> bool; 6] = [
             |event| matches!(event, ExecTraceEvent::TaskStart { .. }),
             |event| matches!(event, ExecTraceEvent::TaskEnd { .. }),
-            |event| matches!(event, ExecTraceEvent::HandedBack { .. }),
+            |event| matches!(event, ExecTraceEvent::Returned { .. }),
             |event| matches!(event, ExecTraceEvent::Panicked),
             |event| matches!(event, ExecTraceEvent::Park | ExecTraceEvent::Awake { .. }),
             |event| matches!(event, ExecTraceEvent::Exit),
@@ -305,7 +305,7 @@ both_ways_of_parking! {
             tally.assert_each_once();
             assert_eq!(metrics.total.panicked, expected.len() as u64);
             assert_eq!(metrics.total.executed(), 2 * TASKS as u64);
-            assert_eq!(metrics.total.handed_back, 0);
+            assert_eq!(metrics.total.returned, 0);
         }
     }
 }

@@ -212,6 +212,6 @@ both_ways_of_parking! {
             door.open();
         })
         .expect("the executor starts");
-        assert_eq!((report.metrics.total.executed(), report.metrics.total.handed_back), (1, 9));
+        assert_eq!((report.metrics.total.executed(), report.metrics.total.returned), (1, 9));
     }
 }

@@ -156,15 +156,15 @@ both_ways_of_parking! {
 both_ways_of_parking! {
     fn a_task_can_tell_whether_somebody_is_hungry(park_timeout) {
         let alone = Executor::<()>::new(config(1, park_timeout), |_| (), |(), cx| {
-            assert!(!cx.somebody_is_hungry(), "there is nobody else");
+            assert!(!cx.has_idle_workers(), "there is nobody else");
         })
         .expect("the executor starts");
         alone.spawn_external(()).expect("the gate is open");
         alone.join();
         let two = Executor::<()>::new(config(2, park_timeout), |_| (), |(), cx| {
-            wait_until(|| cx.somebody_is_hungry());
-            wait_until(|| cx.parts().1.somebody_is_hungry());
-            wait_until(|| TaskCtx::somebody_is_hungry(cx));
+            wait_until(|| cx.has_idle_workers());
+            wait_until(|| cx.parts().1.has_idle_workers());
+            wait_until(|| TaskCtx::has_idle_workers(cx));
         })
         .expect("the executor starts");
         two.spawn_external(()).expect("the gate is open");

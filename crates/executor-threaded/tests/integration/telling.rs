@@ -241,8 +241,8 @@ both_ways_of_parking! {
         executor.spawn_external_batch((0..10).collect()).expect("the gate is open");
         let aborted = executor.try_join().expect_err("a task panicked");
         let lanes = lanes(&trace);
-        let handed_back = lanes[&0].iter().filter(|row| row.1 == "handed back").count();
-        assert_eq!(handed_back, aborted.tasks.len());
+        let returned = lanes[&0].iter().filter(|row| row.1 == "handed back").count();
+        assert_eq!(returned, aborted.tasks.len());
         assert_eq!(bars(&lanes).len() as u64, aborted.metrics.total.executed());
     }
 }

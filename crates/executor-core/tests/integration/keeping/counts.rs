@@ -67,13 +67,13 @@ fn config() -> impl Strategy<Value = ExecutorConfig> {
         1_u32..6,
     )
         .prop_map(
-            |(credit_block, private_tasks, fairness_interval, hoard_threshold)| ExecutorConfig {
+            |(credit_block, private_tasks, fairness_interval, wake_threshold)| ExecutorConfig {
                 workers: STEPPED + 1,
                 spin_iters: 0,
                 credit_block,
                 private_tasks,
                 fairness_interval,
-                hoard_threshold,
+                wake_threshold,
                 short_task: Duration::from_micros(1),
                 ..ExecutorConfig::default()
             },
@@ -196,7 +196,7 @@ impl World {
 
     fn step(&self, worker: &mut Worker) -> WorkerStepResult<()> {
         let result = worker.step_with(&|task, cx| self.run(task, cx));
-        for task in worker.spawner.take_handed_back() {
+        for task in worker.state.take_returned() {
             self.end(task);
         }
         self.check();
@@ -234,7 +234,7 @@ proptest! {
         prop_assert_eq!(world.in_flight.borrow().len(), 0);
         prop_assert_eq!(world.top.in_flight(), 0);
         let spawned: u64 = workers.iter().map(|worker| worker.metrics.spawned).sum();
-        let over: u64 = workers.iter().map(|worker| worker.metrics.executed() + worker.metrics.handed_back).sum();
+        let over: u64 = workers.iter().map(|worker| worker.metrics.executed() + worker.metrics.returned).sum();
         prop_assert_eq!(spawned, world.spawned.get());
         prop_assert_eq!(over, world.accepted.get() + spawned);
     }

@@ -54,8 +54,8 @@ fn while_nobody_is_hungry_private_tasks_need_hardly_a_look() {
         spawn(cx, n);
         let changes = |operation: &&Operation| matches!(operation, Operation::Change(_));
         let log = top.take_log();
-        assert_eq!(log.iter().filter(changes).count(), 1, "a block is borrowed");
-        // A look is one load more: before the block is borrowed, and when it is there.
+        assert_eq!(log.iter().filter(changes).count(), 1, "a block is acquired");
+        // A look is one load more: before the block is acquired, and when it is there.
         assert_eq!(log.len(), n as usize + 2 + 1);
         assert!(!log.contains(&Operation::ReadClock), "no sample is due");
     });
@@ -234,7 +234,7 @@ fn what_became_public_and_who_was_woken_is_counted() {
         steps(&mut worker, n);
         worker.step();
     }
-    assert_eq!((worker.metrics.exposed, worker.metrics.wakes), (8, 2));
+    assert_eq!((worker.metrics.published, worker.metrics.wakes), (8, 2));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn a_task_is_told_whether_anybody_is_hungry() {
     let mut worker = top.worker(0);
     let asked = |worker: &mut Worker| {
         let answer = Cell::new(None);
-        run_root(&top, worker, |cx| answer.set(Some(cx.somebody_is_hungry())));
+        run_root(&top, worker, |cx| answer.set(Some(cx.has_idle_workers())));
         answer.get()
     };
     assert_eq!(asked(&mut worker), Some(false));

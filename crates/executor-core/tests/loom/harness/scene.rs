@@ -15,7 +15,7 @@ use executor_core::ports::{
 };
 use executor_core::sleep::{Search, Slept};
 use executor_core::{
-    ExecTraceEvent, ExecutorConfig, Nap, NoopTrace, Scheduler, SeenByTasks, Spawner, TieredIdle, TraceHooks,
+    ExecTraceEvent, ExecutorConfig, ParkOptions, NoopTrace, Scheduler, SeenByTasks, WorkerState, TieredIdle, TraceHooks,
     WorkerCtxLike, WorkerExit, WorkerMetricsLocal, WorkerStepResult, run_worker, worker_step,
 };
 use loom::sync::atomic::AtomicUsize;
@@ -93,7 +93,7 @@ impl Scene {
         let config = ExecutorConfig {
             private_tasks: tasks,
             fairness_interval: 1,
-            hoard_threshold: 1,
+            wake_threshold: 1,
             ..Self::config(workers, credit_block)
         };
         Self::of(config, tasks)
@@ -151,13 +151,13 @@ impl Scene {
         let runner = self.counted(runner);
         let mut trace = HandBacks(self.clone());
         let exit = run_worker(&mut cx, &runner, &mut TieredIdle::new(0, None), &mut trace);
-        (cx.spawner.take_handed_back(), exit)
+        (cx.state.take_returned(), exit)
     }
 
     /// Worker number `worker`, for a scene that steps it by hand.
     pub(crate) fn worker(&self, worker: usize) -> LoomWorker {
         LoomWorker {
-            spawner: Spawner::new(worker, self.outside_as(worker)),
+            state: WorkerState::new(worker, self.outside_as(worker)),
             scratch: (),
             metrics: WorkerMetricsLocal::default(),
         }
@@ -180,7 +180,7 @@ impl Scene {
                 found(if searching { Search::Yes } else { Search::No });
                 return task;
             }
-            match sleep.sleep(&ports, me, searching, Nap::default(), || row.take()) {
+            match sleep.sleep(&ports, me, searching, ParkOptions::default(), || row.take()) {
                 Slept::Found(task) => {
                     found(Search::LastLook);
                     return task;
@@ -240,7 +240,7 @@ impl TraceHooks<Task> for HandBacks {
     }
 
     fn event(&mut self, event: ExecTraceEvent<Task>) {
-        if let ExecTraceEvent::HandedBack { tag } = event {
+        if let ExecTraceEvent::Returned { tag } = event {
             self.0.back[tag].fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -254,7 +254,7 @@ pub(crate) struct Party {
 
 /// A worker on loom.
 pub(crate) struct LoomWorker {
-    spawner: Spawner<Task, Party>,
+    state: WorkerState<Task, Party>,
     scratch: (),
     metrics: WorkerMetricsLocal,
 }
@@ -264,12 +264,12 @@ impl SeenByTasks for LoomWorker {}
 impl WorkerCtxLike<Task, ()> for LoomWorker {
     type Ports = Party;
 
-    fn spawner(&mut self) -> &mut Spawner<Task, Party> {
-        &mut self.spawner
+    fn state(&mut self) -> &mut WorkerState<Task, Party> {
+        &mut self.state
     }
 
     fn worker_id(&self) -> usize {
-        self.spawner.worker_id()
+        self.state.worker_id()
     }
 
     fn scratch(&mut self) -> &mut () {

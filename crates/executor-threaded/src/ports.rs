@@ -1,10 +1,7 @@
-//! Core's ports on threads: what everybody shares, and what one worker has of it.
+//! Core's ports on threads, each method the operation that its port names.
 //!
-//! [`Shared`] is everybody's: the words, the injector, the far ends of all queues, the handles that wake. It is also
-//! the ports of a producer, who owns nothing. [`ThreadPorts`] is one worker's: its own end of its queue and its
-//! place to sleep, and through the shared part everything else.
-//!
-//! Nothing here decides anything. Each method is the operation that its port names.
+//! [`Shared`] holds the words, the injector, the thieves' ends of all queues and the unparkers; it
+//! serves as a producer's ports. [`ThreadPorts`] has one worker's own queue and parker besides.
 
 mod arrival;
 mod events;
@@ -28,46 +25,41 @@ use rand_core::Rng;
 use rand_xorshift::XorShiftRng;
 
 use arrival::{Arrival, Waits};
-pub(crate) use events::JoinLatch;
 use events::EventCount;
+pub(crate) use events::JoinLatch;
 
 use crate::random::{below, victim_rng};
 
-/// What all workers and producers of an executor share.
-///
-/// Its words are the machine's own, or those with versions of a run that is [recorded](crate::recording).
+/// What all parties of an executor share. Its words are the machine's own, or versioned for a
+/// [recorded](crate::recording) run.
 pub(crate) struct Shared<T, M: Memory = Native> {
     scheduler: Scheduler<M::Word>,
     memory: M,
-    /// Tasks from outside, and what a worker gives away of its own at once.
     injector: Injector<Arrival<T>>,
-    /// The thieves' end of each worker's queue.
     stealers: Box<[Stealer<T>]>,
     unparkers: Box<[Unparker]>,
-    /// For those who wait for the count to reach zero.
+    /// For threads that wait until nothing is in flight.
     signals: EventCount,
-    /// For those who wait for threads to leave.
     pub(crate) join_latch: JoinLatch,
-    /// What the first panic carried.
+    /// The payload of the first panic.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     wakes_external: AtomicU64,
-    /// How long tasks wait in the injector.
     waits: Waits,
-    /// When each worker was last unparked, on the executor's clock, until it has noticed.
+    /// When each worker was last unparked, until it notices.
     unparked_ns: Box<[CachePadded<AtomicU64>]>,
-    /// What the clock counts from.
+    /// The zero of the clock.
     started: Instant,
 }
 
 impl<T> Shared<T> {
-    /// The shared part of an executor with a valid `config`, and the ports of each of its workers.
+    /// The shared part of an executor with a valid `config`, and each worker's ports.
     pub(crate) fn new(config: ExecutorConfig) -> (Arc<Self>, Vec<ThreadPorts<T>>) {
         Self::of_words(config, Native, NativeWord::new)
     }
 }
 
 impl<T, M: Memory + Copy> Shared<T, M> {
-    /// The same, with words that `word` makes and `memory` has access to.
+    /// The same with words of `memory`, made by `word`.
     pub(crate) fn of_words(
         config: ExecutorConfig,
         memory: M,
@@ -126,7 +118,8 @@ impl<T> Shared<T> {
 
     fn count_wakes(&self, woken: usize) {
         if woken > 0 {
-            // Ordering: Relaxed. A number for people. It is counted only after an unpark, which costs far more.
+            // Ordering: Relaxed. A number for people, counted only after an unpark, which costs far
+            // more.
             self.wakes_external.fetch_add(woken as u64, Ordering::Relaxed);
         }
     }
@@ -137,7 +130,6 @@ impl<T, M: Memory> Shared<T, M> {
         &self.scheduler
     }
 
-    /// Takes what the first panic carried.
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.panic.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -147,7 +139,6 @@ impl<T, M: Memory> Shared<T, M> {
         self.wakes_external.load(Ordering::Relaxed)
     }
 
-    /// How long tasks waited in the injector.
     pub(crate) fn injector_waits(&self) -> TimeHistogram {
         self.waits.histogram()
     }
@@ -157,24 +148,25 @@ impl<T, M: Memory> Shared<T, M> {
     }
 }
 
-/// One worker's ports: what [`executor_core::WorkerCtxLike`] asks for. Tasks have no business with it.
+/// One worker's ports.
 pub struct ThreadPorts<T, M: Memory = Native> {
     shared: Arc<Shared<T, M>>,
     worker: usize,
     queue: Worker<T>,
     parker: Parker,
-    /// Elsewhere: what lies here is moved about with the worker's context, and takes the place of what short tasks need.
+    /// Boxed, since this struct is part of the worker's context, where its size would cost short
+    /// tasks.
     private: Box<Private>,
 }
 
-/// What one worker draws from, and what it has measured.
+/// A worker's generator and measurements.
 struct Private {
     victims: RefCell<XorShiftRng>,
     /// Time spent parked.
     idle: Cell<Duration>,
-    /// How long it took to run after being unparked.
+    /// Times from an unpark to running.
     wake_delays: RefCell<TimeHistogram>,
-    /// The last of these, until it has been asked for.
+    /// The last of these, until it is asked for.
     wake_delay_ns: Cell<u64>,
 }
 
@@ -187,7 +179,6 @@ impl<T, M: Memory> ThreadPorts<T, M> {
         self.private.idle.get()
     }
 
-    /// How long it took this worker to run after it was unparked.
     pub(crate) fn wake_delays(&self) -> TimeHistogram {
         self.private.wake_delays.borrow().clone()
     }
@@ -199,7 +190,6 @@ impl<T, M: Memory> std::fmt::Debug for ThreadPorts<T, M> {
     }
 }
 
-// Threads need no handle of their own to memory; `Native` is a unit type.
 delegate_memory!(impl[T, M: Memory] Memory<M::Word> for Shared<T, M>, |shared| shared.memory);
 delegate_memory!(impl[T, M: Memory] Memory<M::Word> for ThreadPorts<T, M>, |ports| ports.shared.memory);
 
@@ -225,8 +215,8 @@ impl<T, M: Memory> Faults for Shared<T, M> {
         } else {
             Some(payload)
         };
-        // A payload may run anything when it is dropped: not under the lock. Should that panic in its turn, what comes
-        // of it is leaked, since nobody could ever drop it in peace.
+        // The drop of a payload may run any code, so it happens outside of the lock. If it panics,
+        // that payload is leaked.
         drop(first);
         if let Err(endless) = catch_unwind(AssertUnwindSafe(|| drop(later))) {
             std::mem::forget(endless);
@@ -256,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics when it is dropped, with another one of it, `depth` times.
+    /// Panics when dropped, with another one of it, `depth` times.
     struct PanicsWhenDropped {
         depth: u32,
     }
@@ -290,7 +280,7 @@ mod tests {
         worker.park(None);
         assert_eq!(worker.wake_delays().samples(), 0, "it was awake");
         worker.park(Some(Duration::from_nanos(1)));
-        assert_eq!(worker.wake_delays().samples(), 0, "nobody woke it");
+        assert_eq!(worker.wake_delays().samples(), 0, "no waker woke it");
         let thread = std::thread::spawn(move || {
             while worker.wake_delays().samples() == 0 {
                 worker.park(None);

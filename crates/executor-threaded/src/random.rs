@@ -9,12 +9,12 @@ use rand_xorshift::XorShiftRng;
 /// 32 random bits as a number below `bound`.
 #[inline]
 pub(crate) fn below(random: u32, bound: usize) -> usize {
-    // The high half of a product is a fair scaling of 32 random bits (Lemire, "Fast Random Integer Generation in
-    // an Interval", 2019); its bias for at most 32,767 workers is below one in a hundred thousand.
+    // Lemire, "Fast Random Integer Generation in an Interval", 2019: the high half of the product.
+    // Its bias for at most 32,767 workers is below one in a hundred thousand.
     ((u64::from(random) * bound as u64) >> 32) as usize
 }
 
-/// The generator of a worker's victims, the same for the same seed.
+/// The generator of a worker's victims.
 pub(crate) fn victim_rng(seed: u64, worker: usize) -> XorShiftRng {
     let first = splitmix64(seed ^ splitmix64(worker as u64));
     let second = splitmix64(first);
@@ -24,13 +24,13 @@ pub(crate) fn victim_rng(seed: u64, worker: usize) -> XorShiftRng {
     XorShiftRng::from_seed(bytes)
 }
 
-/// The generator of a worker's tasks: the same for the same seed, and independent of its victims.
+/// The generator of a worker's tasks, independent of its victims.
 pub(crate) fn task_rng(seed: u64, worker: usize) -> XorShiftRng {
     victim_rng(!seed, worker)
 }
 
-/// A step of the SplitMix64 generator: mixes all bits of its argument. Source: Steele, Lea and Flood, "Fast
-/// Splittable Pseudorandom Number Generators", OOPSLA 2014.
+/// A step of SplitMix64. Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number
+/// Generators", OOPSLA 2014.
 fn splitmix64(state: u64) -> u64 {
     let z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

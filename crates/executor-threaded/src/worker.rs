@@ -5,8 +5,7 @@
 //!    └───────┴── failed ──┴───────────┘
 //! ```
 //!
-//! Whoever builds the executor waits for all reports. What the worker does in between is core's; here is only
-//! what a thread needs around it.
+//! The builder waits for all reports.
 
 mod context;
 
@@ -26,11 +25,8 @@ use crate::affinity::Place;
 use crate::error::{BuildError, panic_message};
 use crate::panic_handler::PanicHandler;
 use crate::ports::ThreadPorts;
-use crate::start::Settings;
+use crate::settings::{Settings, WorkerHook};
 use crate::worker_id::set_current_worker_id;
-
-/// A function that is called with a worker's number on the worker's own thread.
-pub(crate) type WorkerHook = Arc<dyn Fn(usize) + Send + Sync>;
 
 /// What all workers of an executor are made from.
 pub(crate) struct WorkerSpec<S, K, A, R, FI, FH> {
@@ -40,30 +36,30 @@ pub(crate) struct WorkerSpec<S, K, A, R, FI, FH> {
     pub(crate) idle_hooks: FI,
     pub(crate) trace_hooks: FH,
     pub(crate) on_panic: PanicHandler<S>,
-    /// What a worker that leaves makes of its scratch value: nothing, or something for whoever joins its thread.
+    /// Turns a scratch value into the thread's output.
     pub(crate) keep: fn(S) -> K,
 }
 
-/// What one worker takes with it.
+/// What one worker is made from.
 pub(crate) struct WorkerSlot<T> {
     pub(crate) worker: usize,
     pub(crate) ports: ThreadPorts<T>,
     pub(crate) place: Place,
 }
 
-/// What is left of a worker.
+/// What a worker's thread returns.
 pub(crate) struct WorkerOutput<T, K> {
     pub(crate) metrics: WorkerMetricsLocal,
     pub(crate) returned: Vec<T>,
     pub(crate) wake_delays: TimeHistogram,
-    /// What was kept of the scratch value. There is none if it was never made, or if a panic came in between.
+    /// None if it was never made, or after a panic.
     pub(crate) scratch: Option<K>,
 }
 
-/// What a worker says once: that it is ready, or why it cannot be.
+/// That a worker is ready, or why not.
 pub(crate) type Report = (usize, Result<(), BuildError>);
 
-/// The body of a worker's thread.
+/// The main function of a worker's thread.
 pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {
     pub(crate) slot: WorkerSlot<T>,
     pub(crate) spec: Arc<WorkerSpec<S, K, A, R, FI, FH>>,
@@ -71,7 +67,6 @@ pub(crate) struct WorkerMain<T, S, K, A, R, FI, FH> {
 }
 
 impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
-    /// Runs from the thread's first line to its last.
     pub(crate) fn run<I, H>(self) -> WorkerOutput<T, K>
     where
         A: Fn(usize) -> S,
@@ -87,7 +82,7 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
             reports,
         } = self;
         let shared = Arc::clone(ports.shared());
-        // Declared before all that belongs to the worker, so it is dropped after all of that.
+        // Declared first, so it is dropped last.
         let _latch = shared.join_latch.count_down_on_drop();
         let span = tracing::debug_span!("worker", id = worker);
         let _entered = span.enter();
@@ -122,8 +117,8 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
             run_worker(&mut cx, &spec.runner, &mut idle, &mut trace)
         }));
         if let Err(payload) = ran {
-            // The run loop catches what tasks and hooks do; this is an assertion of its own. The count can no
-            // longer be trusted to reach zero, so everybody is told that it is over, rather than to wait for ever.
+            // A failed assertion of the run loop: the count may never reach zero, so this ends the
+            // executor.
             shared.record_panic(payload);
             shared.scheduler().abort(&*shared);
             shared.scheduler().sleep().finish(&*shared);
@@ -131,9 +126,7 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
 
         let wake_delays = cx.wake_delays();
         let (metrics, returned, scratch) = cx.into_output();
-        let stopped = catch_unwind(AssertUnwindSafe(|| {
-            call(spec.settings.on_stop.as_ref(), worker)
-        }));
+        let stopped = catch_unwind(AssertUnwindSafe(|| call(spec.settings.on_stop.as_ref(), worker)));
         let (scratch, kept) = match catch_unwind(AssertUnwindSafe(|| (spec.keep)(scratch))) {
             Ok(scratch) => (Some(scratch), Ok(())),
             Err(payload) => (None, Err(payload)),
@@ -161,7 +154,7 @@ impl<T, S, K, A, R, FI, FH> WorkerMain<T, S, K, A, R, FI, FH> {
     }
 }
 
-/// All that can fail before the worker is one.
+/// All that can fail before the worker runs.
 fn prepare<T, S, K, A, R, FI, I, FH, H>(
     worker: usize,
     place: &Place,
@@ -175,7 +168,7 @@ where
 {
     if !place.take() {
         let cores = place.cores();
-        // Auto may do without a core of its own, but not without the cores that were named.
+        // `Auto` may do without a core of its own, but not without the cores that were named.
         if spec.settings.config.pin_threads == Pin::Always || spec.settings.cpus.is_some() {
             return Err(BuildError::Pin { worker, cores });
         }
@@ -185,10 +178,8 @@ where
         worker,
         message: panic_message(&*payload),
     };
-    catch_unwind(AssertUnwindSafe(|| {
-        call(spec.settings.on_start.as_ref(), worker)
-    }))
-    .map_err(hook_panicked)?;
+    catch_unwind(AssertUnwindSafe(|| call(spec.settings.on_start.as_ref(), worker)))
+        .map_err(hook_panicked)?;
     let scratch = catch_unwind(AssertUnwindSafe(|| (spec.scratch_init)(worker))).map_err(|payload| {
         BuildError::ScratchPanicked {
             worker,
@@ -211,6 +202,6 @@ fn call(hook: Option<&WorkerHook>, worker: usize) {
 }
 
 fn report(reports: Sender<Report>, worker: usize, report: Result<(), BuildError>) {
-    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    // The builder listens until all workers have reported; otherwise the report does not matter.
     let _ = reports.send((worker, report));
 }

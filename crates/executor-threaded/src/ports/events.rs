@@ -1,10 +1,10 @@
-//! Blocking for those who are not workers: until a signal, and until threads have left.
+//! Blocking for threads that are not workers: until a signal, and until worker threads have ended.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A count of signals that one can wait on: who reads the count, looks, and waits for more than that count
-/// misses no signal that came after the reading.
+/// A count of signals to wait on: a thread that reads the count, checks its condition and waits for
+/// more misses no later signal.
 #[derive(Debug, Default)]
 pub(super) struct EventCount {
     signals: Mutex<u64>,
@@ -30,7 +30,7 @@ impl EventCount {
 }
 
 impl EventCount {
-    /// The same, for `timeout` at most. Whether there was such a signal.
+    /// The same for at most `timeout`. Whether there was a signal.
     pub(super) fn wait_past_for(&self, ticket: u64, timeout: Duration) -> bool {
         let waited =
             (self.more).wait_timeout_while(locked(&self.signals), timeout, |signals| *signals <= ticket);
@@ -39,7 +39,7 @@ impl EventCount {
     }
 }
 
-/// How many worker threads have nothing left to do but end.
+/// Counts the worker threads that have nothing left to do but end.
 #[derive(Debug, Default)]
 pub(crate) struct JoinLatch {
     departed: Mutex<usize>,
@@ -47,12 +47,12 @@ pub(crate) struct JoinLatch {
 }
 
 impl JoinLatch {
-    /// Counts one thread, however its function is left, when what comes back is dropped.
+    /// Counts one thread when the guard is dropped.
     pub(crate) fn count_down_on_drop(&self) -> JoinLatchGuard<'_> {
         JoinLatchGuard(self)
     }
 
-    /// Blocks until `threads` have departed, or for `timeout`. Whether they have.
+    /// Blocks until `threads` threads are counted, at most for `timeout`. Whether they are.
     pub(crate) fn wait_for(&self, threads: usize, timeout: Duration) -> bool {
         let waited = self
             .more
@@ -62,7 +62,6 @@ impl JoinLatch {
     }
 }
 
-/// See [`JoinLatch::count_down_on_drop`].
 #[derive(Debug)]
 pub(crate) struct JoinLatchGuard<'a>(&'a JoinLatch);
 
@@ -73,7 +72,7 @@ impl Drop for JoinLatchGuard<'_> {
     }
 }
 
-/// The counters are plain numbers, whole at every moment, so a poisoned lock is as good as any.
+/// The counters are whole at every moment, so a poisoned lock is harmless.
 fn locked<N>(mutex: &Mutex<N>) -> MutexGuard<'_, N> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

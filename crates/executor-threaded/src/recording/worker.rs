@@ -8,23 +8,22 @@ use std::sync::mpsc::Sender;
 
 use executor_core::ports::{Faults, Native};
 use executor_core::record::{Event, Log, LogHooks, Numbered, Recorded, TaskId, Versioned};
-use executor_core::{WorkerState, TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, run_worker};
+use executor_core::{TaskCtx, TieredIdle, WorkerCtxLike, WorkerMetricsLocal, WorkerState, run_worker};
 
-use super::WorkerSlot;
+use super::run::UnrecordedPorts;
 
-type Ports<T> = Recorded<WorkerSlot<T>, Native, Rc<Log>>;
+type Ports<T> = Recorded<UnrecordedPorts<T>, Native, Rc<Log>>;
 
-/// The worker that runs a task of a recorded run, as the task sees it: a [`TaskCtx`].
-// On a cache line of its own, as the worker of an executor is.
+/// The context of a task of a recorded run.
+// On a cache line of its own, as an executor's context is.
 #[repr(align(128))]
 pub struct RecordedCtx<T, S> {
-    /// The worker's own value; only tasks on this worker see it.
+    /// The worker's scratch value.
     pub scratch: S,
     metrics: WorkerMetricsLocal,
     state: WorkerState<Numbered<T>, Ports<T>>,
 }
 
-/// What is left of a worker.
 pub(super) struct WorkerOutput<S> {
     pub(super) scratch: S,
     pub(super) metrics: WorkerMetricsLocal,
@@ -32,17 +31,17 @@ pub(super) struct WorkerOutput<S> {
     pub(super) log: Log,
 }
 
-/// The body of a worker's thread.
+/// The main function of a worker's thread.
 pub(super) fn work<T, S>(
     worker: usize,
-    slot: WorkerSlot<T>,
+    slot: UnrecordedPorts<T>,
     entries: usize,
     ready: Sender<()>,
     scratch_init: &impl Fn(usize) -> S,
     runner: &impl Fn(T, &mut RecordedCtx<T, S>),
 ) -> WorkerOutput<S> {
     let shared = slot.shared().clone();
-    // Declared before all that belongs to the worker, so it is dropped after all of that.
+    // Declared first, so it is dropped last.
     let _latch = shared.join_latch.count_down_on_drop();
     let config = shared.scheduler().config();
     let log = Rc::new(Log::new(worker, entries));
@@ -52,18 +51,18 @@ pub(super) fn work<T, S>(
         metrics: WorkerMetricsLocal::default(),
         state: WorkerState::new(worker, ports),
     };
-    // Whoever builds listens until it has heard everybody, so this arrives; and if not, nobody needs it.
+    // The builder listens until all workers have reported; otherwise the report does not matter.
     let _ = ready.send(());
     drop(ready);
     let run = |Numbered { task, .. }: Numbered<T>, cx: &mut RecordedCtx<T, S>| runner(task, cx);
     let mut idle = TieredIdle::of(config);
     let mut hooks = LogHooks(Rc::clone(&log));
-    // Unwind safety: what a policy that panicked has left is told as it is.
+    // Unwind safety: the state is only read after a panic.
     let ran = catch_unwind(AssertUnwindSafe(|| {
         run_worker(&mut cx, &run, &mut idle, &mut hooks)
     }));
     if let Err(payload) = ran {
-        // An assertion of the policy's. The count can no longer be trusted to reach zero.
+        // A failed assertion of the policy: the count may never reach zero.
         let ports = cx.state.ports();
         ports.record_panic(payload);
         shared.scheduler().abort(ports);
@@ -144,21 +143,11 @@ impl<T, S> WorkerCtxLike<Numbered<T>, S> for RecordedCtx<T, S> {
     }
 
     #[inline]
-    fn worker_id(&self) -> usize {
-        self.state.worker_id()
-    }
-
-    #[inline]
-    fn scratch(&mut self) -> &mut S {
-        &mut self.scratch
-    }
-
-    #[inline]
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
         &mut self.metrics
     }
 
-    /// The panic is written down and its payload dropped; the scratch value stays as the task has left it.
+    /// Records the panic and drops the payload; the scratch value stays as it is.
     fn isolate(&mut self, _payload: Box<dyn Any + Send>) -> Result<(), Box<dyn Any + Send>> {
         self.state.ports().log().panicked();
         Ok(())

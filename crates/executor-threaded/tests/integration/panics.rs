@@ -1,4 +1,4 @@
-//! A panic, wherever it happens: it is told, nothing hangs, nothing is lost and nothing more is accepted.
+//! A panic anywhere is reported; nothing hangs, no task is lost and none is accepted after it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -238,7 +238,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics whenever there is nothing to do.
+/// Panics whenever there is no work.
 struct Impatient;
 
 impl IdleHooks for Impatient {
@@ -336,7 +336,7 @@ both_ways_of_parking! {
     }
 }
 
-/// Panics when it is dropped, like a payload that nobody expected.
+/// Panics when dropped.
 struct PanicsWhenDropped;
 
 impl Drop for PanicsWhenDropped {

@@ -46,8 +46,8 @@ impl Parking for Handle<'_> {
 
     /// Not a step: an unpark meanwhile finds this actor parked or about to park either way. Only
     /// the time differs.
-    fn doze(&self, instants: u32) {
-        self.with(|world| world.doze(self.actor(), instants));
+    fn spin_before_park(&self, spins: u32) {
+        self.with(|world| world.spin_before_park(self.actor(), spins));
     }
 
     fn take_wake_delay(&self) -> Duration {
@@ -99,8 +99,8 @@ impl<T> Parking for SimPorts<'_, T> {
         self.handle.park(timeout);
     }
 
-    fn doze(&self, instants: u32) {
-        self.handle.doze(instants);
+    fn spin_before_park(&self, spins: u32) {
+        self.handle.spin_before_park(spins);
     }
 
     fn take_wake_delay(&self) -> Duration {

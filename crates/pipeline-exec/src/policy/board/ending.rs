@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use executor_core::ports::Fetch;
-use executor_core::run_state::Settled;
+use executor_core::run_state::Released;
 
 use super::growing;
 use super::publish::Published;
@@ -186,7 +186,7 @@ pub(crate) fn end<E: PipelinePorts>(
     // The user's data is dropped before the ticket fires, unless workers are in the job: they drop
     // their references when they leave.
     quietly_drop(body);
-    let (settled, was_full) = shared.admission.settle_and_free(env, 1);
+    let (settled, was_full) = shared.admission.release_and_free(env, 1);
 
     let (started, error) = env.change(&state.ledger, |ledger| {
         ledger.sum_up(closing == Closing::Untouched)
@@ -227,7 +227,7 @@ pub(crate) fn end<E: PipelinePorts>(
     if was_full {
         env.place_freed();
     }
-    if settled == Settled::Ended {
+    if settled == Released::Ended {
         env.all_ended();
     }
 }

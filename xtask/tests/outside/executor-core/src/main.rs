@@ -11,8 +11,8 @@ use executor_core::ports::{
     Unpark,
 };
 use executor_core::{
-    ExecutorConfig, NoopTrace, Scheduler, SeenByTasks, Spawner, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
-    WorkerMetricsLocal, run_worker,
+    ExecutorConfig, NoopTrace, Scheduler, TaskCtx, TieredIdle, WorkerCtxLike, WorkerExit,
+    WorkerMetricsLocal, WorkerState, run_worker,
 };
 
 /// A subtree; its depth.
@@ -116,26 +116,46 @@ impl ProducerPorts<Tree> for Ports<'_> {
 }
 
 struct Worker<'a> {
-    spawner: Spawner<Tree, Ports<'a>>,
+    state: WorkerState<Tree, Ports<'a>>,
     leaves: u64,
     metrics: WorkerMetricsLocal,
 }
 
-impl SeenByTasks for Worker<'_> {}
-
-impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
-    type Ports = Ports<'a>;
-
-    fn spawner(&mut self) -> &mut Spawner<Tree, Ports<'a>> {
-        &mut self.spawner
-    }
-
+impl TaskCtx<Tree, u64> for Worker<'_> {
     fn worker_id(&self) -> usize {
-        0
+        self.state.worker_id()
     }
 
     fn scratch(&mut self) -> &mut u64 {
         &mut self.leaves
+    }
+
+    fn spawn_local(&mut self, task: Tree) {
+        self.state.spawn_local(task);
+    }
+
+    fn spawn_global(&mut self, task: Tree) {
+        self.state.spawn_global(task);
+    }
+
+    fn publish(&mut self) {
+        self.state.publish();
+    }
+
+    fn has_idle_workers(&mut self) -> bool {
+        self.state.has_idle_workers()
+    }
+
+    fn wait_until(&mut self, _what: &'static str, ready: impl FnMut() -> bool) -> bool {
+        self.state.wait_until(ready)
+    }
+}
+
+impl<'a> WorkerCtxLike<Tree, u64> for Worker<'a> {
+    type Ports = Ports<'a>;
+
+    fn state(&mut self) -> &mut WorkerState<Tree, Ports<'a>> {
+        &mut self.state
     }
 
     fn metrics(&mut self) -> &mut WorkerMetricsLocal {
@@ -171,7 +191,7 @@ fn main() {
     assert_eq!(rejected.0, 7);
 
     let mut worker = Worker {
-        spawner: Spawner::new(0, ports),
+        state: WorkerState::new(0, ports),
         leaves: 0,
         metrics: WorkerMetricsLocal::default(),
     };

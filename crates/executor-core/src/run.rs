@@ -1,4 +1,4 @@
-//! The worker's loop: search, run, sleep, leave.
+//! A worker searches for a task, runs it, sleeps when there is none, and leaves at the end.
 
 pub(crate) mod context;
 pub(crate) mod event;

@@ -99,7 +99,7 @@ impl<M: Memory> Memory for &M {
     }
 }
 
-/// Implements [`Memory`](crate::ports::Memory) for a party that has another handle.
+/// Implements [`Memory`] for a party that has another handle.
 ///
 /// ```
 /// use executor_core::ports::{Native, NativeWord};

@@ -48,7 +48,7 @@ impl Log {
     #[must_use]
     pub fn new(party: usize, entries: usize) -> Self {
         assert!(
-            party < super::PARTIES_MAX,
+            party < super::event::PARTIES_MAX,
             "party {party} has no room in a task's number"
         );
         let mut words = vec![u64::MAX; entries];

@@ -15,7 +15,7 @@ use crate::random::task_rng;
 /// The context of a running task.
 ///
 /// It has no lifetime parameter, and borrowing one of its public fields leaves the others free. It
-/// implements [`TaskCtx`](executor_core::TaskCtx), for code that also runs in the simulator.
+/// implements [`TaskCtx`], for code that also runs in the simulator.
 // On a cache line of its own, so that a short task's memory always lies the same way: eight bytes
 // more at another place have cost 15 % of such a task's time.
 #[repr(align(128))]

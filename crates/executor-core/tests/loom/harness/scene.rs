@@ -154,7 +154,7 @@ impl Scene {
     pub(crate) fn worker(&self, worker: usize) -> LoomWorker {
         LoomWorker {
             state: WorkerState::new(worker, self.outside_as(worker)),
-                    metrics: WorkerMetricsLocal::default(),
+            metrics: WorkerMetricsLocal::default(),
         }
     }
 
